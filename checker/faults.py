@@ -1,0 +1,110 @@
+"""The faults of a run, read back from the nemesis' ops: when each was on, and its receipt.
+
+A nemesis op is invoked when the fault is ordered and completes with its receipt: `ok` where
+the receipt proves it, `info` where nothing proves it. Its value carries `phase`, "start" or
+"end", and `fault`, a name that both share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from checker.history import History, Op
+from checker.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault, on from `start` to `end` (ns; `end` None: never seen to end)."""
+
+    name: str
+    family: str
+    targets: list[str]
+    arguments: dict[str, Any]
+    start: int
+    end: int | None
+    proved: bool
+    healed: bool
+    receipts: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def words(self) -> str:
+        what = self.arguments.get("words") or f"{self.family} of {', '.join(self.targets)}"
+        return f"{what} (from {self.start / 1e9:.3f} s)"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "fault": self.name,
+            "family": self.family,
+            "targets": self.targets,
+            "arguments": self.arguments,
+            "start_ns": self.start,
+            "end_ns": self.end,
+            "proved": self.proved,
+            "healed": self.healed,
+            "receipts": self.receipts,
+        }
+
+
+def faults(history: History) -> list[Fault]:
+    """Every fault that was ordered, in order of start."""
+    started: dict[str, list[Op]] = {}
+    ended: dict[str, list[Op]] = {}
+    for op in history.nemesis():
+        name = str(op.value.get("fault", op.f))
+        by = ended if op.value.get("phase") == "end" else started
+        by.setdefault(name, []).append(op)
+    return [_fault(name, ops, ended.get(name, [])) for name, ops in started.items()]
+
+
+def _fault(name: str, start: list[Op], end: list[Op]) -> Fault:
+    value = start[0].value
+    return Fault(
+        name=name,
+        family=start[0].f,
+        targets=list(value.get("targets", [])),
+        arguments=dict(value.get("arguments", {})),
+        start=start[0].time,
+        end=end[-1].time if end else None,
+        proved=_proved(start),
+        healed=_proved(end),
+        receipts=[op.value["receipt"] for op in (*start, *end) if op.value.get("receipt")],
+    )
+
+
+def _proved(ops: list[Op]) -> bool:
+    return any(
+        op.type == "ok" and bool((op.value.get("receipt") or {}).get("proved")) for op in ops
+    )
+
+
+def during(all_faults: list[Fault], start: float, end: float) -> str:
+    """What was on between two times, as the end of a sentence."""
+    on = [f.words for f in all_faults if f.start <= end and (f.end is None or f.end >= start)]
+    return f" On at that time: {'; '.join(on)}." if on else " No fault was on at that time."
+
+
+def check(history: History, test: Mapping[str, Any]) -> Verdict:
+    """Whether every fault took hold and was healed; without its receipt nothing was tested."""
+    found = faults(history)
+    unproved = [f for f in found if not f.proved]
+    unhealed = [f for f in found if f.proved and not f.healed]
+    evidence = [
+        {"what": f"{f.words}: no receipt; nothing proves that it took hold.", "time_ns": f.start}
+        for f in unproved
+    ] + [
+        {"what": f"{f.words}: nothing proves that it was healed.", "time_ns": f.start}
+        for f in unhealed
+    ]
+    if evidence:
+        return Verdict(
+            "unknown", f"{len(evidence)} of {len(found)} faults lack a receipt.", evidence
+        )
+    if not found and test.get("nemesis"):
+        wanted = ", ".join(test["nemesis"])
+        return Verdict("unknown", f"Faults were asked for ({wanted}) and none was injected.")
+    if not found:
+        return Verdict(True, "No faults were asked for.")
+    return Verdict(True, f"All {len(found)} faults have their receipts, and were healed.")

@@ -1,0 +1,237 @@
+"""The history: what every process and the nemesis did, as seen from the outside.
+
+`history.jsonl` holds one op a line. While a run goes on its recorder appends ops as they
+reach it, so that a run that is killed leaves all that it saw; they reach it a little out of
+order, because each process stamps its own ops and may be stopped right after. A finished run
+is sorted by time and numbered anew. `read` accepts both: it sorts, and says so in `notes`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+Type = Literal["invoke", "ok", "fail", "info"]
+TYPES = ("invoke", "ok", "fail", "info")
+NEMESIS = "nemesis"
+
+_FIELDS = ("index", "time", "process", "type", "f", "value", "error", "node")
+
+
+class HistoryError(ValueError):
+    """A history that can not be read: the file, the line and the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One event of the history.
+
+    `time` is in ns since the test's start; `process` an int or "nemesis"; `error` is
+    [kind, text] on fail and info. `extra` keeps fields this version does not know.
+    """
+
+    index: int
+    time: int
+    process: int | str
+    type: Type
+    f: str
+    value: dict[str, Any]
+    error: list[Any] | None = None
+    node: str | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        row: dict[str, Any] = {
+            "index": self.index,
+            "time": self.time,
+            "process": self.process,
+            "type": self.type,
+            "f": self.f,
+            "value": self.value,
+        }
+        if self.error is not None:
+            row["error"] = self.error
+        if self.node is not None:
+            row["node"] = self.node
+        return row | self.extra
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An op from its invocation to its completion; `end` is None where none was recorded."""
+
+    begin: Op
+    end: Op | None
+
+    @property
+    def type(self) -> Type:
+        """ok, fail or info; an op that never completed is info: it may have happened."""
+        return self.end.type if self.end else "info"
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """What was asked, overlaid with what was answered."""
+        return self.begin.value | (self.end.value if self.end else {})
+
+
+@dataclass(frozen=True)
+class History:
+    """Ops in order of time, and what had to be said about reading them."""
+
+    ops: list[Op]
+    notes: list[str] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Op]:
+        return iter(self.ops)
+
+    def __len__(self) -> int:
+        return len(self.ops)
+
+    def clients(self) -> list[Op]:
+        return [op for op in self.ops if op.process != NEMESIS]
+
+    def nemesis(self) -> list[Op]:
+        return [op for op in self.ops if op.process == NEMESIS]
+
+    @property
+    def end_ns(self) -> int:
+        """The time of the last op, in ns; 0 for an empty history."""
+        return self.ops[-1].time if self.ops else 0
+
+    def calls(self) -> list[Call]:
+        """The clients' ops as calls, in order of invocation.
+
+        `lost` stands alone: a client's library says so on its own, nobody asked it.
+
+        Raises:
+            HistoryError: a completion without invocation, or two open ops of one process.
+        """
+        return pair(self.clients())
+
+
+def pair(ops: Iterable[Op]) -> list[Call]:
+    """Join each invocation with its completion, by process."""
+    open_by: dict[int | str, Op] = {}
+    ends: dict[int, Op] = {}
+    begins: list[Op] = []
+    for op in ops:
+        if op.type == "invoke":
+            if op.process in open_by:
+                raise HistoryError(
+                    f"op {op.index}: process {op.process} invokes {op.f} while its "
+                    f"{open_by[op.process].f} (op {open_by[op.process].index}) is still open"
+                )
+            open_by[op.process] = op
+            begins.append(op)
+        elif op.f == "lost":
+            continue
+        else:
+            begin = open_by.pop(op.process, None)
+            if begin is None or begin.f != op.f:
+                raise HistoryError(
+                    f"op {op.index}: process {op.process} completes {op.f} that it never invoked"
+                )
+            ends[begin.index] = op
+    return [Call(begin, ends.get(begin.index)) for begin in begins]
+
+
+def parse(row: Any) -> Op:
+    """One decoded line as an Op.
+
+    Raises:
+        ValueError: with the reason, where the row is no op.
+    """
+    if not isinstance(row, dict):
+        raise ValueError("not a JSON object")
+    missing = [name for name in ("time", "process", "type", "f") if name not in row]
+    if missing:
+        raise ValueError(f"no {', '.join(missing)}")
+    if row["type"] not in TYPES:
+        raise ValueError(f"type {row['type']!r} is none of {', '.join(TYPES)}")
+    for name in ("time", "index"):
+        number = row.get(name, 0)
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise ValueError(f"{name} {number!r} is no integer")
+    process = row["process"]
+    if process != NEMESIS and (isinstance(process, bool) or not isinstance(process, int)):
+        raise ValueError(f"process {process!r} is neither an integer nor {NEMESIS!r}")
+    value = row.get("value")
+    if value is not None and not isinstance(value, dict):
+        raise ValueError(f"value {value!r} is no object")
+    error = row.get("error")
+    if error is not None and not (isinstance(error, list) and error):
+        raise ValueError(f"error {error!r} is not [kind, text]")
+    return Op(
+        index=row.get("index", 0),
+        time=row["time"],
+        process=process,
+        type=row["type"],
+        f=str(row["f"]),
+        value=value or {},
+        error=error,
+        node=row.get("node"),
+        extra={key: row[key] for key in row if key not in _FIELDS},
+    )
+
+
+def read(path: Path) -> History:
+    """Read a history.jsonl, in order of time.
+
+    The torn last line of a run that was killed is dropped, and a note says so; anything
+    else that can not be understood is an error, because a verdict on half a history is none.
+
+    Raises:
+        HistoryError: naming the file, the line and the reason.
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise HistoryError(f"{path}: can not be read: {error.strerror}") from error
+    torn = lines.pop()
+    notes: list[str] = []
+    ops: list[Op] = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            ops.append(_parse_line(path, number, line))
+    if torn.strip():
+        try:
+            ops.append(parse(json.loads(torn)))
+        except ValueError:
+            notes.append(f"the last line ({len(lines) + 1}) is torn and was dropped")
+    return History(_in_order(ops, notes), notes)
+
+
+def _parse_line(path: Path, number: int, line: bytes) -> Op:
+    try:
+        return parse(json.loads(line))
+    except ValueError as error:
+        raise HistoryError(f"{path}:{number}: {error}: {line[:120]!r}") from error
+
+
+def _in_order(ops: list[Op], notes: list[str]) -> list[Op]:
+    late = sum(1 for before, after in pairwise(ops) if after.time < before.time)
+    if late:
+        notes.append(f"{late} ops were recorded late and have been put in order of time")
+        ops = sorted(ops, key=lambda op: op.time)
+    if any(op.index != place for place, op in enumerate(ops)):
+        ops = [
+            Op(i, o.time, o.process, o.type, o.f, o.value, o.error, o.node, o.extra)
+            for i, o in enumerate(ops)
+        ]
+    return ops
+
+
+def write(path: Path, ops: Iterable[Op]) -> None:
+    """Replace `path` by these ops in one step: a reader sees the old file or the new one."""
+    scratch = path.with_name(path.name + ".new")
+    with scratch.open("w", encoding="utf-8") as file:
+        for op in ops:
+            file.write(json.dumps(op.to_json(), separators=(",", ":")) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    scratch.replace(path)

@@ -1,0 +1,190 @@
+"""Holds: each grant of a lock to one process, and when it ended.
+
+Two ends are kept apart, because the debate turns on them. *Strictly* a hold lasts until its
+holder gives it up: the invocation of its release, `lost`, or the last sign of life of a
+process that was killed. As *believed* it lasts no longer than its deadline.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from checker.history import Call, History, Op
+
+FOREVER = math.inf
+DEAD = ("killed", "crashed")
+FAILED_RELEASE = ("ended", "nothing")
+
+
+@dataclass(frozen=True)
+class Hold:
+    """One grant. Times in ns since the test's start; an end of `inf` was never seen."""
+
+    lock: str
+    name: str
+    process: int | str
+    node: str | None
+    token: int | None
+    ttl: int | None
+    asked: int
+    start: int
+    strict_end: float
+    leases: tuple[tuple[int, float], ...]
+    ended_by: str
+    index: int
+
+    @property
+    def deadline(self) -> float:
+        """When the last lease runs out; `inf` for a lock whose lease the client can not see."""
+        return self.leases[-1][1]
+
+    @property
+    def believed(self) -> list[tuple[int, float]]:
+        """When the holder believed: each lease [from, until), cut off at the strict end.
+
+        More than one where an extension was granted after the lease had already run out.
+        """
+        cut = ((start, min(end, self.strict_end)) for start, end in self.leases)
+        return [(start, end) for start, end in cut if start < end]
+
+    @property
+    def believed_end(self) -> float:
+        return self.believed[-1][1] if self.believed else self.start
+
+    @property
+    def who(self) -> str:
+        return f"{self.node or 'a client'} (process {self.process})"
+
+
+def seconds(time_ns: float) -> str:
+    """A time for people: '12.345 s'."""
+    return "the end of the run" if time_ns == FOREVER else f"{time_ns / 1e9:.3f} s"
+
+
+def holds(history: History, test: Mapping[str, Any] | None = None) -> list[Hold]:
+    """Every hold in the history, in order of grant.
+
+    What a release that failed did is the test's `failed_release`: "ended" (the default: the
+    hold was over, by it or before it) or "nothing" (the hold goes on).
+    """
+    keeps_on = (test or {}).get("failed_release", "ended") == "nothing"
+    calls = history.calls()
+    deaths = _deaths(history)
+    lost = {op.value.get("hold"): op for op in history.clients() if op.f == "lost"}
+    releases: dict[Any, Call] = {}
+    extends: dict[Any, list[Call]] = {}
+    for call in calls:
+        hold = call.begin.value.get("hold")
+        if call.begin.f == "release" and not (keeps_on and call.type == "fail"):
+            releases.setdefault(hold, call)
+        elif call.begin.f == "extend" and call.type == "ok":
+            extends.setdefault(hold, []).append(call)
+    found = [
+        _hold(call, releases, extends, lost, deaths)
+        for call in calls
+        if call.begin.f == "acquire" and call.type == "ok"
+    ]
+    return sorted(found, key=lambda hold: (hold.start, hold.index))
+
+
+def _hold(
+    call: Call,
+    releases: Mapping[Any, Call],
+    extends: Mapping[Any, list[Call]],
+    lost: Mapping[Any, Op],
+    deaths: Mapping[int | str, int],
+) -> Hold:
+    assert call.end is not None
+    value, process = call.value, call.begin.process
+    # A history of Jepsen's own names no holds: the grant's position then serves as its name.
+    name = value.get("hold")
+    ends: list[tuple[float, str]] = [(FOREVER, "never")]
+    if name in releases:
+        ends.append((releases[name].begin.time, "release"))
+    if name in lost:
+        ends.append((lost[name].time, "lost"))
+    if process in deaths:
+        ends.append((deaths[process], "death"))
+    strict_end, ended_by = min(ends)
+    return Hold(
+        lock=str(value.get("lock", "")),
+        name=str(name if name is not None else call.end.index),
+        process=process,
+        node=call.begin.node,
+        token=value.get("token"),
+        ttl=value.get("ttl"),
+        asked=call.begin.time,
+        start=call.end.time,
+        strict_end=strict_end,
+        leases=_leases(call, extends.get(name, ())),
+        ended_by=ended_by,
+        index=call.end.index,
+    )
+
+
+def _leases(grant: Call, extends: Sequence[Call]) -> tuple[tuple[int, float], ...]:
+    assert grant.end is not None
+    deadline = grant.end.value.get("deadline")
+    leases = [(grant.end.time, FOREVER if deadline is None else float(deadline))]
+    for extend in extends:
+        assert extend.end is not None
+        later = extend.end.value.get("deadline")
+        if later is None:
+            continue
+        start, end = leases[-1]
+        if extend.end.time <= end:
+            leases[-1] = (start, float(later))
+        else:
+            leases.append((extend.end.time, float(later)))
+    return tuple(leases)
+
+
+def _deaths(history: History) -> dict[int | str, int]:
+    """When each killed process was last seen alive: its last own event, in ns.
+
+    A process was killed where its open op ended with the error kind "killed" or "crashed"
+    (written by the harness, not a sign of life), or where a `kill` names it.
+    """
+    last: dict[int | str, int] = {}
+    dead: set[int | str] = set()
+    for op in history:
+        if op.process == "nemesis":
+            if op.f == "kill":
+                dead.update(op.value.get("processes", ()))
+        elif op.type == "info" and op.error and op.error[0] in DEAD:
+            dead.add(op.process)
+        else:
+            last[op.process] = op.time
+    return {process: last[process] for process in dead if process in last}
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Two holds of one lock at one time: `second` began while `first` was on. Times in ns."""
+
+    first: Hold
+    second: Hold
+    start: float
+    end: float
+
+
+def overlaps(intervals: Iterable[tuple[float, float, Hold]]) -> list[Overlap]:
+    """Intervals [start, end) of one lock that overlap, in order of time.
+
+    Each is compared with the earlier one that ends last, so that n holds give at most n
+    overlaps: enough to name every hold that should not have been granted, without the square.
+    """
+    found: list[Overlap] = []
+    latest: dict[str, tuple[float, Hold]] = {}
+    for start, end, hold in sorted(intervals, key=lambda row: (row[0], row[2].index)):
+        if end <= start:
+            continue
+        before = latest.get(hold.lock)
+        if before and start < before[0] and before[1] is not hold:
+            found.append(Overlap(before[1], hold, start, min(end, before[0])))
+        if not before or end > before[0]:
+            latest[hold.lock] = (end, hold)
+    return found

@@ -1,0 +1,45 @@
+"""What a checker is and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from checker.history import History
+
+Valid = Literal["unknown"] | bool
+
+_RANK: dict[Valid, int] = {True: 0, "unknown": 1, False: 2}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`valid` true, false or "unknown"; `summary` one sentence; `evidence` what proves it.
+
+    Each piece of evidence has `what` (a sentence naming who, when, how long and the fault
+    that was on) and, where it applies, `time_ns`, `holds`, `ops` (indices) and numbers.
+    """
+
+    valid: Valid
+    summary: str
+    evidence: list[dict[str, Any]] = field(default_factory=list)
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "valid": self.valid,
+            "summary": self.summary,
+            "evidence": self.evidence,
+        } | self.details
+
+
+class Checker(Protocol):
+    """Decides one question from the history and the test's description, and from nothing else."""
+
+    def __call__(self, history: History, test: Mapping[str, Any]) -> Verdict: ...
+
+
+def worst(verdicts: Iterable[Valid]) -> Valid:
+    """False beats unknown beats true; nothing checked is unknown."""
+    return max(verdicts, key=lambda valid: _RANK[valid], default="unknown")
