@@ -1,0 +1,73 @@
+"""Time and memory that a check may use, asked often and answered cheaply."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+_STATM = Path("/proc/self/statm")
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+
+class Exhausted(Exception):
+    """A limit was reached. The verdict is unknown; `reason` says which limit and how far."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Budget:
+    """`deadline` in s of time.monotonic, or None; `ceiling` in bytes of resident memory, or None."""
+
+    deadline: float | None = None
+    ceiling: int | None = None
+    time_limit: float | None = None
+    memory_limit: float | None = None
+
+    @classmethod
+    def starting_now(
+        cls, time_limit: float | None = None, memory_limit: float | None = None
+    ) -> Budget:
+        """Limits in s and in MB. Memory is counted as the growth from now on of the process."""
+        return cls(
+            None if time_limit is None else time.monotonic() + time_limit,
+            None if memory_limit is None else resident() + int(memory_limit * 1_000_000),
+            time_limit,
+            memory_limit,
+        )
+
+    def spend(self, where: str) -> None:
+        """Raises Exhausted if a limit is reached; `where` says what was being done."""
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise Exhausted(f"time limit of {self.time_limit:g} s reached {where}")
+        if self.ceiling is not None and resident() > self.ceiling:
+            raise Exhausted(f"memory limit of {self.memory_limit:g} MB reached {where}")
+
+    def left(self) -> float | None:
+        """Seconds to the deadline, or None where there is none."""
+        return None if self.deadline is None else self.deadline - time.monotonic()
+
+    def at_most(self, seconds: float) -> Budget:
+        """The same limits, and no longer than `seconds` from now."""
+        deadline = time.monotonic() + seconds
+        if self.deadline is not None and self.deadline < deadline:
+            return self
+        return Budget(deadline, self.ceiling, seconds, self.memory_limit)
+
+
+UNLIMITED = Budget()
+
+
+def resident() -> int:
+    """Bytes of memory that this process holds; where only the peak is known, the peak."""
+    try:
+        return int(_STATM.read_bytes().split()[1]) * _PAGE
+    except OSError:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024

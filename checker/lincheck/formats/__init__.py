@@ -1,0 +1,1 @@
+"""Readers: text in, (line, event) out. Each knows one format and no model."""

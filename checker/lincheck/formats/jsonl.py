@@ -1,0 +1,39 @@
+"""fencepost's own history.jsonl: one JSON object a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from checker.lincheck.history import BadHistory
+
+_scan = json.JSONDecoder().scan_once
+
+
+def events(lines: Iterable[str], warn: Callable[[str], None]) -> Iterator[tuple[int, Any]]:
+    """(line, event) for every line that is not blank.
+
+    A run that was killed may leave half a line at the very end: if the last line does not
+    end in a newline and is no JSON, it is dropped and `warn` is told. Any other line that is no JSON
+    object raises BadHistory.
+    """
+    for number, line in enumerate(lines, 1):
+        try:
+            event, end = _scan(line, 0)
+            if line[end:] not in ("\n", ""):
+                event = json.loads(line)
+        except (StopIteration, ValueError, RecursionError):
+            text = line.strip()
+            if not text:
+                continue
+            try:
+                event = json.loads(text)
+            except (ValueError, RecursionError) as error:
+                if not line.endswith("\n"):
+                    warn(f"line {number} is torn (no newline, no JSON) and was dropped")
+                    return
+                raise BadHistory(f"no JSON: {error}", number) from None
+        if type(event) is not dict:
+            raise BadHistory(f"not a JSON object: {line.strip()[:60]!r}", number)
+        yield number, event

@@ -1,0 +1,56 @@
+"""All models by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from checker.lincheck.model import BadValue, Model
+from checker.lincheck.models.collection import counter, fifo_queue, set_model, unordered_queue
+from checker.lincheck.models.keyed import kv, multi_register
+from checker.lincheck.models.lease import lease_mutex
+from checker.lincheck.models.lock import (
+    FAILED_RELEASE,
+    fenced_mutex,
+    mutex,
+    owner_mutex,
+    reentrant_mutex,
+)
+from checker.lincheck.models.register import cas_register, register
+from checker.lincheck.models.shared import rw_lock, semaphore
+
+DATA: Final[dict[str, Callable[[Any], Model]]] = {
+    "register": register,
+    "cas-register": cas_register,
+    "multi-register": multi_register,
+    "kv": kv,
+    "set": set_model,
+    "counter": counter,
+    "fifo-queue": fifo_queue,
+    "unordered-queue": unordered_queue,
+}
+LOCKS: Final[dict[str, Callable[[Any, str], Model]]] = {
+    "mutex": mutex,
+    "owner-mutex": owner_mutex,
+    "reentrant-mutex": reentrant_mutex,
+    "semaphore": semaphore,
+    "rw-lock": rw_lock,
+    "fenced-mutex": fenced_mutex,
+    "lease-mutex": lease_mutex,
+}
+NAMES: Final = (*DATA, *LOCKS)
+
+
+def named(name: str, init: Any = None, failed_release: str = "nothing") -> Model:
+    """The model of this name, started with `init` (a JSON value; null is the model's default).
+
+    `failed_release` is `nothing` or `ended` and matters to locks only. Raises BadValue for a name
+    or a start that is none.
+    """
+    if failed_release not in FAILED_RELEASE:
+        raise BadValue(f"failed_release must be nothing or ended, not {failed_release!r}")
+    if name in LOCKS:
+        return LOCKS[name](init, failed_release)
+    if name in DATA:
+        return DATA[name](init)
+    raise BadValue(f"there is no model {name!r}; there are {', '.join(NAMES)}")

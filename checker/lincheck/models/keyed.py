@@ -1,0 +1,152 @@
+"""Many registers: `kv` (put, append, get on strings) and `multi-register` (transactions).
+
+kv: a value is [key, value], or {"key": .., "value": ..}; a key that was never put reads as "", and
+null reads as that. Keys are independent.
+
+multi-register: f is `txn`, its value a list of [read | write, register, value], done at once and in
+order. A read of null says nothing. `read` and `write` may also stand alone as f, with the value
+[register, value]. Registers may meet in a transaction, so the history is one object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from checker.lincheck.history import UNKNOWN, Call
+from checker.lincheck.model import Action, BadValue, Inconsistent, Model, frozen
+
+Mapping = frozenset[tuple[Hashable, Any]]  # a state: (key, value) of all that have one
+
+
+def kv(init: Any = None) -> Model:
+    """Strings by key. `init`: an object {key: string}, or null for no keys."""
+    if init is not None and not (
+        isinstance(init, dict) and all(isinstance(text, str) for text in init.values())
+    ):
+        raise BadValue(f"kv starts with an object of strings, not {init!r:.40}")
+    return Model(
+        name="kv",
+        initial=frozenset((init or {}).items()),
+        action=_kv_action,
+        step=_kv_step,
+        functions=frozenset({"put", "append", "get"}),
+        partition=lambda call: frozen(_pair(call, call.value)[0]),
+        observes=lambda action: action.f == "get",
+        cells=lambda action: frozenset({action.owner}),
+        reaches=_reaches,
+        resets=lambda action: action.f == "put",
+        show=_show,
+    )
+
+
+def _kv_action(call: Call) -> Action | None:
+    key, text = _pair(call, call.value)
+    if call.type == "fail":
+        return None
+    if call.f == "get":
+        if call.type != "ok" or call.result is UNKNOWN:
+            return None
+        result = call.result
+        if isinstance(result, dict | list | tuple):
+            result = _pair(call, result)[1]
+        return Action("get", result=_text(call, "" if result is None else result), owner=key)
+    return Action(call.f, _text(call, text), owner=key)
+
+
+def _pair(call: Call, value: Any) -> tuple[Hashable, Any]:
+    if isinstance(value, dict) and "key" in value:
+        return frozen(value["key"]), value.get("value")
+    if isinstance(value, list | tuple) and len(value) == 2:
+        return frozen(value[0]), value[1]
+    if call.f == "get" and isinstance(value, str | int):
+        return frozen(value), None
+    raise BadValue(f"{call.f} needs [key, value], not {value!r:.40}")
+
+
+def _text(call: Call, value: Any) -> str:
+    if not isinstance(value, str):
+        raise BadValue(f"{call.f} works on strings, not on {value!r:.40}")
+    return value
+
+
+def _kv_step(state: Mapping, action: Action) -> Mapping | Inconsistent:
+    f, text, result, key = action
+    values = dict(state)
+    found = values.get(key, "")
+    if f == "get":
+        return state if found == result else Inconsistent(
+            f"can't read {result!r:.60} from {key!r}: it is {found!r:.60}")
+    values[key] = text if f == "put" else found + text
+    return frozenset(values.items())
+
+
+def _reaches(state: Mapping, action: Action) -> bool:
+    """Appends only lengthen: what a get returned must begin with what is there already."""
+    result: str = action.result  # type: ignore[assignment]
+    for key, text in state:
+        if key == action.owner:
+            return result.startswith(text)
+    return True
+
+
+def multi_register(init: Any = None) -> Model:
+    """Registers by name. `init`: an object {register: value}; others start as null."""
+    if init is not None and not isinstance(init, dict):
+        raise BadValue(f"multi-register starts with an object of registers, not {init!r:.40}")
+    return Model(
+        name="multi-register",
+        initial=frozenset((frozen(key), frozen(value)) for key, value in (init or {}).items()),
+        action=_txn_action,
+        step=_txn_step,
+        functions=frozenset({"txn", "read", "write"}),
+        ignored=frozenset({"acquire", "extend", "release", "lost"}),
+        observes=lambda action: all(f == "read" for f, _, _ in action.value),  # type: ignore[union-attr]
+        cells=lambda action: frozenset(key for _, key, _ in action.value),  # type: ignore[union-attr]
+        show=_show,
+    )
+
+
+def _txn_action(call: Call) -> Action | None:
+    if call.type == "fail":
+        return None
+    value = call.result if call.type == "ok" else call.value
+    if value is UNKNOWN or value is None:
+        value = call.value
+    parts = [_part(part) for part in _parts(call, value)]
+    if call.type != "ok":
+        parts = [part for part in parts if part[0] == "write"]
+    parts = [part for part in parts if part[0] == "write" or part[2] is not None]
+    return Action("txn", tuple(parts)) if parts else None
+
+
+def _parts(call: Call, value: Any) -> list[Any]:
+    if call.f != "txn":
+        if not isinstance(value, list | tuple) or len(value) != 2:
+            raise BadValue(f"{call.f} needs [register, value], not {value!r:.40}")
+        return [[call.f, *value]]
+    if not isinstance(value, list | tuple):
+        raise BadValue(f"txn needs a list of [f, register, value], not {value!r:.40}")
+    return list(value)
+
+
+def _part(part: Any) -> tuple[str, Hashable, Hashable]:
+    names = {"r": "read", "read": "read", "w": "write", "write": "write"}
+    if not isinstance(part, list | tuple) or len(part) != 3 or part[0] not in names:
+        raise BadValue(f"a part of a txn is [read or write, register, value], not {part!r:.40}")
+    return names[part[0]], frozen(part[1]), frozen(part[2])
+
+
+def _txn_step(state: Mapping, action: Action) -> Mapping | Inconsistent:
+    values = dict(state)
+    for f, key, value in action.value:  # type: ignore[union-attr]
+        if f == "write":
+            values[key] = value
+        elif values.get(key) != value:
+            return Inconsistent(f"can't read {value!r} from {key}: it is {values.get(key)!r}")
+    return frozenset(values.items())
+
+
+def _show(state: Mapping) -> str:
+    pairs = sorted(state, key=repr)
+    return "{" + ", ".join(f"{key}: {value!r}" for key, value in pairs) + "}"

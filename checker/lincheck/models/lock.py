@@ -1,0 +1,242 @@
+"""Locks without leases: `mutex`, `owner-mutex`, `reentrant-mutex`, `fenced-mutex`.
+
+An acquire or release names its lock as `lock` in its value, or as the value itself, or not at
+all; each lock is an object of its own. A failed acquire did not happen. What a failed
+release did is a setting: `nothing`, or `ended`: then its process's hold, if it had one, is
+over once the release returns. `extend` and `lost` change nothing here, and reads and writes
+of what the lock protects are passed over.
+
+All of them are never helped by a crashed acquire that nobody releases, and say so: `gives`
+names the holder, and only that holder's release wants it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import partial
+from typing import Any, Final
+
+from checker.lincheck.history import UNKNOWN, Call
+from checker.lincheck.model import Action, BadValue, Inconsistent, Model, frozen
+
+RESOURCE_OPS = frozenset({"read", "write", "lost"})
+FREE: Final = None
+HELD: Final = "held"
+FAILED_RELEASE = ("nothing", "ended")
+
+
+def mutex(init: Any = None, failed_release: str = "nothing") -> Model:
+    """Ownerless: anybody may release what is held, as in Knossos. `init` true: held at first."""
+    owned = failed_release == "ended"  # only then it matters whose hold a release would end
+    held = (HELD, None) if init else FREE
+    return Model(
+        name="mutex",
+        initial=held,
+        action=partial(_mutex_action, owned, failed_release),
+        step=_mutex_step,
+        functions=frozenset({"acquire", "release"}),
+        ignored=RESOURCE_OPS | {"extend"},
+        partition=lock_name,
+        facet=lambda state: FREE if state is FREE else HELD,
+        needs=lambda action: FREE if action.f == "acquire" else HELD,
+        gives=lambda action: HELD if action.f == "acquire" else FREE,
+        wants=lambda action: FREE if action.f == "acquire" else HELD,
+        show=lambda state: "free" if state is FREE else "held",
+    )
+
+
+def _mutex_action(owned: bool, failed_release: str, call: Call) -> Action | None:
+    f = lock_function(call, failed_release)
+    if f is None:
+        return None
+    if f == "release":
+        return Action(f)
+    if f == "ended":
+        return Action(f, owner=call.process)
+    # Whoever never heard of its grant will not release it: one crashed acquire is like another.
+    return Action(f, owner=call.process if owned and call.type == "ok" else None)
+
+
+def _mutex_step(state: Any, action: Action) -> State:
+    if action.f == "acquire":
+        return (HELD, action.owner) if state is FREE else Inconsistent(
+            "can't acquire: it is held")
+    if action.f == "release":
+        return FREE if state is not FREE else Inconsistent("can't release: it is free")
+    return FREE if state == (HELD, action.owner) else state
+
+
+State = Hashable | Inconsistent
+
+
+def owner_mutex(init: Any = None, failed_release: str = "nothing") -> Model:
+    """Only the process that holds it can release it. `init`: who holds it at first, or null."""
+    return Model(
+        name="owner-mutex",
+        initial=frozen(init),
+        action=partial(_owned_action, failed_release),
+        step=_owner_step,
+        functions=frozenset({"acquire", "release"}),
+        ignored=RESOURCE_OPS | {"extend"},
+        partition=lock_name,
+        facet=lambda state: state,
+        needs=_needs,
+        gives=_gives,
+        wants=_needs,
+        show=_holder,
+    )
+
+
+def _owned_action(failed_release: str, call: Call) -> Action | None:
+    f = lock_function(call, failed_release)
+    return None if f is None else Action(f, owner=call.process)
+
+
+def _owner_step(state: Hashable, action: Action) -> State:
+    if action.f == "acquire":
+        return action.owner if state is FREE else Inconsistent(
+            f"{action.owner} can't acquire: {state} holds it")
+    if state == action.owner:
+        return FREE
+    return state if action.f == "ended" else _not_holding(action, state)
+
+
+def _not_holding(action: Action, holder: Hashable) -> Inconsistent:
+    whose = "it is free" if holder is FREE else f"{holder} holds it"
+    return Inconsistent(f"{action.owner} can't release: {whose}")
+
+
+def _holder(state: Hashable) -> str:
+    return "free" if state is FREE else f"held by {state}"
+
+
+def _needs(action: Action) -> Hashable:
+    return FREE if action.f == "acquire" else action.owner
+
+
+def _gives(action: Action) -> Hashable:
+    return action.owner if action.f == "acquire" else FREE
+
+
+def reentrant_mutex(init: Any = None, failed_release: str = "nothing") -> Model:
+    """Its holder may acquire it again. State: (holder, depth) or free. `init`: most depth, or null."""
+    if init is not None and (type(init) is not int or init < 1):
+        raise BadValue(f"reentrant-mutex starts with the most depth allowed, an int, not {init!r}")
+    return Model(
+        name="reentrant-mutex",
+        initial=FREE,
+        action=partial(_owned_action, failed_release),
+        step=partial(_reentrant_step, init),
+        functions=frozenset({"acquire", "release"}),
+        ignored=RESOURCE_OPS | {"extend"},
+        partition=lock_name,
+        gives=lambda action: ("held by", action.owner) if action.f == "acquire" else FREE,
+        wants=lambda action: FREE if action.f == "acquire" else ("held by", action.owner),
+        show=lambda state: "free" if state is FREE else f"held {state[1]} times by {state[0]}",
+    )
+
+
+def _reentrant_step(most: int | None, state: Any, action: Action) -> State:
+    owner = action.owner
+    if action.f == "acquire":
+        if state is FREE:
+            return owner, 1
+        if state[0] != owner:
+            return Inconsistent(f"{owner} can't acquire: {state[0]} holds it")
+        if state[1] == most:
+            return Inconsistent(f"{owner} can't acquire: it holds it {most} times already")
+        return owner, state[1] + 1
+    if state is not FREE and state[0] == owner:
+        return (owner, state[1] - 1) if state[1] > 1 else FREE
+    return state if action.f == "ended" else _not_holding(action, state and state[0])
+
+
+def fenced_mutex(init: Any = None, failed_release: str = "nothing") -> Model:
+    """An owner-mutex whose grants carry tokens that rise. State: (holder, least possible last token).
+
+    `init`: the last token given before the history, or null. A grant without a token is not
+    checked; a grant that was never seen is given the least token that it can have had.
+    """
+    if init is not None and type(init) is not int:
+        raise BadValue(f"fenced-mutex starts with the last token, an int or null, not {init!r}")
+    return Model(
+        name="fenced-mutex",
+        initial=(FREE, init),
+        action=partial(_fenced_action, failed_release),
+        step=_fenced_step,
+        functions=frozenset({"acquire", "release"}),
+        ignored=RESOURCE_OPS | {"extend"},
+        partition=lock_name,
+        facet=lambda state: state[0],
+        needs=_needs,
+        gives=_gives,
+        wants=_needs,
+        show=lambda state: _holder(state[0]) + shown_token(state[1]),
+    )
+
+
+def _fenced_action(failed_release: str, call: Call) -> Action | None:
+    f = lock_function(call, failed_release)
+    if f != "acquire":
+        return None if f is None else Action(f, owner=call.process)
+    return Action(f, result=token_of(call), owner=call.process)
+
+
+def _fenced_step(state: Any, action: Action) -> State:
+    holder, last = state
+    if action.f == "acquire":
+        if holder is not FREE:
+            return Inconsistent(f"{action.owner} can't acquire: {holder} holds it")
+        token = next_token(last, action)
+        return token if isinstance(token, Inconsistent) else (action.owner, token)
+    if holder == action.owner:
+        return FREE, last
+    return state if action.f == "ended" else _not_holding(action, holder)  # type: ignore[no-any-return]
+
+
+def token_of(call: Call) -> Hashable:
+    """The token of a grant: an int, None where it has none, UNKNOWN where nobody saw it."""
+    if call.type != "ok":
+        return UNKNOWN
+    token = call.result.get("token") if isinstance(call.result, dict) else None
+    if type(call.result) is int and call.value is None:
+        token = call.result  # Jepsen's fenced locks return the fence as the value
+    if token is not None and type(token) is not int:
+        raise BadValue(f"a token must be an int or null, not {token!r:.40}")
+    return token
+
+
+def next_token(last: int | None, action: Action) -> int | None | Inconsistent:
+    """The last token after this grant, or why its token can not follow `last`."""
+    token = action.result
+    if token is None or last is None and token is UNKNOWN:
+        return last
+    if token is UNKNOWN:
+        return last + 1  # type: ignore[operator]
+    if last is not None and token <= last:  # type: ignore[operator]
+        return Inconsistent(
+            f"{action.owner} can't be granted token {token}: {last} was granted before")
+    return token  # type: ignore[return-value]
+
+
+def shown_token(token: int | None) -> str:
+    return "" if token is None else f", last token {token}"
+
+
+def lock_function(call: Call, failed_release: str) -> str | None:
+    """acquire, release or ended; None for what did not happen."""
+    if call.type != "fail":
+        return call.f
+    return "ended" if call.f == "release" and failed_release == "ended" else None
+
+
+def lock_name(call: Call) -> Hashable:
+    """Which lock the call is about: None where it does not say."""
+    value = call.value
+    if isinstance(value, dict):
+        return frozen(value.get("lock"))
+    if value is None or isinstance(value, str) or type(value) is int:
+        return value
+    raise BadValue(f"{call.f} needs the lock's name or {{lock: name}}, not {value!r:.40}")
+
+

@@ -1,0 +1,122 @@
+"""One register: `register` (read, write) and `cas-register` (read, write, cas).
+
+A write's value is what is written; a read's result is what was read; cas takes [old, new]. An
+ok cas has matched, unless its result is false: then it was applied and found another value.
+In fencepost's own histories values are maps with `resource` and `value`: each resource is a
+register of its own. A failed op did not happen. Ops of a lock in the same history are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from checker.lincheck.history import UNKNOWN, Call
+from checker.lincheck.model import (
+    ANY_STATE,
+    UNSAID,
+    Action,
+    BadValue,
+    Inconsistent,
+    Model,
+    frozen,
+)
+
+LOCK_OPS = frozenset({"acquire", "extend", "release", "lost"})
+
+
+def register(init: Any = None) -> Model:
+    """A read-write register that starts as `init`."""
+    return _model("register", init, frozenset({"read", "write"}))
+
+
+def cas_register(init: Any = None) -> Model:
+    """A register with compare-and-set that starts as `init`."""
+    return _model("cas-register", init, frozenset({"read", "write", "cas"}))
+
+
+def _model(name: str, init: Any, functions: frozenset[str]) -> Model:
+    return Model(
+        name=name,
+        initial=frozen(init),
+        action=action,
+        step=step,
+        functions=functions,
+        ignored=LOCK_OPS,
+        partition=resource,
+        observes=observes,
+        facet=lambda state: state,
+        needs=needs,
+        gives=gives,
+        wants=wants,
+    )
+
+
+def action(call: Call) -> Action | None:
+    if call.type == "fail":
+        return None
+    if call.f == "read":
+        if call.type != "ok" or call.result is UNKNOWN:
+            return None
+        return Action("read", result=frozen(_plain(call.result)))
+    if call.f == "write":
+        return Action("write", frozen(_plain(call.value)))
+    return _cas(call)
+
+
+def _cas(call: Call) -> Action | None:
+    if not isinstance(call.value, list | tuple) or len(call.value) != 2:
+        raise BadValue(f"cas needs [old, new], not {call.value!r:.40}")
+    old, new = frozen(call.value[0]), frozen(call.value[1])
+    if call.type == "ok" and call.result is False:
+        return Action("cas", (old, new), frozen(False))
+    if old == new and call.type != "ok":
+        return None
+    return Action("cas", (old, new))
+
+
+def step(state: Hashable, action: Action) -> Hashable | Inconsistent:
+    f, value, result, _ = action
+    if f == "write":
+        return value
+    if f == "read":
+        return state if state == result else Inconsistent(f"can't read {result!r} from {state!r}")
+    old, new = value  # type: ignore[misc]
+    if result is not UNKNOWN:
+        return state if state != old else Inconsistent(
+            f"can't fail to CAS {state!r} from {old!r} to {new!r}: it matches")
+    return new if state == old else Inconsistent(f"can't CAS {state!r} from {old!r} to {new!r}")
+
+
+def observes(action: Action) -> bool:
+    if action.f == "cas":
+        old, new = action.value  # type: ignore[misc]
+        return action.result is not UNKNOWN or old == new
+    return action.f == "read"
+
+
+def needs(action: Action) -> Hashable:
+    if action.f == "read":
+        return action.result
+    if action.f == "write" or action.result is not UNKNOWN:
+        return UNSAID
+    return action.value[0]  # type: ignore[index]
+
+
+def gives(action: Action) -> Hashable:
+    return action.value if action.f == "write" else action.value[1]  # type: ignore[index]
+
+
+def wants(action: Action) -> Hashable:
+    if action.f == "write":
+        return ANY_STATE
+    return needs(action)  # a cas that must not match can be helped by any change: UNSAID
+
+
+def resource(call: Call) -> Hashable:
+    value = call.value if isinstance(call.value, dict) else call.result
+    return frozen(value["resource"]) if isinstance(value, dict) and "resource" in value else None
+
+
+def _plain(value: Any) -> Any:
+    return value.get("value") if isinstance(value, dict) and "resource" in value else value

@@ -1,0 +1,93 @@
+"""The history as the model sees it: operations, sorted into independent objects."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from checker.lincheck.history import BadHistory, Call, calls
+from checker.lincheck.model import Action, BadValue, Model
+
+
+class Operation(NamedTuple):
+    """A call that says something. `id` is the position of its invocation in the history, from 0;
+    `returned` that of its completion, None if it may happen at any later time, or never.
+    `time` and `ended` are the times of the two events in ns, or None. `line`: from 1."""
+
+    id: int
+    returned: int | None
+    action: Action
+    process: int | str
+    time: int | None
+    ended: int | None
+    line: int
+
+
+class Objects(NamedTuple):
+    """`parts`: partition key -> its operations in the order of their completion, pending ones by
+    where they were given up. `operations`: how many the model looked at. `times`: the time of
+    every event is known where any is."""
+
+    parts: dict[Hashable, list[Operation]]
+    operations: int
+
+
+def objects(
+    history: Iterable[tuple[int, Mapping[str, Any]]], model: Model, *, partition: bool = True
+) -> Objects:
+    """Reads (line, event) pairs into the model's objects. Raises BadHistory with the line."""
+    parts: dict[Hashable, list[Operation]] = {}
+    looked_at = 0
+    for call in calls(history):
+        f = call.f
+        if f not in model.functions:
+            if f in model.ignored:
+                continue
+            raise unknown_function(call, model)
+        looked_at += 1
+        operation = read(call, model)
+        if operation is None:
+            continue
+        try:
+            key = model.partition(call) if partition else None
+        except BadValue as error:
+            raise BadHistory(str(error), call.line) from None
+        part = parts.get(key)
+        if part is None:
+            parts[key] = [operation]
+        else:
+            part.append(operation)
+    return Objects(parts, looked_at)
+
+
+def read(call: Call, model: Model) -> Operation | None:
+    """The call as an operation, or None if it says nothing. Raises BadHistory."""
+    try:
+        action = model.action(call)
+    except BadValue as error:
+        raise BadHistory(str(error), call.line) from None
+    if action is None or (call.returned is None and model.observes(action)):
+        return None
+    return Operation(
+        call.invoked, call.returned, action, call.process, call.time, call.ended, call.line)
+
+
+def unknown_function(call: Call, model: Model) -> BadHistory:
+    return BadHistory(
+        f"{model.name} knows {', '.join(sorted(model.functions))}, not {call.f!r:.40}", call.line)
+
+
+def in_order(operations: list[Operation]) -> Iterator[tuple[int, Operation]]:
+    """(position, operation) of every invocation and return, in the order of the history."""
+    # Sorting ints is several times faster than sorting tuples, and lists can be millions long.
+    shift = len(operations).bit_length()
+    low = (1 << shift) - 1
+    codes = [operation[0] << shift | index for index, operation in enumerate(operations)]
+    codes += [
+        operation[1] << shift | index
+        for index, operation in enumerate(operations)
+        if operation[1] is not None
+    ]
+    codes.sort()
+    for code in codes:
+        yield code >> shift, operations[code & low]

@@ -1,0 +1,356 @@
+"""The general engine: all configurations that could explain what was seen so far.
+
+The search follows the history event by event and keeps a set of configurations. One is
+(state, which open ops are done, how many crashed ops of each class are used). Nothing is
+linearized before it must be: an op takes its place when some op returns that needs it (Lowe 2017,
+"Testing for linearizability", just-in-time linearization; the search itself goes back to Wing
+and Gong 1993). So:
+
+    invoke    only notes that the op is open;
+    complete  extends every configuration, in all ways that end with the op that returns, and
+              drops those in which it can not be placed. None left: not linearizable, and this
+              return is the first event that makes it so;
+    crash     turns an open op into one that may happen at any time from now on, or never.
+
+Breadth first, not depth first: the verdict false comes at the first event that earns it,
+memory follows what is concurrent and not the history's length, and configurations that
+dominate one another meet. Dominated are those that used more crashed ops (see crashed.py),
+and those that left out an observer (an op that never changes anything) that fits their state:
+taking it at once is never worse, so it is always taken.
+
+States and actions are interned, steps memoized: the model's own code runs once for each
+pair of state and action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import NamedTuple
+
+from checker.lincheck.budget import UNLIMITED, Budget
+from checker.lincheck.crashed import Crashed
+from checker.lincheck.model import Action, Inconsistent, Model, State
+
+IMPOSSIBLE = -1
+CHECK_EVERY = 512  # expansions between two looks at the clock and the memory
+
+
+class Taken(NamedTuple):
+    """One entry of a path: what a configuration linearized last, and the path before it.
+
+    `bits` are slots of open ops, resolved by `slots` as they were then (an observer that was taken
+    along has its bit beside the mover's, and comes after it); or `crashed` is the action id of a crashed op.
+    """
+
+    mover: int
+    observers: int
+    crashed: int
+    slots: list[int]
+    state: int
+    before: Taken | None
+
+
+Entry = tuple[int, Taken | None]
+Configurations = dict[tuple[int, int], list[Entry]]
+
+
+class Search:
+    """The configurations of one object, from the model's initial state on."""
+
+    def __init__(self, model: Model, budget: Budget = UNLIMITED, *, trace: bool = False) -> None:
+        self.model = model
+        self.budget = budget
+        self.trace = trace
+        self.states: list[State] = []
+        self.state_numbers: dict[State, int] = {}
+        self.facets: list[Hashable] = []
+        self.actions: list[Action] = []
+        self.numbers: dict[Action, int] = {}
+        self.steps: list[dict[int, int]] = []
+        self.observing: list[bool] = []
+        self.crashed = Crashed(model)
+        self.open: dict[int, tuple[int, int]] = {}  # op id -> (slot's bit, action id)
+        self.movers: dict[int, int] = {}  # slot's bit -> action id
+        self.observers: dict[int, int] = {}
+        self.slots: list[int] = []  # slot -> op id
+        self.free: list[int] = []
+        self.fitting: dict[int, int] = {}  # state -> bits of the open observers that fit it
+        self.goal: tuple[int, int] | None = None
+        self.expansions = 0
+        start = self.state_number(model.initial)
+        self.configurations: Configurations = {(start, 0): [(0, None)]}
+
+    # -- interning
+
+    def state_number(self, state: State) -> int:
+        number = self.state_numbers.get(state)
+        if number is None:
+            number = self.state_numbers[state] = len(self.states)
+            self.states.append(state)
+            self.facets.append(self.model.facet(state))
+        return number
+
+    def action_number(self, action: Action) -> int:
+        number = self.numbers.get(action)
+        if number is None:
+            number = self.numbers[action] = len(self.actions)
+            self.actions.append(action)
+            self.steps.append({})
+            self.observing.append(self.model.observes(action))
+        return number
+
+    def _step(self, action: int, state: int) -> int:
+        after = self.model.step(self.states[state], self.actions[action])
+        number = IMPOSSIBLE if type(after) is Inconsistent else self.state_number(after)
+        self.steps[action][state] = number
+        return number
+
+    # -- events
+
+    def invoke(self, op: int, action: Action) -> None:
+        """Op `op` is open from now on. `action` tells its result if it is known already."""
+        number = self.action_number(action)
+        if self.free:
+            slot = self.free.pop()
+            if self.trace:
+                self.slots = self.slots.copy()
+            self.slots[slot] = op
+        else:
+            slot = len(self.slots)
+            self.slots = [*self.slots, op]
+        bit = 1 << slot
+        self.open[op] = bit, number
+        self.crashed.want(action)
+        if self.observing[number]:
+            self.observers[bit] = number
+            self.fitting.clear()
+        else:
+            self.movers[bit] = number
+
+    def crash(self, op: int) -> None:
+        """Op `op` will never return: it may happen at any later time, or never."""
+        bit, number = self.open.pop(op)
+        self._close(bit)
+        moved: Configurations = {}
+        observer = self.observing[number]
+        for (state, done), entries in self.configurations.items():
+            if not done & bit:
+                self._keep(moved, state, done, entries)
+            elif observer:
+                self._keep(moved, state, done ^ bit, entries)
+            else:
+                unit = self.crashed.unit(number)
+                self._keep(moved, state, done ^ bit, [(used + unit, path) for used, path in entries])
+        if observer:
+            self.crashed.unwant(self.actions[number])
+        else:
+            self.crashed.add(number, self.actions[number])
+        self.configurations = moved
+
+    def loose(self, action: Action) -> None:
+        """A step that nobody invoked may happen at any time from now on, or never."""
+        self.crashed.want(action)
+        self.crashed.add(self.action_number(action), action)
+
+    def forget(self, action: Action) -> None:
+        """A step given to `loose` can not happen any more."""
+        number = self.numbers.get(action)
+        if number in self.crashed.counts:
+            self.crashed.remove(number)
+            self.crashed.unwant(action)
+
+    def withdraw(self, op: int) -> None:
+        """Op `op` did not happen after all."""
+        bit, number = self.open.pop(op)
+        self._close(bit)
+        self.crashed.unwant(self.actions[number])
+        kept = {key: entries for key, entries in self.configurations.items() if not key[1] & bit}
+        self.configurations = kept
+
+    def complete(self, op: int) -> bool:
+        """Op `op` has returned. False if no configuration can place it: not linearizable.
+
+        The configurations are then left as they were before, as evidence.
+        """
+        bit, number = self.open[op]
+        done: Configurations = {}
+        todo: Configurations = {}
+        fitting, observers = self.fitting, self.observers
+        for (state, mask), entries in self.configurations.items():
+            if observers:
+                fits = fitting.get(state)
+                if fits is None:
+                    fits = self._fit(state)
+                taken = fits & ~mask
+                if taken:
+                    mask |= taken
+                    if self.trace:
+                        entries = [
+                            (used, Taken(0, taken, IMPOSSIBLE, self.slots, state, path))
+                            for used, path in entries
+                        ]
+            if mask & bit:
+                self._keep(done, state, mask ^ bit, entries)
+            else:
+                self._keep(todo, state, mask, entries)
+        if todo:
+            self._extend(todo, done, bit, number)
+        if not done:
+            return False
+        self.configurations = done
+        del self.open[op]
+        self._close(bit)
+        self.crashed.unwant(self.actions[number])
+        return True
+
+    # -- the search
+
+    def _extend(self, todo: Configurations, done: Configurations, last: int, number: int) -> None:
+        """All ways from `todo` that end with the op of slot `last` go into `done`."""
+        crashed, facets, steps, trace = self.crashed, self.facets, self.steps, self.trace
+        observers, fitting, slots = self.observers, self.fitting, self.slots
+        movers = self._movers(last, number)
+        loose = bool(crashed.counts)
+        cells = None if self.model.cells is None else self.model.cells(self.actions[number])
+        work = [
+            (state, mask, used, path)
+            for (state, mask), entries in todo.items()
+            for used, path in entries
+        ]
+        seen = todo
+        until_check = CHECK_EVERY
+        for state, mask, used, path in work:
+            until_check -= 1
+            if not until_check:
+                until_check = CHECK_EVERY
+                self.expansions += CHECK_EVERY
+                self.budget.spend(f"with {len(work)} configurations at one return")
+            if loose and (used, path) not in seen[state, mask]:
+                continue  # dominated since it was put on the list
+            for bit, action in movers:
+                if mask & bit:
+                    continue
+                after = steps[action].get(state)
+                if after is None:
+                    after = self._step(action, state)
+                if after < 0:
+                    continue
+                grown = mask | bit
+                taken = 0
+                if observers:
+                    fits = fitting.get(after)
+                    if fits is None:
+                        fits = self._fit(after)
+                    taken = fits & ~grown
+                    grown |= taken
+                further = Taken(bit, taken, IMPOSSIBLE, slots, after, path) if trace else None
+                if grown & last:
+                    _put(done, (after, grown ^ last), used, further, crashed.guards)
+                elif _put(seen, (after, grown), used, further, crashed.guards):
+                    work.append((after, grown, used, further))
+            if not loose:
+                continue
+            for action in crashed.candidates(facets[state]):
+                after = steps[action].get(state)
+                if after is None:
+                    after = self._step(action, state)
+                if after < 0 or after == state or not crashed.left(action, used):
+                    continue
+                more = used + crashed.unit(action)
+                grown = mask
+                taken = 0
+                if observers:
+                    fits = fitting.get(after)
+                    if fits is None:
+                        fits = self._fit(after)
+                    taken = fits & ~grown
+                    grown |= taken
+                further = Taken(0, taken, action, slots, after, path) if trace else None
+                if grown & last:
+                    _put(done, (after, grown ^ last), more, further, crashed.guards)
+                elif _put(seen, (after, grown), more, further, crashed.guards):
+                    work.append((after, grown, more, further))
+
+    def _movers(self, last: int, number: int) -> list[tuple[int, int]]:
+        """The open ops that a way to the op of slot `last` may pass, that op itself first."""
+        chosen = [] if self.observing[number] else [(last, number)]
+        serves, actions = self.crashed.serves, self.actions
+        chosen += [
+            (bit, other)
+            for bit, other in self.movers.items()
+            if bit != last and serves(actions[other])
+        ]
+        cells = self.model.cells(actions[number])
+        if cells is None or len(chosen) < 2:
+            return chosen
+        return _connected(chosen, cells, [self.model.cells(actions[other]) for _, other in chosen])
+
+    def _fit(self, state: int) -> int:
+        bits = 0
+        for bit, action in self.observers.items():
+            after = self.steps[action].get(state)
+            if after is None:
+                after = self._step(action, state)
+            if after == state:
+                bits |= bit
+        self.fitting[state] = bits
+        return bits
+
+    def _keep(self, into: Configurations, state: int, done: int, entries: list[Entry]) -> None:
+        known = into.get((state, done))
+        if known is None:
+            into[state, done] = list(entries)
+            return
+        for used, path in entries:
+            _put(into, (state, done), used, path, self.crashed.guards)
+
+    def _close(self, bit: int) -> None:
+        if self.movers.pop(bit, None) is None:
+            del self.observers[bit]
+            self.fitting.clear()
+        self.free.append(bit.bit_length() - 1)
+
+
+def _put(
+    into: Configurations, key: tuple[int, int], used: int, path: Taken | None, guards: int
+) -> bool:
+    """Adds a configuration unless one there dominates it; drops those that it dominates.
+
+    One record covers another if no class's count is higher: then subtracting it from the
+    other, with every guard bit set, leaves every guard bit set.
+    """
+    known = into.get(key)
+    if known is None:
+        into[key] = [(used, path)]
+        return True
+    guarded = used | guards
+    for other, _ in known:
+        if (guarded - other) & guards == guards:
+            return False
+    known[:] = [entry for entry in known if ((entry[0] | guards) - used) & guards != guards]
+    known.append((used, path))
+    return True
+
+
+def _connected(
+    movers: list[tuple[int, int]],
+    cells: frozenset[Hashable],
+    touched: list[frozenset[Hashable] | None],
+) -> list[tuple[int, int]]:
+    """Those movers that touch `cells`, or cells touched by such movers, and so on.
+
+    The others commute with all that leads to the op that returns, so they can wait.
+    """
+    reach = set(cells)
+    chosen: list[int] = []
+    grew = True
+    while grew:
+        grew = False
+        for index, own in enumerate(touched):
+            if index not in chosen and (own is None or not reach.isdisjoint(own)):
+                chosen.append(index)
+                if own is None:
+                    return movers
+                reach |= own
+                grew = True
+    return [movers[index] for index in sorted(chosen)]
