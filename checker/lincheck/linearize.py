@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Hashable
 
 from checker.lincheck.budget import Budget
+from checker.lincheck.horizon import Horizon
 from checker.lincheck.model import Action, Model, Timed
 from checker.lincheck.operation import Operation, in_order
 from checker.lincheck.search import Search
@@ -18,6 +19,7 @@ def search_for(
     be placed, and its operation. Raises Exhausted."""
     search = Search(model, budget, trace=trace)
     leases = Leases(model, search) if model.spawns is not None else None
+    horizon = Horizon(model, operations, search) if model.reaches is not None else None
     for position, operation in in_order(operations):
         if leases is not None:
             leases.advance(operation.time if position == operation.id else operation.ended)
@@ -32,6 +34,8 @@ def search_for(
             search.invoke(operation.id, operation.action)
             if leases is not None:
                 leases.invoked(operation.action)
+        if horizon is not None:
+            horizon.passed(operation, position)
     return search, None
 
 

@@ -50,6 +50,13 @@ class Taken(NamedTuple):
     before: Taken | None
 
 
+class _Aim(NamedTuple):
+    action: int
+    bit: int  # of the goal's slot, 0 if it is not invoked yet
+    resets: int  # open ops that reset: the goal binds those that have them all
+    reached: dict[int, bool]
+
+
 Entry = tuple[int, Taken | None]
 Configurations = dict[tuple[int, int], list[Entry]]
 
@@ -75,8 +82,8 @@ class Search:
         self.slots: list[int] = []  # slot -> op id
         self.free: list[int] = []
         self.fitting: dict[int, int] = {}  # state -> bits of the open observers that fit it
-        self.goal: tuple[int, int] | None = None
-        self.expansions = 0
+        self.goals: dict[frozenset[Hashable] | None, tuple[int, int]] = {}
+        self.reached: dict[int, dict[int, bool]] = {}
         start = self.state_number(model.initial)
         self.configurations: Configurations = {(start, 0): [(0, None)]}
 
@@ -203,6 +210,14 @@ class Search:
         self.crashed.unwant(self.actions[number])
         return True
 
+    def aim(self, cell: frozenset[Hashable] | None, op: int | None, action: Action | None) -> None:
+        """Op `op` is the next observer of the cell to return, and no op that resets will be
+        invoked before: states from which it can not become possible lead nowhere. None: no goal."""
+        if op is None or action is None:
+            self.goals.pop(cell, None)
+        else:
+            self.goals[cell] = op, self.action_number(action)
+
     # -- the search
 
     def _extend(self, todo: Configurations, done: Configurations, last: int, number: int) -> None:
@@ -211,7 +226,7 @@ class Search:
         observers, fitting, slots = self.observers, self.fitting, self.slots
         movers = self._movers(last, number)
         loose = bool(crashed.counts)
-        cells = None if self.model.cells is None else self.model.cells(self.actions[number])
+        aim = self._aim(number) if self.goals else None
         work = [
             (state, mask, used, path)
             for (state, mask), entries in todo.items()
@@ -223,19 +238,29 @@ class Search:
             until_check -= 1
             if not until_check:
                 until_check = CHECK_EVERY
-                self.expansions += CHECK_EVERY
                 self.budget.spend(f"with {len(work)} configurations at one return")
             if loose and (used, path) not in seen[state, mask]:
                 continue  # dominated since it was put on the list
-            for bit, action in movers:
-                if mask & bit:
-                    continue
+            moves = [(bit, action, 0) for bit, action in movers if not mask & bit]
+            if loose:
+                moves += [
+                    (0, action, crashed.unit(action))
+                    for action in crashed.candidates(facets[state])
+                    if crashed.left(action, used)
+                ]
+            for bit, action, unit in moves:
                 after = steps[action].get(state)
                 if after is None:
                     after = self._step(action, state)
-                if after < 0:
+                if after < 0 or (unit and after == state):
                     continue
                 grown = mask | bit
+                if aim is not None and not grown & aim.bit and grown & aim.resets == aim.resets:
+                    reached = aim.reached.get(after)
+                    if reached is None:
+                        reached = self._reach(aim, after)
+                    if not reached:
+                        continue
                 taken = 0
                 if observers:
                     fits = fitting.get(after)
@@ -243,33 +268,35 @@ class Search:
                         fits = self._fit(after)
                     taken = fits & ~grown
                     grown |= taken
-                further = Taken(bit, taken, IMPOSSIBLE, slots, after, path) if trace else None
-                if grown & last:
-                    _put(done, (after, grown ^ last), used, further, crashed.guards)
-                elif _put(seen, (after, grown), used, further, crashed.guards):
-                    work.append((after, grown, used, further))
-            if not loose:
-                continue
-            for action in crashed.candidates(facets[state]):
-                after = steps[action].get(state)
-                if after is None:
-                    after = self._step(action, state)
-                if after < 0 or after == state or not crashed.left(action, used):
-                    continue
-                more = used + crashed.unit(action)
-                grown = mask
-                taken = 0
-                if observers:
-                    fits = fitting.get(after)
-                    if fits is None:
-                        fits = self._fit(after)
-                    taken = fits & ~grown
-                    grown |= taken
-                further = Taken(0, taken, action, slots, after, path) if trace else None
+                more = used + unit
+                further = (
+                    Taken(bit, taken, action if unit else IMPOSSIBLE, slots, after, path)
+                    if trace
+                    else None
+                )
                 if grown & last:
                     _put(done, (after, grown ^ last), more, further, crashed.guards)
                 elif _put(seen, (after, grown), more, further, crashed.guards):
                     work.append((after, grown, more, further))
+
+    def _aim(self, number: int) -> _Aim | None:
+        """The goal of the cell that this action touches, if it has one."""
+        cell = self.model.cells(self.actions[number])
+        if cell not in self.goals:
+            return None
+        op, goal = self.goals[cell]
+        bit = self.open[op][0] if op in self.open else 0
+        resets = 0
+        for slot, action in self.movers.items():
+            if self.model.resets(self.actions[action]):
+                resets |= slot
+        return _Aim(goal, bit, resets, self.reached.setdefault(goal, {}))
+
+    def _reach(self, aim: _Aim, state: int) -> bool:
+        assert self.model.reaches is not None
+        found = self.model.reaches(self.states[state], self.actions[aim.action])
+        aim.reached[state] = found
+        return found
 
     def _movers(self, last: int, number: int) -> list[tuple[int, int]]:
         """The open ops that a way to the op of slot `last` may pass, that op itself first."""

@@ -72,13 +72,16 @@ def _text(call: Call, value: Any) -> str:
 
 def _kv_step(state: Mapping, action: Action) -> Mapping | Inconsistent:
     f, text, result, key = action
-    values = dict(state)
-    found = values.get(key, "")
+    if f == "get" and (key, result) in state:  # the common case, at the price of one look-up
+        return state
+    found = next((own for name, own in state if name == key), None)
     if f == "get":
-        return state if found == result else Inconsistent(
-            f"can't read {result!r:.60} from {key!r}: it is {found!r:.60}")
-    values[key] = text if f == "put" else found + text
-    return frozenset(values.items())
+        if found is None and result == "":
+            return state
+        return Inconsistent(f"can't read {result!r:.60} from {key!r}: it is {found or ''!r:.60}")
+    entry = (key, text if f == "put" or found is None else found + text)
+    return frozenset({entry}) if len(state) < 2 and found is not None or not state else (
+        state - {(key, found)} | {entry})
 
 
 def _reaches(state: Mapping, action: Action) -> bool:

@@ -39,7 +39,7 @@ def rw_lock(init: Any = None, failed_release: str = "nothing") -> Model:
 
 
 def _rw_name(call: Call) -> Hashable:
-    return None if call.value in _MODES else lock_name(call)
+    return None if isinstance(call.value, str) and call.value in _MODES else lock_name(call)
 
 
 def _rw_action(failed_release: str, call: Call) -> Action | None:
@@ -47,9 +47,11 @@ def _rw_action(failed_release: str, call: Call) -> Action | None:
     if f != "acquire":
         return None if f is None else Action(f, owner=call.process)
     mode = call.value.get("mode") if isinstance(call.value, dict) else call.value
-    if mode not in _MODES and isinstance(call.value, dict) and mode is not None:
+    if not isinstance(mode, str) or (mode not in _MODES and not isinstance(call.value, dict)):
+        mode = "exclusive" if mode is None or not isinstance(call.value, dict) else mode
+    if mode not in _MODES:
         raise BadValue(f"mode must be shared or exclusive, not {mode!r:.40}")
-    return Action(f, _MODES.get(mode, "exclusive"), owner=call.process)
+    return Action(f, _MODES[mode], owner=call.process)
 
 
 def _rw_step(state: Any, action: Action) -> Hashable | Inconsistent:

@@ -1,0 +1,71 @@
+"""What later results say about the present: the next observer that will return is a goal.
+
+Where the whole history is known, so is what the next get of a key will return. If no op that
+resets can come between, every configuration that has not placed that get yet must be in a
+state from which it can become possible, `Model.reaches`: appended strings must be a prefix, sets a
+subset. It saves the search all the orders of concurrent appends but the one that was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import NamedTuple
+
+from checker.lincheck.model import Model
+from checker.lincheck.operation import Operation
+from checker.lincheck.search import Search
+
+Cell = frozenset[Hashable] | None
+
+
+class _Goal(NamedTuple):
+    observer: Operation
+    from_position: int  # where the last op that resets before the observer's return is invoked
+
+
+class Horizon:
+    """Tells a search its goals as the events pass."""
+
+    def __init__(self, model: Model, operations: list[Operation], search: Search) -> None:
+        self.cells, self.search = model.cells, search
+        self.goals: dict[Cell, list[_Goal]] = {}
+        by_cell: dict[Cell, list[Operation]] = {}
+        for operation in operations:
+            by_cell.setdefault(model.cells(operation.action), []).append(operation)
+        for cell, own in by_cell.items():
+            self.goals[cell] = _goals(model, own)
+            self._aim(cell, -1)
+
+    def passed(self, operation: Operation, position: int) -> None:
+        """The event of this operation at this position has been searched."""
+        self._aim(self.cells(operation.action), position)
+
+    def _aim(self, cell: Cell, position: int) -> None:
+        goals = self.goals[cell]
+        while goals and goals[-1].observer.returned <= position:  # type: ignore[operator]
+            goals.pop()
+        if goals and goals[-1].from_position <= position:
+            self.search.aim(cell, goals[-1].observer.id, goals[-1].observer.action)
+        else:
+            self.search.aim(cell, None, None)
+
+
+def _goals(model: Model, operations: list[Operation]) -> list[_Goal]:
+    """The goals of one cell, the first one last."""
+    events: list[tuple[int, Operation]] = []
+    for operation in operations:
+        if model.resets(operation.action):
+            events.append((operation.id, operation))
+        elif operation.returned is not None and model.observes(operation.action):
+            events.append((operation.returned, operation))
+    goals = []
+    last_reset = -1
+    for position, operation in sorted(events):
+        if not model.resets(operation.action):
+            goals.append(_Goal(operation, last_reset))
+        elif operation.returned is None:
+            break  # it may come at any time from here on
+        else:
+            last_reset = position
+    goals.reverse()
+    return goals
