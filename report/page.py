@@ -1,0 +1,66 @@
+"""One HTML file from a template: its styles, scripts and data inside, everything escaped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from checker.holds import seconds
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_WORDS = {True: "holds", False: "broken", "unknown": "unknown", None: "not checked"}
+
+
+def write(path: Path, template: str, values: Mapping[str, Any]) -> Path:
+    """Replace `path` by the filled-in template in one step; returns it."""
+    scratch = path.with_name(path.name + ".new")
+    scratch.write_text(_environment().get_template(template).render(values), encoding="utf-8")
+    scratch.replace(path)
+    return path
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "word": lambda valid: _WORDS[valid],
+        "seconds": lambda time_ns: "not seen" if time_ns is None else seconds(time_ns),
+        "script_data": script_data,
+        "plain": plain,
+    }
+    environment.globals["source"] = source
+    return environment
+
+
+def source(name: str) -> Markup:
+    """A style sheet or script of ours, as it is."""
+    return Markup((_TEMPLATES / name).read_text(encoding="utf-8"))
+
+
+def script_data(value: Any) -> Markup:
+    """JSON for a script element, which ends at the first "</" whatever the quotes say."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False, default=str)
+    return Markup(text.replace("<", "\\u003c"))
+
+
+def plain(value: Any) -> str:
+    """One value for people: yes and no, numbers as they are, a list joined by commas."""
+    if value is None or value == [] or value == {}:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
+        return ", ".join(map(plain, value))
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)

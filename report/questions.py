@@ -1,0 +1,154 @@
+"""The verdict in words: three questions that are never mixed, and the checkers that answer each.
+
+Did the lock *service* keep its promise, did two *clients* believe at once, was the *resource*
+damaged? A client paused past its lease makes the second false for every lock there is, and
+must not be booked as the service's failure. `fencing` speaks of two of them: of the tokens
+that the service granted, and of the writes that the resource accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from checker.verdict import Valid, worst
+
+ABOUT = {
+    "lease_exclusion": "No lock was granted again while its lease ran.",
+    "linearizable": "The history fits some order of atomic acquires, releases and expiries.",
+    "ownership": "No process ended another's hold.",
+    "liveness": "After every fault the lock came back within its lease plus the bound.",
+    "mutual_exclusion": "No two clients held the lock, going by what they gave up.",
+    "resource": "Every acknowledged write is there, on top of what its writer read.",
+    "fencing": "Tokens rise with every grant, and no lower one is accepted after a higher.",
+    "faults": "Every fault has the receipt that it took hold, and that it was healed.",
+}
+"""What each checker asks, as the sentence that is true when it holds."""
+
+_SERVICE = ("lease_exclusion", "linearizable", "fencing", "ownership", "liveness")
+_CLIENTS = ("mutual_exclusion",)
+_RESOURCE = ("resource", "fencing")
+_KNOWN = {*_SERVICE, *_CLIENTS, *_RESOURCE, "faults"}
+
+# Each question: its answers for true, false, unknown and not checked.
+_ANSWERS: dict[str, dict[Valid | None, str]] = {
+    "service": {
+        True: "the lock service kept its promise",
+        False: "the lock service broke its promise",
+        "unknown": "whether the lock service kept its promise is not known",
+        None: "the lock service was not judged",
+    },
+    "clients": {
+        True: "no two clients believed at once that they held the lock",
+        False: "two clients believed at once that they held the lock",
+        "unknown": "whether two clients believed at once is not known",
+        None: "what the clients believed was not judged",
+    },
+    "resource": {
+        True: "the resource was not damaged",
+        False: "the resource was damaged",
+        "unknown": "whether the resource was damaged is not known",
+        None: "the resource was not judged",
+    },
+}
+_TITLES = {
+    "service": "Did the lock service keep its promise?",
+    "clients": "Did two clients believe at once?",
+    "resource": "Was the resource damaged?",
+}
+_REMARK = (
+    "A client that is paused or cut off past its lease makes this false for every lock "
+    "there is. It is no failure of the service."
+)
+_NO_LATE_WRITE = "No write was accepted after one with a higher token."
+
+
+@dataclass(frozen=True)
+class Part:
+    """One checker's share of an answer."""
+
+    checker: str
+    about: str
+    valid: Valid
+    summary: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, its answer, and the checkers that gave it; `valid` None: nobody was asked."""
+
+    key: str
+    title: str
+    valid: Valid | None
+    clause: str
+    parts: list[Part]
+    remark: str = ""
+
+    @property
+    def answer(self) -> str:
+        return f"{self.clause[0].upper()}{self.clause[1:]}."
+
+
+def questions(checkers: Mapping[str, Mapping[str, Any]]) -> list[Question]:
+    """The three questions, answered from results.json's `checkers`."""
+    service = [_grants(name, checkers[name]) for name in _SERVICE if name in checkers]
+    # A checker this page does not know speaks of the lock until somebody says otherwise.
+    service += [_part(name, row) for name, row in checkers.items() if name not in _KNOWN]
+    clients = [_part(name, checkers[name]) for name in _CLIENTS if name in checkers]
+    resource = [_writes(name, checkers[name]) for name in _RESOURCE if name in checkers]
+    return [
+        _question("service", service),
+        _question("clients", clients),
+        _question("resource", resource),
+    ]
+
+
+def headline(valid: Valid | None, asked: list[Question]) -> str:
+    """One sentence for the top of the page: the verdict, and why."""
+    if valid is None:
+        return "No verdict: the run was cut short before its history was checked."
+    word = {True: "Valid", False: "Invalid", "unknown": "Unknown"}[valid]
+    clauses = [question.clause for question in asked if question.parts]
+    if not clauses:
+        return f"{word}: no checker was asked."
+    return f"{word}: {_listed(clauses)}."
+
+
+def _listed(clauses: list[str]) -> str:
+    return clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])}, and {clauses[-1]}"
+
+
+def _question(key: str, parts: list[Part]) -> Question:
+    valid = worst(part.valid for part in parts) if parts else None
+    remark = _REMARK if key == "clients" and valid is False else ""
+    return Question(key, _TITLES[key], valid, _ANSWERS[key][valid], parts, remark)
+
+
+def _part(name: str, row: Mapping[str, Any]) -> Part:
+    return Part(name, ABOUT.get(name, ""), verdict(row.get("valid")), str(row.get("summary", "")))
+
+
+def verdict(value: Any) -> Valid:
+    """A stored verdict as one of true, false and "unknown": what is neither is unknown."""
+    return value if isinstance(value, bool) else "unknown"
+
+
+def _grants(name: str, row: Mapping[str, Any]) -> Part:
+    """A checker of the service; of fencing, what it says of the tokens that were granted."""
+    if name != "fencing":
+        return _part(name, row)
+    about, valid = "Tokens are unique and rise with every grant.", verdict(row.get("valid"))
+    if valid is False and row.get("grants"):
+        return Part(name, about, True, f"{row.get('tokens')} tokens were unique and rising.")
+    return Part(name, about, valid, str(row.get("summary", "")))
+
+
+def _writes(name: str, row: Mapping[str, Any]) -> Part:
+    """A checker of the resource; of fencing, what it says of the writes that were accepted."""
+    if name != "fencing":
+        return _part(name, row)
+    about, valid = _NO_LATE_WRITE, verdict(row.get("valid"))
+    if valid is True or (valid is False and row.get("writes")):
+        return Part(name, about, True, _NO_LATE_WRITE)
+    return Part(name, about, valid, str(row.get("summary", "")))

@@ -1,0 +1,186 @@
+"""The report of one run: the verdict in words, then the pictures, the receipts and the spec."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from checker.faults import faults
+from report import page
+from report.charts import latency_chart, tokens_chart
+from report.measures import QUANTILES, acquires, summary, tokens
+from report.questions import ABOUT, headline, questions, verdict
+from report.stored import Run, load
+from report.timeline import affected, timeline, words
+
+FIRST = 3
+"""Sentences of evidence shown at once; the rest is folded away."""
+MOST = 200
+"""Sentences of evidence on the page at all; results.json has every one."""
+
+_SPEC = (
+    ("lock", "Lock"),
+    ("guard", "Guard"),
+    ("nemesis", "Nemesis"),
+    ("time_s", "Time (s)"),
+    ("ttl_ms", "TTL (ms)"),
+    ("seed", "Seed"),
+    ("concurrency", "Concurrency"),
+    ("servers", "Servers"),
+    ("clients", "Client nodes"),
+    ("persistence", "Persistence"),
+    ("restart", "Restart"),
+    ("failed_release", "A failed release means"),
+    ("liveness_bound_s", "Liveness bound (s)"),
+    ("promises", "Promises"),
+    ("checkers", "Checkers"),
+    ("versions", "Versions"),
+    ("started", "Started"),
+)
+_SCENARIO: dict[str, Any] = {
+    "name": "",
+    "claim": "",
+    "source": "",
+    "what": "",
+    "steps": [],
+    "expected": {},
+}
+_STEP = dict.fromkeys(("at_s", "family", "targets", "duration_s", "arguments"))
+
+
+def render(run: Path) -> Path:
+    """Write report.html into the folder of a run; returns its path.
+
+    A run that was killed gets a report as well: what was recorded, and that no checker ran.
+
+    Raises:
+        ReportError: the folder has no readable test.json.
+        OSError: report.html can not be written.
+    """
+    return page.write(run / "report.html", "run.html", contents(load(run)))
+
+
+def contents(run: Run) -> dict[str, Any]:
+    """Everything that the template shows."""
+    test, history = run.test, run.history
+    results = run.results or {}
+    checkers: Mapping[str, Any] = results.get("checkers") or {}
+    asked = questions(checkers)
+    valid = None if run.results is None else verdict(results.get("valid"))
+    picture = timeline(history, test)
+    on = faults(history)
+    end_s = picture["end"] / 1e6
+    granted, taken = tokens(history, test), acquires(history)
+    return {
+        "name": test.get("name", "test"),
+        "started": test.get("started", ""),
+        "valid": valid,
+        "headline": headline(valid, asked),
+        "unproved": _unproved(checkers),
+        "questions": asked,
+        "scenario": _scenario(test),
+        "schedule": [_STEP | step for step in test.get("schedule") or ()],
+        "stats": _stats(run),
+        "evidence": [_evidence(name, row) for name, row in checkers.items() if _speaks(row)],
+        "timeline": picture,
+        "tokens": tokens_chart(granted, on, end_s) if len(granted) else None,
+        "latency": latency_chart(taken, on, end_s) if len(taken) else None,
+        "latencies": summary(taken),
+        "quantiles": [f"p{quantile * 100:.0f}" for quantile in QUANTILES],
+        "faults": [{"words": words(f), "nodes": affected(f), "fault": f} for f in on],
+        "spec": [(label, _spec(test[key])) for key, label in _SPEC if key in test],
+        "again": _again(test),
+        "notes": [*run.problems, *history.notes, *map(str, results.get("notes") or ())],
+        "test_json": json.dumps(test, indent=2, ensure_ascii=False),
+        "not_checked": dict(test.get("not_checked") or {}),
+    }
+
+
+def _speaks(row: Mapping[str, Any]) -> bool:
+    """Whether a checker has something to explain: all but a plain true."""
+    return row.get("valid") is not True
+
+
+def _evidence(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    found = list(row.get("evidence") or ())
+    shown = [_sentence(piece) for piece in found[:MOST]]
+    return {
+        "checker": name,
+        "about": ABOUT.get(name, ""),
+        "valid": verdict(row.get("valid")),
+        "summary": row.get("summary", ""),
+        "first": shown[:FIRST],
+        "rest": shown[FIRST:],
+        "left_out": len(found) - len(shown),
+    }
+
+
+def _sentence(piece: Mapping[str, Any]) -> dict[str, Any]:
+    """A piece of evidence, and the moment (µs) and holds that the timeline is to show for it."""
+    time_ns, until_ns = piece.get("time_ns"), piece.get("until_ns")
+    at = None
+    if isinstance(time_ns, int | float):
+        until = until_ns if isinstance(until_ns, int | float) else time_ns
+        at = {
+            "from": round(time_ns / 1000),
+            "until": round(until / 1000),
+            "holds": [str(name) for name in piece.get("holds") or ()],
+        }
+    return {"what": str(piece.get("what", "")), "at": at}
+
+
+def _unproved(checkers: Mapping[str, Any]) -> str:
+    """Why the faults prove nothing, where they do not; empty where they have their receipts."""
+    row = checkers.get("faults") or {}
+    return "" if row.get("valid", True) is True else str(row.get("summary", ""))
+
+
+def _scenario(test: Mapping[str, Any]) -> dict[str, Any]:
+    """The scenario with every key that the template asks for; empty for a test without one."""
+    found = test.get("scenario")
+    return _SCENARIO | found if found else {}
+
+
+def _stats(run: Run) -> list[tuple[str, str]]:
+    """The run in a line: what was locked, how it was guarded and troubled, how much happened."""
+    test, stats = run.test, (run.results or {}).get("stats") or {}
+    length = stats.get("duration_s", run.history.end_ns / 1e9)
+    found = [
+        ("lock", page.plain((test.get("lock") or {}).get("name"))),
+        ("guard", page.plain(test.get("guard"))),
+        ("faults", page.plain(test.get("nemesis"))),
+        ("seed", page.plain(test.get("seed"))),
+        ("duration", f"{float(length):.1f} s"),
+        ("ops", f"{stats.get('ops', len(run.history)):,}"),
+    ]
+    if "holds" in stats:
+        found.append(("holds", f"{stats['holds']:,}"))
+    return found
+
+
+def _spec(value: Any) -> list[tuple[str, str]]:
+    """One setting as rows: a plain value has one without a name, an object one for each entry."""
+    if isinstance(value, dict) and value:
+        return [(str(key), page.plain(item)) for key, item in value.items()]
+    return [("", page.plain(value))]
+
+
+def _again(test: Mapping[str, Any]) -> str | None:
+    """The command that runs this test again; a scenario's is its suite's, which the page names."""
+    if test.get("scenario"):
+        return None
+    words = ["fencepost", "test", str((test.get("lock") or {}).get("name", "LOCK"))]
+    nemesis = test.get("nemesis") or []
+    options = {
+        "--nemesis": ",".join(map(str, nemesis)) if nemesis else None,
+        "--guard": test.get("guard"),
+        "--time": f"{test['time_s']}s" if "time_s" in test else None,
+        "--seed": test.get("seed"),
+    }
+    for option, value in options.items():
+        if value is not None:
+            words += [option, str(value)]
+    return shlex.join(words)

@@ -1,0 +1,70 @@
+"""A run as its folder holds it, whole or cut short.
+
+A run that was killed leaves a description and a history without results; one that died
+early, or whose file was cut, leaves less. What is there is shown, and `problems` says what is not.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from checker.history import History, HistoryError, read
+
+
+class ReportError(Exception):
+    """A folder that holds nothing to report on: which, what was wrong, what to do."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """`test` is test.json, `results` results.json or None; `problems` are sentences."""
+
+    test: dict[str, Any]
+    results: dict[str, Any] | None
+    history: History
+    problems: list[str] = field(default_factory=list)
+
+
+def load(folder: Path) -> Run:
+    """What the folder of a run holds.
+
+    Raises:
+        ReportError: test.json is missing or is no JSON object: this is no run's folder.
+    """
+    try:
+        test = _object(folder / "test.json")
+    except (OSError, ValueError) as error:
+        raise ReportError(
+            f"{folder}: no report, because its test.json can not be read ({_why(error)}); "
+            f"name the folder of a run, such as results/latest"
+        ) from error
+    problems: list[str] = []
+    results: dict[str, Any] | None = None
+    try:
+        results = _object(folder / "results.json")
+    except FileNotFoundError:
+        problems.append("The run ended before its checkers: it has no results.json.")
+    except (OSError, ValueError) as error:
+        problems.append(f"results.json can not be read: {_why(error)}.")
+    history = History([])
+    try:
+        found = read(folder / "history.jsonl")
+        found.calls()
+        history = found
+    except HistoryError as error:
+        problems.append(f"No picture could be drawn, because the history can not be read: {error}.")
+    return Run(test, results, history, problems)
+
+
+def _object(path: Path) -> dict[str, Any]:
+    value = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    return value
+
+
+def _why(error: Exception) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else str(error)

@@ -1,0 +1,277 @@
+"use strict";
+// How the timeline looks: a scene (what there is, and where its lanes lie) drawn into a canvas
+// for a view (the span of time that is shown). Times are µs, places CSS pixels. Nothing here
+// keeps state or listens to anything.
+//
+// Thousands of holds fit into a few hundred pixels, so each row remembers the last pixel that
+// it drew and skips what would fall on it again; overlaps and refusals are drawn last and never
+// narrower than the eye can find.
+
+const AXIS = 24, ROW = 19, BAR = 11, PAD = 5, BAND_ROW = 19, GAP = 3;
+const COLOURS = ["ok", "info", "fail", "ok-line", "info-line", "fail-line", "clash", "paper", "panel",
+  "line", "faint", "ink", "quiet", "band", "partition", "pause", "clock", "kill", "hold", "other"];
+
+function rowsOf(table) {
+  return table.rows.map(row => Object.fromEntries(table.columns.map((name, i) => [name, row[i]])));
+}
+
+/** The tables of the page's data as objects, with open ends closed and a place for each lane. */
+function sceneOf(data) {
+  const lanes = rowsOf(data.lanes), holds = rowsOf(data.holds), writes = rowsOf(data.writes);
+  const faults = rowsOf(data.faults), overlaps = rowsOf(data.overlaps);
+  const end = Math.max(data.end, 1);
+  for (const item of [...holds, ...faults, ...overlaps]) item.shown = item.until ?? Math.max(end, item.start);
+  for (const hold of holds)
+    hold.believed = hold.believed.map(([from, until]) => [from, until ?? hold.shown]);
+  const byName = new Map(holds.map(hold => [hold.name, hold]));
+  for (const write of writes) write.row = byName.get(String(write.hold))?.row ?? 0;
+  for (const lane of lanes) lane.bands = [];
+  for (const fault of faults)
+    for (const number of fault.lanes) stack(lanes[number].bands, fault);
+  let y = AXIS;
+  for (const lane of lanes) {
+    const rows = Math.max(1, ...lane.bands.map(band => band.row + 1));
+    lane.y = y;
+    lane.height = lane.kind === "client" ? lane.depth * ROW + PAD : rows * BAND_ROW;
+    y += lane.height + GAP;
+  }
+  return {lanes, holds, writes, faults, overlaps, byName, end, height: y};
+}
+
+/** Adds a fault to a lane's bands, in the first row where it covers no other. */
+function stack(bands, fault) {
+  let row = 0;
+  while (bands.some(band => band.row === row && band.fault.shown > fault.start)) row++;
+  bands.push({fault, row});
+}
+
+/** The page's colours, and hatchings made of them, as they are now (light or dark). */
+function paletteOf(element) {
+  const style = getComputedStyle(element), palette = {font: style.fontFamily};
+  for (const name of COLOURS) palette[name] = style.getPropertyValue("--" + name).trim();
+  palette.hatch = name => {
+    const tile = document.createElement("canvas");
+    tile.width = tile.height = 6;
+    const ink = tile.getContext("2d");
+    ink.strokeStyle = palette[name];
+    ink.lineWidth = 1.6;
+    for (const shift of [-6, 0, 6]) {
+      ink.beginPath(); ink.moveTo(shift - 1, 7); ink.lineTo(shift + 7, -1); ink.stroke();
+    }
+    return tile;
+  };
+  return palette;
+}
+
+function familyColour(palette, fault) {
+  return palette[fault.family] || palette.other;
+}
+
+/** Draws the scene's view into a canvas `width` wide, whose first `gutter` pixels name the lanes. */
+function drawDetail(ink, scene, view, width, gutter, palette) {
+  const scale = (width - gutter) / (view.until - view.from);
+  const at = time => gutter + (time - view.from) * scale;
+  const visible = (from, until) => until >= view.from && from <= view.until;
+  const rowY = (lane, row) => lane.y + PAD + row * ROW;
+  ink.clearRect(0, 0, width, scene.height);
+  ink.save();
+  ink.beginPath(); ink.rect(gutter, 0, width - gutter, scene.height); ink.clip();
+  drawBands();
+  drawHolds();
+  drawOverlaps();
+  drawWrites();
+  drawChosen();
+  ink.restore();
+  drawAxis();
+  drawNames();
+
+  function drawBands() {
+    ink.fillStyle = palette.band;
+    let reached = -Infinity;
+    for (const fault of [...scene.faults].sort((a, b) => a.start - b.start)) {
+      const from = Math.max(fault.start, reached), until = fault.shown;
+      if (until > from && visible(from, until))
+        ink.fillRect(at(from), AXIS, Math.max(1, (until - from) * scale), scene.height - AXIS);
+      reached = Math.max(reached, until);
+    }
+    ink.font = "11px " + palette.font;
+    ink.textBaseline = "middle";
+    for (const lane of scene.lanes)
+      for (const {fault, row} of lane.bands)
+        if (visible(fault.start, fault.shown)) drawBand(lane, fault, row);
+  }
+
+  function drawBand(lane, fault, row) {
+    const server = lane.kind === "server";
+    const y = server ? lane.y + row * BAND_ROW + 1 : lane.y;
+    const height = server ? BAND_ROW - 2 : lane.height;
+    const left = Math.max(at(fault.start), gutter - 2);
+    const length = Math.max(2, Math.min(at(fault.shown), width + 2) - left);
+    ink.globalAlpha = server ? .45 : .28;
+    ink.fillStyle = ink.strokeStyle = familyColour(palette, fault);
+    if (fault.proved) ink.fillRect(left, y, length, height);
+    ink.globalAlpha = .9;
+    if (!fault.proved) {
+      ink.setLineDash([3, 3]); ink.strokeRect(left + .5, y + .5, length - 1, height - 1); ink.setLineDash([]);
+    }
+    if (server && length > 34) {
+      ink.save();
+      ink.beginPath(); ink.rect(left, y, length - 3, height); ink.clip();
+      ink.globalAlpha = 1;
+      ink.fillStyle = palette.ink;
+      ink.fillText(fault.words + (fault.proved ? "" : " (not proved)"), left + 5, y + height / 2 + .5);
+      ink.restore();
+    }
+    ink.globalAlpha = 1;
+  }
+
+  function bar(lane, row, from, until, least) {
+    const left = Math.max(at(from), gutter - 4), right = Math.min(at(until), width + 4);
+    const length = Math.max(least, right - left);
+    const x = length > right - left ? left - (least > 1 ? (length - right + left) / 2 : 0) : left;
+    ink.fillRect(x, rowY(lane, row), length, BAR);
+  }
+
+  function drawHolds() {
+    const hatch = ink.createPattern(palette.hatch("ok"), "repeat"), drawn = new Map();
+    for (const hold of scene.holds) {
+      if (!visible(hold.start, hold.shown)) continue;
+      const lane = scene.lanes[hold.lane], pixel = Math.round(at(hold.shown));
+      const row = hold.lane * 64 + hold.row;
+      if ((hold.shown - hold.start) * scale < 1 && drawn.get(row) === pixel) continue;
+      drawn.set(row, pixel);
+      ink.fillStyle = hatch;
+      let reached = hold.start;
+      for (const [from, until] of hold.believed) {
+        if (from > reached) bar(lane, hold.row, reached, from, 0);
+        reached = until;
+      }
+      if (hold.shown > reached) bar(lane, hold.row, reached, hold.shown, 0);
+      ink.fillStyle = palette.ok;
+      for (const [from, until] of hold.believed) bar(lane, hold.row, from, until, 1);
+      if ((hold.shown - hold.start) * scale > 8) {
+        ink.strokeStyle = palette["ok-line"];
+        ink.lineWidth = 1;
+        const left = at(hold.start), right = at(hold.shown);
+        ink.strokeRect(left + .5, rowY(lane, hold.row) + .5, right - left - 1, BAR - 1);
+      }
+    }
+  }
+
+  function drawOverlaps() {
+    const hatch = ink.createPattern(palette.hatch("clash"), "repeat");
+    for (const overlap of scene.overlaps) {
+      if (!visible(overlap.start, overlap.shown)) continue;
+      ink.fillStyle = overlap.believed ? palette.clash : hatch;
+      for (const number of [overlap.first, overlap.second]) {
+        const hold = scene.holds[number];
+        bar(scene.lanes[hold.lane], hold.row, overlap.start, overlap.shown, 3);
+      }
+    }
+  }
+
+  function drawWrites() {
+    const drawn = new Set();
+    for (const pass of ["accepted", "unknown", "refused"])
+      for (const write of scene.writes) {
+        if (write.state !== pass || !visible(write.time, write.time)) continue;
+        const x = Math.round(at(write.time)), key = pass + write.lane + "/" + write.row + "/" + x;
+        if (drawn.has(key)) continue;
+        drawn.add(key);
+        const y = rowY(scene.lanes[write.lane], write.row) + BAR - 3;
+        if (pass === "refused") {
+          ink.fillStyle = palette.fail; ink.strokeStyle = palette["fail-line"]; ink.lineWidth = 1.2;
+          ink.beginPath(); ink.arc(x, y + 4, 3.4, 0, 7); ink.fill(); ink.stroke();
+        } else {
+          ink.fillStyle = palette[pass === "accepted" ? "ok-line" : "info"];
+          ink.fillRect(x - 1, y, 2, 8);
+        }
+      }
+  }
+
+  function drawChosen() {
+    if (!view.chosen) return;
+    const x = at(view.chosen.from);
+    ink.strokeStyle = palette.ink;
+    ink.lineWidth = 1;
+    ink.setLineDash([4, 3]);
+    ink.beginPath(); ink.moveTo(x, AXIS); ink.lineTo(x, scene.height); ink.stroke();
+    ink.setLineDash([]);
+    ink.lineWidth = 2;
+    for (const name of view.chosen.holds) {
+      const hold = scene.byName.get(name);
+      if (!hold) continue;
+      const left = at(hold.start) - 2, lane = scene.lanes[hold.lane];
+      ink.strokeRect(left, rowY(lane, hold.row) - 2, Math.max(4, at(hold.shown) - left + 2), BAR + 4);
+    }
+  }
+
+  function drawAxis() {
+    const step = niceStep((view.until - view.from) / Math.max(2, (width - gutter) / 90));
+    ink.font = "11px " + palette.font;
+    ink.textBaseline = "middle";
+    ink.textAlign = "center";
+    for (let time = Math.ceil(view.from / step) * step; time <= view.until; time += step) {
+      const x = at(time);
+      ink.strokeStyle = palette.line; ink.lineWidth = 1;
+      ink.beginPath(); ink.moveTo(x, AXIS - 5); ink.lineTo(x, AXIS); ink.stroke();
+      ink.fillStyle = palette.quiet;
+      if (x < width - 16) ink.fillText(clock(time, step), x, 10);
+    }
+    ink.textAlign = "left";
+  }
+
+  function drawNames() {
+    ink.font = "12px " + palette.font;
+    ink.textBaseline = "middle";
+    for (const lane of scene.lanes) {
+      ink.fillStyle = lane.kind === "client" ? palette.ink : palette.quiet;
+      ink.fillText(lane.name, 2, lane.y + lane.height / 2, gutter - 8);
+      ink.strokeStyle = palette.line; ink.lineWidth = 1;
+      const y = Math.round(lane.y + lane.height + GAP / 2) + .5;
+      ink.beginPath(); ink.moveTo(0, y); ink.lineTo(width, y); ink.stroke();
+    }
+  }
+}
+
+/** Draws the whole run as a strip, with the view marked in it. */
+function drawWhole(ink, scene, view, width, height, gutter, palette) {
+  const scale = (width - gutter) / scene.end, at = time => gutter + time * scale;
+  const mark = (colour, from, until, y, tall, least) => {
+    ink.fillStyle = colour;
+    ink.fillRect(at(from), y, Math.max(least, (until - from) * scale), tall);
+  };
+  ink.clearRect(0, 0, width, height);
+  for (const fault of scene.faults) {
+    ink.globalAlpha = .4;
+    mark(familyColour(palette, fault), fault.start, fault.shown, 0, height, 1);
+  }
+  ink.globalAlpha = 1;
+  const clients = scene.lanes.filter(lane => lane.kind === "client").length || 1;
+  const tall = Math.max(1, (height - 8) / clients), drawn = new Map();
+  for (const hold of scene.holds) {
+    const pixel = Math.round(at(hold.shown));
+    if (drawn.get(hold.lane) === pixel) continue;
+    drawn.set(hold.lane, pixel);
+    mark(palette.ok, hold.start, hold.shown, 4 + hold.lane * tall, Math.max(1, tall - 1), 1);
+  }
+  for (const overlap of scene.overlaps)
+    mark(palette.clash, overlap.start, overlap.shown, overlap.believed ? 0 : height - 4, 4, 3);
+  ink.fillStyle = palette.quiet;
+  ink.font = "11px " + palette.font;
+  ink.textBaseline = "middle";
+  ink.fillText("whole run", 6, height / 2, gutter - 10);
+  ink.strokeStyle = palette.ink;
+  ink.lineWidth = 1.5;
+  ink.strokeRect(at(view.from) + .75, .75, Math.max(3, (view.until - view.from) * scale - 1.5), height - 1.5);
+}
+
+function niceStep(least) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
+  return [1, 2, 5, 10].map(factor => factor * power).find(step => step >= least);
+}
+
+/** A time as people read it; `step` says how many decimals tell it from its neighbours. */
+function clock(time, step = 1000) {
+  return (time / 1e6).toFixed(Math.max(0, 6 - Math.floor(Math.log10(step)))) + " s";
+}

@@ -1,0 +1,204 @@
+"""The report of a run says what the checkers said, whole, apart and safely."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from report.run import render
+from report.stored import ReportError
+
+
+def page(folder: Path) -> str:
+    return render(folder).read_text(encoding="utf-8")
+
+
+def headline(html: str) -> str:
+    found = re.search(r"<h1>(.*?)</h1>", html, re.S)
+    assert found
+    return unescape(found.group(1))
+
+
+def card(html: str, title: str) -> str:
+    """One of the three questions' cards, as text."""
+    found = re.search(rf"<h3>{re.escape(title)}</h3>(.*?)</div>", html, re.S)
+    assert found
+    return unescape(re.sub(r"<[^>]+>", " ", found.group(1)))
+
+
+def data(html: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', html, re.S)
+    assert found
+    value: dict[str, Any] = json.loads(found.group(1))
+    return value
+
+
+def test_a_valid_run_answers_all_three_questions(store, calm):
+    html = page(store(calm))
+    assert headline(html) == (
+        "Valid: the lock service kept its promise, no two clients believed at once that they "
+        "held the lock, and the resource was not damaged."
+    )
+    assert "show on the timeline" not in html
+
+
+def test_a_client_paused_past_its_lease_is_not_booked_as_the_services_failure(store, clash):
+    clash.ops = [op for op in clash.ops if op.time < 2_800_000_000]
+    html = page(store(clash, checkers=["lease_exclusion", "mutual_exclusion", "resource"]))
+    assert headline(html) == (
+        "Invalid: the lock service kept its promise, two clients believed at once that they "
+        "held the lock, and the resource was damaged."
+    )
+    assert "no failure of the service" in card(html, "Did two clients believe at once?")
+    assert "broken" not in card(html, "Did the lock service keep its promise?")
+
+
+def test_rising_tokens_and_a_stale_write_are_two_answers(store, clash):
+    clash.ops = [op for op in clash.ops if op.time < 2_800_000_000]
+    html = page(store(clash, checkers=["fencing"]))
+    assert "3 tokens were unique and rising" in card(html, "Did the lock service keep its promise?")
+    assert "after one with a higher token" in card(html, "Was the resource damaged?")
+    assert headline(html).startswith("Invalid: the lock service kept its promise, and the resource")
+
+
+def test_evidence_says_who_and_when_and_points_at_the_moment(store, clash):
+    html = page(store(clash))
+    shown = unescape(html)
+    assert "client-2 (process 1) was granted hold h5 at 3.205 s" in shown
+    moments = [json.loads(unescape(text)) for text in re.findall(r'data-moment="(.*?)"', html)]
+    assert {"from": 3205000, "until": 3400000, "holds": ["h4", "h5"]} in moments
+
+
+def test_the_timeline_shows_the_overlaps_that_the_checkers_found(store, clash):
+    drawn = data(page(store(clash)))
+    columns = drawn["overlaps"]["columns"]
+    found = [dict(zip(columns, row, strict=True)) for row in drawn["overlaps"]["rows"]]
+    believed = [row for row in found if row["believed"]]
+    strict = [row for row in found if not row["believed"]]
+    assert [(row["start"], row["until"]) for row in believed] == [(3205000, 3400000)]
+    assert [(row["start"], row["until"]) for row in strict] == [
+        (2205000, 2212000),
+        (3205000, 3400000),
+    ]
+
+
+def test_a_fault_without_receipt_makes_the_page_say_unknown(store, calm):
+    calm.fault(5010, 5100, "partition", ["redis-2"], proved=False)
+    html = page(store(calm))
+    assert headline(html).startswith("Unknown: ")
+    assert "Not everything that was to be tested was tested: 1 of 2 faults lack a receipt" in html
+
+
+def test_a_killed_run_shows_what_it_recorded_and_no_verdict(store, clash):
+    folder = store(clash, checked=False)
+    with (folder / "history.jsonl").open("a") as file:
+        file.write('{"index": 99, "time": 40000')
+    html = page(folder)
+    assert headline(html).startswith("No verdict")
+    assert "it has no results.json" in html
+    assert "is torn and was dropped" in html
+    assert "was not judged" not in html
+    assert len(data(html)["holds"]["rows"]) == 6
+
+
+def test_a_history_that_can_not_be_read_is_said_so(store, calm):
+    folder = store(calm)
+    (folder / "history.jsonl").write_text("not json\n")
+    html = unescape(page(folder))
+    assert "No picture could be drawn, because the history can not be read" in html
+    assert "Valid: " in html
+
+
+def test_a_folder_without_test_json_is_refused_with_what_to_do(tmp_path):
+    with pytest.raises(ReportError, match=r"test\.json can not .* name the folder of a run"):
+        render(tmp_path)
+
+
+def test_an_empty_description_and_history_still_give_a_page(tmp_path):
+    (tmp_path / "test.json").write_text("{}")
+    (tmp_path / "results.json").write_text('{"valid": "unknown", "checkers": {}}')
+    (tmp_path / "history.jsonl").write_text("")
+    html = page(tmp_path)
+    assert headline(html) == "Unknown: no checker was asked."
+    assert "No acquire was answered" in html
+
+
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
+
+
+def test_no_value_of_the_run_becomes_markup(store, clash):
+    hold = clash.acquire(5000, 0)
+    clash.write(5010, 0, hold, clash.read(5006, 0), value=EVIL)
+    clash.fault(6000, 6100, "pause", [EVIL], words=EVIL)
+    folder = store(
+        clash,
+        name=EVIL,
+        guard=EVIL,
+        notes=[EVIL],
+        lock={"name": EVIL, "options": {EVIL: EVIL}},
+        not_checked={EVIL: EVIL},
+        scenario={"name": EVIL, "claim": EVIL, "source": EVIL, "what": EVIL, "steps": [EVIL]},
+        schedule=[{"at_s": 1, "family": EVIL, "targets": [EVIL], "arguments": {EVIL: EVIL}}],
+    )
+    html = page(folder)
+    assert html.count("<script") == html.count("</script>") == 2
+    assert "<img" not in html
+    written = data(html)["writes"]
+    assert EVIL in [
+        dict(zip(written["columns"], row, strict=True))["value"] for row in written["rows"]
+    ]
+
+
+def test_the_page_loads_nothing(store, clash):
+    html = page(store(clash))
+    addresses = set(re.findall(r"""(?:https?:)?//[\w.-]+\.\w+[^\s"'<)]*""", html))
+    assert addresses <= {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"<(?:link|iframe|object|embed|base)\b|\ssrc=|@import|url\(", html)
+
+
+def test_a_scenario_names_its_author_claim_and_steps(store, clash):
+    html = page(
+        store(
+            clash,
+            scenario={
+                "name": "client-pause",
+                "claim": "C4",
+                "source": "Martin Kleppmann, How to do distributed locking, 2016",
+                "what": "A client pauses past its lease.",
+                "steps": ["client-1 takes the lock", "client-1 is stopped"],
+            },
+        )
+    )
+    assert "Claim C4, predicted by Martin Kleppmann, How to do distributed locking, 2016." in html
+    assert "<li>client-1 takes the lock</li>" in html
+    assert "fencepost test" not in html
+
+
+def test_a_run_without_scenario_says_how_to_repeat_it(store, calm):
+    assert "fencepost test redlock --nemesis pause --guard none --time 10s --seed 7" in page(
+        store(calm)
+    )
+
+
+def test_receipts_are_readable(store, calm):
+    html = page(store(calm))
+    assert re.search(
+        r"<dt>states</dt><dd>\s*<dl class=\"tree\"><dt>redis-1</dt><dd>\s*T\s*</dd>", html
+    )
+
+
+def test_twenty_thousand_ops_stay_small_and_quick(store, story):
+    for turn in range(2500):
+        story.turn(turn * 20, turn % 2)
+    assert len(story.ops) == 20_000
+    folder = store(story, checked=False)
+    began = time.perf_counter()
+    path = render(folder)
+    assert time.perf_counter() - began < 3
+    assert path.stat().st_size < 2_000_000

@@ -1,0 +1,104 @@
+"""The report of a suite says at once whether every scenario came out as published."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from report.stored import ReportError
+from report.suite import render
+
+
+def entry(scenario: str = "client-pause", guard: str = "none", **more: Any) -> dict[str, Any]:
+    return {
+        "test": f"{scenario}-{guard}",
+        "run": f"../{scenario}-{guard}/20260102T030405Z",
+        "scenario": scenario,
+        "guard": guard,
+        "claim": "C4",
+        "source": "Martin Kleppmann, How to do distributed locking, 2016",
+        "what": "A client pauses past its lease & writes.",
+        "expected": {"lease_exclusion": True, "mutual_exclusion": False},
+        "observed": {"lease_exclusion": True, "mutual_exclusion": False, "liveness": "unknown"},
+        "as_expected": True,
+        "why": "",
+    } | more
+
+
+def page(folder: Path, entries: Any) -> str:
+    (folder / "suite.json").write_text(json.dumps(entries))
+    return render(folder).read_text(encoding="utf-8")
+
+
+def headline(html: str) -> str:
+    found = re.search(r"<h1>(.*?)</h1>", html, re.S)
+    assert found
+    return unescape(found.group(1))
+
+
+def test_all_as_published_is_one_sentence(tmp_path):
+    html = page(tmp_path, [entry(), entry(guard="fenced"), entry("control")])
+    assert headline(html) == "All 2 scenarios came out as published, in 3 runs."
+    assert html.count("as predicted") == 6
+    assert "mismatch" not in html.split("</style>")[1]
+
+
+def test_a_scenario_that_came_out_otherwise_is_named_and_marked(tmp_path):
+    odd = entry(
+        "clock-jump",
+        observed={"lease_exclusion": False, "mutual_exclusion": False},
+        as_expected=False,
+        why="lease_exclusion: expected true",
+    )
+    html = page(tmp_path, [entry(), odd])
+    assert headline(html) == "1 of 2 scenarios did not come out as published: clock-jump."
+    assert html.count('<td class="mismatch">') == 1
+    assert "predicted: holds" in html
+    assert "lease_exclusion: expected true" in html
+
+
+def test_a_checker_that_was_predicted_and_never_ran_is_a_mismatch(tmp_path):
+    html = page(tmp_path, [entry(observed={"lease_exclusion": True}, as_expected=False)])
+    assert html.count('<td class="mismatch">') == 1
+    assert "not checked" in html
+
+
+def test_a_run_without_prediction_is_a_finding_and_no_failure(tmp_path):
+    free = entry("random", expected={}, observed={"lease_exclusion": False}, as_expected=False)
+    html = page(tmp_path, [entry(), free])
+    assert headline(html) == "The one scenario came out as published, in 1 run."
+    assert "neither a pass nor a failure" in html
+
+
+def test_each_run_is_linked_by_a_path_relative_to_the_suite(tmp_path):
+    html = page(
+        tmp_path, [entry(), entry("evil", run="javascript:alert(1)"), entry("abs", run="/x")]
+    )
+    assert re.findall(r'<a href="(.*?)"', html) == [
+        "../client-pause-none/20260102T030405Z/report.html"
+    ]
+
+
+def test_every_value_is_escaped(tmp_path):
+    evil = "<script>alert(1)</script>\"'&"
+    keys = ("scenario", "guard", "claim", "source", "what", "why", "test")
+    row = entry(**dict.fromkeys(keys, evil), observed={evil: True}, as_expected=False)
+    assert "<script>" not in page(tmp_path, [row])
+
+
+def test_an_entry_may_lack_all_that_is_optional(tmp_path):
+    html = page(tmp_path, [{"test": "bare", "observed": {"resource": True}}])
+    assert headline(html) == "No scenario with a published outcome was run."
+    assert "bare" in html
+
+
+@pytest.mark.parametrize("text", ["{}", "[1]", "nonsense"])
+def test_a_suite_that_can_not_be_read_is_refused_by_its_path(tmp_path, text):
+    (tmp_path / "suite.json").write_text(text)
+    with pytest.raises(ReportError, match=r"suite\.json: no report"):
+        render(tmp_path)
