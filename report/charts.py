@@ -18,7 +18,8 @@ from checker.faults import Fault
 from report.measures import QUANTILES, quantiles, thinned
 
 SIZE = (1080, 300)
-TOKENS = ("granted", "accepted", "refused", "unknown")
+TOKENS = {"granted": 4.0, "accepted": 1.8, "refused": 3.2, "unknown": 2.6}
+"""What is drawn of tokens, and how large: a grant behind the writes that came of it."""
 OUTCOMES = ("ok", "fail", "info")
 
 Point = tuple[float, float] | None
@@ -32,8 +33,8 @@ def tokens_chart(frame: pd.DataFrame, on: list[Fault], end_s: float) -> Markup:
     chart.value_formatter = lambda value: f"{value:.0f}"
     _bands(chart, on, end_s, lowest - pad, highest + pad)
     points = thinned(frame, "token")
-    for what in TOKENS:
-        _dots(chart, what, points[points["what"] == what], "token", 2.6)
+    for what, size in TOKENS.items():
+        _dots(chart, what, points[points["what"] == what], "token", size)
     return _svg(chart, ["faults", *TOKENS])
 
 
@@ -78,6 +79,7 @@ def _chart(end_s: float, lowest: float, highest: float) -> pygal.XY:
         no_prefix=True,
         xrange=(0, max(end_s, 1e-3)),
         range=(lowest, highest),
+        zero=lowest,
         x_value_formatter=lambda value: f"{value:g} s",
         x_label_rotation=0,
     )

@@ -84,14 +84,17 @@ def contents(run: Run) -> dict[str, Any]:
         "scenario": _scenario(test),
         "schedule": [_STEP | step for step in test.get("schedule") or ()],
         "stats": _stats(run),
-        "evidence": [_evidence(name, row) for name, row in checkers.items() if _speaks(row)],
+        "evidence": [_evidence(name, checkers[name]) for name in _in_order(checkers)],
         "timeline": picture,
         "tokens": tokens_chart(granted, on, end_s) if len(granted) else None,
         "latency": latency_chart(taken, on, end_s) if len(taken) else None,
         "latencies": summary(taken),
         "quantiles": [f"p{quantile * 100:.0f}" for quantile in QUANTILES],
-        "faults": [{"words": words(f), "nodes": affected(f), "fault": f} for f in on],
-        "spec": [(label, _spec(test[key])) for key, label in _SPEC if key in test],
+        "faults": [
+            {"words": words(f), "nodes": affected(f), "fault": f, "at": _moment(f.start, f.end)}
+            for f in on
+        ],
+        "spec": [(label, test[key]) for key, label in _SPEC if key in test],
         "again": _again(test),
         "notes": [*run.problems, *history.notes, *map(str, results.get("notes") or ())],
         "test_json": json.dumps(test, indent=2, ensure_ascii=False),
@@ -99,9 +102,10 @@ def contents(run: Run) -> dict[str, Any]:
     }
 
 
-def _speaks(row: Mapping[str, Any]) -> bool:
-    """Whether a checker has something to explain: all but a plain true."""
-    return row.get("valid") is not True
+def _in_order(checkers: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The checkers that have something to explain: all but a plain true, as the cards name them."""
+    order = [*ABOUT, *(name for name in checkers if name not in ABOUT)]
+    return [n for n in order if n in checkers and checkers[n].get("valid") is not True]
 
 
 def _evidence(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,17 +123,21 @@ def _evidence(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sentence(piece: Mapping[str, Any]) -> dict[str, Any]:
-    """A piece of evidence, and the moment (µs) and holds that the timeline is to show for it."""
-    time_ns, until_ns = piece.get("time_ns"), piece.get("until_ns")
-    at = None
-    if isinstance(time_ns, int | float):
-        until = until_ns if isinstance(until_ns, int | float) else time_ns
-        at = {
-            "from": round(time_ns / 1000),
-            "until": round(until / 1000),
-            "holds": [str(name) for name in piece.get("holds") or ()],
-        }
+    """A piece of evidence, and what the timeline is to show for it."""
+    at = _moment(piece.get("time_ns"), piece.get("until_ns"), piece.get("holds"))
     return {"what": str(piece.get("what", "")), "at": at}
+
+
+def _moment(time_ns: Any, until_ns: Any, holds: Any = None) -> dict[str, Any] | None:
+    """A span of the timeline (µs) and the holds to mark in it; None where no time is known."""
+    if not isinstance(time_ns, int | float):
+        return None
+    until = until_ns if isinstance(until_ns, int | float) else time_ns
+    return {
+        "from": round(time_ns / 1000),
+        "until": round(until / 1000),
+        "holds": [str(name) for name in holds or ()],
+    }
 
 
 def _unproved(checkers: Mapping[str, Any]) -> str:
@@ -159,13 +167,6 @@ def _stats(run: Run) -> list[tuple[str, str]]:
     if "holds" in stats:
         found.append(("holds", f"{stats['holds']:,}"))
     return found
-
-
-def _spec(value: Any) -> list[tuple[str, str]]:
-    """One setting as rows: a plain value has one without a name, an object one for each entry."""
-    if isinstance(value, dict) and value:
-        return [(str(key), page.plain(item)) for key, item in value.items()]
-    return [("", page.plain(value))]
 
 
 def _again(test: Mapping[str, Any]) -> str | None:

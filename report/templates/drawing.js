@@ -7,7 +7,7 @@
 // it drew and skips what would fall on it again; overlaps and refusals are drawn last and never
 // narrower than the eye can find.
 
-const AXIS = 24, ROW = 19, BAR = 11, PAD = 5, BAND_ROW = 19, GAP = 3;
+const AXIS = 24, ROW = 24, BAR = 14, PAD = 6, BAND_ROW = 22, GAP = 3;
 const COLOURS = ["ok", "info", "fail", "ok-line", "info-line", "fail-line", "clash", "paper", "panel",
   "line", "faint", "ink", "quiet", "band", "partition", "pause", "clock", "kill", "hold", "other"];
 
@@ -114,13 +114,13 @@ function drawDetail(ink, scene, view, width, gutter, palette) {
     if (!fault.proved) {
       ink.setLineDash([3, 3]); ink.strokeRect(left + .5, y + .5, length - 1, height - 1); ink.setLineDash([]);
     }
-    if (server && length > 34) {
-      ink.save();
-      ink.beginPath(); ink.rect(left, y, length - 3, height); ink.clip();
+    if (server) {
+      const doubt = fault.proved ? "" : " (not proved)";
+      const label = [fault.words + doubt, fault.family + doubt, fault.family]
+        .find(text => ink.measureText(text).width < length - 10);
       ink.globalAlpha = 1;
       ink.fillStyle = palette.ink;
-      ink.fillText(fault.words + (fault.proved ? "" : " (not proved)"), left + 5, y + height / 2 + .5);
-      ink.restore();
+      ink.fillText(label ?? "", left + 5, y + height / 2 + .5);
     }
     ink.globalAlpha = 1;
   }
@@ -243,7 +243,7 @@ function drawWhole(ink, scene, view, width, height, gutter, palette) {
   };
   ink.clearRect(0, 0, width, height);
   for (const fault of scene.faults) {
-    ink.globalAlpha = .4;
+    ink.globalAlpha = .18;
     mark(familyColour(palette, fault), fault.start, fault.shown, 0, height, 1);
   }
   ink.globalAlpha = 1;

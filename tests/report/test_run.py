@@ -45,7 +45,7 @@ def test_a_valid_run_answers_all_three_questions(store, calm):
         "Valid: the lock service kept its promise, no two clients believed at once that they "
         "held the lock, and the resource was not damaged."
     )
-    assert "show on the timeline" not in html
+    assert "<h2>Why</h2>" not in html
 
 
 def test_a_client_paused_past_its_lease_is_not_booked_as_the_services_failure(store, clash):
