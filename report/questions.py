@@ -61,6 +61,7 @@ _REMARK = (
     "A client that is paused or cut off past its lease makes this false for every lock "
     "there is. It is no failure of the service."
 )
+_UNTESTED = "as far as it was tested, "
 _NO_LATE_WRITE = "No write was accepted after one with a higher token."
 
 
@@ -76,31 +77,38 @@ class Part:
 
 @dataclass(frozen=True)
 class Question:
-    """A question, its answer, and the checkers that gave it; `valid` None: nobody was asked."""
+    """A question, its answer, and the checkers that gave it; `valid` None: nobody was asked.
 
-    key: str
+    `hedge` is what has to be said before the answer.
+    """
+
     title: str
     valid: Valid | None
     clause: str
     parts: list[Part]
+    hedge: str = ""
     remark: str = ""
 
     @property
     def answer(self) -> str:
-        return f"{self.clause[0].upper()}{self.clause[1:]}."
+        return _sentence(self.hedge + self.clause)
 
 
 def questions(checkers: Mapping[str, Mapping[str, Any]]) -> list[Question]:
-    """The three questions, answered from results.json's `checkers`."""
+    """The three questions, answered from results.json's `checkers`.
+
+    Where a fault lacks its receipt nothing is true: the lock may have held for want of it.
+    """
+    proved = verdict(checkers.get("faults", {}).get("valid", True)) is True
     service = [_grants(name, checkers[name]) for name in _SERVICE if name in checkers]
     # A checker this page does not know speaks of the lock until somebody says otherwise.
     service += [_part(name, row) for name, row in checkers.items() if name not in _KNOWN]
     clients = [_part(name, checkers[name]) for name in _CLIENTS if name in checkers]
     resource = [_writes(name, checkers[name]) for name in _RESOURCE if name in checkers]
     return [
-        _question("service", service),
-        _question("clients", clients),
-        _question("resource", resource),
+        _question("service", service, proved),
+        _question("clients", clients, proved),
+        _question("resource", resource, proved),
     ]
 
 
@@ -112,17 +120,25 @@ def headline(valid: Valid | None, asked: list[Question]) -> str:
     clauses = [question.clause for question in asked if question.parts]
     if not clauses:
         return f"{word}: no checker was asked."
-    return f"{word}: {_listed(clauses)}."
+    hedge = next((question.hedge for question in asked if question.hedge), "")
+    return f"{word}: {hedge}{_listed(clauses)}."
 
 
 def _listed(clauses: list[str]) -> str:
     return clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])}, and {clauses[-1]}"
 
 
-def _question(key: str, parts: list[Part]) -> Question:
+def _sentence(clause: str) -> str:
+    return f"{clause[0].upper()}{clause[1:]}."
+
+
+def _question(key: str, parts: list[Part], proved: bool) -> Question:
     valid = worst(part.valid for part in parts) if parts else None
+    clause = _ANSWERS[key][valid]
+    if valid is True and not proved:
+        return Question(_TITLES[key], "unknown", clause, parts, hedge=_UNTESTED)
     remark = _REMARK if key == "clients" and valid is False else ""
-    return Question(key, _TITLES[key], valid, _ANSWERS[key][valid], parts, remark)
+    return Question(_TITLES[key], valid, clause, parts, remark=remark)
 
 
 def _part(name: str, row: Mapping[str, Any]) -> Part:

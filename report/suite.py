@@ -41,7 +41,7 @@ def contents(name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
         "name": name,
         "headline": headline(scripted),
         "as_published": all(row["as_expected"] for row in scripted) if scripted else None,
-        "scripted": scripted,
+        "scenarios": _scenarios(scripted),
         "scripted_checkers": _columns(scripted),
         "free": free,
         "free_checkers": _columns(free),
@@ -84,6 +84,22 @@ def _row(entry: Mapping[str, Any]) -> dict[str, Any]:
         "as_expected": bool(entry.get("as_expected")),
         "cells": cells,
     }
+
+
+def _scenarios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The runs of each scenario together, and once what they have in common."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(row["scenario"], []).append(row)
+    return [
+        {
+            "name": name,
+            "what": list(dict.fromkeys(row["what"] for row in runs if row["what"])),
+            "sources": list(dict.fromkeys(row["source"] for row in runs if row["source"])),
+            "runs": runs,
+        }
+        for name, runs in groups.items()
+    ]
 
 
 def _link(run: Any) -> str | None:

@@ -162,10 +162,12 @@ function drawDetail(ink, scene, view, width, gutter, palette) {
     const hatch = ink.createPattern(palette.hatch("clash"), "repeat");
     for (const overlap of scene.overlaps) {
       if (!visible(overlap.start, overlap.shown)) continue;
-      ink.fillStyle = overlap.believed ? palette.clash : hatch;
       for (const number of [overlap.first, overlap.second]) {
         const hold = scene.holds[number];
-        bar(scene.lanes[hold.lane], hold.row, overlap.start, overlap.shown, 3);
+        for (const style of overlap.believed ? [palette.clash] : [palette.paper, hatch]) {
+          ink.fillStyle = style;
+          bar(scene.lanes[hold.lane], hold.row, overlap.start, overlap.shown, 3);
+        }
       }
     }
   }
