@@ -2,7 +2,7 @@
 
 Two ends are kept apart, because the debate turns on them. *Strictly* a hold lasts until its
 holder gives it up: the invocation of its release, `lost`, or the last sign of life of a
-process that was killed. As *believed* it lasts no longer than its deadline.
+process that is gone. As *believed* it lasts no longer than its deadline.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from checker.history import Call, History, Op
+from checker.history import NEMESIS, Call, History, Op
 
 FOREVER = math.inf
 DEAD = ("killed", "crashed")
@@ -72,7 +72,7 @@ def holds(history: History, test: Mapping[str, Any] | None = None) -> list[Hold]
     """
     keeps_on = (test or {}).get("failed_release", "ended") == "nothing"
     calls = history.calls()
-    deaths = _deaths(history)
+    gone = _ends_of_processes(history)
     lost = {op.value.get("hold"): op for op in history.clients() if op.f == "lost"}
     releases: dict[Any, Call] = {}
     extends: dict[Any, list[Call]] = {}
@@ -83,7 +83,7 @@ def holds(history: History, test: Mapping[str, Any] | None = None) -> list[Hold]
         elif call.begin.f == "extend" and call.type == "ok":
             extends.setdefault(hold, []).append(call)
     found = [
-        _hold(call, releases, extends, lost, deaths)
+        _hold(call, releases, extends, lost, gone)
         for call in calls
         if call.begin.f == "acquire" and call.type == "ok"
     ]
@@ -95,7 +95,7 @@ def _hold(
     releases: Mapping[Any, Call],
     extends: Mapping[Any, list[Call]],
     lost: Mapping[Any, Op],
-    deaths: Mapping[int | str, int],
+    gone: Mapping[int | str, tuple[int, str]],
 ) -> Hold:
     assert call.end is not None
     value, process = call.value, call.begin.process
@@ -106,8 +106,8 @@ def _hold(
         ends.append((releases[name].begin.time, "release"))
     if name in lost:
         ends.append((lost[name].time, "lost"))
-    if process in deaths:
-        ends.append((deaths[process], "death"))
+    if process in gone:
+        ends.append(gone[process])
     strict_end, ended_by = min(ends)
     return Hold(
         lock=str(value.get("lock", "")),
@@ -142,23 +142,27 @@ def _leases(grant: Call, extends: Sequence[Call]) -> tuple[tuple[int, float], ..
     return tuple(leases)
 
 
-def _deaths(history: History) -> dict[int | str, int]:
-    """When each killed process was last seen alive: its last own event, in ns.
+def _ends_of_processes(history: History) -> dict[int | str, tuple[int, str]]:
+    """When each process that is gone was last seen alive (ns), and how it went.
 
-    A process was killed where its open op ended with the error kind "killed" or "crashed"
-    (written by the harness, not a sign of life), or where a `kill` names it.
+    It was killed ("death") where its open op ended with the error kind "killed" or "crashed",
+    which the harness wrote and which is no sign of life, or where a `kill` names it. And it is
+    gone, by the meaning of `info`, once an op of it ended so: it asks for nothing any more.
     """
     last: dict[int | str, int] = {}
-    dead: set[int | str] = set()
+    gone: dict[int | str, str] = {}
     for op in history:
-        if op.process == "nemesis":
-            if op.f == "kill":
-                dead.update(op.value.get("processes", ()))
+        if op.process == NEMESIS:
+            receipt = op.value.get("receipt") or {}
+            if op.f == "kill" and op.value.get("phase") != "end":
+                gone |= dict.fromkeys(receipt.get("processes", ()), "death")
         elif op.type == "info" and op.error and op.error[0] in DEAD:
-            dead.add(op.process)
+            gone[op.process] = "death"
         else:
             last[op.process] = op.time
-    return {process: last[process] for process in dead if process in last}
+            if op.type == "info" and op.f != "lost":
+                gone.setdefault(op.process, "gone")
+    return {process: (last[process], how) for process, how in gone.items() if process in last}
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ def _after_deaths(
 ) -> list[_Wait]:
     waits = []
     for hold in found:
-        if hold.ended_by != "death" or hold.strict_end >= hold.deadline:
+        if hold.ended_by not in ("death", "gone") or hold.strict_end >= hold.deadline:
             continue
         mine = [call for call in calls if str(call.begin.value.get("lock", "")) == hold.lock]
         due = hold.deadline
@@ -131,7 +131,7 @@ def _after_deaths(
             due = hold.strict_end + (hold.ttl or _ttl(mine))
         due = _undisturbed(due, hold.strict_end, on, history.end_ns)
         later = [h for h in found if h.lock == hold.lock and h.start > hold.strict_end]
-        why = f"After {hold.who} died with hold {hold.name} at {seconds(hold.strict_end)}"
+        why = f"After {hold.who} was gone with hold {hold.name} at {seconds(hold.strict_end)}"
         wait = _judge(why, hold.strict_end, due + bound, later, mine, history.end_ns)
         if wait.valid != "unknown":
             waits.append(wait)

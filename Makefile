@@ -1,0 +1,59 @@
+# fencepost: `make help` says what there is. Every target does its own set-up.
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help install test test-unit test-cluster lint format test-redlock bench-harness \
+        bench-lincheck heal clean lock
+
+help: ## what there is
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(READY) ## .venv with fencepost in it; no Docker, no root
+
+$(READY): pyproject.toml requirements.lock
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "fencepost needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install -q --require-hashes -r requirements.lock
+	$(BIN)/pip install -q --no-deps -e .
+	@touch $@
+
+test-redlock: install ## Redlock on trial: the published schedules, then faults at random
+	$(BIN)/fencepost suite redlock $(ARGS)
+
+test: lint test-unit test-cluster ## everything that must pass
+
+test-unit: install ## the tests that need no cluster
+	$(BIN)/pytest -q -m 'not cluster'
+
+test-cluster: install ## the tests on real servers
+	$(BIN)/pytest -q -m cluster
+
+lint: install ## format, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: install ## put the code into shape
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench-harness: install ## what recording costs, against the same loop without it
+	$(BIN)/python benchmarks/harness.py
+
+bench-lincheck: install ## the checker's speed against Porcupine's
+	$(BIN)/python benchmarks/lincheck.py
+
+heal: install ## undo and remove whatever a killed run left
+	$(BIN)/fencepost heal
+
+lock: ## pin the dependencies again
+	$(BIN)/pip install -q pip-tools
+	$(BIN)/pip-compile -q --generate-hashes --strip-extras --no-emit-index-url --no-emit-trusted-host \
+	  --no-emit-find-links --no-header --allow-unsafe --extra harness --extra dev \
+	  --output-file requirements.lock pyproject.toml
+
+clean: ## remove the environment and what tools left, not results/
+	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

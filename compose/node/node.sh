@@ -1,0 +1,80 @@
+#!/bin/bash
+# A node: starts its server and stays up whether or not the server does, as a machine would.
+#
+#   node run ROLE      start the server, then wait for ever (the container's main process)
+#   node start ROLE    start it, detached; its pid goes to /run/fencepost/server.pid
+#   node health ROLE   whether it serves: for a cluster, whether a quorum does
+#   node wipe ROLE     forget its data (it must be down)
+#
+# PERSISTENCE (none, everysec, always) and CLOCK (real, fake) are settings of redis.
+set -eu
+
+role=${2:?node: which role?}
+data=/var/lib/fencepost/$role
+log=/var/log/fencepost/$role.log
+run=/run/fencepost
+host=$(hostname)
+
+redis_command() {
+  command=(redis-server --port 6379 --bind 0.0.0.0 --protected-mode no --dir "$data" --save '')
+  case ${PERSISTENCE:-none} in
+    none) command+=(--appendonly no) ;;
+    *) command+=(--appendonly yes --appendfsync "$PERSISTENCE") ;;
+  esac
+  if [ "${CLOCK:-real}" = fake ]; then
+    # libc's malloc first: under jemalloc, libfaketime 0.9.10 calls itself while it starts.
+    preload=$(echo /usr/lib/*/faketime/libfaketime.so.1):libc.so.6
+    [ -e $run/clock ] || echo +0 > $run/clock
+    command=(env LD_PRELOAD="$preload" FAKETIME_TIMESTAMP_FILE=$run/clock FAKETIME_NO_CACHE=1
+      FAKETIME_DONT_FAKE_MONOTONIC=1 DONT_FAKE_MONOTONIC=1 "${command[@]}")
+  fi
+}
+
+zookeeper_command() {
+  # A tick of 500 ms, because a session is at least two ticks and a test may ask for 1 s.
+  {
+    printf '%s\n' tickTime=500 initLimit=20 syncLimit=10 dataDir="$data" clientPort=2181 \
+      4lw.commands.whitelist=srvr,ruok,mntr admin.enableServer=false maxClientCnxns=0
+    for n in 1 2 3; do echo "server.$n=zookeeper-$n:2888:3888"; done
+  } > $run/zoo.cfg
+  echo "${host##*-}" > "$data/myid"
+  command=(env JVMFLAGS=-Xmx256m /usr/share/zookeeper/bin/zkServer.sh start-foreground $run/zoo.cfg)
+}
+
+etcd_command() {
+  command=(etcd --name "$host" --data-dir "$data/etcd" --logger zap
+    --listen-client-urls http://0.0.0.0:2379 --advertise-client-urls "http://$host:2379"
+    --listen-peer-urls http://0.0.0.0:2380 --initial-advertise-peer-urls "http://$host:2380"
+    --initial-cluster etcd-1=http://etcd-1:2380,etcd-2=http://etcd-2:2380,etcd-3=http://etcd-3:2380)
+}
+
+start() {
+  [ "$role" != client ] || return 0
+  mkdir -p "$data" "$run" "$(dirname "$log")"
+  "${role}_command"
+  setsid "${command[@]}" >> "$log" 2>&1 < /dev/null &
+  echo $! > $run/server.pid
+}
+
+health() {
+  case $role in
+    redis) [ "$(timeout 2 redis-cli ping)" = PONG ] ;;
+    # Only a server that is part of a quorum says which mode it is in.
+    zookeeper) echo srvr | nc -w 2 localhost 2181 | grep -Eq '^Mode: (leader|follower)' ;;
+    # etcd's own health check is a read that needs a quorum.
+    etcd) ETCDCTL_API=3 etcdctl --command-timeout 2s endpoint health > /dev/null 2>&1 ;;
+    client) true ;;
+  esac
+}
+
+case ${1:?node: run, start, health or wipe} in
+  run)
+    start
+    trap 'exit 0' TERM INT
+    sleep infinity & wait
+    ;;
+  start) start ;;
+  health) health ;;
+  wipe) rm -rf "$data" ;;
+  *) echo "node: no such verb: $1" >&2; exit 2 ;;
+esac

@@ -1,0 +1,320 @@
+"""The command line. Exit codes as in Jepsen: 0 valid, 1 invalid, 2 unknown, 254, 255."""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+
+from checker.history import HistoryError
+from checker.verdict import Valid
+from harness import screen, store, suite
+from harness.cluster.compose import NODES, ComposeCluster, role
+from harness.db.kinds import KINDS
+from harness.db.server import Server
+from harness.errors import BadArguments, Crashed
+from harness.healing import heal as heal_nodes
+from harness.remote.remote import RemoteError
+from harness.run import Outcome, judge
+from harness.run import run as run_test
+from harness.session import claimed, session
+from harness.site import STORAGE
+from harness.spec import Spec, choose, seconds, validate
+from nemesis.families import RANDOM
+from report import run as report_run
+from workloads.locks.registry import LOCKS
+from workloads.scenarios.scenario import Scenario
+from workloads.scenarios.suites import SUITES
+
+EXIT: dict[Valid, int] = {True: 0, False: 1, "unknown": 2}
+BAD_ARGUMENTS, CRASHED, INTERRUPTED = 254, 255, 130
+
+app = typer.Typer(
+    help="Tests distributed locks: real servers, real faults, a verdict from the history alone.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+cluster_app = typer.Typer(help="The cluster of containers, apart from any test.")
+app.add_typer(cluster_app, name="cluster", no_args_is_help=True)
+
+
+def run() -> int:
+    """The whole program; its exit code."""
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    try:
+        code = app(standalone_mode=False)
+    except (BadArguments, HistoryError) as error:
+        return _fail(error, BAD_ARGUMENTS)
+    except (Crashed, RemoteError, OSError) as error:
+        return _fail(error, CRASHED)
+    except (KeyboardInterrupt, typer.Abort):
+        print("fencepost: interrupted; what it had started is removed", file=sys.stderr)
+        return INTERRUPTED
+    except typer.Exit as error:
+        return error.exit_code
+    except Exception as error:
+        # click's own errors of usage: it would exit with 2, which means "unknown" here.
+        if hasattr(error, "format_message"):
+            if type(error).__name__ == "NoArgsIsHelpError":
+                print(error.format_message())
+                return BAD_ARGUMENTS
+            return _fail(error.format_message(), BAD_ARGUMENTS)
+        raise
+    return code if isinstance(code, int) else 0
+
+
+def _fail(error: object, code: int) -> int:
+    print(f"fencepost: {error}", file=sys.stderr)
+    return code
+
+
+def _as_interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _seed(text: str | None) -> int:
+    if text is None:
+        return random.SystemRandom().randrange(1_000_000)
+    try:
+        return int(text)
+    except ValueError as error:
+        raise BadArguments(f"seed {text!r} is no number: write a whole number, 7 say") from error
+
+
+def _pairs(given: list[str]) -> dict[str, str]:
+    pairs = [pair.partition("=") for pair in given]
+    for name, equals, value in pairs:
+        if not (name and equals and value):
+            raise BadArguments(f"option {name!r} has no value: write -o {name or 'NAME'}=VALUE")
+    return {name: value for name, _, value in pairs}
+
+
+def _ms(what: str, text: str) -> int:
+    return round(seconds(what, text) * 1000)
+
+
+@app.command()
+def test(
+    lock: Annotated[str, typer.Argument(help="The lock to test, redlock say.")],
+    nemesis: Annotated[
+        str, typer.Option(help=f"Faults, comma-separated: {', '.join(RANDOM)}.")
+    ] = "",
+    guard: Annotated[str, typer.Option(help="What the resource checks: none, fenced.")] = "none",
+    time: Annotated[str, typer.Option("--time", "--time-limit", help="How long, 60s say.")] = "60s",
+    seed: Annotated[str | None, typer.Option(help="What all random choices come from.")] = None,
+    concurrency: Annotated[int, typer.Option(help="Clients, one a node.")] = 5,
+    ttl: Annotated[str, typer.Option(help="The lease of a grant.")] = "2s",
+    interval: Annotated[str, typer.Option(help="A family's faults are about so far apart.")] = "5s",
+    persistence: Annotated[str, typer.Option(help="Redis: none, everysec, always.")] = "none",
+    restart: Annotated[str, typer.Option(help="A crashed server: at-once, after-ttl.")] = "at-once",
+    failed_release: Annotated[
+        str, typer.Option(help="What a release that failed did: ended, nothing.")
+    ] = "ended",
+    option: Annotated[
+        list[str] | None, typer.Option("--option", "-o", help="The lock's own, NAME=VALUE.")
+    ] = None,
+    leave_up: Annotated[
+        bool, typer.Option("--leave-db-running", help="Leave the nodes up afterwards.")
+    ] = False,
+) -> int:
+    """One test: clients take LOCK and write, faults strike, the history is judged."""
+    options = _lock_options(lock, option or [])
+    spec = validate(
+        Spec(
+            name=lock,
+            lock=lock,
+            options=options,
+            guard=guard,
+            nemesis=tuple(name for name in nemesis.split(",") if name),
+            time_s=seconds("time", time),
+            seed=_seed(seed),
+            concurrency=concurrency,
+            ttl_ms=_ms("TTL", ttl),
+            interval_s=seconds("interval", interval),
+            persistence=persistence,
+            restart=restart,
+            failed_release=failed_release,
+        )
+    )
+    screen.say(f"Testing {lock}, seed {spec.seed}")
+    with session(_nodes([spec]), screen.say, leave_up) as cluster:
+        outcome = _carry_out(spec, cluster)
+    screen.verdict(outcome)
+    return EXIT[outcome.valid]
+
+
+def _lock_options(lock: str, given: list[str]) -> dict[str, Any]:
+    try:
+        return LOCKS[choose("lock", lock, LOCKS)].read_options(_pairs(given))
+    except ValueError as error:
+        raise BadArguments(str(error)) from error
+
+
+def _nodes(specs: list[Spec]) -> list[str]:
+    needed = [node for spec in specs for node in (*spec.servers, STORAGE, *spec.clients)]
+    return list(dict.fromkeys(needed))
+
+
+def _carry_out(spec: Spec, cluster: ComposeCluster, scenario: Scenario | None = None) -> Outcome:
+    with screen.progress(spec.name) as progress:
+        return run_test(spec, cluster, progress, scenario)
+
+
+@app.command("suite")
+def suite_command(
+    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(SUITES)}.")],
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only scenarios whose name begins so.")
+    ] = None,
+    seed: Annotated[str | None, typer.Option(help="What all random choices come from.")] = None,
+    leave_up: Annotated[
+        bool, typer.Option("--leave-db-running", help="Leave the nodes up afterwards.")
+    ] = False,
+) -> int:
+    """A set of scenarios, each against its published outcome; 0 if all came out so."""
+    choose("suite", name, SUITES)
+    number = _seed(seed)
+    chosen = _chosen(suite.items(name, number), only or [])
+    screen.say(f"Suite {name}, {len(chosen)} runs, seed {number}")
+    with session(_nodes([item.spec for item in chosen]), screen.say, leave_up) as cluster:
+        folder, rows = suite.run(
+            name,
+            chosen,
+            lambda item: _carry_out(item.spec, cluster, item.scenario),
+            screen.suite_row,
+        )
+    screen.suite_table(rows)
+    bad = [row for row in rows if not row["as_expected"]]
+    expected = sum(1 for row in rows if row["expected"])
+    screen.CONSOLE.print(f"{expected - len(bad)} of {expected} came out as published.")
+    screen.CONSOLE.print(f"report: {folder / 'report.html'}", soft_wrap=True)
+    return 1 if bad else 0
+
+
+def _chosen(items: list[suite.Item], only: list[str]) -> list[suite.Item]:
+    if not only:
+        return items
+    names = list(dict.fromkeys(item.name for item in items))
+    for prefix in only:
+        if not any(name.startswith(prefix) for name in names):
+            raise BadArguments(
+                f"there is no scenario {prefix!r}; choose one of: {', '.join(names)}"
+            )
+    return [item for item in items if any(item.name.startswith(prefix) for prefix in only)]
+
+
+Run = Annotated[str, typer.Argument(help="A run's folder, or TEST, or TEST/TIME.")]
+
+
+@app.command()
+def analyze(run: Run) -> int:
+    """Check a stored history again, also what a killed run left."""
+    outcome = judge(store.find(run))
+    screen.verdict(outcome)
+    return EXIT[outcome.valid]
+
+
+@app.command()
+def report(run: Run) -> int:
+    """Write a run's report.html again."""
+    screen.CONSOLE.print(str(report_run.render(store.find(run))), soft_wrap=True)
+    return 0
+
+
+@app.command()
+def heal() -> int:
+    """Undo and remove whatever a killed run left behind."""
+    with claimed(screen.say) as (cluster, claim, _):
+        nodes = cluster.look()
+        if not nodes:
+            # A network or a stopped node may be there without a running one.
+            cluster.down()
+            screen.CONSOLE.print("No node is up; nothing is left behind.")
+        elif claim.keep:
+            found = heal_nodes(cluster, nodes)
+            screen.CONSOLE.print("\n".join(found) or "The cluster is up, and nothing is amiss.")
+        else:
+            cluster.down()
+            screen.CONSOLE.print(f"Removed {len(nodes)} nodes that a run had left behind.")
+    return 0
+
+
+@cluster_app.command("up")
+def cluster_up(
+    nodes: Annotated[
+        list[str] | None, typer.Argument(help="Nodes or kinds (redis, client); all by default.")
+    ] = None,
+) -> int:
+    """Bring nodes up, and leave them up until `cluster down`."""
+    wanted = _expand(nodes or [])
+    with session(wanted, screen.say, leave_up=True) as cluster:
+        for server in _servers(cluster, wanted):
+            server.wait_ready(60)
+    screen.CONSOLE.print(f"{len(wanted)} nodes are up and healthy.")
+    return 0
+
+
+@cluster_app.command("down")
+def cluster_down() -> int:
+    """Remove every node and the network."""
+    with claimed(screen.say) as (cluster, claim, _):
+        cluster.down()
+        claim.set_keep(False)
+    screen.CONSOLE.print("The cluster is down.")
+    return 0
+
+
+@cluster_app.command("status")
+def cluster_status() -> int:
+    """Which nodes are up, and whether they serve; 0 if all that are up do."""
+    with claimed(screen.say) as (cluster, _, _engine):
+        nodes = cluster.look()
+        bad = 0
+        for node in sorted(nodes):
+            kind = KINDS.get(role(node))
+            healthy = kind is None or Server(cluster.remote(node), kind, {}).ready()
+            bad += not healthy
+            screen.CONSOLE.print(
+                f"{node:12} {cluster.address(node):15} {'healthy' if healthy else 'NOT HEALTHY'}"
+            )
+        if not nodes:
+            screen.CONSOLE.print("No node is up.")
+    return 1 if bad else 0
+
+
+@cluster_app.command("build")
+def cluster_build() -> int:
+    """Provide the engine and the nodes' image, and start nothing."""
+    with claimed(screen.say):
+        screen.CONSOLE.print("The engine answers and the nodes' image is there.")
+    return 0
+
+
+def _expand(given: list[str]) -> list[str]:
+    kinds = (*KINDS, "client", "storage")
+    for name in given:
+        if name not in NODES and name not in kinds:
+            raise BadArguments(
+                f"there is no node or kind {name!r}; choose from: {', '.join((*kinds, *NODES))}"
+            )
+    if not given:
+        return list(NODES)
+    return [n for n in NODES if n in given or (n.rpartition("-")[0] or n) in given]
+
+
+def _servers(cluster: ComposeCluster, nodes: list[str]) -> list[Server]:
+    return [
+        Server(cluster.remote(node), KINDS[role(node)], {}) for node in nodes if role(node) in KINDS
+    ]
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def lincheck() -> int:
+    """Check histories for linearizability against a model: `fencepost lincheck --help`."""
+    raise BadArguments("call it as `fencepost lincheck FILE... --model M`")

@@ -1,0 +1,163 @@
+"""A cluster of containers by Docker Compose: nodes up, down, and the Remote of each.
+
+One cluster a machine: it has one project name, so that whatever a killed run left behind can
+be found and removed. `Claim` keeps a second run out while the first one lives.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, Any
+
+import docker
+from docker.errors import DockerException
+
+from harness.cluster.engine import Engine
+from harness.cluster.image import COMPOSE
+from harness.errors import Crashed
+from harness.remote.docker import DockerRemote
+from harness.remote.remote import Remote
+
+PROJECT = "fencepost"
+NODES = (
+    *(f"redis-{n}" for n in range(1, 6)),
+    *(f"zookeeper-{n}" for n in range(1, 4)),
+    *(f"etcd-{n}" for n in range(1, 4)),
+    "storage",
+    *(f"client-{n}" for n in range(1, 11)),
+)
+"""Every node of compose/docker-compose.yml."""
+
+
+def role(node: str) -> str:
+    """What runs on a node: redis, zookeeper, etcd or client. The store is a Redis."""
+    return "redis" if node == "storage" else node.rpartition("-")[0]
+
+
+class ComposeCluster:
+    """Raises Crashed where Docker refuses, with Docker's own words."""
+
+    def __init__(self, engine: Engine, image: str) -> None:
+        self._engine = engine
+        self._image = image
+        self._client = docker.from_env()
+        self._remotes: dict[str, Remote] = {}
+        self._addresses: dict[str, str] = {}
+
+    @property
+    def nodes(self) -> list[str]:
+        return list(self._addresses)
+
+    def up(self, nodes: Iterable[str]) -> None:
+        """Start these nodes; those that are up stay as they are."""
+        self._compose("up", "-d", "--no-build", *nodes)
+        self.look()
+
+    def look(self) -> list[str]:
+        """Find the nodes that are up, also those of an earlier command; their names."""
+        self._addresses = {}
+        try:
+            for container in self._client.containers.list(filters=_FILTER):
+                node = container.labels["com.docker.compose.service"]
+                networks = container.attrs["NetworkSettings"]["Networks"]
+                self._addresses[node] = next(iter(networks.values()))["IPAddress"]
+                if node not in self._remotes:
+                    self._remotes[node] = DockerRemote(node, str(container.id))
+        except DockerException as error:
+            raise Crashed(f"Docker does not list its containers: {error}") from error
+        return self.nodes
+
+    def down(self) -> None:
+        """Remove every node, its data and the network; also what another run left of them."""
+        for remote in self._remotes.values():
+            remote.close()
+        self._remotes, self._addresses = {}, {}
+        self._compose("down", "-t", "0", "-v", "--remove-orphans")
+
+    def remote(self, node: str) -> Remote:
+        return self._remotes[node]
+
+    def address(self, node: str) -> str:
+        return self._addresses[node]
+
+    def _compose(self, *arguments: str) -> None:
+        done = subprocess.run(
+            [*self._engine.compose, "-p", PROJECT, "-f", str(_FILE), *arguments],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"FENCEPOST_IMAGE": self._image},
+            check=False,
+        )
+        if done.returncode:
+            said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])
+            raise Crashed(f"docker compose {' '.join(arguments[:2])} failed:\n{said}{_hint(said)}")
+
+
+_FILE = COMPOSE / "docker-compose.yml"
+_FILTER: dict[str, str | list[str] | bool] = {"label": f"com.docker.compose.project={PROJECT}"}
+
+
+def _hint(said: str) -> str:
+    if "non-overlapping" in said or "address pool" in said.lower():
+        return "\nEvery subnet Docker may use is taken: `docker network prune` removes unused ones."
+    if "no space left" in said.lower():
+        return "\nThe disk is full: `docker system df` shows what Docker keeps."
+    return ""
+
+
+class Claim:
+    """One command at a time may use the cluster; the claim goes with the process that has it.
+
+    Its file also says whether the cluster is to stay up after a run (`keep`).
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path or Path(tempfile.gettempdir()) / f"{PROJECT}.lock"
+        self._file: IO[str] | None = None
+
+    def take(self) -> None:
+        """Raises Crashed where another live process has the cluster."""
+        file = self._path.open("a+")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            pid = self._read().get("pid", "?")
+            file.close()
+            raise Crashed(
+                f"Another fencepost command (pid {pid}) is using the cluster. Wait for it to "
+                "end, or stop it; one machine has one cluster."
+            ) from error
+        self._file = file
+        self._write({"pid": os.getpid(), "keep": self.keep})
+
+    @property
+    def keep(self) -> bool:
+        return bool(self._read().get("keep", False))
+
+    def set_keep(self, keep: bool) -> None:
+        self._write({"pid": os.getpid(), "keep": keep})
+
+    def release(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            content = json.loads(self._path.read_text() or "{}")
+        except (OSError, ValueError):
+            return {}
+        return content if isinstance(content, dict) else {}
+
+    def _write(self, content: dict[str, Any]) -> None:
+        assert self._file is not None
+        self._file.seek(0)
+        self._file.truncate()
+        self._file.write(json.dumps(content))
+        self._file.flush()

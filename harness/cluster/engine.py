@@ -1,0 +1,160 @@
+"""The Docker engine: the one that answers, else the distribution's own, installed and started."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import Crashed
+
+Say = Callable[[str], None]
+
+_DAEMON_LOG = Path("/var/log/fencepost-dockerd.log")
+_PID_FILES = (
+    Path("/var/run/docker.pid"),
+    Path("/var/run/docker/containerd/containerd.pid"),
+)
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine that answers. `compose` is how its Compose is called."""
+
+    compose: tuple[str, ...]
+    version: str
+
+
+def ensure(say: Say) -> Engine:
+    """The engine that answers; installs and starts one on Debian or Ubuntu as root.
+
+    Raises:
+        Crashed: no engine and no way to have one here; the text says what to install.
+    """
+    if shutil.which("docker") is None or not _answers():
+        _provide(say)
+    return Engine(_compose(say), _version())
+
+
+def _provide(say: Say) -> None:
+    refused = _why_not_answering()
+    if "permission denied" in refused.lower():
+        raise Crashed(
+            "A Docker engine is running, but this user may not use it. Run as root, or join the "
+            f"docker group (`sudo usermod -aG docker $USER`, then log in again). It said: {refused}"
+        )
+    if os.geteuid() != 0 or not _is_debian():
+        raise Crashed(
+            f"No Docker engine answers{f' ({refused})' if refused else ''}. Start it, or install "
+            "Docker Engine with the Compose plugin; as root on Debian or Ubuntu this command "
+            "installs docker.io and docker-compose by itself."
+        )
+    if shutil.which("dockerd") is None:
+        install(say, "docker.io", "docker-compose", "iptables")
+    _start(say)
+
+
+def _answers() -> bool:
+    return _docker("version", "--format", "{{.Server.Version}}").returncode == 0
+
+
+def _why_not_answering() -> str:
+    if shutil.which("docker") is None:
+        return ""
+    return _docker("version").stderr.strip().splitlines()[-1:][0] if not _answers() else ""
+
+
+def _version() -> str:
+    return _docker("version", "--format", "{{.Server.Version}}").stdout.strip()
+
+
+def _docker(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["docker", *arguments], capture_output=True, text=True, timeout=30, check=False
+    )
+
+
+def _is_debian() -> bool:
+    try:
+        release = Path("/etc/os-release").read_text()
+    except OSError:
+        return False
+    names = [line for line in release.splitlines() if line.startswith(("ID=", "ID_LIKE="))]
+    return any("debian" in name or "ubuntu" in name for name in names)
+
+
+def _compose(say: Say) -> tuple[str, ...]:
+    for call in (("docker", "compose"), ("docker-compose",)):
+        if shutil.which(call[0]) is None:
+            continue
+        tried = subprocess.run([*call, "version"], capture_output=True, check=False)
+        if tried.returncode == 0:
+            return call
+    if os.geteuid() == 0 and _is_debian():
+        install(say, "docker-compose")
+        return ("docker-compose",)
+    raise Crashed("Docker answers but has no Compose: install its Compose plugin.")
+
+
+def install(say: Say, *packages: str) -> None:
+    """Install Debian packages. Crashed, with apt's own words, where that fails."""
+    say(f"Installing {', '.join(packages)} from the distribution")
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    for arguments in (["update", "-q"], ["install", "-y", "-q", *packages]):
+        done = subprocess.run(
+            ["apt-get", *arguments],
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=False,
+        )
+        if done.returncode:
+            raise Crashed(f"apt-get {' '.join(arguments)} failed: {done.stderr.strip()[-800:]}")
+
+
+def _start(say: Say) -> None:
+    say("Starting the Docker daemon")
+    if Path("/run/systemd/system").is_dir():
+        subprocess.run(["systemctl", "start", "docker"], capture_output=True, check=False)
+        if _wait(20):
+            return
+    for attempt in range(2):
+        _clear_what_a_killed_daemon_left()
+        log = _DAEMON_LOG.open("ab")
+        daemon = subprocess.Popen(
+            ["dockerd"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
+        if _wait(40, daemon):
+            return
+        if attempt == 0:
+            # A bridge without its network's record is in the new daemon's way.
+            subprocess.run(["ip", "link", "delete", "docker0"], capture_output=True, check=False)
+    said = _DAEMON_LOG.read_text(errors="replace")[-1500:]
+    raise Crashed(f"The Docker daemon did not start. The end of {_DAEMON_LOG}:\n{said}")
+
+
+def _clear_what_a_killed_daemon_left() -> None:
+    for file in _PID_FILES:
+        try:
+            pid = int(file.read_text())
+        except (OSError, ValueError):
+            continue
+        name = Path(f"/proc/{pid}/comm")
+        alive = name.exists() and name.read_text().strip() in ("dockerd", "containerd")
+        if not alive:
+            file.unlink(missing_ok=True)
+
+
+def _wait(seconds: float, daemon: subprocess.Popen[bytes] | None = None) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if _answers():
+            return True
+        if daemon is not None and daemon.poll() is not None:
+            return False
+        time.sleep(0.2)
+    return False

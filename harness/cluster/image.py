@@ -1,0 +1,150 @@
+"""The nodes' image: its base, pulled or made here, and the one Dockerfile on top of it.
+
+The image is named by a hash of all that goes into it, so that it is built again exactly when
+that has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import selectors
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from harness.cluster.engine import Say, install
+from harness.errors import Crashed
+
+BASE = "debian:bookworm-slim"
+REPOSITORY = "fencepost-node"
+COMPOSE = Path(__file__).resolve().parents[2] / "compose"
+
+_REGISTRY_S = 8.0
+
+
+def ensure(say: Say) -> str:
+    """The image's name, built if it is not there.
+
+    Raises:
+        Crashed: with the end of what the build said.
+    """
+    if not (COMPOSE / "Dockerfile").is_file():
+        raise Crashed(
+            f"{COMPOSE} holds no Dockerfile: clusters need a checkout of fencepost "
+            "(`make install` there), not an installed wheel."
+        )
+    name = f"{REPOSITORY}:{_fingerprint()}"
+    if not _there(name):
+        _base(say)
+        _build(name, say)
+    return name
+
+
+def _fingerprint() -> str:
+    digest = hashlib.sha256()
+    files = [COMPOSE / "Dockerfile", COMPOSE / "requirements.txt", *sorted(_node_files())]
+    for file in files:
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _node_files() -> list[Path]:
+    return [file for file in (COMPOSE / "node").iterdir() if file.is_file()]
+
+
+def _there(name: str) -> bool:
+    return _run(["docker", "image", "inspect", name]).returncode == 0
+
+
+def _base(say: Say) -> None:
+    if _there(BASE) or _pull(say):
+        return
+    if shutil.which("debootstrap") is None:
+        if os.geteuid() != 0:
+            raise Crashed(
+                f"{BASE} can not be pulled (no registry answers) and debootstrap, which could "
+                "make it, is not installed. Connect to a registry, or install debootstrap."
+            )
+        install(say, "debootstrap")
+    say(f"No registry answers: making {BASE} with debootstrap")
+    with tempfile.TemporaryDirectory(prefix="fencepost-base-") as folder:
+        _must(["debootstrap", "--variant=minbase", "bookworm", folder], "debootstrap")
+        tar = subprocess.Popen(["tar", "-C", folder, "-c", "."], stdout=subprocess.PIPE)
+        done = subprocess.run(
+            ["docker", "import", "-", BASE], stdin=tar.stdout, capture_output=True, check=False
+        )
+        if tar.wait() or done.returncode:
+            raise Crashed(f"docker import of {BASE} failed: {done.stderr.decode().strip()}")
+
+
+def _pull(say: Say) -> bool:
+    """Pull the base image, giving up where the registry says nothing for a few seconds."""
+    pull = subprocess.Popen(
+        ["docker", "pull", BASE], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert pull.stdout
+    with selectors.DefaultSelector() as selector:
+        selector.register(pull.stdout, selectors.EVENT_READ)
+        if not selector.select(_REGISTRY_S) or not pull.stdout.readline():
+            pull.kill()
+            pull.wait()
+            return False
+    say(f"Pulling {BASE}")
+    pull.communicate()
+    return pull.returncode == 0
+
+
+def _build(name: str, say: Say) -> None:
+    say("Building the nodes' image (some minutes, once)")
+    with tempfile.TemporaryDirectory(prefix="fencepost-image-") as scratch:
+        context = Path(scratch)
+        shutil.copytree(COMPOSE / "node", context / "node")
+        for file in ("Dockerfile", "requirements.txt"):
+            shutil.copy(COMPOSE / file, context / file)
+        _wheels(context / "wheels")
+        buildx = _run(["docker", "buildx", "version"]).returncode == 0
+        environment = os.environ | ({} if buildx else {"DOCKER_BUILDKIT": "0"})
+        started = time.monotonic()
+        # The host's network: behind some firewalls a bridge has no way to the package mirrors.
+        _must(
+            ["docker", "build", "--network", "host", "-t", name, str(context)],
+            "docker build",
+            environment,
+        )
+        _run(["docker", "tag", name, f"{REPOSITORY}:latest"])
+        say(f"Built {name} in {time.monotonic() - started:.0f} s")
+
+
+def _wheels(folder: Path) -> None:
+    """Fetch the clients' wheels here: inside a build, pip may not see the package index."""
+    machine = platform.machine()
+    _must(
+        [
+            sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:",
+            "--implementation", "cp", "--python-version", "3.11", "--abi", "cp311",
+            "--abi", "none", "--platform", f"manylinux2014_{machine}",
+            "--platform", f"manylinux_2_17_{machine}", "--platform", f"manylinux_2_28_{machine}",
+            "--platform", "any", "-d", str(folder), "-r", str(COMPOSE / "requirements.txt"),
+        ],
+        "pip download",
+    )  # fmt: skip
+
+
+def _must(command: list[str], what: str, environment: dict[str, str] | None = None) -> None:
+    done = _run(command, environment)
+    if done.returncode:
+        said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
+        raise Crashed(
+            f"{what} failed with exit code {done.returncode}. The end of its output:\n{said}"
+        )
+
+
+def _run(
+    command: list[str], environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)

@@ -1,0 +1,116 @@
+"""One server on its node: what a test and a nemesis do with it.
+
+What differs between Redis, ZooKeeper and etcd is data (`Kind`), and stands in a file for each.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from harness.errors import Crashed
+from harness.remote.remote import Remote, RemoteError
+
+PID_FILE = "/run/fencepost/server.pid"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of server. `offset` reads how far its clock is from its node's, in seconds."""
+
+    role: str
+    port: int
+    version: tuple[str, ...]
+    offset: Callable[[Remote], float] | None = None
+
+
+class Server:
+    """A server by its node's Remote. `settings` are environment variables for node.sh."""
+
+    def __init__(self, remote: Remote, kind: Kind, settings: Mapping[str, str]) -> None:
+        self.node = remote.node
+        self.kind = kind
+        self._remote = remote
+        self._settings = settings
+
+    def start(self) -> None:
+        """Start it, unless it runs; `ready` tells when it serves."""
+        if not self.running():
+            settings = [f"{name}={value}" for name, value in self._settings.items()]
+            self._remote.run(["env", *settings, "node", "start", self.kind.role])
+
+    def pid(self) -> int | None:
+        """The pid that the node has on record, of a live process or a dead one."""
+        try:
+            return int(self._remote.get(PID_FILE))
+        except (RemoteError, ValueError):
+            return None
+
+    def running(self) -> bool:
+        pid = self.pid()
+        return pid is not None and self._remote.state(pid) is not None
+
+    def kill(self) -> int | None:
+        """SIGKILL; the pid that is gone, None if none was there."""
+        pid = self.pid()
+        if pid is None or not self._remote.signal(pid, signal.SIGKILL):
+            return None
+        _until(lambda: self._remote.state(pid) is None, 5.0)
+        return pid
+
+    def pause(self) -> int | None:
+        """SIGSTOP; the pid, None if none was there."""
+        pid = self.pid()
+        return pid if pid is not None and self._remote.signal(pid, signal.SIGSTOP) else None
+
+    def resume(self) -> int | None:
+        """SIGCONT; the pid, None if none was there."""
+        pid = self.pid()
+        return pid if pid is not None and self._remote.signal(pid, signal.SIGCONT) else None
+
+    def wipe(self) -> None:
+        """Forget its data; it must be down."""
+        self._remote.run(["node", "wipe", self.kind.role])
+
+    def ready(self) -> bool:
+        """Whether it serves; for a cluster, whether a quorum does."""
+        return self._remote.run(["node", "health", self.kind.role], check=False).code == 0
+
+    def wait_ready(self, timeout_s: float = 30.0) -> None:
+        """Raises Crashed, with the end of its log, where it never serves."""
+        if not _until(self.ready, timeout_s):
+            raise Crashed(
+                f"{self.node}: {self.kind.role} did not get ready within {timeout_s:.0f} s. "
+                f"The end of its log:\n{self.log()[-1500:]}"
+            )
+
+    def log(self) -> str:
+        try:
+            return self._remote.get(f"/var/log/fencepost/{self.kind.role}.log").decode(
+                errors="replace"
+            )
+        except RemoteError:
+            return ""
+
+    def version(self) -> str:
+        return self._remote.run(self.kind.version).out.strip().splitlines()[0]
+
+    def clock_offset_s(self) -> float:
+        """How far the clock that the server itself shows is from its node's clock.
+
+        RemoteError where the server does not answer, or where its clock can not be read.
+        """
+        if self.kind.offset is None:
+            raise RemoteError(f"{self.node}: the clock of {self.kind.role} can not be read")
+        return self.kind.offset(self._remote)
+
+
+def _until(condition: Callable[[], bool], timeout_s: float) -> bool:
+    end = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.03)
+    return True

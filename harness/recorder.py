@@ -1,0 +1,102 @@
+"""Writes the history while it happens.
+
+A line of a worker is written as it came, with `index` put before it: at some ten thousand ops a
+second there is no time to decode and encode each. Every chunk is handed to the operating system
+before anything else is done with it, so that a run that is killed leaves all that it saw.
+The module's `finish` puts the ops in order of time, which is the order that the history promises.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from checker import history
+
+
+class Event(msgspec.Struct):
+    """The part of an op that is looked at while the run goes on."""
+
+    process: int | str
+    type: str
+    f: str
+
+
+class Recorder:
+    """`origin_ns` is the test's start on CLOCK_MONOTONIC."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.origin_ns = time.monotonic_ns()
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self._file = path.open("ab", buffering=0)
+        self._lock = threading.Lock()
+        self._index = 0
+        self._decode = msgspec.json.Decoder(Event).decode
+
+    def now(self) -> int:
+        """ns since the test's start."""
+        return time.monotonic_ns() - self.origin_ns
+
+    def lines(self, lines: list[bytes]) -> list[Event]:
+        """Append ops as a worker wrote them, one JSON object each, without line ends."""
+        events = [self._decode(line) for line in lines]
+        with self._lock:
+            start = self._index
+            self._index += len(lines)
+            self._write(
+                b"".join(
+                    b'{"index":%d,%s\n' % (start + place, line[1:])
+                    for place, line in enumerate(lines)
+                )
+            )
+            self.counts.update((event.f, event.type) for event in events)
+        return events
+
+    def op(
+        self,
+        process: int | str,
+        type: str,
+        f: str,
+        value: dict[str, Any],
+        error: list[str] | None = None,
+        node: str | None = None,
+    ) -> None:
+        """Append an op of the harness' own, stamped now."""
+        row: dict[str, Any] = {
+            "time": self.now(),
+            "process": process,
+            "type": type,
+            "f": f,
+            "value": value,
+        }
+        if error is not None:
+            row["error"] = error
+        if node is not None:
+            row["node"] = node
+        self.lines([msgspec.json.encode(row)])
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[self._file.write(view) :]
+
+    @property
+    def written(self) -> int:
+        return self._index
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def finish(path: Path) -> history.History:
+    """Put a history's file in order of time, also one that a killed run left behind."""
+    found = history.read(path)
+    if found.notes:
+        history.write(path, found.ops)
+    return found

@@ -1,0 +1,47 @@
+"""The boundary to a node: run a command, put and get a file, signal a process."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command left: its exit code and its output."""
+
+    code: int
+    out: str
+    err: str
+
+
+class RemoteError(RuntimeError):
+    """A command that could not be run, or that failed: node, command, what it said."""
+
+
+class Remote(Protocol):
+    """One node. Calls may come from several threads; each waits for the one before."""
+
+    node: str
+
+    def run(self, argv: Sequence[str], *, timeout_s: float = 10.0, check: bool = True) -> Result:
+        """Run a command to its end. RemoteError where it fails (with `check`) or hangs."""
+
+    def put(self, path: str, content: bytes) -> None:
+        """Write a file, in one step: a reader sees the old content or the new."""
+
+    def get(self, path: str) -> bytes:
+        """A file's content. RemoteError where there is none."""
+
+    def signal(self, pid: int, number: int) -> bool:
+        """Send a signal; False where there is no such process."""
+
+    def state(self, pid: int) -> str | None:
+        """The process' state letter from /proc (T is stopped), None where it is gone."""
+
+    def spawn(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        """Start a program with its standard input and output connected here."""
+
+    def close(self) -> None: ...

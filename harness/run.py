@@ -1,0 +1,290 @@
+"""One run from start to end: servers, clients, faults, history, verdict, report."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from checker.checkers import check, valid
+from checker.faults import faults
+from checker.history import History
+from checker.holds import holds
+from checker.verdict import Valid, Verdict
+from harness import store
+from harness.cluster.compose import ComposeCluster
+from harness.recorder import Recorder, finish
+from harness.site import RunSite
+from harness.spec import Spec
+from harness.stage import NotAsScheduled, Stage
+from nemesis.director import Director
+from nemesis.families import Layout
+from nemesis.schedule import Scheduled, draw
+from report import run as report
+from workloads.scenarios.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a run is doing, for the person who waits."""
+
+    phase: str
+    elapsed_s: float
+    ops: int
+    holds: int
+    on: list[str]
+
+
+Progress = Callable[[Status], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished run: its folder, its verdict, and each checker's."""
+
+    run: Path
+    valid: Valid
+    verdicts: dict[str, Verdict]
+    results: dict[str, Any]
+
+
+def schedule_of(spec: Spec) -> list[Scheduled]:
+    """The faults of a timed run, from its seed."""
+    ttl_s = spec.ttl_ms / 1000
+    restart_s = 0.0 if spec.restart == "at-once" else ttl_s * 1.1
+    layout = Layout(spec.servers, spec.clients, ttl_s, restart_s)
+    return draw(spec.nemesis, spec.seed, spec.time_s, spec.interval_s, layout)
+
+
+def run(
+    spec: Spec,
+    cluster: ComposeCluster,
+    progress: Progress,
+    scenario: Scenario | None = None,
+    engine: str = "",
+) -> Outcome:
+    """Carry out a test on a cluster that is up, and judge it.
+
+    The run's folder is complete whatever happens, as far as the run went: the history is put
+    in order and judged also where the run was interrupted or crashed.
+    """
+    folder = store.create(spec.name)
+    schedule = [] if scenario else schedule_of(spec)
+    test = _describe(spec, schedule, engine)
+    store.write(folder / "test.json", test)
+    recorder = Recorder(folder / "history.jsonl")
+    site = RunSite(spec, cluster, recorder)
+    notes: list[str] = []
+    try:
+        with _logging(folder / "harness.log", progress) as tell:
+            live = _Live(recorder, tell)
+            live.phase = "starting servers"
+            with live:
+                test["versions"] |= site.prepare()
+                store.write(folder / "test.json", test)
+                recorder.origin_ns = time.monotonic_ns()
+                live.phase = "starting clients"
+                site.start_clients()
+                _carry_out(spec, scenario, schedule, site, recorder, live, notes)
+    except NotAsScheduled as error:
+        notes.append(f"The schedule was not carried out: {error}")
+    except BaseException as error:
+        notes.append(f"The run ended before it was over: {type(error).__name__} {error}".strip())
+        raise
+    finally:
+        site.close_clients()
+        _keep_logs(folder, site)
+        recorder.close()
+        # An interrupted run is judged on its way out: what it saw must not be lost.
+        outcome = judge(folder, notes)
+    return outcome
+
+
+def _carry_out(
+    spec: Spec,
+    scenario: Scenario | None,
+    schedule: list[Scheduled],
+    site: RunSite,
+    recorder: Recorder,
+    live: _Live,
+    notes: list[str],
+) -> None:
+    def record(type: str, f: str, value: dict[str, Any], error: list[str] | None) -> None:
+        recorder.op("nemesis", type, f, value, error)
+
+    director = Director(site, record)
+    live.director = director
+    try:
+        if scenario is not None:
+            stage = Stage(scenario, site, director, recorder, live.say)
+            try:
+                stage.play()
+            finally:
+                stage.recover()
+        else:
+            _timed(spec, schedule, site, director, recorder, live, notes)
+    finally:
+        director.heal_all()
+
+
+def _timed(
+    spec: Spec,
+    schedule: list[Scheduled],
+    site: RunSite,
+    director: Director,
+    recorder: Recorder,
+    live: _Live,
+    notes: list[str],
+) -> None:
+    """Clients work while the schedule runs; then, healed, until the lock was taken again."""
+    settings = {"ttl_ns": spec.ttl_ms * 1_000_000, **spec.work}
+    bound_s = spec.ttl_ms / 1000 + spec.liveness_bound_s
+    # Longer than the run: the clients are told to rest, this ends those who can not be told.
+    until = recorder.now() + int((spec.time_s + bound_s + 60) * 1e9)
+    live.phase = "running"
+    for worker in site.workers:
+        worker.work(settings, until)
+    end = time.monotonic() + spec.time_s
+    director.run(schedule, lambda: time.monotonic() > end)
+    time.sleep(max(0.0, end - time.monotonic()))
+    live.phase = "healed; recovering"
+    grants = recorder.counts["acquire", "ok"]
+    wait = time.monotonic() + bound_s + 0.5
+    while recorder.counts["acquire", "ok"] <= grants and time.monotonic() < wait:
+        time.sleep(0.05)
+    live.phase = "stopping clients"
+    for worker in site.workers:
+        if not worker.rest(bound_s + 10):
+            notes.append(f"{worker.node} did not come to rest and was ended")
+    last = site.workers[-1]
+    last.begin("read", {"resource": "account"})
+    last.finish(5)
+
+
+class _Live:
+    """Tells how the run goes, twice a second, until it is over."""
+
+    def __init__(self, recorder: Recorder, tell: Progress) -> None:
+        self.phase = ""
+        self.director: Director | None = None
+        self._recorder = recorder
+        self._tell = tell
+        self._begun = time.monotonic()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._loop, daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def say(self, phase: str) -> None:
+        self.phase = phase
+
+    def _loop(self) -> None:
+        while not self._over.wait(0.5):
+            on = self.director.on if self.director else []
+            self._tell(
+                Status(
+                    self.phase,
+                    time.monotonic() - self._begun,
+                    self._recorder.written,
+                    self._recorder.counts["acquire", "ok"],
+                    [fault.arguments.get("words") or fault.name for fault in on],
+                )
+            )
+
+
+@contextmanager
+def _logging(path: Path, progress: Progress) -> Iterator[Progress]:
+    """The progress, written to harness.log as well."""
+    with path.open("a") as log:
+
+        def tell(status: Status) -> None:
+            on = "; ".join(status.on) or "none"
+            log.write(
+                f"{status.elapsed_s:8.3f} s  {status.phase}  ops {status.ops}  "
+                f"holds {status.holds}  faults on: {on}\n"
+            )
+            log.flush()
+            progress(status)
+
+        yield tell
+
+
+def _keep_logs(folder: Path, site: RunSite) -> None:
+    for node, text in site.logs().items():
+        place = folder / "nodes" / node
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "server.log").write_text(text)
+
+
+def _describe(spec: Spec, schedule: list[Scheduled], engine: str) -> dict[str, Any]:
+    try:
+        ours = version("fencepost")
+    except PackageNotFoundError:
+        ours = "not installed"
+    versions = {
+        "fencepost": ours,
+        "python": sys.version.split()[0],
+        "kernel": platform.release(),
+        "docker": engine,
+    }
+    return spec.to_json() | {
+        "schedule": [fault.to_json() for fault in schedule],
+        "versions": versions,
+        "started": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+    }
+
+
+def judge(folder: Path, notes: list[str] | None = None) -> Outcome:
+    """Check a stored history, finished or not; writes results.json and report.html.
+
+    Notes that a run made about itself are kept: a schedule that was not carried out stays so.
+    """
+    test = store.read(folder / "test.json")
+    history = finish(folder / "history.jsonl")
+    before = folder / "results.json"
+    if notes is None:
+        notes = store.read(before).get("run_notes", []) if before.is_file() else []
+        if not before.is_file():
+            notes = ["The run was ended from outside before it was over."]
+    verdicts = check(history, test, test["checkers"])
+    if notes:
+        verdicts["run"] = Verdict("unknown", " ".join(notes))
+    results = {
+        "test": test["name"],
+        "valid": valid(verdicts),
+        "seed": test["seed"],
+        "checkers": {name: verdict.to_json() for name, verdict in verdicts.items()},
+        "faults": [fault.to_json() for fault in faults(history)],
+        "stats": _stats(history),
+        "notes": [*notes, *history.notes],
+        "run_notes": notes,
+    }
+    store.write(before, results)
+    report.render(folder)
+    return Outcome(folder, results["valid"], verdicts, results)
+
+
+def _stats(history: History) -> dict[str, Any]:
+    counts: dict[str, dict[str, int]] = {}
+    for call in history.calls():
+        by = counts.setdefault(call.begin.f, {"ok": 0, "fail": 0, "info": 0})
+        by[call.type] += 1
+    return {
+        "ops": sum(sum(by.values()) for by in counts.values()),
+        "holds": len(holds(history)),
+        "duration_s": history.end_ns / 1e9,
+        "by_f": counts,
+    }

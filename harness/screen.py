@@ -1,0 +1,129 @@
+"""What a person sees while a command runs, and after it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from checker.verdict import Valid
+from harness.run import Outcome, Progress, Status
+
+CONSOLE = Console(highlight=False)
+_LINE_EVERY_S = 5.0
+_STYLE: dict[Valid, str] = {True: "green", False: "red", "unknown": "yellow"}
+
+
+def say(text: str) -> None:
+    CONSOLE.print(text, style="dim", markup=False, soft_wrap=True)
+
+
+def word(valid: Valid) -> str:
+    return {True: "valid", False: "INVALID", "unknown": "unknown"}[valid]
+
+
+def _line(title: str, status: Status) -> str:
+    on = f"  faults on: {'; '.join(status.on)}" if status.on else ""
+    return (
+        f"{title}  {status.elapsed_s:5.1f} s  {status.phase}  {status.ops} events  "
+        f"{status.holds} holds{on}"
+    )
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Progress]:
+    """Shows a run's status: one line that changes on a terminal, a line now and then elsewhere."""
+    if CONSOLE.is_terminal:
+        with Live(console=CONSOLE, refresh_per_second=4, transient=True) as live:
+            yield lambda status: live.update(
+                Text(_line(title, status), style="cyan", overflow="ellipsis", no_wrap=True)
+            )
+        return
+    shown = time.monotonic()
+
+    def tell(status: Status) -> None:
+        nonlocal shown
+        if time.monotonic() - shown >= _LINE_EVERY_S:
+            shown = time.monotonic()
+            say(_line(title, status))
+
+    yield tell
+
+
+def verdict(outcome: Outcome) -> None:
+    """A run's verdict: each checker's answer, and the first pieces of evidence."""
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    for name, found in outcome.verdicts.items():
+        table.add_row(name, Text(word(found.valid), style=_STYLE[found.valid]), Text(found.summary))
+    CONSOLE.print(table)
+    for name, found in outcome.verdicts.items():
+        if found.valid is False:
+            for piece in found.evidence[:2]:
+                CONSOLE.print(Text(f"  {name}: {piece['what']}"))
+    CONSOLE.print(Text(f"{word(outcome.valid)}", style=f"bold {_STYLE[outcome.valid]}"), end="  ")
+    CONSOLE.print(Text(f"report: {outcome.run / 'report.html'}"), soft_wrap=True)
+
+
+def suite_row(row: Mapping[str, Any], outcome: Outcome) -> None:
+    """One line as soon as a run of a suite is over."""
+    if not row["expected"]:
+        mark, style = "finding", _STYLE[outcome.valid]
+    else:
+        mark, style = (
+            ("as published", "green") if row["as_expected"] else ("NOT AS PUBLISHED", "red")
+        )
+    text = Text(f"{row['scenario']}, guard {row['guard']}: ")
+    text.append(mark if row["expected"] else f"{word(outcome.valid)} (a finding)", style=style)
+    if row["why"]:
+        text.append(f"  {row['why']}")
+    CONSOLE.print(text, soft_wrap=True)
+
+
+_COLUMNS = {
+    "lease_exclusion": "lease",
+    "mutual_exclusion": "mutex",
+    "fencing": "fencing",
+    "ownership": "owner",
+    "liveness": "live",
+    "resource": "resource",
+}
+
+
+def suite_table(rows: list[dict[str, Any]]) -> None:
+    """Scenario by checker: expected, and observed where it is another."""
+    table = Table(
+        title="Verdicts: observed, with (expected) where they differ", title_justify="left"
+    )
+    table.add_column("scenario")
+    table.add_column("guard")
+    table.add_column("claim")
+    for title in _COLUMNS.values():
+        table.add_column(title)
+    table.add_column("outcome")
+    for row in rows:
+        cells = [_cell(row, name) for name in _COLUMNS]
+        good = row["as_expected"]
+        last = Text(
+            "as published" if good else "NOT AS PUBLISHED", style="green" if good else "red"
+        )
+        if not row["expected"]:
+            last = Text("finding")
+        table.add_row(row["scenario"], row["guard"], row["claim"], *cells, last)
+    CONSOLE.print(table)
+
+
+def _cell(row: Mapping[str, Any], name: str) -> Text:
+    if name not in row["observed"]:
+        return Text("-", style="dim")
+    observed = row["observed"][name]
+    short = {True: "T", False: "F", "unknown": "?"}
+    expected = row["expected"].get(name, observed)
+    if expected != observed:
+        return Text(f"{short[observed]} ({short[expected]})", style="bold red")
+    return Text(short[observed], style=_STYLE[observed])

@@ -1,0 +1,150 @@
+"""The nodes of one run as the nemesis and the scenarios see them: servers and clients."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from harness.cluster.compose import ComposeCluster, role
+from harness.db.kinds import KINDS
+from harness.db.server import Server
+from harness.recorder import Recorder
+from harness.remote.remote import Remote
+from harness.spec import Spec
+from harness.worker.process import CODE, Worker
+from nemesis.clock import CLOCK_FILE
+
+STORAGE = "storage"
+_ROOT = Path(__file__).resolve().parents[1]
+_SHIPPED = ("workloads", "harness/__init__.py", "harness/worker")
+
+
+class RunSite:
+    """Servers with the spec's settings, the store, and one worker a client node."""
+
+    def __init__(self, spec: Spec, cluster: ComposeCluster, recorder: Recorder) -> None:
+        self._spec = spec
+        self._cluster = cluster
+        self._recorder = recorder
+        self._workers: dict[str, Worker] = {}
+        fake = "clock" in spec.nemesis or bool((spec.scenario or {}).get("clock"))
+        settings = {
+            "PERSISTENCE": spec.persistence,
+            "CLOCK": "fake" if fake else "real",
+        }
+        self._servers = {
+            node: Server(cluster.remote(node), KINDS[role(node)], settings) for node in spec.servers
+        }
+        self._storage = Server(cluster.remote(STORAGE), KINDS["redis"], {})
+
+    @property
+    def servers(self) -> list[str]:
+        return list(self._servers)
+
+    @property
+    def clients(self) -> list[str]:
+        return self._spec.clients
+
+    @property
+    def workers(self) -> list[Worker]:
+        return list(self._workers.values())
+
+    def remote(self, node: str) -> Remote:
+        return self._cluster.remote(node)
+
+    def address(self, node: str) -> str:
+        return self._cluster.address(node)
+
+    def port(self, node: str) -> int | None:
+        kind = KINDS.get(role(node))
+        return kind.port if kind else None
+
+    def server(self, node: str) -> Server:
+        return self._servers[node]
+
+    def client(self, node: str) -> Worker:
+        return self._workers[node]
+
+    def prepare(self) -> dict[str, str]:
+        """Every server fresh, empty and ready, and the clients' code in place; the versions."""
+        code = _code()
+        with ThreadPoolExecutor(16) as pool:
+            shipped = [pool.submit(self._ship, node, code) for node in self.clients]
+            fresh = [
+                pool.submit(_fresh, self.remote(node), server)
+                for node, server in {**self._servers, STORAGE: self._storage}.items()
+            ]
+            for task in (*shipped, *fresh):
+                task.result()
+            kinds = {server.kind.role: server for server in self._servers.values()}
+            return {kind: server.version() for kind, server in kinds.items()}
+
+    def _ship(self, node: str, code: bytes) -> None:
+        remote = self.remote(node)
+        remote.put(f"{CODE}.tar", code)
+        remote.run(["bash", "-c", f"rm -rf {CODE}; mkdir {CODE}; tar -xf {CODE}.tar -C {CODE}"])
+
+    def start_clients(self) -> None:
+        for number, node in enumerate(self.clients):
+            self._workers[node] = self._start(node, number)
+        for worker in self._workers.values():
+            worker.wait_ready()
+
+    def restart_client(self, node: str) -> Worker:
+        """A new worker in the place of one that is gone, under its successor's number."""
+        old = self._workers[node]
+        old.close()
+        worker = self._workers[node] = self._start(node, old.process + self._spec.concurrency)
+        worker.wait_ready()
+        if old.working is not None:
+            worker.work(*old.working)
+        return worker
+
+    def _start(self, node: str, process: int) -> Worker:
+        servers = [*self._spec.servers, STORAGE]
+        setup: dict[str, Any] = {
+            "process": process,
+            "stride": self._spec.concurrency,
+            "node": node,
+            "lock": self._spec.lock,
+            "options": dict(self._spec.options),
+            "servers": self._spec.servers,
+            "addresses": {server: (self.address(server), self.port(server)) for server in servers},
+            "storage": STORAGE,
+            "guard": self._spec.guard,
+            "seed": str(self._spec.seed),
+            "origin_ns": self._recorder.origin_ns,
+        }
+        return Worker(self.remote(node), self._recorder, setup)
+
+    def close_clients(self) -> None:
+        with ThreadPoolExecutor(10) as pool:
+            list(pool.map(Worker.close, self._workers.values()))
+
+    def logs(self) -> dict[str, str]:
+        """The servers' logs by node."""
+        return {node: server.log() for node, server in self._servers.items()}
+
+
+def _fresh(remote: Remote, server: Server) -> None:
+    server.kill()
+    server.wipe()
+    remote.run(["bash", "-c", f"rm -f /var/log/fencepost/*.log {CLOCK_FILE}"])
+    server.start()
+    server.wait_ready()
+
+
+def _code() -> bytes:
+    """What a client needs of fencepost, as a tar archive."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for path in _SHIPPED:
+            archive.add(_ROOT / path, arcname=path, filter=_without_caches)
+    return buffer.getvalue()
+
+
+def _without_caches(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    return None if "__pycache__" in member.name else member

@@ -1,0 +1,136 @@
+"""The description of a test: everything that is needed to run it again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from checker.liveness import DEFAULT_BOUND_S
+from harness.errors import BadArguments
+from nemesis.families import RANDOM
+from workloads.locks.registry import LOCKS, LockType
+from workloads.resources.resource import GUARDS
+
+PERSISTENCE = ("none", "everysec", "always")
+RESTART = ("at-once", "after-ttl")
+MOST_CLIENTS = 10
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One test. Times in s or ms as their names say; `options` are the lock's."""
+
+    name: str
+    lock: str
+    options: Mapping[str, Any]
+    guard: str = "none"
+    nemesis: tuple[str, ...] = ()
+    time_s: float = 60.0
+    seed: int = 0
+    concurrency: int = 5
+    ttl_ms: int = 2000
+    interval_s: float = 5.0
+    persistence: str = "none"
+    restart: str = "at-once"
+    failed_release: str = "ended"
+    liveness_bound_s: float = DEFAULT_BOUND_S
+    scenario: Mapping[str, Any] | None = None
+    work: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def lock_type(self) -> LockType:
+        return LOCKS[self.lock]
+
+    @property
+    def servers(self) -> list[str]:
+        return [f"{self.lock_type.kind}-{n + 1}" for n in range(self.lock_type.servers)]
+
+    @property
+    def clients(self) -> list[str]:
+        return [f"client-{n + 1}" for n in range(self.concurrency)]
+
+    @property
+    def checkers(self) -> dict[str, str | None]:
+        """Every checker by name, with the reason where it has nothing to check here."""
+        token = self.lock_type.has_token(self.options)
+        return {
+            "lease_exclusion": None,
+            "mutual_exclusion": None,
+            "fencing": None if token else "the lock hands out no token",
+            "ownership": None,
+            "liveness": None,
+            "resource": None,
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        row = asdict(self)
+        row["lock"] = {"name": self.lock, "options": dict(self.options)}
+        del row["options"]
+        row["servers"], row["clients"] = self.servers, self.clients
+        row["promises"] = dict(self.lock_type.promises)
+        row["checkers"] = [name for name, why in self.checkers.items() if why is None]
+        row["not_checked"] = {name: why for name, why in self.checkers.items() if why}
+        return row
+
+
+def choose(what: str, given: str, valid: Mapping[str, Any] | tuple[str, ...]) -> str:
+    """`given`, if it is one of the valid names. BadArguments, with all of them, if not."""
+    if given not in valid:
+        raise BadArguments(f"there is no {what} {given!r}; choose one of: {', '.join(valid)}")
+    return given
+
+
+def seconds(what: str, text: str) -> float:
+    """A time like 500ms, 60s, 2m or 60 in seconds.
+
+    Raises:
+        BadArguments: no such time, or none above zero.
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|)\s*", text)
+    value = float(match[1]) * _UNITS[match[2]] if match else 0.0
+    if not match or value <= 0:
+        raise BadArguments(f"{what} {text!r} is no time: write 500ms, 60s or 2m, above zero")
+    return value
+
+
+def validate(spec: Spec) -> Spec:
+    """The spec, if it makes sense.
+
+    Raises:
+        BadArguments: saying what does not, and what would.
+    """
+    choose("lock", spec.lock, LOCKS)
+    choose("guard", spec.guard, GUARDS)
+    for family in spec.nemesis:
+        choose("nemesis", family, RANDOM)
+    choose("persistence", spec.persistence, PERSISTENCE)
+    choose("restart", spec.restart, RESTART)
+    choose("meaning of a failed release", spec.failed_release, ("ended", "nothing"))
+    if not 1 <= spec.concurrency <= MOST_CLIENTS:
+        raise BadArguments(f"concurrency {spec.concurrency}: from 1 to {MOST_CLIENTS} clients")
+    if not 100 <= spec.ttl_ms <= 600_000:
+        raise BadArguments(f"a TTL of {spec.ttl_ms} ms: from 100ms to 10m")
+    if not 1 <= spec.time_s <= 86_400:
+        raise BadArguments(f"a run of {spec.time_s:g} s: from 1s to 24h")
+    timeouts_ms = spec.options.get("node_timeout_ms", 0) * spec.lock_type.servers
+    if timeouts_ms >= spec.ttl_ms:
+        raise BadArguments(
+            f"node_timeout_ms {spec.options['node_timeout_ms']} on {spec.lock_type.servers} "
+            f"server(s) can use up the whole TTL of {spec.ttl_ms} ms: it must be far below it"
+        )
+    if spec.guard == "fenced" and not spec.lock_type.has_token(spec.options):
+        tokens = [
+            f"{lock.name} -o token={choice}"
+            for lock in LOCKS.values()
+            if lock.token_option
+            for choice in lock.options["token"].choices
+            if choice != "none"
+        ]
+        raise BadArguments(
+            f"guard fenced needs a token, and {spec.lock} hands out none as it is set. "
+            f"These do: {', '.join(tokens)}"
+        )
+    return spec

@@ -1,0 +1,158 @@
+"""Carries out a scenario's steps on the real cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from harness.recorder import Recorder
+from harness.site import RunSite
+from nemesis.director import Director
+from nemesis.nemesis import Fault
+from workloads.scenarios.scenario import (
+    Begin,
+    Do,
+    Finish,
+    Heal,
+    Inject,
+    LeaseOver,
+    Scenario,
+    Step,
+)
+
+LOCK, RESOURCE = "orders", "account"
+
+# How long a single op, and how long a repeated one may take before the schedule has failed. A
+# held write comes when TCP sends it again: it waits for twice as long after each try.
+_OP_S = 30.0
+_AGAIN_S = 20.0
+_POINT_S = 10.0
+# What a server's key may outlive the client's lease by: the drift that Redlock allows for.
+_MARGIN_NS = 100_000_000
+
+
+class NotAsScheduled(Exception):
+    """A step did not come out as its schedule has it: what ran was something else."""
+
+
+class Stage:
+    """One scenario on one site. `progress` is told each step in words."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        site: RunSite,
+        director: Director,
+        recorder: Recorder,
+        progress: Callable[[str], None],
+    ) -> None:
+        self._scenario = scenario
+        self._site = site
+        self._director = director
+        self._recorder = recorder
+        self._progress = progress
+        self._holds: dict[str, dict[str, Any]] = {}
+        self._read: dict[str, int] = {}
+        self._begun: dict[str, str] = {}
+
+    def play(self) -> None:
+        """All steps in order.
+
+        Raises:
+            NotAsScheduled: at the first step that came out otherwise.
+        """
+        for number, step in enumerate(self._scenario.steps, 1):
+            self._progress(step.words())
+            try:
+                self._step(step)
+            except NotAsScheduled as error:
+                raise NotAsScheduled(f"step {number}, {step.words()!r}: {error}") from error
+
+    def recover(self) -> None:
+        """Heal everything; then somebody must be granted the lock, or is seen not to be."""
+        self._progress("Healing, then somebody asks for the lock.")
+        self._director.heal_all()
+        bound_s = self._scenario.ttl_ms / 1000 + 5.5
+        client = self._site.clients[-1]
+        if self._attempt(client, "acquire", "ok", bound_s) == "ok":
+            self._attempt(client, "release", "any", 0)
+
+    def _step(self, step: Step) -> None:
+        match step:
+            case Do(client, f, expect, again):
+                self._attempt(client, f, expect, _AGAIN_S if again else 0, strict=True)
+            case Begin(client, f, point):
+                self._begin(client, f, point)
+            case Finish(client, expect):
+                self._check(self._completed(client, self._begun.pop(client)), expect)
+            case Inject(name, family, targets, arguments):
+                self._inject(Fault(name, family, list(targets), dict(arguments)))
+            case Heal(name):
+                if not self._director.heal(name).proved:
+                    raise NotAsScheduled("nothing proves that the fault is gone")
+            case LeaseOver(client):
+                self._sleep_until(self._holds[client]["deadline"] + _MARGIN_NS)
+
+    def _inject(self, fault: Fault) -> None:
+        receipt = self._director.inject(fault)
+        if not receipt.proved:
+            raise NotAsScheduled(f"the fault has no receipt: {receipt.how}")
+
+    def _begin(self, client: str, f: str, point: str | None) -> None:
+        worker = self._site.client(client)
+        if point is not None:
+            worker.arm(point)
+        worker.begin(f, self._value(client, f))
+        self._begun[client] = f
+        if point is not None and not worker.wait_point(point, _POINT_S):
+            raise NotAsScheduled(f"{client} did not reach {point} within {_POINT_S:.0f} s")
+
+    def _attempt(
+        self, client: str, f: str, expect: str, again_s: float, strict: bool = False
+    ) -> str:
+        end = time.monotonic() + again_s
+        while True:
+            self._site.client(client).begin(f, self._value(client, f))
+            type = self._completed(client, f)
+            if type == expect or expect == "any" or time.monotonic() >= end:
+                break
+            time.sleep(0.05)
+        if strict:
+            self._check(type, expect)
+        return type
+
+    @staticmethod
+    def _check(type: str, expect: str) -> None:
+        if type != expect and not (expect == "any" and type in ("ok", "fail")):
+            raise NotAsScheduled(f"it completed as {type}, and the schedule has {expect}")
+
+    def _completed(self, client: str, f: str) -> str:
+        done = self._site.client(client).finish(_OP_S)
+        if done is None:
+            raise NotAsScheduled(f"{client}'s {f} did not complete within {_OP_S:.0f} s")
+        if done["type"] == "ok":
+            if f == "acquire":
+                self._holds[client] = done["value"]
+            elif f == "read":
+                self._read[client] = done["value"]["version"]
+        return str(done["type"])
+
+    def _value(self, client: str, f: str) -> dict[str, Any]:
+        hold = self._holds.get(client, {}).get("hold")
+        ttl = self._scenario.ttl_ms * 1_000_000
+        match f:
+            case "acquire":
+                return {"lock": LOCK, "ttl": ttl}
+            case "extend":
+                return {"lock": LOCK, "hold": hold, "ttl": ttl}
+            case "release":
+                return {"lock": LOCK, "hold": hold}
+            case "read":
+                return {"resource": RESOURCE, "hold": hold}
+            case "write":
+                return {"resource": RESOURCE, "version": self._read.get(client), "hold": hold}
+        raise ValueError(f"no client does {f}")
+
+    def _sleep_until(self, time_ns: int) -> None:
+        time.sleep(max(0.0, (time_ns - self._recorder.now()) / 1e9))

@@ -1,0 +1,171 @@
+"""The harness' side of a worker: starts it, sends it ops, takes its events.
+
+A thread reads what the worker writes, all of it, until it is gone; what it had begun and not
+ended is then completed as `info`, because nobody knows whether it happened.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections import deque
+from typing import Any
+
+import msgspec
+
+from harness.errors import Crashed
+from harness.recorder import Event, Recorder
+from harness.remote.remote import Remote
+
+CODE = "/run/fencepost/code"
+PYTHON = "/opt/fencepost/client/bin/python"
+COMMAND = ("env", f"PYTHONPATH={CODE}", PYTHON, "-m", "harness.worker.program")
+_START_S = 20.0
+
+
+class Worker:
+    """One worker on one node. `pid` is its pid there."""
+
+    def __init__(self, remote: Remote, recorder: Recorder, setup: dict[str, Any]) -> None:
+        self.node = remote.node
+        self.pid = 0
+        self.process: int = setup["process"]
+        self._stride: int = setup["stride"]
+        self._recorder = recorder
+        self.working: tuple[dict[str, Any], int] | None = None
+        self._open: Event | None = None
+        self._answers: deque[dict[str, Any]] = deque()
+        self._completions: deque[dict[str, Any]] = deque()
+        self._point: str | None = None
+        self._changed = threading.Condition()
+        self._gone = False
+        self._program = remote.spawn(COMMAND)
+        self._reader = threading.Thread(target=self._read, name=f"read {self.node}", daemon=True)
+        self._reader.start()
+        self._send({"control": "setup", **setup})
+
+    def wait_ready(self) -> None:
+        """Raises Crashed, with what it said last, where it does not come up."""
+        self.pid = self._answer("ready", _START_S)["pid"]
+
+    def _answer(self, control: str, timeout_s: float) -> dict[str, Any]:
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._gone or any(a["control"] == control for a in self._answers), timeout_s
+            )
+            answer = next((a for a in self._answers if a["control"] == control), None)
+            if answer is not None:
+                self._answers.remove(answer)
+        if answer is None:
+            raise Crashed(
+                f"the worker on {self.node} did not say {control!r}: {self._last_words()}"
+            )
+        return answer
+
+    def _last_words(self) -> str:
+        if self._program.poll() is None:
+            return f"nothing within {_START_S:.0f} s"
+        assert self._program.stderr
+        return self._program.stderr.read().decode(errors="replace").strip()[-1500:]
+
+    def begin(self, f: str, value: dict[str, Any]) -> None:
+        """Send an op and do not wait for it."""
+        self._completions.clear()
+        self._send({"f": f, "value": value})
+
+    def finish(self, timeout_s: float) -> dict[str, Any] | None:
+        """The completion of the op that was begun; None where none came in time."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._completions or self._gone, timeout_s)
+            return self._completions.popleft() if self._completions else None
+
+    def work(self, settings: dict[str, Any], until_ns: int) -> None:
+        """Let it run the generator until then (ns since the test's start)."""
+        self.working = (settings, until_ns)
+        self._send({"control": "work", "settings": settings, "until_ns": until_ns})
+
+    def rest(self, timeout_s: float) -> bool:
+        """End its work; False where it did not come to rest in that time."""
+        self.working = None
+        self._send({"control": "rest"})
+        try:
+            self._answer("idle", timeout_s)
+        except Crashed:
+            return False
+        return True
+
+    def arm(self, point: str) -> None:
+        with self._changed:
+            self._point = None
+        self._send({"control": "arm", "point": point})
+
+    def disarm(self, point: str) -> None:
+        self._send({"control": "disarm", "point": point})
+
+    def wait_point(self, point: str, timeout_s: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: self._point == point, timeout_s)
+
+    def wait_gone(self, timeout_s: float) -> None:
+        self._reader.join(timeout_s)
+
+    def close(self) -> None:
+        """End it: with its standard input, and what does not end so, with its program."""
+        assert self._program.stdin
+        self._program.stdin.close()
+        try:
+            self._program.wait(2.0)
+        except subprocess.TimeoutExpired:
+            self._program.kill()
+            self._program.wait()
+        self._reader.join(2.0)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self._program.stdin
+        try:
+            self._program.stdin.write(msgspec.json.encode(message) + b"\n")
+        except OSError:
+            return  # it is gone; whoever waits for its answer learns so
+
+    def _read(self) -> None:
+        assert self._program.stdout
+        rest = b""
+        while chunk := self._program.stdout.read(1 << 16):
+            *lines, rest = (rest + chunk).split(b"\n")
+            self._take(lines)
+        self._end()
+
+    def _take(self, lines: list[bytes]) -> None:
+        ops = [line for line in lines if not line.startswith(b'{"control"')]
+        events = self._recorder.lines(ops) if ops else []
+        with self._changed:
+            for event in events:
+                self._open = event if event.type == "invoke" else None
+                if event.type == "info" and isinstance(event.process, int):
+                    self.process = event.process + self._stride
+                else:
+                    self.process = int(event.process)
+            if len(ops) < len(lines):
+                self._take_answers([line for line in lines if line.startswith(b'{"control"')])
+            if ops and events[-1].type != "invoke":
+                self._completions.append(msgspec.json.decode(ops[-1]))
+                while len(self._completions) > 1:
+                    self._completions.popleft()
+            self._changed.notify_all()
+
+    def _take_answers(self, lines: list[bytes]) -> None:
+        for line in lines:
+            answer = msgspec.json.decode(line)
+            if answer["control"] == "point":
+                self._point = answer["point"]
+            else:
+                self._answers.append(answer)
+
+    def _end(self) -> None:
+        with self._changed:
+            if self._open is not None:
+                error = ["killed", "the worker is gone; whether this happened is not known"]
+                self._recorder.op(self._open.process, "info", self._open.f, {}, error, self.node)
+                self._open = None
+            self._gone = True
+            self._changed.notify_all()

@@ -1,0 +1,1 @@
+"""Faults: one file a family, each with its receipt and its healing; schedules."""

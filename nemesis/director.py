@@ -1,0 +1,106 @@
+"""Injects faults, heals them, and writes both into the history with their receipts."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from nemesis.chains import Chains
+from nemesis.families import FAMILIES
+from nemesis.nemesis import Fault, Nemesis, Receipt
+from nemesis.schedule import Scheduled
+from nemesis.site import Site
+
+Record = Callable[[str, str, dict[str, Any], list[str] | None], None]
+"""Writes an op of the nemesis: type, f, value, error."""
+
+
+class Director:
+    """Every fault that it injected and did not heal yet is known, so that `heal_all` can."""
+
+    def __init__(self, site: Site, record: Record) -> None:
+        self._site = site
+        self._record = record
+        chains = Chains(site)
+        self._nemeses: dict[str, Nemesis] = {
+            name: family.make(site, chains) for name, family in FAMILIES.items()
+        }
+        self._on: dict[str, Fault] = {}
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._begun = 0.0
+
+    @property
+    def on(self) -> list[Fault]:
+        """The faults that are on."""
+        with self._lock:
+            return list(self._on.values())
+
+    def inject(self, fault: Fault) -> Receipt:
+        """Inject a fault; its receipt, which proves nothing where the node did not answer."""
+        moment = FAMILIES[fault.family].moment
+        if moment is not None:
+            moment(self._site, fault)
+        with self._lock:
+            self._on[fault.name] = fault
+        return self._do(fault, "start", self._nemeses[fault.family].inject)
+
+    def heal(self, name: str) -> Receipt:
+        with self._lock:
+            fault = self._on.get(name)
+        if fault is None:
+            return Receipt(True, "it was not on")
+        receipt = self._do(fault, "end", self._nemeses[fault.family].heal)
+        with self._lock:
+            self._on.pop(name, None)
+        return receipt
+
+    def heal_all(self) -> None:
+        for fault in self.on:
+            self.heal(fault.name)
+
+    def run(self, schedule: Sequence[Scheduled], until: Callable[[], bool]) -> None:
+        """Carry out a schedule, and heal what is on at its end or once `until` says so."""
+        threads = [
+            threading.Thread(target=self._carry_out, args=(index, fault), daemon=True)
+            for index, fault in enumerate(schedule)
+        ]
+        self._begun = time.monotonic()
+        for thread in threads:
+            thread.start()
+        try:
+            while any(thread.is_alive() for thread in threads) and not until():
+                time.sleep(0.05)
+        finally:
+            self._stop.set()
+            for thread in threads:
+                thread.join()
+            self.heal_all()
+
+    def _carry_out(self, index: int, scheduled: Scheduled) -> None:
+        if self._stop.wait(max(0.0, self._begun + scheduled.at_s - time.monotonic())):
+            return
+        name = f"{scheduled.family}-{index + 1}"
+        self.inject(Fault(name, scheduled.family, scheduled.targets, scheduled.arguments))
+        self._stop.wait(scheduled.duration_s)
+        self.heal(name)
+
+    def _do(self, fault: Fault, phase: str, act: Callable[[Fault], Receipt]) -> Receipt:
+        value = {
+            "fault": fault.name,
+            "phase": phase,
+            "targets": fault.targets,
+            "arguments": fault.arguments,
+        }
+        self._record("invoke", fault.family, value, None)
+        try:
+            receipt = act(fault)
+        except Exception as error:  # what a node or a server did wrong is booked, not fatal
+            receipt = Receipt(False, f"it could not be carried out: {error}")
+        # Without proof nobody knows whether it happened: that is what info means.
+        type = "ok" if receipt.proved else "info"
+        error_field = None if receipt.proved else ["unproved", receipt.how]
+        self._record(type, fault.family, value | {"receipt": receipt.to_json()}, error_field)
+        return receipt

@@ -1,0 +1,85 @@
+"""The fault families by name: what injects each, and how one is drawn at random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from nemesis import clock, kill, partition, pause
+from nemesis.chains import Chains
+from nemesis.hold import Hold
+from nemesis.nemesis import Fault, Nemesis
+from nemesis.site import Site
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a random fault may be aimed at. `restart_s`: how long a crashed server stays down."""
+
+    servers: list[str]
+    clients: list[str]
+    ttl_s: float
+    restart_s: float
+
+
+Draw = Callable[[Random, Layout], tuple[list[str], dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Family:
+    """A fault family. `draw` gives targets and arguments; None: scripted use only.
+
+    `moment` waits for the right moment before the fault is ordered. `own` says whether a
+    target can bear no second fault at the same time.
+    """
+
+    name: str
+    what: str
+    make: Callable[[Site, Chains], Nemesis]
+    draw: Draw | None = None
+    moment: Callable[[Site, Fault], None] | None = None
+    own: bool = True
+
+
+FAMILIES: dict[str, Family] = {
+    family.name: family
+    for family in (
+        Family(
+            "partition",
+            "links between nodes are cut with iptables",
+            lambda site, chains: partition.Partition(site, chains),
+            lambda random, at: partition.draw(random, at.servers, at.clients),
+            own=False,
+        ),
+        Family(
+            "pause",
+            "SIGSTOP of a server, or of a client at a named point",
+            lambda site, chains: pause.Pause(site),
+            lambda random, at: pause.draw(random, at.servers, at.clients),
+            moment=pause.await_point,
+        ),
+        Family(
+            "clock",
+            "the wall clock of one server jumps",
+            lambda site, chains: clock.Clock(site),
+            lambda random, at: clock.draw(random, at.servers, at.ttl_s),
+        ),
+        Family(
+            "kill",
+            "SIGKILL and restart of a server or a client",
+            lambda site, chains: kill.Kill(site),
+            lambda random, at: kill.draw(random, at.servers, at.clients, at.restart_s),
+        ),
+        Family(
+            "hold",
+            "packets of one direction are held back and arrive later (scenarios only)",
+            lambda site, chains: Hold(site, chains),
+            own=False,
+        ),
+    )
+}
+
+RANDOM = tuple(family.name for family in FAMILIES.values() if family.draw)
+"""The families that `--nemesis` can name."""

@@ -1,0 +1,35 @@
+"""Hold: the packets of one direction are held back, and arrive when the fault ends.
+
+They are dropped where they would arrive, and TCP sends them again: the request is under way
+for as long as the fault lasts, and a little longer, as TCP waits twice as long after each try.
+GitHub's network did so for about 90 s in 2012 (Kleppmann 2016). `arguments`: `source`, `to`.
+"""
+
+from __future__ import annotations
+
+from nemesis.chains import Chains, probe
+from nemesis.nemesis import Fault, Receipt
+from nemesis.site import Site
+
+
+class Hold:
+    def __init__(self, site: Site, chains: Chains) -> None:
+        self._site = site
+        self._chains = chains
+
+    def inject(self, fault: Fault) -> Receipt:
+        source, to = fault.arguments["source"], fault.arguments["to"]
+        rule = f"FENCEPOST-IN -s {self._site.address(source)} -j DROP"
+        self._chains.add(fault.name, {to: [rule]})
+        answer = probe(self._site, source, [to])[to]
+        return Receipt(
+            answer == "silent", f"a probe from {source} to {to} met: {answer}", {"probe": answer}
+        )
+
+    def heal(self, fault: Fault) -> Receipt:
+        source, to = fault.arguments["source"], fault.arguments["to"]
+        held = self._chains.dropped(to)
+        self._chains.remove(fault.name)
+        answer = probe(self._site, source, [to])[to]
+        how = f"{held} packets had been held back; then a probe met: {answer}"
+        return Receipt(held > 0 and answer != "silent", how, {"held": held, "probe": answer})

@@ -1,0 +1,51 @@
+"""A fault, its receipt, and what a nemesis is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault to inject. `name` is unique in the run; `targets` are nodes."""
+
+    name: str
+    family: str
+    targets: list[str]
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What proves that a fault took hold, or is gone: `how` in words, `data` as measured."""
+
+    proved: bool
+    how: str
+    data: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"proved": self.proved, "how": self.how} | self.data
+
+
+class Nemesis(Protocol):
+    """Injects faults of one family, and undoes them.
+
+    Both verbs look at the node after they acted, and report what they found: a receipt that
+    proves nothing is no error. They raise only where the node can not be reached.
+    """
+
+    def inject(self, fault: Fault) -> Receipt: ...
+
+    def heal(self, fault: Fault) -> Receipt:
+        """Idempotent; a fault that was never injected is healed, too."""
+
+
+class NoFaults:
+    """Injects nothing, and says so."""
+
+    def inject(self, fault: Fault) -> Receipt:
+        return Receipt(False, "nothing was injected")
+
+    def heal(self, fault: Fault) -> Receipt:
+        return Receipt(True, "there was nothing to heal")

@@ -1,0 +1,1 @@
+"""What clients do: locks, the resource that they protect, generators, scenarios."""

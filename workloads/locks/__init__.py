@@ -1,0 +1,1 @@
+"""Locks under test, one file each; `lock.py` is the interface, `registry.py` lists them."""

@@ -1,0 +1,87 @@
+"""The boundary between a worker and the lock under test.
+
+A lock takes its clock, its sleep, its randomness and its connections from the `Env` that it
+is handed, never from module globals, so that the same code can run on another clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Protocol
+
+
+class Failed(Exception):
+    """What was asked for has certainly not happened; `kind` is a word, `text` a sentence.
+
+    Kinds: `not-granted` (the lock), `not-held` (the hold was gone already), `no-quorum` (too
+    few servers answered), `unreachable`, `refused` (the resource's guard).
+    """
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+        self.text = text
+
+
+class Indeterminate(Failed):
+    """What was asked for may have happened, now or later. Kinds: `timeout`, `no-quorum`."""
+
+
+@dataclass(frozen=True)
+class Grant:
+    """One grant. `deadline` in ns of the env's clock, None where no lease can be seen.
+
+    `secret` is what proves ownership to the servers; nothing outside the lock looks at it.
+    """
+
+    name: str
+    token: int | None
+    deadline: int | None
+    secret: str
+
+
+class Link(Protocol):
+    """A connection to one server that can be stopped between a request and its reply."""
+
+    def send(self, *command: Any) -> None:
+        """Raises Failed where the request certainly did not arrive, else Indeterminate."""
+
+    def receive(self) -> Any:
+        """Raises Indeterminate where no reply came in time; the connection is then dropped."""
+
+    def call(self, *command: Any) -> Any:
+        """`send` and `receive`."""
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Env:
+    """What a lock may use of the world.
+
+    `now` gives ns, `sleep` takes seconds; `connect(node, timeout_s)` gives a Link, which
+    connects when it is first used. `reach` marks a named point: a test may stop the process
+    there.
+    """
+
+    now: Callable[[], int]
+    sleep: Callable[[float], None]
+    random: Random
+    connect: Callable[[str, float], Link]
+    reach: Callable[[str], None]
+
+
+class Lock(Protocol):
+    """Three verbs; each returns, or raises Failed (certainly not) or Indeterminate."""
+
+    def acquire(self, name: str, ttl_ns: int) -> Grant: ...
+
+    def extend(self, grant: Grant, ttl_ns: int) -> Grant:
+        """The same grant with its new deadline."""
+
+    def release(self, grant: Grant) -> None: ...
+
+    def close(self) -> None:
+        """Let go of connections. Releases nothing."""

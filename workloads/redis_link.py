@@ -1,0 +1,66 @@
+"""A Link to one Redis server, over redis-py's connection.
+
+The connection and not the client, for two reasons. A test must be able to stop the process
+after the request was sent and before the reply is read. And the client retries by itself (10
+times in redis-py 8.1), so that one silent server costs tens of seconds, and a SET NX whose
+reply was lost is sent again and finds its own key: Redlock wants one try and a short timeout.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from redis.backoff import NoBackoff
+from redis.connection import Connection
+from redis.exceptions import ConnectionError as Unreachable
+from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import TimeoutError as TimedOut
+from redis.retry import Retry
+
+from workloads.locks.lock import Failed, Indeterminate
+
+
+class RedisLink:
+    """Connects when first used, and again after an error; a reply never meets another request."""
+
+    def __init__(self, host: str, port: int, timeout_s: float) -> None:
+        self.address = f"{host}:{port}"
+        # RESP2 and no driver info: connecting then sends nothing of its own, so that the
+        # timeout is that of the one request.
+        self._connection = Connection(
+            host=host,
+            port=port,
+            socket_timeout=timeout_s,
+            socket_connect_timeout=timeout_s,
+            retry=Retry(NoBackoff(), 0),
+            protocol=2,
+            driver_info=None,
+            decode_responses=True,
+        )
+
+    def send(self, *command: Any) -> None:
+        try:
+            self._connection.connect()
+        except (RedisError, OSError) as error:
+            raise Failed("unreachable", f"{self.address}: {error}") from error
+        try:
+            self._connection.send_command(*command)
+        except (RedisError, OSError) as error:
+            self._connection.disconnect()
+            raise Indeterminate("timeout", f"{self.address}: {error}") from error
+
+    def receive(self) -> Any:
+        try:
+            return self._connection.read_response()
+        except ResponseError as error:
+            raise Failed("refused", f"{self.address}: {error}") from error
+        except (TimedOut, Unreachable, OSError) as error:
+            self._connection.disconnect()
+            raise Indeterminate("timeout", f"{self.address}: {error}") from error
+
+    def call(self, *command: Any) -> Any:
+        self.send(*command)
+        return self.receive()
+
+    def close(self) -> None:
+        self._connection.disconnect()

@@ -1,0 +1,1 @@
+"""What a lock protects, and the guards by which it accepts or refuses a write."""

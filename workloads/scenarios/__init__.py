@@ -1,0 +1,1 @@
+"""Scripted schedules of ops and faults, each with a published, expected outcome."""

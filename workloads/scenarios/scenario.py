@@ -1,0 +1,130 @@
+"""A scenario: a schedule of ops and faults that somebody published, and what is to come of it.
+
+A schedule is data, so that it can be printed, stored and drawn. Each step waits for a
+condition, never for a time: an op's completion, a point that a client reached, a lease's end.
+A step that does not come out as the schedule has it (`expect`) ends the scenario: then it was
+not this schedule that ran, and nothing follows from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from checker.verdict import Valid
+
+Outcome = str
+"""How an op is expected to complete: "ok", "fail" or "any" of both."""
+
+_ENDS = {"ok": "is answered ok", "fail": "is refused", "any": "is answered"}
+
+
+@dataclass(frozen=True)
+class Do:
+    """The client does one op and it is waited for. `again`: until it is as expected."""
+
+    client: str
+    f: str
+    expect: Outcome = "ok"
+    again: bool = False
+
+    def words(self) -> str:
+        keeps = "keeps asking, until" if self.again else "asks:"
+        return f"{self.client} {keeps} {self.f} {_ENDS[self.expect]}."
+
+
+@dataclass(frozen=True)
+class Begin:
+    """The client begins an op, which is not waited for. `stop_at`: it stops itself there."""
+
+    client: str
+    f: str
+    stop_at: str | None = None
+
+    def words(self) -> str:
+        stops = f", and is stopped at {self.stop_at}" if self.stop_at else ""
+        return f"{self.client} begins to {self.f}{stops}."
+
+
+@dataclass(frozen=True)
+class Finish:
+    """The op that the client began is waited for."""
+
+    client: str
+    expect: Outcome = "ok"
+
+    def words(self) -> str:
+        return f"What {self.client} had begun {_ENDS[self.expect]}."
+
+
+@dataclass(frozen=True)
+class Inject:
+    """A fault begins. A pause at a `point` follows a Begin that stops there."""
+
+    name: str
+    family: str
+    targets: tuple[str, ...]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def words(self) -> str:
+        return f"Fault: {self.arguments.get('words') or f'{self.family} {self.targets}'}."
+
+
+@dataclass(frozen=True)
+class Heal:
+    """A fault ends."""
+
+    name: str
+
+    def words(self) -> str:
+        return f"Healed: {self.name}."
+
+
+@dataclass(frozen=True)
+class LeaseOver:
+    """Until the lease of the client's hold is over, and every server has let go of it."""
+
+    client: str
+
+    def words(self) -> str:
+        return f"The lease of {self.client} runs out."
+
+
+Step = Do | Begin | Finish | Inject | Heal | LeaseOver
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One schedule with one guard. `source` is author, title, year; `expected` by checker.
+
+    `what` says in a sentence or two what happens, and what its author says comes of it.
+    """
+
+    name: str
+    claim: str
+    source: str
+    what: str
+    guard: str
+    steps: tuple[Step, ...]
+    expected: Mapping[str, Valid]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    clients: int = 3
+    persistence: str = "none"
+    ttl_ms: int = 1000
+
+    @property
+    def clock(self) -> bool:
+        """Whether a server's clock is to jump, which a server must be started for."""
+        return any(isinstance(step, Inject) and step.family == "clock" for step in self.steps)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "claim": self.claim,
+            "source": self.source,
+            "what": self.what,
+            "clock": self.clock,
+            "steps": [step.words() for step in self.steps],
+            "expected": dict(self.expected),
+        }
