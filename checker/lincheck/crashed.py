@@ -18,6 +18,7 @@ from collections.abc import Hashable
 from checker.lincheck.model import ANY_STATE, UNSAID, Action, Model
 
 FIELD = 24  # bits a class: 2**23 - 1 crashed ops of one class, and the guard bit
+FULL = (1 << FIELD - 1) - 1
 
 
 class Crashed:
@@ -28,16 +29,36 @@ class Crashed:
         self.counts: dict[int, int] = {}  # action id -> how many
         self.guards = 0
         self.shifts: dict[int, int] = {}
+        self.freed: list[int] = []
         self.wanted: dict[Hashable, int] = {}
         self.anything_wanted = 0
         self.overwriters = 0
+        self._borrowed = False
         self._hints: dict[int, tuple[Hashable, Hashable]] = {}
         self._by_needs: dict[Hashable, dict[int, None]] = {}
         self._relevant: dict[Hashable, dict[int, None]] = {}
         self._by_gives: dict[Hashable, dict[int, None]] = {}
 
+    def copy(self) -> Crashed:
+        """The same, going its own way from here. What both have is copied when one changes it."""
+        other = Crashed.__new__(Crashed)
+        other.__dict__.update(self.__dict__)
+        other.wanted = self.wanted.copy()
+        self._borrowed = other._borrowed = True
+        return other
+
+    def _own(self) -> None:
+        if self._borrowed:
+            self.counts, self.shifts = self.counts.copy(), self.shifts.copy()
+            self.freed, self._hints = self.freed.copy(), self._hints.copy()
+            self._by_needs = {needs: own.copy() for needs, own in self._by_needs.items()}
+            self._relevant = {needs: own.copy() for needs, own in self._relevant.items()}
+            self._by_gives = {gives: own.copy() for gives, own in self._by_gives.items()}
+            self._borrowed = False
+
     def add(self, number: int, action: Action) -> None:
         """One more crashed op with this action; its action's wants must have been counted."""
+        self._own()
         if number in self.counts:
             self.counts[number] += 1
             return
@@ -51,6 +72,7 @@ class Crashed:
 
     def remove(self, number: int) -> None:
         """Forgets a class that can do nothing any more."""
+        self._own()
         needs, gives = self._hints.pop(number)
         del self.counts[number]
         del self._by_needs[needs][number]
@@ -74,6 +96,8 @@ class Crashed:
             self.wanted[wants] += 1
         else:
             self.wanted[wants] = 1
+            if wants in self._by_gives:
+                self._own()
             for number in self._by_gives.get(wants, ()):
                 self._relevant.setdefault(self._hints[number][0], {})[number] = None
 
@@ -88,6 +112,8 @@ class Crashed:
             self.wanted[wants] -= 1
         else:
             del self.wanted[wants]
+            if wants in self._by_gives:
+                self._own()
             for number in self._by_gives.get(wants, ()):
                 self._relevant[self._hints[number][0]].pop(number, None)
 
@@ -110,7 +136,9 @@ class Crashed:
         """What using one op of the class adds to a configuration's record."""
         shift = self.shifts.get(number)
         if shift is None:
-            shift = self.shifts[number] = FIELD * len(self.shifts)
+            self._own()
+            shift = self.freed.pop() if self.freed else FIELD * (len(self.shifts) + len(self.freed))
+            self.shifts[number] = shift
             self.guards |= 1 << (shift + FIELD - 1)
         return 1 << shift
 
@@ -119,4 +147,26 @@ class Crashed:
         shift = self.shifts.get(number)
         if shift is None:
             return True
-        return (used >> shift) & ((1 << FIELD - 1) - 1) < self.counts[number]
+        return (used >> shift) & FULL < self.counts[number]
+
+    def spent(self, records: list[int]) -> tuple[int, list[int]]:
+        """What every one of these records has used is gone for good: (what to subtract from
+        each, the classes with nothing left, which are forgotten here)."""
+        self._own()
+        common = 0
+        over = []
+        for number, shift in list(self.shifts.items()):
+            least = min((record >> shift) & FULL for record in records)
+            common += least << shift
+            if number in self.counts:
+                self.counts[number] -= least
+                if self.counts[number]:
+                    continue
+                over += [number] * least
+                self.counts[number] = least
+                self.remove(number)
+            if all((record >> shift) & FULL == least for record in records):
+                del self.shifts[number]
+                self.freed.append(shift)
+                self.guards ^= 1 << (shift + FIELD - 1)
+        return common, over

@@ -108,8 +108,9 @@ def calls(numbered: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Call]:
         began, value, invoked, at, opened_line = opened
         if f == "lost" and kind == "info" and began != f:
             open_ops[process] = opened
-            yield Call(process, f, kind, event.get("value"), UNKNOWN, position, None, time, None,
-                       line)
+            yield Call(
+                process, f, kind, event.get("value"), UNKNOWN, position, None, time, None, line
+            )
             continue
         if began != f:
             raise BadHistory(
@@ -117,7 +118,16 @@ def calls(numbered: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Call]:
             )
         if kind == "ok" or kind == "fail":
             yield Call(
-                process, f, kind, value, event.get("value"), invoked, position, at, time, opened_line
+                process,
+                f,
+                kind,
+                value,
+                event.get("value"),
+                invoked,
+                position,
+                at,
+                time,
+                opened_line,
             )
         else:
             _require_type(kind, line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Hashable
 
 from checker.lincheck.budget import Budget
@@ -26,6 +25,7 @@ def search_for(
         if position != operation.id:
             if not search.complete(operation.id):
                 return search, operation
+            search.compact()
             if leases is not None:
                 leases.returned(operation.action)
         elif operation.returned is None:
@@ -40,29 +40,52 @@ def search_for(
 
 
 class Leases:
-    """Steps that nobody invokes: each is offered to the search once its time has come."""
+    """Steps that nobody invokes: each is offered to the search once its time has come.
+
+    Only grants that may still be held are remembered, so looking through them is cheap.
+    """
 
     def __init__(self, model: Model, search: Search) -> None:
         assert model.spawns is not None
         self.spawns, self.settles, self.search = model.spawns, model.settles, search
-        self.waiting: list[tuple[int, int, Timed]] = []
-        self.live: dict[Hashable, list[Action]] = {}
-        self.count = 0
+        self.waiting: dict[Hashable, list[Timed]] = {}
+        self.offered: dict[Hashable, list[Action]] = {}
+        self.next_ns: int | None = None
+
+    def copy(self, search: Search) -> Leases:
+        """The same, for a copy of the search."""
+        other = Leases.__new__(Leases)
+        other.spawns, other.settles, other.search = self.spawns, self.settles, search
+        other.waiting = {key: own.copy() for key, own in self.waiting.items()}
+        other.offered = {key: own.copy() for key, own in self.offered.items()}
+        other.next_ns = self.next_ns
+        return other
 
     def invoked(self, action: Action) -> None:
         timed = self.spawns(action)
         if timed is not None:
-            self.count += 1
-            heapq.heappush(self.waiting, (timed.at_ns, self.count, timed))
-            self.live.setdefault(timed.key, []).append(timed.action)
+            self.waiting.setdefault(timed.key, []).append(timed)
+            if self.next_ns is None or timed.at_ns < self.next_ns:
+                self.next_ns = timed.at_ns
 
     def advance(self, now_ns: int | None) -> None:
-        while self.waiting and now_ns is not None and self.waiting[0][0] <= now_ns:
-            timed = heapq.heappop(self.waiting)[2]
-            if timed.action in self.live.get(timed.key, ()):
-                self.search.loose(timed.action)
+        if self.next_ns is None or now_ns is None or now_ns < self.next_ns:
+            return
+        later: dict[Hashable, list[Timed]] = {}
+        for key, own in self.waiting.items():
+            for timed in own:
+                if timed.at_ns > now_ns:
+                    later.setdefault(key, []).append(timed)
+                else:
+                    self.search.loose(timed.action)
+                    self.offered.setdefault(key, []).append(timed.action)
+        self.waiting = later
+        self.next_ns = min((timed.at_ns for own in later.values() for timed in own), default=None)
 
     def returned(self, action: Action) -> None:
         """A release: the grant is over, and can not expire any more."""
-        for over in self.live.pop(self.settles(action), ()):
-            self.search.forget(over)
+        key = self.settles(action)
+        if key is not None:
+            self.waiting.pop(key, None)
+            for over in self.offered.pop(key, ()):
+                self.search.forget(over)

@@ -97,7 +97,8 @@ class Model:
     observes(a): in every state, `a` changes nothing or can not happen.
     facet(state), needs(a): where facet(state) != needs(a), `a` changes nothing or can not happen.
         needs may be UNSAID.
-    gives(a): what `a`, where it changes anything, provides: a value to compare with wants.
+    gives(a): what `a`, where it changes anything, provides: a value to compare with wants. It is not
+        asked of observers.
     wants(a): `a` can be helped only by an action that gives this value; ANY_STATE if nothing
         need be given and `a` replaces the whole state; UNSAID if anything may help.
     cells(a): the independent cells of the state that `a` touches, or None for all: actions
@@ -105,6 +106,8 @@ class Model:
     reaches(state, a): could the observer `a` become possible in `state`, or after further
         actions that do not reset? False only if certainly not.
     resets(a): `a` may make `reaches` true again.
+    rests_on(a, other): `a` had its result because of `other`, so that leaving `other` out would make
+        `a` impossible for a reason that the history does not have. None: what gives what it wants.
     spawns(a): a Timed step that the call `a` brings with it (a lease's end), or None.
     settles(a): once `a` has returned, the Timed steps of this key are over; or None.
     show(state): the state for people.
@@ -125,6 +128,7 @@ class Model:
     cells: Callable[[Action], frozenset[Hashable] | None] = _nothing
     reaches: Callable[[Any, Action], bool] | None = None
     resets: Callable[[Action], bool] = _no
+    rests_on: Callable[[Action, Action], bool] | None = None
     spawns: Callable[[Action], Timed | None] | None = None
     settles: Callable[[Action], Hashable] = _nothing
     show: Callable[[Any], str] = _show

@@ -69,12 +69,14 @@ def read(call: Call, model: Model) -> Operation | None:
     if action is None or (call.returned is None and model.observes(action)):
         return None
     return Operation(
-        call.invoked, call.returned, action, call.process, call.time, call.ended, call.line)
+        call.invoked, call.returned, action, call.process, call.time, call.ended, call.line
+    )
 
 
 def unknown_function(call: Call, model: Model) -> BadHistory:
     return BadHistory(
-        f"{model.name} knows {', '.join(sorted(model.functions))}, not {call.f!r:.40}", call.line)
+        f"{model.name} knows {', '.join(sorted(model.functions))}, not {call.f!r:.40}", call.line
+    )
 
 
 def in_order(operations: list[Operation]) -> Iterator[tuple[int, Operation]]:

@@ -33,20 +33,79 @@ from checker.lincheck.model import Action, Inconsistent, Model, State
 
 IMPOSSIBLE = -1
 CHECK_EVERY = 512  # expansions between two looks at the clock and the memory
+WRITE_OFF_AT = 8  # classes of crashed ops in the records before common use is written off
+COMPACT_AT = 20_000  # states and actions remembered before the dead ones are looked for
+
+
+class Table:
+    """States and actions by number, and the steps between them that were asked for.
+
+    Numbers are never given twice, so that what is dead can be dropped under a running search.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.states: dict[int, State] = {}
+        self.state_numbers: dict[State, int] = {}
+        self.facets: dict[int, Hashable] = {}
+        self.actions: dict[int, Action] = {}
+        self.numbers: dict[Action, int] = {}
+        self.observing: dict[int, bool] = {}
+        self.steps: dict[int, dict[int, int]] = {}
+        self.given = 0
+        self.compact_at = COMPACT_AT
+
+    def state_number(self, state: State) -> int:
+        number = self.state_numbers.get(state)
+        if number is None:
+            number = self.state_numbers[state] = self.given = self.given + 1
+            self.states[number] = state
+            self.facets[number] = self.model.facet(state)
+        return number
+
+    def action_number(self, action: Action) -> int:
+        number = self.numbers.get(action)
+        if number is None:
+            number = self.numbers[action] = self.given = self.given + 1
+            self.actions[number] = action
+            self.steps[number] = {}
+            self.observing[number] = self.model.observes(action)
+        return number
+
+    def step(self, action: int, state: int) -> int:
+        """The number of the state after this step, IMPOSSIBLE if there is none; and remembers it."""
+        after = self.model.step(self.states[state], self.actions[action])
+        number = IMPOSSIBLE if type(after) is Inconsistent else self.state_number(after)
+        self.steps[action][state] = number
+        return number
+
+    def crowded(self) -> bool:
+        return len(self.states) + len(self.actions) > self.compact_at
+
+    def compact(self, states: set[int], actions: set[int]) -> None:
+        """Drops all but these states and actions, and every remembered step."""
+        for number in self.states.keys() - states:
+            del self.state_numbers[self.states.pop(number)], self.facets[number]
+        for number in self.actions.keys() - actions:
+            del self.numbers[self.actions.pop(number)], self.observing[number], self.steps[number]
+        for memo in self.steps.values():
+            memo.clear()
+        self.compact_at = 2 * (len(self.states) + len(self.actions)) + COMPACT_AT
 
 
 class Taken(NamedTuple):
     """One entry of a path: what a configuration linearized last, and the path before it.
 
-    `bits` are slots of open ops, resolved by `slots` as they were then (an observer that was taken
-    along has its bit beside the mover's, and comes after it); or `crashed` is the action id of a crashed op.
+    `mover` and `observers` are slots' bits of open ops, resolved by `slots` as they were then;
+    the observers come after the mover. `crashed` is the action of a crashed op, and then there is no
+    mover. `state` is the state after all of them.
     """
 
     mover: int
     observers: int
-    crashed: int
+    crashed: Action | None
     slots: list[int]
-    state: int
+    state: State
     before: Taken | None
 
 
@@ -68,55 +127,42 @@ class Search:
         self.model = model
         self.budget = budget
         self.trace = trace
-        self.states: list[State] = []
-        self.state_numbers: dict[State, int] = {}
-        self.facets: list[Hashable] = []
-        self.actions: list[Action] = []
-        self.numbers: dict[Action, int] = {}
-        self.steps: list[dict[int, int]] = []
-        self.observing: list[bool] = []
+        self.table = Table(model)
         self.crashed = Crashed(model)
-        self.open: dict[int, tuple[int, int]] = {}  # op id -> (slot's bit, action id)
-        self.movers: dict[int, int] = {}  # slot's bit -> action id
+        self.open: dict[int, tuple[int, int]] = {}  # op id -> (slot's bit, action)
+        self.movers: dict[int, int] = {}  # slot's bit -> action
         self.observers: dict[int, int] = {}
         self.slots: list[int] = []  # slot -> op id
         self.free: list[int] = []
         self.fitting: dict[int, int] = {}  # state -> bits of the open observers that fit it
         self.goals: dict[frozenset[Hashable] | None, tuple[int, int]] = {}
         self.reached: dict[int, dict[int, bool]] = {}
-        start = self.state_number(model.initial)
+        self.until_check = CHECK_EVERY
+        self.write_off_at = WRITE_OFF_AT
+        start = self.table.state_number(model.initial)
         self.configurations: Configurations = {(start, 0): [(0, None)]}
 
-    # -- interning
+    def copy(self) -> Search:
+        """A search that can go another way from here; it shares what is remembered of steps."""
+        other = Search.__new__(Search)
+        other.__dict__.update(self.__dict__)
+        other.crashed = self.crashed.copy()
+        other.open, other.movers = self.open.copy(), self.movers.copy()
+        other.observers, other.fitting = self.observers.copy(), {}
+        other.slots, other.free = self.slots.copy(), self.free.copy()
+        return other
 
-    def state_number(self, state: State) -> int:
-        number = self.state_numbers.get(state)
-        if number is None:
-            number = self.state_numbers[state] = len(self.states)
-            self.states.append(state)
-            self.facets.append(self.model.facet(state))
-        return number
-
-    def action_number(self, action: Action) -> int:
-        number = self.numbers.get(action)
-        if number is None:
-            number = self.numbers[action] = len(self.actions)
-            self.actions.append(action)
-            self.steps.append({})
-            self.observing.append(self.model.observes(action))
-        return number
-
-    def _step(self, action: int, state: int) -> int:
-        after = self.model.step(self.states[state], self.actions[action])
-        number = IMPOSSIBLE if type(after) is Inconsistent else self.state_number(after)
-        self.steps[action][state] = number
-        return number
+    def live(self) -> tuple[set[int], set[int]]:
+        """The numbers of the states and of the actions that this search still needs."""
+        states = {state for state, _ in self.configurations}
+        actions = {action for _, action in self.open.values()} | set(self.crashed.counts)
+        return states, actions | set(self.crashed.shifts)
 
     # -- events
 
     def invoke(self, op: int, action: Action) -> None:
         """Op `op` is open from now on. `action` tells its result if it is known already."""
-        number = self.action_number(action)
+        number = self.table.action_number(action)
         if self.free:
             slot = self.free.pop()
             if self.trace:
@@ -128,7 +174,7 @@ class Search:
         bit = 1 << slot
         self.open[op] = bit, number
         self.crashed.want(action)
-        if self.observing[number]:
+        if self.table.observing[number]:
             self.observers[bit] = number
             self.fitting.clear()
         else:
@@ -139,7 +185,7 @@ class Search:
         bit, number = self.open.pop(op)
         self._close(bit)
         moved: Configurations = {}
-        observer = self.observing[number]
+        observer = self.table.observing[number]
         for (state, done), entries in self.configurations.items():
             if not done & bit:
                 self._keep(moved, state, done, entries)
@@ -147,32 +193,26 @@ class Search:
                 self._keep(moved, state, done ^ bit, entries)
             else:
                 unit = self.crashed.unit(number)
-                self._keep(moved, state, done ^ bit, [(used + unit, path) for used, path in entries])
+                self._keep(
+                    moved, state, done ^ bit, [(used + unit, path) for used, path in entries]
+                )
         if observer:
-            self.crashed.unwant(self.actions[number])
+            self.crashed.unwant(self.table.actions[number])
         else:
-            self.crashed.add(number, self.actions[number])
+            self.crashed.add(number, self.table.actions[number])
         self.configurations = moved
 
     def loose(self, action: Action) -> None:
         """A step that nobody invoked may happen at any time from now on, or never."""
         self.crashed.want(action)
-        self.crashed.add(self.action_number(action), action)
+        self.crashed.add(self.table.action_number(action), action)
 
     def forget(self, action: Action) -> None:
         """A step given to `loose` can not happen any more."""
-        number = self.numbers.get(action)
+        number = self.table.numbers.get(action)
         if number in self.crashed.counts:
             self.crashed.remove(number)
             self.crashed.unwant(action)
-
-    def withdraw(self, op: int) -> None:
-        """Op `op` did not happen after all."""
-        bit, number = self.open.pop(op)
-        self._close(bit)
-        self.crashed.unwant(self.actions[number])
-        kept = {key: entries for key, entries in self.configurations.items() if not key[1] & bit}
-        self.configurations = kept
 
     def complete(self, op: int) -> bool:
         """Op `op` has returned. False if no configuration can place it: not linearizable.
@@ -193,7 +233,10 @@ class Search:
                     mask |= taken
                     if self.trace:
                         entries = [
-                            (used, Taken(0, taken, IMPOSSIBLE, self.slots, state, path))
+                            (
+                                used,
+                                Taken(0, taken, None, self.slots, self.table.states[state], path),
+                            )
                             for used, path in entries
                         ]
             if mask & bit:
@@ -207,8 +250,18 @@ class Search:
         self.configurations = done
         del self.open[op]
         self._close(bit)
-        self.crashed.unwant(self.actions[number])
+        self.crashed.unwant(self.table.actions[number])
+        if len(self.crashed.shifts) > self.write_off_at:
+            self._write_off()
         return True
+
+    def compact(self) -> None:
+        """Forgets states and actions that are not needed any more; the table is not shared."""
+        if self.table.crowded():
+            states, actions = self.live()
+            self.table.compact(states, actions | {action for _, action in self.goals.values()})
+            self.fitting.clear()
+            self.reached.clear()
 
     def aim(self, cell: frozenset[Hashable] | None, op: int | None, action: Action | None) -> None:
         """Op `op` is the next observer of the cell to return, and no op that resets will be
@@ -216,13 +269,14 @@ class Search:
         if op is None or action is None:
             self.goals.pop(cell, None)
         else:
-            self.goals[cell] = op, self.action_number(action)
+            self.goals[cell] = op, self.table.action_number(action)
 
     # -- the search
 
     def _extend(self, todo: Configurations, done: Configurations, last: int, number: int) -> None:
         """All ways from `todo` that end with the op of slot `last` go into `done`."""
-        crashed, facets, steps, trace = self.crashed, self.facets, self.steps, self.trace
+        table, crashed, trace = self.table, self.crashed, self.trace
+        facets, steps = table.facets, table.steps
         observers, fitting, slots = self.observers, self.fitting, self.slots
         movers = self._movers(last, number)
         loose = bool(crashed.counts)
@@ -233,7 +287,7 @@ class Search:
             for used, path in entries
         ]
         seen = todo
-        until_check = CHECK_EVERY
+        until_check = self.until_check
         for state, mask, used, path in work:
             until_check -= 1
             if not until_check:
@@ -251,7 +305,7 @@ class Search:
             for bit, action, unit in moves:
                 after = steps[action].get(state)
                 if after is None:
-                    after = self._step(action, state)
+                    after = self.table.step(action, state)
                 if after < 0 or (unit and after == state):
                     continue
                 grown = mask | bit
@@ -269,39 +323,39 @@ class Search:
                     taken = fits & ~grown
                     grown |= taken
                 more = used + unit
-                further = (
-                    Taken(bit, taken, action if unit else IMPOSSIBLE, slots, after, path)
-                    if trace
-                    else None
-                )
+                further = None
+                if trace:
+                    crash = table.actions[action] if unit else None
+                    further = Taken(bit, taken, crash, slots, table.states[after], path)
                 if grown & last:
                     _put(done, (after, grown ^ last), more, further, crashed.guards)
                 elif _put(seen, (after, grown), more, further, crashed.guards):
                     work.append((after, grown, more, further))
+        self.until_check = until_check
 
     def _aim(self, number: int) -> _Aim | None:
         """The goal of the cell that this action touches, if it has one."""
-        cell = self.model.cells(self.actions[number])
+        cell = self.model.cells(self.table.actions[number])
         if cell not in self.goals:
             return None
         op, goal = self.goals[cell]
         bit = self.open[op][0] if op in self.open else 0
         resets = 0
         for slot, action in self.movers.items():
-            if self.model.resets(self.actions[action]):
+            if self.model.resets(self.table.actions[action]):
                 resets |= slot
         return _Aim(goal, bit, resets, self.reached.setdefault(goal, {}))
 
     def _reach(self, aim: _Aim, state: int) -> bool:
         assert self.model.reaches is not None
-        found = self.model.reaches(self.states[state], self.actions[aim.action])
+        found = self.model.reaches(self.table.states[state], self.table.actions[aim.action])
         aim.reached[state] = found
         return found
 
     def _movers(self, last: int, number: int) -> list[tuple[int, int]]:
         """The open ops that a way to the op of slot `last` may pass, that op itself first."""
-        chosen = [] if self.observing[number] else [(last, number)]
-        serves, actions = self.crashed.serves, self.actions
+        chosen = [] if self.table.observing[number] else [(last, number)]
+        serves, actions = self.crashed.serves, self.table.actions
         chosen += [
             (bit, other)
             for bit, other in self.movers.items()
@@ -315,13 +369,25 @@ class Search:
     def _fit(self, state: int) -> int:
         bits = 0
         for bit, action in self.observers.items():
-            after = self.steps[action].get(state)
+            after = self.table.steps[action].get(state)
             if after is None:
-                after = self._step(action, state)
+                after = self.table.step(action, state)
             if after == state:
                 bits |= bit
         self.fitting[state] = bits
         return bits
+
+    def _write_off(self) -> None:
+        """Drops from every record what all of them have used."""
+        entries = [entry for own in self.configurations.values() for entry in own]
+        common, over = self.crashed.spent([used for used, _ in entries])
+        for number in over:
+            self.crashed.unwant(self.table.actions[number])
+        self.configurations = {
+            key: [(used - common, path) for used, path in own]
+            for key, own in self.configurations.items()
+        }
+        self.write_off_at = max(WRITE_OFF_AT, 2 * len(self.crashed.shifts))
 
     def _keep(self, into: Configurations, state: int, done: int, entries: list[Entry]) -> None:
         known = into.get((state, done))

@@ -27,8 +27,14 @@ _TOKEN = re.compile(
 )
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "\\": "\\", '"': '"', "b": "\b", "f": "\f"}
-_CHARS = {"newline": "\n", "space": " ", "tab": "\t", "return": "\r", "formfeed": "\f",
-          "backspace": "\b"}
+_CHARS = {
+    "newline": "\n",
+    "space": " ",
+    "tab": "\t",
+    "return": "\r",
+    "formfeed": "\f",
+    "backspace": "\b",
+}
 _WORDS = {"nil": None, "true": True, "false": False}
 _CLOSING = {"(": ")", "[": "]", "{": "}", "#{": "}"}
 
@@ -112,8 +118,7 @@ def _forms(text: str) -> Iterator[tuple[int, Any, bool]]:
         else:
             stack[-1].items.append(form)
     if len(stack) > 1:
-        raise _Torn(f"the {stack[1].opened} of line {stack[1].line} is never closed",
-                    stack[1].line)
+        raise _Torn(f"the {stack[1].opened} of line {stack[1].line} is never closed", stack[1].line)
     if stack[0].prefixes:
         raise BadHistory(f"nothing follows {stack[0].prefixes[-1]}", line)
 
@@ -149,7 +154,9 @@ def _closed(stack: list[_Level], token: str, line: int) -> tuple[Any, int]:
         if len(level.items) % 2:
             raise BadHistory("a map needs a value for every key", level.line)
         try:
-            return dict(zip(map(_key, level.items[::2]), level.items[1::2], strict=True)), level.line
+            return dict(
+                zip(map(_key, level.items[::2]), level.items[1::2], strict=True)
+            ), level.line
         except BadValue as error:
             raise BadHistory(str(error), level.line) from None
     if level.opened == "#{":
@@ -168,8 +175,11 @@ def _atom(kind: str, token: str, line: int) -> Any:
         return _number(token.rstrip("NM"))
     if kind == "char":
         name = token[1:]
-        return chr(int(name[1:], 16)) if len(name) == 5 and name[0] == "u" else (
-            _CHARS.get(name, name))
+        return (
+            chr(int(name[1:], 16))
+            if len(name) == 5 and name[0] == "u"
+            else (_CHARS.get(name, name))
+        )
     return _ESCAPE.sub(lambda match: _unescaped(match[1], line), token[1:-1])
 
 

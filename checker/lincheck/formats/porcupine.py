@@ -17,7 +17,8 @@ from checker.lincheck.formats import edn
 from checker.lincheck.history import BadHistory
 
 _LINE = re.compile(
-    r"INFO\s+jepsen\.util\s+-\s+(\d+)\s+:(invoke|ok|fail|info)\s+:(read|write|cas)\s+(\S.*?)\s*$")
+    r"INFO\s+jepsen\.util\s+-\s+(\d+)\s+:(invoke|ok|fail|info)\s+:(read|write|cas)\s+(\S.*?)\s*$"
+)
 _PAIR = re.compile(r"\[(-?\d+) (-?\d+)\]$")
 
 
@@ -32,7 +33,8 @@ def etcd_events(lines: Iterable[str], warn: Callable[[str], None]) -> Iterator[t
                 warn(f"line {number} is torn and was dropped")
                 return
             raise BadHistory(
-                f"not `INFO jepsen.util - PROCESS :TYPE :F VALUE`: {line.strip()[:60]!r}", number)
+                f"not `INFO jepsen.util - PROCESS :TYPE :F VALUE`: {line.strip()[:60]!r}", number
+            )
         process, kind, f, text = match.groups()
         value = _etcd_value(text, number)
         if kind == "fail" and f == "cas":

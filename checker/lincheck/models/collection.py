@@ -26,6 +26,7 @@ def set_model(init: Any = None) -> Model:
         functions=frozenset({"add", "read"}),
         observes=lambda action: action.f == "read",
         reaches=lambda state, action: state <= action.result,
+        rests_on=lambda action, other: action.f == "read" and other.value in action.result,
         show=lambda state: "{" + ", ".join(map(repr, sorted(state, key=repr))) + "}",
     )
 
@@ -54,9 +55,14 @@ def _set_step(state: frozenset[Hashable], action: Action) -> frozenset[Hashable]
     if state == action.result:
         return state
     read: frozenset[Hashable] = action.result  # type: ignore[assignment]
-    return Inconsistent("can't read the set: " + " and ".join(
-        f"{len(items)} {what}, such as {sorted(items, key=repr)[0]!r}"
-        for items, what in ((read - state, "not in it"), (state - read, "missing")) if items))
+    return Inconsistent(
+        "can't read the set: "
+        + " and ".join(
+            f"{len(items)} {what}, such as {sorted(items, key=repr)[0]!r}"
+            for items, what in ((read - state, "not in it"), (state - read, "missing"))
+            if items
+        )
+    )
 
 
 def counter(init: Any = 0) -> Model:
@@ -91,8 +97,11 @@ def _counter_action(call: Call) -> Action | None:
 def _counter_step(state: int, action: Action) -> int | Inconsistent:
     if action.f == "add":
         return state + action.value  # type: ignore[operator,no-any-return]
-    return state if state == action.result else Inconsistent(
-        f"can't read {action.result}: it is {state}")
+    return (
+        state
+        if state == action.result
+        else Inconsistent(f"can't read {action.result}: it is {state}")
+    )
 
 
 def fifo_queue(init: Any = None) -> Model:
@@ -104,6 +113,7 @@ def fifo_queue(init: Any = None) -> Model:
         step=_fifo_step,
         functions=frozenset({"enqueue", "dequeue"}),
         observes=lambda action: action.f == "dequeue" and action.result is None,
+        rests_on=lambda action, other: action.f == "dequeue" and action.result == other.value,
         show=lambda state: f"[{', '.join(map(repr, state))}]",
     )
 
@@ -123,8 +133,11 @@ def _fifo_step(state: tuple[Hashable, ...], action: Action) -> tuple[Hashable, .
     if f == "enqueue":
         return (*state, value)
     if not state:
-        return state if result is None else Inconsistent(
-            f"can't dequeue {result!r}: the queue is empty")
+        return (
+            state
+            if result is None
+            else Inconsistent(f"can't dequeue {result!r}: the queue is empty")
+        )
     if result is UNKNOWN or state[0] == result:
         return state[1:]
     return Inconsistent(f"can't dequeue {result!r}: the head is {state[0]!r}")
@@ -148,7 +161,9 @@ def unordered_queue(init: Any = None) -> Model:
         gives=lambda action: action.value if action.f == "enqueue" else _NOTHING,
         wants=lambda action: _NOTHING if action.f == "enqueue" else action.result,
         cells=lambda action: frozenset({action.value if action.f == "enqueue" else action.result}),
-        show=lambda state: "{" + ", ".join(f"{v!r} x {n}" for v, n in sorted(state, key=repr)) + "}",
+        show=lambda state: (
+            "{" + ", ".join(f"{v!r} x {n}" for v, n in sorted(state, key=repr)) + "}"
+        ),
     )
 
 

@@ -36,6 +36,7 @@ def kv(init: Any = None) -> Model:
         cells=lambda action: frozenset({action.owner}),
         reaches=_reaches,
         resets=lambda action: action.f == "put",
+        rests_on=_rests_on,
         show=_show,
     )
 
@@ -80,8 +81,11 @@ def _kv_step(state: Mapping, action: Action) -> Mapping | Inconsistent:
             return state
         return Inconsistent(f"can't read {result!r:.60} from {key!r}: it is {found or ''!r:.60}")
     entry = (key, text if f == "put" or found is None else found + text)
-    return frozenset({entry}) if len(state) < 2 and found is not None or not state else (
-        state - {(key, found)} | {entry})
+    return (
+        frozenset({entry})
+        if len(state) < 2 and found is not None or not state
+        else (state - {(key, found)} | {entry})
+    )
 
 
 def _reaches(state: Mapping, action: Action) -> bool:
@@ -91,6 +95,14 @@ def _reaches(state: Mapping, action: Action) -> bool:
         if key == action.owner:
             return result.startswith(text)
     return True
+
+
+def _rests_on(action: Action, other: Action) -> bool:
+    return (
+        action.f == "get" != other.f
+        and action.owner == other.owner
+        and other.value in action.result  # type: ignore[operator]
+    )
 
 
 def multi_register(init: Any = None) -> Model:

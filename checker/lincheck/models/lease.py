@@ -159,5 +159,3 @@ def _show(state: Lease) -> str:
     held = "free" if state.grant is FREE else f"held by {state.grant}"
     until = "" if state.expires_ns is None else f" until {state.expires_ns / 1e9:.6f} s or later"
     return held + until + shown_token(state.token)
-
-

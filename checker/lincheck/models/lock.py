@@ -59,8 +59,7 @@ def _mutex_action(owned: bool, failed_release: str, call: Call) -> Action | None
 
 def _mutex_step(state: Any, action: Action) -> State:
     if action.f == "acquire":
-        return (HELD, action.owner) if state is FREE else Inconsistent(
-            "can't acquire: it is held")
+        return (HELD, action.owner) if state is FREE else Inconsistent("can't acquire: it is held")
     if action.f == "release":
         return FREE if state is not FREE else Inconsistent("can't release: it is free")
     return FREE if state == (HELD, action.owner) else state
@@ -94,8 +93,11 @@ def _owned_action(failed_release: str, call: Call) -> Action | None:
 
 def _owner_step(state: Hashable, action: Action) -> State:
     if action.f == "acquire":
-        return action.owner if state is FREE else Inconsistent(
-            f"{action.owner} can't acquire: {state} holds it")
+        return (
+            action.owner
+            if state is FREE
+            else Inconsistent(f"{action.owner} can't acquire: {state} holds it")
+        )
     if state == action.owner:
         return FREE
     return state if action.f == "ended" else _not_holding(action, state)
@@ -215,7 +217,8 @@ def next_token(last: int | None, action: Action) -> int | None | Inconsistent:
         return last + 1  # type: ignore[operator]
     if last is not None and token <= last:  # type: ignore[operator]
         return Inconsistent(
-            f"{action.owner} can't be granted token {token}: {last} was granted before")
+            f"{action.owner} can't be granted token {token}: {last} was granted before"
+        )
     return token  # type: ignore[return-value]
 
 
@@ -238,5 +241,3 @@ def lock_name(call: Call) -> Hashable:
     if value is None or isinstance(value, str) or type(value) is int:
         return value
     raise BadValue(f"{call.f} needs the lock's name or {{lock: name}}, not {value!r:.40}")
-
-

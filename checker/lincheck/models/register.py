@@ -83,8 +83,11 @@ def step(state: Hashable, action: Action) -> Hashable | Inconsistent:
         return state if state == result else Inconsistent(f"can't read {result!r} from {state!r}")
     old, new = value  # type: ignore[misc]
     if result is not UNKNOWN:
-        return state if state != old else Inconsistent(
-            f"can't fail to CAS {state!r} from {old!r} to {new!r}: it matches")
+        return (
+            state
+            if state != old
+            else Inconsistent(f"can't fail to CAS {state!r} from {old!r} to {new!r}: it matches")
+        )
     return new if state == old else Inconsistent(f"can't CAS {state!r} from {old!r} to {new!r}")
 
 

@@ -74,7 +74,9 @@ def _rw_step(state: Any, action: Action) -> Hashable | Inconsistent:
 def _show_rw(state: Any) -> str:
     if state is FREE:
         return "free"
-    holders = state[1] if state[0] == "exclusive" else ", ".join(map(str, sorted(state[1], key=str)))
+    holders = (
+        state[1] if state[0] == "exclusive" else ", ".join(map(str, sorted(state[1], key=str)))
+    )
     return f"held {state[0]} by {holders}"
 
 
@@ -115,9 +117,15 @@ def _semaphore_action(failed_release: str, call: Call) -> Action | None:
 def _semaphore_step(total: int, free: int, action: Action) -> int | Inconsistent:
     permits: int = action.value  # type: ignore[assignment]
     if action.f == "acquire":
-        return free - permits if permits <= free else Inconsistent(
-            f"can't acquire {permits}: {free} of {total} permits are free")
+        return (
+            free - permits
+            if permits <= free
+            else Inconsistent(f"can't acquire {permits}: {free} of {total} permits are free")
+        )
     if action.f == "ended":
         return min(total, free + permits)
-    return free + permits if free + permits <= total else Inconsistent(
-        f"can't release {permits}: {free} of {total} permits are free already")
+    return (
+        free + permits
+        if free + permits <= total
+        else Inconsistent(f"can't release {permits}: {free} of {total} permits are free already")
+    )

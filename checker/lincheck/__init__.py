@@ -1,0 +1,35 @@
+"""lincheck: is a history linearizable? Pure Python, standard library only.
+
+    from checker.lincheck import check
+    verdict = check(events, "cas-register", init=0)
+    verdict.valid        # True, False or "unknown"
+    verdict.evidence()   # what shows it
+
+`check` takes a history that is there; `Online` takes events as they happen. A model is a name
+(`named` builds one, `NAMES` lists them) or a `Model` of your own. docs/lincheck.md has the rest.
+"""
+
+from checker.lincheck.check import Verdict, check
+from checker.lincheck.evidence import Evidence
+from checker.lincheck.history import UNKNOWN, BadHistory, Call
+from checker.lincheck.model import Action, BadValue, Inconsistent, Model
+from checker.lincheck.models import NAMES, named
+from checker.lincheck.online import Online
+from checker.lincheck.verifier import verify
+
+__all__ = [
+    "NAMES",
+    "UNKNOWN",
+    "Action",
+    "BadHistory",
+    "BadValue",
+    "Call",
+    "Evidence",
+    "Inconsistent",
+    "Model",
+    "Online",
+    "Verdict",
+    "check",
+    "named",
+    "verify",
+]

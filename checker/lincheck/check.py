@@ -1,0 +1,159 @@
+"""A history and a model in, a verdict out.
+
+Independent objects are decided one by one; each by a fast path where theory gives one, else by
+the general engine; and by several processes once it turns out that it takes long. The first
+object that fails decides the history.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from checker.lincheck.budget import Budget, Exhausted
+from checker.lincheck.evidence import Evidence, evidence_for
+from checker.lincheck.fastpaths import BY_MODEL
+from checker.lincheck.linearize import search_for
+from checker.lincheck.model import Model
+from checker.lincheck.models import named
+from checker.lincheck.operation import Objects, Operation, objects
+from checker.lincheck.processes import in_processes
+
+SPREAD_AFTER_S = 0.5  # below this, starting processes costs more than they save
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`valid` is True, False or "unknown"; unknown is never to be rounded to either.
+
+    operations: ops of the model that the history has. seconds: what the check took.
+    reason: why it is unknown. key: the object that failed (None where there is only one).
+    failed: the first op that could not be placed, where that is known already: `evidence` knows.
+    """
+
+    valid: bool | Literal["unknown"]
+    model: Model
+    operations: int
+    seconds: float
+    reason: str | None = None
+    key: Hashable = None
+    failed: Operation | None = None
+    parts: dict[Hashable, list[Operation]] = field(default_factory=dict, repr=False)
+
+    def evidence(self, time_limit: float = 5.0, memory_limit: float | None = None) -> Evidence:
+        """What shows that the verdict is right. Takes up to `time_limit` s, and says less when
+        that is not enough. See Evidence."""
+        budget = Budget.starting_now(time_limit, memory_limit)
+        return evidence_for(self.valid, self.parts, self.key, self.model, budget)
+
+
+def check(
+    history: Iterable[Mapping[str, Any]],
+    model: Model | str,
+    *,
+    init: Any = None,
+    failed_release: str = "nothing",
+    time_limit: float | None = None,
+    memory_limit: float | None = None,
+    partition: bool = True,
+    fast: bool = True,
+) -> Verdict:
+    """Is the history linearizable with respect to the model?
+
+    history: events in order, mappings with process, type, f, value and (ns) time, as in
+    fencepost's history.jsonl; any iterable, read once. model: a Model, or the name of one, which
+    then starts from `init` and reads failed releases as `failed_release` says (see `named`).
+    time_limit in s, memory_limit in MB that the process may grow by: when one is reached the
+    verdict is "unknown". partition=False takes the history as one object even if the model could
+    divide it; fast=False leaves everything to the general engine.
+
+    Raises BadHistory (with `line`, the position in the history from 1) for what can not be
+    understood, BadValue for a model or init that is none.
+    """
+    numbered = enumerate(history, 1)
+    if isinstance(model, str):
+        model = named(model, init, failed_release)
+    return check_numbered(
+        numbered,
+        model,
+        Budget.starting_now(time_limit, memory_limit),
+        partition=partition,
+        fast=fast,
+    )
+
+
+def check_numbered(
+    numbered: Iterable[tuple[int, Mapping[str, Any]]],
+    model: Model,
+    budget: Budget,
+    *,
+    partition: bool = True,
+    fast: bool = True,
+) -> Verdict:
+    """`check` for (line, event) pairs, as the readers in formats give them."""
+    started = time.perf_counter()
+
+    def verdict(
+        valid: bool | Literal["unknown"],
+        found: Objects,
+        reason: str | None = None,
+        key: Hashable = None,
+        failed: Operation | None = None,
+    ) -> Verdict:
+        seconds = time.perf_counter() - started
+        return Verdict(valid, model, found.operations, seconds, reason, key, failed, found.parts)
+
+    found = Objects({}, 0)
+    try:
+        found = objects(_limited(numbered, budget), model, partition=partition)
+        if not partition:
+            fast = False
+        waiting = list(found.parts)
+        while waiting:
+            if len(waiting) > 1 and time.perf_counter() - started > SPREAD_AFTER_S:
+                spread = in_processes(found.parts, waiting, model, budget, fast)
+                if spread is not None:
+                    key, failed = spread
+                    if key is not None:
+                        return verdict(False, found, key=key[0], failed=failed)
+                    break
+            key = waiting.pop(0)
+            valid, failed = decide(found.parts[key], model, budget, fast)
+            if not valid:
+                return verdict(False, found, key=key, failed=failed)
+    except Exhausted as limit:
+        return verdict("unknown", found, limit.reason)
+    except MemoryError:
+        return verdict("unknown", found, "out of memory")
+    return verdict(True, found)
+
+
+def decide(
+    operations: list[Operation], model: Model, budget: Budget, fast: bool
+) -> tuple[bool, Operation | None]:
+    """One object's verdict, and the op that could not be placed if the engine found it."""
+    if fast and model.name in BY_MODEL:
+        quick = BY_MODEL[model.name](operations, model)
+        if quick is not None:
+            return quick, None
+    _, failed = search_for(operations, model, budget)
+    return failed is None, failed
+
+
+def _limited(
+    numbered: Iterable[tuple[int, Mapping[str, Any]]], budget: Budget
+) -> Iterable[tuple[int, Mapping[str, Any]]]:
+    if budget.deadline is None and budget.ceiling is None:
+        return numbered
+    return _metered(numbered, budget)
+
+
+def _metered(
+    numbered: Iterable[tuple[int, Mapping[str, Any]]], budget: Budget
+) -> Iterable[tuple[int, Mapping[str, Any]]]:
+    for count, pair in enumerate(numbered):
+        if not count & 1023:
+            budget.spend(f"after reading {count} events")
+        yield pair

@@ -1,0 +1,154 @@
+"""`fencepost lincheck`: check files from the command line.
+
+One JSON object a line on standard output; complaints on standard error. Exit codes as in
+Jepsen: 0 valid, 1 invalid, 2 unknown, 254 bad arguments or input, 255 crashed; of several files the
+worst.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import traceback
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from checker.lincheck.budget import Budget
+from checker.lincheck.check import Verdict, check_numbered
+from checker.lincheck.evidence import Evidence, described
+from checker.lincheck.formats.files import READERS, read
+from checker.lincheck.history import BadHistory
+from checker.lincheck.model import BadValue, Model
+from checker.lincheck.models import NAMES, named
+from checker.lincheck.models.lock import FAILED_RELEASE
+from checker.lincheck.page import page
+
+VALID, INVALID, UNKNOWN, BAD, CRASHED = 0, 1, 2, 254, 255
+EVIDENCE_S: Final = 2.0  # the most that evidence may add to a verdict of false
+PAGE_S: Final = 20.0  # and to one for which a page was asked
+
+
+class _Usage(Exception):
+    pass
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:  # argparse would exit with 2, which means unknown
+        raise _Usage(message)
+
+
+def main(argv: list[str]) -> int:
+    """Checks the files named in `argv` (without the program's name); returns the exit code."""
+    parser = _parser()
+    try:
+        arguments = parser.parse_args(argv)
+        model = named(arguments.model, _json(arguments.init), arguments.failed_release)
+        if arguments.html and len(arguments.files) > 1:
+            raise _Usage("--html takes one file at a time")
+    except SystemExit:  # --help
+        return VALID
+    except (_Usage, BadValue) as error:
+        print(f"{parser.format_usage()}{parser.prog}: {error}", file=sys.stderr)
+        return BAD
+    return max(_file(file, model, arguments) for file in arguments.files)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="fencepost lincheck",
+        description="Decide whether histories are linearizable with respect to a model.",
+        epilog="Exit codes: 0 valid, 1 invalid, 2 unknown, 254 bad arguments or input, "
+        "255 crashed; of several files, the worst.",
+    )
+    add = parser.add_argument
+    add("files", nargs="+", metavar="FILE", help="a history")
+    add("--model", required=True, metavar="M", help=", ".join(NAMES))
+    add("--format", choices=READERS, help="told from the content where it is not given")
+    add("--init", metavar="JSON", help="where the model starts; its default is the model's own")
+    add(
+        "--failed-release",
+        choices=FAILED_RELEASE,
+        default="nothing",
+        help="what a release that failed did: nothing, or the hold ended",
+    )
+    add("--time-limit", type=_positive, metavar="S", help="seconds a file; then: unknown")
+    add("--memory-limit", type=_positive, metavar="MB", help="MB to grow by; then: unknown")
+    add("--html", metavar="OUT", help="write the evidence as a page that opens offline")
+    return parser
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError("must be more than 0")
+    return number
+
+
+def _json(text: str | None) -> Any:
+    try:
+        return None if text is None else json.loads(text)
+    except ValueError as error:
+        raise _Usage(f"--init is no JSON: {error}") from None
+
+
+def _file(file: str, model: Model, arguments: argparse.Namespace) -> int:
+    def warn(message: str) -> None:
+        print(f"{file}: {message}", file=sys.stderr)
+
+    try:
+        budget = Budget.starting_now(arguments.time_limit, arguments.memory_limit)
+        verdict = check_numbered(read(file, arguments.format, warn), model, budget)
+        evidence = _evidence(
+            verdict, budget, PAGE_S if arguments.html else EVIDENCE_S, bool(arguments.html)
+        )
+        if arguments.html and evidence is not None:
+            Path(arguments.html).write_text(page(file, verdict, evidence), encoding="utf-8")
+        print(json.dumps(report(file, verdict, evidence)), flush=True)
+    except BadHistory as error:
+        print(error.at(file=file), file=sys.stderr)
+        return BAD
+    except OSError as error:
+        print(f"{error.filename}: can not be written: {error.strerror}", file=sys.stderr)
+        return BAD
+    except Exception:  # a defect of lincheck: it must not look like a verdict
+        print(f"{file}: lincheck crashed", file=sys.stderr)
+        traceback.print_exc()
+        return CRASHED
+    return {True: VALID, False: INVALID}.get(verdict.valid, UNKNOWN)  # type: ignore[call-overload,no-any-return]
+
+
+def _evidence(verdict: Verdict, budget: Budget, most_s: float, wanted: bool) -> Evidence | None:
+    """Evidence within what is left of the time limit; for true and unknown only where wanted."""
+    if verdict.valid is not False and not wanted:
+        return None
+    left = budget.left()
+    seconds = most_s if left is None else min(most_s, left)
+    return verdict.evidence(max(seconds, 0.0), budget.memory_limit)
+
+
+def report(file: str, verdict: Verdict, evidence: Evidence | None) -> dict[str, Any]:
+    """The verdict as the command prints it."""
+    found: dict[str, Any] = {
+        "file": file,
+        "valid": verdict.valid,
+        "operations": verdict.operations,
+        "seconds": round(verdict.seconds, 6),
+    }
+    if verdict.reason is not None:
+        found["reason"] = verdict.reason
+    if verdict.valid is False and evidence is not None:
+        if verdict.key is not None:
+            found["object"] = str(verdict.key)
+        failed = evidence.failed or verdict.failed
+        if failed is not None:
+            found["failed"] = {
+                "line": failed.line,
+                "process": failed.process,
+                "op": described(failed.action),
+            }
+        if evidence.partials and evidence.partials[0].blocked:
+            found["why"] = evidence.partials[0].blocked[0].why
+        if evidence.small is not None:
+            found["sub_history_lines"] = [op.line for op in evidence.small.operations[:50]]
+    return found

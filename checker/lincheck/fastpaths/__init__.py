@@ -1,0 +1,24 @@
+"""Special cases that theory decides exactly, without a search.
+
+A fast path takes the operations of one object and answers True, False, or None where its
+conditions are not met; then the general engine decides. Each is held to the engine by
+property tests. Which operation fails, and why, is always the engine's to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from checker.lincheck.fastpaths.holds import disjoint_holds
+from checker.lincheck.fastpaths.levels import rising_reads
+from checker.lincheck.fastpaths.zones import unique_writes
+from checker.lincheck.model import Model
+from checker.lincheck.operation import Operation
+
+FastPath = Callable[[list[Operation], Model], bool | None]
+
+BY_MODEL: dict[str, FastPath] = {
+    "owner-mutex": disjoint_holds,
+    "register": unique_writes,
+    "set": rising_reads,
+}

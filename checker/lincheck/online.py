@@ -1,0 +1,203 @@
+"""The checker that takes events as they happen.
+
+Results are not known when an op is invoked, and the search wants them then: an open op may have
+to be placed before another returns. So what is open is searched as if it might never return
+(a read says nothing yet, a write may or may not have happened). When an op returns with what
+was assumed of it, nothing changes. When it brings news (what a read saw, a grant's token, that
+it failed), the search goes back to the copy made at its invocation, and runs the events since
+then again, with what is now known. Configurations are few, so copies are cheap; and only the
+events since the oldest open op was invoked are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from checker.lincheck.budget import Budget, Exhausted
+from checker.lincheck.history import NEMESIS, BadHistory, Call, calls
+from checker.lincheck.linearize import Leases
+from checker.lincheck.model import Action, Model
+from checker.lincheck.models import named
+from checker.lincheck.operation import read, unknown_function
+from checker.lincheck.search import Search
+
+
+@dataclass
+class _Event:
+    """One event of an object: op `op` (its id) is invoked or has returned, or is given up.
+
+    action: what is known of the op, None if it says nothing (yet). before: the search as it was
+    when the op was invoked, as long as the op is open.
+    """
+
+    kind: Literal["invoke", "ok", "info"]
+    op: int
+    action: Action | None
+    time: int | None
+    open: bool = False
+    before: tuple[Search, Leases | None] | None = None
+
+
+class _Object:
+    """The events of one object since its oldest open op, and the search after them."""
+
+    def __init__(self, model: Model, budget: Budget) -> None:
+        self.search = Search(model, budget)
+        self.leases = Leases(model, self.search) if model.spawns is not None else None
+        self.events: list[_Event] = []
+        self.open = 0
+
+    def feed(self, event: _Event) -> bool:
+        """Takes an event; False if there is no linearization any more."""
+        self.events.append(event)
+        if event.kind == "invoke":
+            event.open = True
+            self.open += 1
+            return self._apply(event)
+        self.open -= 1
+        index = next(i for i, e in enumerate(self.events) if e.op == event.op)
+        began = self.events[index]
+        began.open = False
+        if began.action == event.action:
+            possible = self._apply(event)
+        else:
+            began.action = event.action
+            assert began.before is not None
+            self.search, self.leases = began.before
+            possible = all(self._apply(again) for again in self.events[index:])
+        began.before = None
+        self._trim()
+        return possible
+
+    def _apply(self, event: _Event) -> bool:
+        search, leases = self.search, self.leases
+        if leases is not None:
+            leases.advance(event.time)
+        if event.kind == "invoke":
+            if event.open:
+                event.before = self._copy()
+            if event.action is not None:
+                search.invoke(event.op, event.action)
+                if leases is not None:
+                    leases.invoked(event.action)
+        elif event.action is None:
+            pass
+        elif event.kind == "info":
+            search.crash(event.op)
+        else:
+            if not search.complete(event.op):
+                return False
+            if leases is not None:
+                leases.returned(event.action)
+        return True
+
+    def _copy(self) -> tuple[Search, Leases | None]:
+        copy = self.search.copy()
+        return copy, None if self.leases is None else self.leases.copy(copy)
+
+    def _trim(self) -> None:
+        """Forgets the events before the oldest open op, and states that nothing needs."""
+        if not self.open:
+            self.events.clear()
+        while self.events and self.events[0].before is None:
+            del self.events[0]
+        table = self.search.table
+        if table.crowded():
+            states, actions = self.search.live()
+            for event in self.events:
+                if event.before is not None:
+                    more = event.before[0].live()
+                    states |= more[0]
+                    actions |= more[1]
+                    event.before[0].fitting.clear()
+            table.compact(states, actions)
+            self.search.fitting.clear()
+
+
+class Online:
+    """A history checked event by event, in memory for what is concurrent.
+
+    model: a Model, or the name of one, with `init` and `failed_release` as in `check`. time_limit
+    (s, of all time since the start) and memory_limit (MB of growth): once reached, the verdict is
+    "unknown" and stays so. After False it stays False.
+    """
+
+    def __init__(
+        self,
+        model: Model | str,
+        *,
+        init: Any = None,
+        failed_release: str = "nothing",
+        time_limit: float | None = None,
+        memory_limit: float | None = None,
+    ) -> None:
+        self.model = named(model, init, failed_release) if isinstance(model, str) else model
+        self.budget = Budget.starting_now(time_limit, memory_limit)
+        self.valid: bool | Literal["unknown"] = True
+        self.reason: str | None = None
+        self.fed = 0
+        self._objects: dict[Hashable, _Object] = {}
+        self._open: dict[int | str, tuple[int, Mapping[str, Any], Hashable]] = {}
+
+    def feed(self, event: Mapping[str, Any]) -> bool | Literal["unknown"]:
+        """The verdict on all events so far, with this one. Raises BadHistory as `check` does."""
+        self.fed += 1
+        if self.valid is True:
+            try:
+                if not self._feed(event):
+                    self.valid = False
+                    self.reason = f"event {self.fed} can not be placed"
+                    self._objects.clear()
+            except Exhausted as limit:
+                self.valid, self.reason = "unknown", limit.reason
+                self._objects.clear()
+        return self.valid
+
+    def _feed(self, event: Mapping[str, Any]) -> bool:
+        if not self.fed & 63:
+            self.budget.spend(f"after {self.fed} events")
+        line = self.fed
+        process = event.get("process") if isinstance(event, Mapping) else None
+        if process == NEMESIS:
+            return True
+        opened = self._open.get(process) if isinstance(process, int | str) else None
+        if opened is None or event.get("f") == "lost":
+            call = next(calls([(line, event)]))
+        else:  # raises for an op on top of an open one
+            call = next(calls([(opened[0], opened[1]), (line, event)]))
+        if call.f not in self.model.functions and call.f not in self.model.ignored:
+            raise unknown_function(call, self.model)
+        if event["type"] == "invoke":
+            key = self._key(call)
+            self._open[call.process] = line, event, key
+            return self._tell("invoke", call, line, key, event)
+        if opened is None or call.f == "lost":
+            return True
+        del self._open[call.process]
+        kind: Literal["ok", "info"] = "info" if call.type == "info" else "ok"
+        if self._key(call) != opened[2]:
+            raise BadHistory(
+                f"{call.f} did not say at its invocation which object it is about", line
+            )
+        return self._tell(kind, call, opened[0], opened[2], event)
+
+    def _key(self, call: Call) -> Hashable:
+        return self.model.partition(call) if call.f in self.model.functions else None
+
+    def _tell(
+        self,
+        kind: Literal["invoke", "ok", "info"],
+        call: Call,
+        op: int,
+        key: Hashable,
+        event: Mapping[str, Any],
+    ) -> bool:
+        if call.f not in self.model.functions:
+            return True
+        if key not in self._objects:
+            self._objects[key] = _Object(self.model, self.budget)
+        operation = read(call, self.model)
+        action: Action | None = None if operation is None else operation.action
+        return self._objects[key].feed(_Event(kind, op, action, event.get("time")))

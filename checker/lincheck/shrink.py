@@ -1,0 +1,148 @@
+"""A small sub-history that is still not linearizable, for the same reason.
+
+Leaving ops out carelessly makes a history fail for reasons it does not have: a read without the
+write it saw, a release without its acquire. So a sub-history counts only if
+
+1. it is not linearizable, and is so again without the op that could not be placed, and
+2. what that op rests on (Model.rests_on, or what gives what it wants) is in it.
+
+A long history is first cut to a window before the failure that is enough, found by doubling;
+ops that the window leaves without ground are dropped from it. Then ops are left out in
+ever smaller groups, until no single one can be (Zeller and Hildebrandt 2002, ddmin).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from checker.lincheck.budget import Budget, Exhausted
+from checker.lincheck.linearize import search_for
+from checker.lincheck.model import ANY_STATE, UNSAID, Inconsistent, Model
+from checker.lincheck.operation import Operation
+
+FIRST_WINDOW = 8
+
+
+class Small(NamedTuple):
+    """Operations in the order of their invocation. minimal: no single one of them could be left
+    out (but for those that the failed op rests on); False if a limit came first."""
+
+    operations: tuple[Operation, ...]
+    minimal: bool
+
+
+def shrink(operations: list[Operation], failed: Operation, model: Model, budget: Budget) -> Small:
+    """The sub-history around `failed`, the first op that can not be placed. Keeps to the budget."""
+    assert failed.returned is not None
+    before = sorted(op for op in operations if op.id < failed.returned)
+    kept = {failed.id} | _ground(before, failed, model)
+    current = before
+    try:
+        window = _window(before, failed, kept, model, budget)
+        current = window
+        return Small(tuple(_thin(window, failed, kept, model, budget)), True)
+    except _Cut as cut:
+        return Small(tuple(cut.operations), False)
+    except Exhausted:
+        return Small(tuple(current), False)
+
+
+class _Cut(Exception):
+    """A limit was reached; this is how far the thinning came."""
+
+    def __init__(self, operations: list[Operation]) -> None:
+        super().__init__()
+        self.operations = operations
+
+
+def _ground(before: list[Operation], failed: Operation, model: Model) -> set[int]:
+    """The ops that `failed` rests on."""
+    if not isinstance(model.step(model.initial, failed.action), Inconsistent):
+        return set()
+    if model.rests_on is not None:
+        return {op.id for op in before if model.rests_on(failed.action, op.action)}
+    wanted = model.wants(failed.action)
+    if wanted is UNSAID or wanted is ANY_STATE:
+        return set()
+    givers = [
+        op.id
+        for op in before
+        if op.id != failed.id and not model.observes(op.action) and model.gives(op.action) == wanted
+    ]
+    return set(givers[-1:])
+
+
+def _fails(operations: list[Operation], failed: Operation, model: Model, budget: Budget) -> bool:
+    """Condition 1, the sub-history in the order that search_for needs."""
+    _, first = search_for(operations, model, budget)
+    if first is None:
+        return False
+    _, other = search_for([op for op in operations if op.id != failed.id], model, budget)
+    return other is None
+
+
+def _window(
+    before: list[Operation],
+    failed: Operation,
+    kept: set[int],
+    model: Model,
+    budget: Budget,
+) -> list[Operation]:
+    """The last ops before the failure that fail on their own, with the ones to be kept."""
+    latest = sorted(before, key=lambda op: op.id if op.returned is None else op.returned)
+    size = FIRST_WINDOW
+    while size < len(before):
+        chosen = {op.id for op in latest[-size:]} | kept
+        window = _grounded([op for op in before if op.id in chosen], failed, kept, model, budget)
+        if window is not None and _fails(window, failed, model, budget):
+            return window
+        size *= 2
+    return before
+
+
+def _grounded(
+    window: list[Operation],
+    failed: Operation,
+    kept: set[int],
+    model: Model,
+    budget: Budget,
+) -> list[Operation] | None:
+    """The window without ops that fail in it for want of what was before; None if that is many."""
+    for _ in range(len(window) // 2):
+        _, first = search_for([op for op in window if op.id != failed.id], model, budget)
+        if first is None:
+            return window
+        if first.id in kept:
+            return None
+        window = [op for op in window if op.id != first.id]
+    return None
+
+
+def _thin(
+    operations: list[Operation],
+    failed: Operation,
+    kept: set[int],
+    model: Model,
+    budget: Budget,
+) -> list[Operation]:
+    """Leaves out groups of ops, then single ones, as long as it still fails."""
+    group = max(1, len(operations) // 2)
+    try:
+        while True:
+            start, left_out = 0, False
+            while start < len(operations):
+                rest = [
+                    op
+                    for index, op in enumerate(operations)
+                    if op.id in kept or not start <= index < start + group
+                ]
+                if len(rest) < len(operations) and _fails(rest, failed, model, budget):
+                    operations, left_out = rest, True
+                else:
+                    start += group
+            if group > 1:
+                group //= 2
+            elif not left_out:
+                return operations
+    except Exhausted:
+        raise _Cut(operations) from None
