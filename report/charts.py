@@ -30,7 +30,7 @@ def tokens_chart(frame: pd.DataFrame, on: list[Fault], end_s: float) -> Markup:
     lowest, highest = float(frame["token"].min()), float(frame["token"].max())
     pad = max((highest - lowest) * 0.05, 1.0)
     chart = _chart(end_s, lowest - pad, highest + pad)
-    chart.value_formatter = lambda value: f"{value:.0f}"
+    chart.value_formatter = lambda value: f"{value:.0f}" if abs(value) < 1e7 else f"{value:.3g}"
     _bands(chart, on, end_s, lowest - pad, highest + pad)
     points = thinned(frame, "token")
     for what, size in TOKENS.items():

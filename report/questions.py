@@ -23,13 +23,16 @@ ABOUT = {
     "resource": "Every acknowledged write is there, on top of what its writer read.",
     "fencing": "Tokens rise with every grant, and no lower one is accepted after a higher.",
     "faults": "Every fault has the receipt that it took hold, and that it was healed.",
+    "run": "The run went to its end as it was scheduled.",
 }
 """What each checker asks, as the sentence that is true when it holds."""
 
 _SERVICE = ("lease_exclusion", "linearizable", "fencing", "ownership", "liveness")
 _CLIENTS = ("mutual_exclusion",)
 _RESOURCE = ("resource", "fencing")
-_KNOWN = {*_SERVICE, *_CLIENTS, *_RESOURCE, "faults"}
+_THE_TEST = ("faults", "run")
+"""Not about the lock: whether the test itself came about."""
+_KNOWN = {*_SERVICE, *_CLIENTS, *_RESOURCE, *_THE_TEST}
 
 # Each question: its answers for true, false, unknown and not checked.
 _ANSWERS: dict[str, dict[Valid | None, str]] = {
@@ -97,19 +100,26 @@ class Question:
 def questions(checkers: Mapping[str, Mapping[str, Any]]) -> list[Question]:
     """The three questions, answered from results.json's `checkers`.
 
-    Where a fault lacks its receipt nothing is true: the lock may have held for want of it.
+    Where a fault lacks its receipt, or the run its end, nothing is true: the lock may have
+    held for want of it.
     """
-    proved = verdict(checkers.get("faults", {}).get("valid", True)) is True
+    tested = not untested(checkers)
     service = [_grants(name, checkers[name]) for name in _SERVICE if name in checkers]
     # A checker this page does not know speaks of the lock until somebody says otherwise.
     service += [_part(name, row) for name, row in checkers.items() if name not in _KNOWN]
     clients = [_part(name, checkers[name]) for name in _CLIENTS if name in checkers]
     resource = [_writes(name, checkers[name]) for name in _RESOURCE if name in checkers]
     return [
-        _question("service", service, proved),
-        _question("clients", clients, proved),
-        _question("resource", resource, proved),
+        _question("service", service, tested),
+        _question("clients", clients, tested),
+        _question("resource", resource, tested),
     ]
+
+
+def untested(checkers: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Why not everything was tested that was to be, in sentences; empty where it was."""
+    rows = [checkers[name] for name in _THE_TEST if name in checkers]
+    return [str(row.get("summary", "")) for row in rows if row.get("valid") is not True]
 
 
 def headline(valid: Valid | None, asked: list[Question]) -> str:
@@ -132,10 +142,10 @@ def _sentence(clause: str) -> str:
     return f"{clause[0].upper()}{clause[1:]}."
 
 
-def _question(key: str, parts: list[Part], proved: bool) -> Question:
+def _question(key: str, parts: list[Part], tested: bool) -> Question:
     valid = worst(part.valid for part in parts) if parts else None
     clause = _ANSWERS[key][valid]
-    if valid is True and not proved:
+    if valid is True and not tested:
         return Question(_TITLES[key], "unknown", clause, parts, hedge=_UNTESTED)
     remark = _REMARK if key == "clients" and valid is False else ""
     return Question(_TITLES[key], valid, clause, parts, remark=remark)

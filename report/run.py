@@ -12,7 +12,7 @@ from checker.faults import faults
 from report import page
 from report.charts import latency_chart, tokens_chart
 from report.measures import QUANTILES, acquires, summary, tokens
-from report.questions import ABOUT, headline, questions, verdict
+from report.questions import ABOUT, headline, questions, untested, verdict
 from report.stored import Run, load
 from report.timeline import affected, timeline, words
 
@@ -27,6 +27,8 @@ _SPEC = (
     ("nemesis", "Nemesis"),
     ("time_s", "Time (s)"),
     ("ttl_ms", "TTL (ms)"),
+    ("interval_s", "Interval of faults (s)"),
+    ("work", "Work"),
     ("seed", "Seed"),
     ("concurrency", "Concurrency"),
     ("servers", "Servers"),
@@ -40,6 +42,20 @@ _SPEC = (
     ("versions", "Versions"),
     ("started", "Started"),
 )
+# test.json's keys, the command line's options and their units.
+_OPTIONS = (
+    ("nemesis", "--nemesis", ""),
+    ("guard", "--guard", ""),
+    ("time_s", "--time", "s"),
+    ("seed", "--seed", ""),
+    ("concurrency", "--concurrency", ""),
+    ("ttl_ms", "--ttl", "ms"),
+    ("interval_s", "--interval", "s"),
+    ("persistence", "--persistence", ""),
+    ("restart", "--restart", ""),
+    ("failed_release", "--failed-release", ""),
+)
+
 _SCENARIO: dict[str, Any] = {
     "name": "",
     "claim": "",
@@ -79,7 +95,7 @@ def contents(run: Run) -> dict[str, Any]:
         "started": test.get("started", ""),
         "valid": valid,
         "headline": headline(valid, asked),
-        "unproved": _unproved(checkers),
+        "untested": untested(checkers),
         "questions": asked,
         "scenario": _scenario(test),
         "schedule": [_STEP | step for step in test.get("schedule") or ()],
@@ -94,9 +110,9 @@ def contents(run: Run) -> dict[str, Any]:
             {"words": words(f), "nodes": affected(f), "fault": f, "at": _moment(f.start, f.end)}
             for f in on
         ],
-        "spec": [(label, test[key]) for key, label in _SPEC if key in test],
+        "settings": _settings(test),
         "again": _again(test),
-        "notes": [*run.problems, *history.notes, *map(str, results.get("notes") or ())],
+        "notes": _notes(run),
         "test_json": json.dumps(test, indent=2, ensure_ascii=False),
         "not_checked": dict(test.get("not_checked") or {}),
     }
@@ -106,6 +122,14 @@ def _in_order(checkers: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """The checkers that have something to explain: all but a plain true, as the cards name them."""
     order = [*ABOUT, *(name for name in checkers if name not in ABOUT)]
     return [n for n in order if n in checkers and checkers[n].get("valid") is not True]
+
+
+def _notes(run: Run) -> list[str]:
+    """What has to be said about the run itself, once, unless `untested` says it."""
+    results = run.results or {}
+    notes = [*run.problems, *run.history.notes, *map(str, results.get("notes") or ())]
+    said = " ".join(untested(results.get("checkers") or {}))
+    return [note for note in dict.fromkeys(notes) if note not in said]
 
 
 def _evidence(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,12 +164,6 @@ def _moment(time_ns: Any, until_ns: Any, holds: Any = None) -> dict[str, Any] | 
     }
 
 
-def _unproved(checkers: Mapping[str, Any]) -> str:
-    """Why the faults prove nothing, where they do not; empty where they have their receipts."""
-    row = checkers.get("faults") or {}
-    return "" if row.get("valid", True) is True else str(row.get("summary", ""))
-
-
 def _scenario(test: Mapping[str, Any]) -> dict[str, Any]:
     """The scenario with every key that the template asks for; empty for a test without one."""
     found = test.get("scenario")
@@ -169,19 +187,24 @@ def _stats(run: Run) -> list[tuple[str, str]]:
     return found
 
 
+def _settings(test: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The spec, labelled; a scenario's length and intervals are not set but come of its steps."""
+    left_out = ("time_s", "interval_s") if test.get("scenario") else ()
+    return [(label, test[key]) for key, label in _SPEC if key in test and key not in left_out]
+
+
 def _again(test: Mapping[str, Any]) -> str | None:
     """The command that runs this test again; a scenario's is its suite's, which the page names."""
     if test.get("scenario"):
         return None
-    words = ["fencepost", "test", str((test.get("lock") or {}).get("name", "LOCK"))]
-    nemesis = test.get("nemesis") or []
-    options = {
-        "--nemesis": ",".join(map(str, nemesis)) if nemesis else None,
-        "--guard": test.get("guard"),
-        "--time": f"{test['time_s']}s" if "time_s" in test else None,
-        "--seed": test.get("seed"),
-    }
-    for option, value in options.items():
-        if value is not None:
-            words += [option, str(value)]
+    lock: Mapping[str, Any] = test.get("lock") or {}
+    words = ["fencepost", "test", str(lock.get("name", "LOCK"))]
+    for key, option, unit in _OPTIONS:
+        value = test.get(key)
+        if isinstance(value, list):
+            value = ",".join(map(str, value))
+        if value not in (None, ""):
+            words += [option, f"{value}{unit}"]
+    for name, value in (lock.get("options") or {}).items():
+        words += ["-o", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
     return shlex.join(words)

@@ -99,6 +99,11 @@ def _us(time_ns: float) -> int | None:
     return None if time_ns == FOREVER else round(time_ns / 1000)
 
 
+def _digits(token: int | None) -> str | None:
+    """A token as text: a browser's numbers lose the last digits of a long one."""
+    return None if token is None else str(token)
+
+
 def _length_ns(history: History, test: Mapping[str, Any]) -> int:
     """How long the picture is: to the last op, or as long as the test was to run if it has none."""
     return history.end_ns or int(float(test.get("time_s") or 1) * 1e9)
@@ -138,7 +143,7 @@ def _hold(hold: Hold, lane: int, row: int) -> tuple[Any, ...]:
         hold.name,
         hold.lock,
         hold.process,
-        hold.token,
+        _digits(hold.token),
         _us(hold.start),
         believed,
         _us(hold.deadline),
@@ -171,7 +176,7 @@ def _write(call: Call, state: str, place: Mapping[str, int]) -> tuple[Any, ...]:
         _us(call.begin.time),
         state,
         value.get("value"),
-        value.get("token"),
+        _digits(value.get("token")),
         value.get("hold"),
         " ".join(map(str, call.end.error)) if call.end and call.end.error else None,
     )

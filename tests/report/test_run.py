@@ -96,6 +96,32 @@ def test_a_fault_without_receipt_makes_the_page_say_unknown(store, calm):
     assert "Not everything that was to be tested was tested: 1 of 2 faults lack a receipt" in html
 
 
+def test_a_run_that_did_not_go_as_scheduled_is_no_fault_of_the_service(store, calm):
+    folder = store(calm)
+    results = json.loads((folder / "results.json").read_text())
+    why = "The schedule was not carried out: acquire was refused."
+    results["checkers"]["run"] = {"valid": "unknown", "summary": why, "evidence": []}
+    results |= {"valid": "unknown", "notes": [why]}
+    (folder / "results.json").write_text(json.dumps(results))
+    html = page(folder)
+    assert headline(html).startswith("Unknown: as far as it was tested, the lock service kept")
+    assert why not in card(html, "Did the lock service keep its promise?")
+    assert (
+        html.count(f'<p class="warning">Not everything that was to be tested was tested: {why}')
+        == 1
+    )
+    assert f'<p class="warning">{why}' not in html
+
+
+def test_a_token_too_long_for_a_browsers_numbers_keeps_its_digits(store, story):
+    story.holds = 2**80
+    story.turn(100, 0)
+    drawn = data(page(store(story)))
+    assert dict(zip(drawn["holds"]["columns"], drawn["holds"]["rows"][0], strict=True))[
+        "token"
+    ] == ("1208925819614629174706177")
+
+
 def test_a_killed_run_shows_what_it_recorded_and_no_verdict(store, clash):
     folder = store(clash, checked=False)
     with (folder / "history.jsonl").open("a") as file:
@@ -182,8 +208,12 @@ def test_a_scenario_names_its_author_claim_and_steps(store, clash):
 
 
 def test_a_run_without_scenario_says_how_to_repeat_it(store, calm):
-    assert "fencepost test redlock --nemesis pause --guard none --time 10s --seed 7" in page(
-        store(calm)
+    html = page(store(calm))
+    found = re.search(r"<pre>(fencepost test .*?)</pre>", html)
+    assert found
+    assert found.group(1) == (
+        "fencepost test redlock --nemesis pause --guard none --time 10s --seed 7 --concurrency 2 "
+        "--ttl 1000ms --failed-release ended -o check_clock=true"
     )
 
 
