@@ -65,7 +65,9 @@ def run() -> int:
                 print(error.format_message())
                 return BAD_ARGUMENTS
             return _fail(error.format_message(), BAD_ARGUMENTS)
-        raise
+        # Python would exit with 1, which means "invalid" here.
+        traceback.print_exc()
+        return _fail("crashed: this is a defect of fencepost's own", CRASHED)
     return code if isinstance(code, int) else 0
 
 

@@ -16,6 +16,9 @@ from checker.verdict import Valid
 from harness.run import Outcome, Progress, Status
 
 CONSOLE = Console(highlight=False)
+if not CONSOLE.is_terminal:
+    # A log has no width: tables keep theirs.
+    CONSOLE = Console(highlight=False, width=140)
 _LINE_EVERY_S = 5.0
 _STYLE: dict[Valid, str] = {True: "green", False: "red", "unknown": "yellow"}
 

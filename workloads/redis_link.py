@@ -40,6 +40,7 @@ class RedisLink:
 
     def send(self, *command: Any) -> None:
         try:
+            self._drop_if_stale()
             self._connection.connect()
         except (RedisError, OSError) as error:
             raise Failed("unreachable", f"{self.address}: {error}") from error
@@ -48,6 +49,16 @@ class RedisLink:
         except (RedisError, OSError) as error:
             self._connection.disconnect()
             raise Indeterminate("timeout", f"{self.address}: {error}") from error
+
+    def _drop_if_stale(self) -> None:
+        """A connection whose server has gone away since says so: it has something to read."""
+        if self._connection.is_connected:
+            try:
+                stale = self._connection.can_read(timeout=0)
+            except (RedisError, OSError):
+                stale = True
+            if stale:
+                self._connection.disconnect()
 
     def receive(self) -> Any:
         try:
