@@ -76,7 +76,7 @@ def counter(init: Any = 0) -> Model:
         action=_counter_action,
         step=_counter_step,
         functions=frozenset({"add", "read"}),
-        observes=lambda action: action.f == "read" or action.value == 0,
+        observes=lambda action: action.f == "read",
         reaches=lambda state, action: state <= action.result,
         resets=lambda action: action.f == "add" and action.value < 0,  # type: ignore[operator]
     )

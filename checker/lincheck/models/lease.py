@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from checker.lincheck.history import Call
-from checker.lincheck.model import Action, BadValue, Inconsistent, Model, Timed
+from checker.lincheck.model import UNSAID, Action, BadValue, Inconsistent, Model, Timed
 from checker.lincheck.models.lock import (
     FREE,
     RESOURCE_OPS,
@@ -144,6 +144,8 @@ def _needs(action: Action) -> Hashable:
 
 
 def _gives(action: Action) -> Hashable:
+    if action.f == "expire":  # also the releases of this grant go another way after it
+        return UNSAID
     return action.owner if action.f in ("acquire", "extend") else FREE
 
 

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Final
 
 from checker.lincheck.history import UNKNOWN, Call
-from checker.lincheck.model import Action, BadValue, Inconsistent, Model, frozen
+from checker.lincheck.model import UNSAID, Action, BadValue, Inconsistent, Model, frozen
 
 RESOURCE_OPS = frozenset({"read", "write", "lost"})
 FREE: Final = None
@@ -40,7 +40,7 @@ def mutex(init: Any = None, failed_release: str = "nothing") -> Model:
         facet=lambda state: FREE if state is FREE else HELD,
         needs=lambda action: FREE if action.f == "acquire" else HELD,
         gives=lambda action: HELD if action.f == "acquire" else FREE,
-        wants=lambda action: FREE if action.f == "acquire" else HELD,
+        wants=_mutex_wants,
         show=lambda state: "free" if state is FREE else "held",
     )
 
@@ -63,6 +63,12 @@ def _mutex_step(state: Any, action: Action) -> State:
     if action.f == "release":
         return FREE if state is not FREE else Inconsistent("can't release: it is free")
     return FREE if state == (HELD, action.owner) else state
+
+
+def _mutex_wants(action: Action) -> Hashable:
+    if action.f == "ended":  # what it does depends on whose hold it finds
+        return UNSAID
+    return FREE if action.f == "acquire" else HELD
 
 
 State = Hashable | Inconsistent

@@ -1,0 +1,19 @@
+"""Makes the oracle and the generator of histories in this folder importable by its tests."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(scope="session")
+def recorded() -> Path:
+    """The recorded histories with known verdicts, which are no part of the project."""
+    checkout = Path(__file__).parents[3]
+    folder = Path(os.environ.get("FENCEPOST_HISTORIES", checkout.parent / "shared" / "histories"))
+    if not (folder / "verdicts.csv").is_file():
+        pytest.skip(f"no recorded histories in {folder}; set FENCEPOST_HISTORIES")
+    return folder
