@@ -50,7 +50,7 @@ def latency_chart(frame: pd.DataFrame, on: list[Fault], end_s: float) -> Markup:
     _bands(chart, on, end_s, lowest, highest)
     points = thinned(logs, "log")
     for what in OUTCOMES:
-        _dots(chart, what, points[points["what"] == what], "log", 1.8)
+        _dots(chart, what, points[points["what"] == what], "log", 1.8 if len(points) > 200 else 3.2)
     lines = quantiles(frame, end_s)
     names = [f"p{quantile * 100:.0f}" for quantile in QUANTILES]
     for name, quantile in zip(names, QUANTILES, strict=True):

@@ -17,7 +17,9 @@ from report.timeline import outcomes
 
 QUANTILES = (0.5, 0.95, 0.99)
 WINDOWS = 30
-"""Spans of the run for each of which quantiles are computed."""
+"""Spans of the run, at most, for each of which quantiles are computed."""
+FEWEST = 20
+"""Acquires a span should have: a quantile of fewer says nothing."""
 
 # A grid finer than the eye: points in one cell of it fall on the same spot of the chart.
 _CELLS = (240, 80)
@@ -53,11 +55,14 @@ def acquires(history: History) -> pd.DataFrame:
 def quantiles(frame: pd.DataFrame, end_s: float) -> pd.DataFrame:
     """The latency of granted acquires by window: index time_s (its middle), a column a quantile.
 
-    Windows in which nothing was granted have no row.
+    Windows in which nothing was granted have no row; a run with few grants has no windows.
     """
     granted = frame[frame["what"] == "ok"]
-    width = max(end_s, 1e-9) / WINDOWS
-    window = (granted["time_s"] // width).clip(upper=WINDOWS - 1)
+    count = min(WINDOWS, len(granted) // FEWEST)
+    if count < 2:
+        return pd.DataFrame()
+    width = max(end_s, 1e-9) / count
+    window = (granted["time_s"] // width).clip(upper=count - 1)
     by_window = granted.groupby(window)["latency_ms"].quantile(pd.Series(QUANTILES)).unstack()
     by_window.index = (by_window.index + 0.5) * width
     return by_window.rename_axis("time_s")

@@ -7,12 +7,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from checker.holds import seconds
 
-_TEMPLATES = Path(__file__).parent / "templates"
+# Read once, with this module: a page belongs to the code that fills it in, also where the files
+# change under a run that takes its time.
+_FILES = {
+    path.name: path.read_text(encoding="utf-8")
+    for path in (Path(__file__).parent / "templates").iterdir()
+    if path.is_file()
+}
 _WORDS = {True: "holds", False: "broken", "unknown": "unknown", None: "not checked"}
 
 
@@ -26,7 +32,7 @@ def write(path: Path, template: str, values: Mapping[str, Any]) -> Path:
 
 def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
+        loader=DictLoader(_FILES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -38,13 +44,8 @@ def _environment() -> Environment:
         "script_data": script_data,
         "plain": plain,
     }
-    environment.globals["source"] = source
+    environment.globals["source"] = lambda name: Markup(_FILES[name])
     return environment
-
-
-def source(name: str) -> Markup:
-    """A style sheet or script of ours, as it is."""
-    return Markup((_TEMPLATES / name).read_text(encoding="utf-8"))
 
 
 def script_data(value: Any) -> Markup:

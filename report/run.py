@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from checker.faults import faults
+from checker.faults import Fault, faults
 from report import page
 from report.charts import latency_chart, tokens_chart
 from report.measures import QUANTILES, acquires, summary, tokens
@@ -97,9 +98,9 @@ def contents(run: Run) -> dict[str, Any]:
         "headline": headline(valid, asked),
         "untested": untested(checkers),
         "questions": asked,
-        "scenario": _scenario(test),
+        "scenario": _scenario(test, checkers),
         "schedule": [_STEP | step for step in test.get("schedule") or ()],
-        "stats": _stats(run),
+        "stats": _stats(run, on),
         "evidence": [_evidence(name, checkers[name]) for name in _in_order(checkers)],
         "timeline": picture,
         "tokens": tokens_chart(granted, on, end_s) if len(granted) else None,
@@ -107,15 +108,22 @@ def contents(run: Run) -> dict[str, Any]:
         "latencies": summary(taken),
         "quantiles": [f"p{quantile * 100:.0f}" for quantile in QUANTILES],
         "faults": [
-            {"words": words(f), "nodes": affected(f), "fault": f, "at": _moment(f.start, f.end)}
+            {"words": words(f), "nodes": _unnamed(f), "fault": f, "at": _moment(f.start, f.end)}
             for f in on
         ],
         "settings": _settings(test),
         "again": _again(test),
+        "problems": run.problems,
         "notes": _notes(run),
         "test_json": json.dumps(test, indent=2, ensure_ascii=False),
         "not_checked": dict(test.get("not_checked") or {}),
     }
+
+
+def _unnamed(fault: Fault) -> list[str]:
+    """The nodes a fault touched that its words do not name."""
+    named = set(re.findall(r"[\w-]+", words(fault)))
+    return [node for node in affected(fault) if node not in named]
 
 
 def _in_order(checkers: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -125,9 +133,9 @@ def _in_order(checkers: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _notes(run: Run) -> list[str]:
-    """What has to be said about the run itself, once, unless `untested` says it."""
+    """What was noted about the run and its history, unless `untested` says it."""
     results = run.results or {}
-    notes = [*run.problems, *run.history.notes, *map(str, results.get("notes") or ())]
+    notes = [*run.history.notes, *map(str, results.get("notes") or ())]
     said = " ".join(untested(results.get("checkers") or {}))
     return [note for note in dict.fromkeys(notes) if note not in said]
 
@@ -164,20 +172,32 @@ def _moment(time_ns: Any, until_ns: Any, holds: Any = None) -> dict[str, Any] | 
     }
 
 
-def _scenario(test: Mapping[str, Any]) -> dict[str, Any]:
+def _scenario(test: Mapping[str, Any], checkers: Mapping[str, Any]) -> dict[str, Any]:
     """The scenario with every key that the template asks for; empty for a test without one."""
-    found = test.get("scenario")
-    return _SCENARIO | found if found else {}
+    found: dict[str, Any] = test.get("scenario") or {}
+    if not found:
+        return {}
+    expected: Mapping[str, Any] = found.get("expected") or {}
+    observed = {
+        name: verdict(checkers[name].get("valid")) if name in checkers else None
+        for name in expected
+    }
+    outcome = "It came out as predicted."
+    if untested(checkers):
+        outcome = "Nothing follows for it from this run, which did not test all of it."
+    elif observed != {name: verdict(value) for name, value in expected.items()}:
+        outcome = "It did not come out as predicted."
+    return _SCENARIO | found | {"observed": observed, "outcome": outcome if expected else ""}
 
 
-def _stats(run: Run) -> list[tuple[str, str]]:
+def _stats(run: Run, on: list[Fault]) -> list[tuple[str, str]]:
     """The run in a line: what was locked, how it was guarded and troubled, how much happened."""
     test, stats = run.test, (run.results or {}).get("stats") or {}
     length = stats.get("duration_s", run.history.end_ns / 1e9)
     found = [
         ("lock", page.plain((test.get("lock") or {}).get("name"))),
         ("guard", page.plain(test.get("guard"))),
-        ("faults", page.plain(test.get("nemesis"))),
+        ("faults", page.plain(list(dict.fromkeys(fault.family for fault in on)))),
         ("seed", page.plain(test.get("seed"))),
         ("duration", f"{float(length):.1f} s"),
         ("ops", f"{stats.get('ops', len(run.history)):,}"),

@@ -30,7 +30,13 @@ def render(folder: Path) -> Path:
         raise ReportError(
             f"{path}: no report, because it can not be read ({error}); name the folder of a suite"
         ) from error
-    return page.write(folder / "report.html", "suite.html", contents(folder.name, entries))
+    return page.write(folder / "report.html", "suite.html", contents(_name(folder), entries))
+
+
+def _name(folder: Path) -> str:
+    """The suite's name and time, as the store names them: results/<suite>/<UTC time>."""
+    place = folder.resolve()
+    return f"{place.parent.name}, {place.name}"
 
 
 def contents(name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:

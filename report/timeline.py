@@ -25,7 +25,7 @@ _HOLD = (
 )
 _OVERLAP = ("first", "second", "start", "until", "believed")
 _WRITE = ("lane", "time", "sent", "state", "value", "token", "hold", "error")
-_FAULT = ("words", "family", "start", "until", "lanes", "proved")
+_FAULT = ("words", "family", "start", "until", "lanes", "edges", "proved")
 
 DEEPEST = 6
 """Rows of one lane at most; holds beyond share the last row, where they would only blur."""
@@ -84,6 +84,16 @@ def affected(fault: Fault) -> list[str]:
     """The nodes a fault touches: its targets, and both ends of every link that it cuts."""
     links = [str(node) for link in fault.arguments.get("links") or () for node in link]
     return list(dict.fromkeys([*map(str, fault.targets), *links]))
+
+
+def struck(fault: Fault) -> list[str]:
+    """The nodes that the fault is about: of links that all end at one node, that node.
+
+    A server that is cut off from nine others is one node's trouble, not ten's.
+    """
+    links = [{str(node) for node in link} for link in fault.arguments.get("links") or ()]
+    centre = set.intersection(*links) if links else set()
+    return [node for node in affected(fault) if node in centre] or affected(fault)
 
 
 def words(fault: Fault) -> str:
@@ -183,6 +193,7 @@ def _write(call: Call, state: str, place: Mapping[str, int]) -> tuple[Any, ...]:
 
 
 def _fault(fault: Fault, place: Mapping[str, int]) -> tuple[Any, ...]:
-    lanes = [place[node] for node in affected(fault)]
+    lanes = [place[node] for node in struck(fault)]
+    edges = [place[node] for node in affected(fault) if place[node] not in lanes]
     end = None if fault.end is None else _us(fault.end)
-    return words(fault), fault.family, _us(fault.start), end, lanes, fault.proved
+    return words(fault), fault.family, _us(fault.start), end, lanes, edges, fault.proved

@@ -25,9 +25,11 @@ function sceneOf(data) {
     hold.believed = hold.believed.map(([from, until]) => [from, until ?? hold.shown]);
   const byName = new Map(holds.map(hold => [hold.name, hold]));
   for (const write of writes) write.row = byName.get(String(write.hold))?.row ?? 0;
-  for (const lane of lanes) lane.bands = [];
-  for (const fault of faults)
+  for (const lane of lanes) { lane.bands = []; lane.edges = []; }
+  for (const fault of faults) {
     for (const number of fault.lanes) stack(lanes[number].bands, fault);
+    for (const number of fault.edges) lanes[number].edges.push(fault);
+  }
   let y = AXIS;
   for (const lane of lanes) {
     const rows = Math.max(1, ...lane.bands.map(band => band.row + 1));
@@ -96,9 +98,19 @@ function drawDetail(ink, scene, view, width, gutter, palette) {
     }
     ink.font = "11px " + palette.font;
     ink.textBaseline = "middle";
-    for (const lane of scene.lanes)
+    for (const lane of scene.lanes) {
       for (const {fault, row} of lane.bands)
         if (visible(fault.start, fault.shown)) drawBand(lane, fault, row);
+      for (const fault of lane.edges)
+        if (visible(fault.start, fault.shown)) drawEdge(lane, fault);
+    }
+  }
+
+  /** The other end of a link that a fault cut: a thin line under the lane. */
+  function drawEdge(lane, fault) {
+    const left = Math.max(at(fault.start), gutter - 2);
+    ink.fillStyle = familyColour(palette, fault);
+    ink.fillRect(left, lane.y + lane.height - 3, Math.max(2, Math.min(at(fault.shown), width + 2) - left), 3);
   }
 
   function drawBand(lane, fault, row) {

@@ -152,6 +152,8 @@ function startTimeline(frame) {
       if (holds.length > 1) lines.push(`and ${holds.length - 1} more here: zoom in`, "");
     }
     for (const {fault} of faults) lines.push(aboutFault(fault));
+    for (const fault of lane.edges)
+      if (near(fault.start, fault.shown)) lines.push(aboutFault(fault));
     return lines.join("\n").trim();
   }
 
