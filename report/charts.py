@@ -22,8 +22,6 @@ TOKENS = {"granted": 4.0, "accepted": 1.8, "refused": 3.2, "unknown": 2.6}
 """What is drawn of tokens, and how large: a grant behind the writes that came of it."""
 OUTCOMES = ("ok", "fail", "info")
 
-Point = tuple[float, float] | None
-
 
 def tokens_chart(frame: pd.DataFrame, on: list[Fault], end_s: float) -> Markup:
     """Tokens as they were granted, and as they came with writes. Frame: measures.tokens()."""

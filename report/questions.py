@@ -9,7 +9,7 @@ that the service granted, and of the writes that the resource accepted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from checker.verdict import Valid, worst
@@ -109,11 +109,11 @@ def questions(checkers: Mapping[str, Mapping[str, Any]]) -> list[Question]:
     service += [_part(name, row) for name, row in checkers.items() if name not in _KNOWN]
     clients = [_part(name, checkers[name]) for name in _CLIENTS if name in checkers]
     resource = [_writes(name, checkers[name]) for name in _RESOURCE if name in checkers]
-    return [
-        _question("service", service, tested),
-        _question("clients", clients, tested),
-        _question("resource", resource, tested),
-    ]
+    kept = _question("service", service, tested)
+    believed = _question("clients", clients, tested)
+    if believed.valid is False and kept.valid is not False:
+        believed = replace(believed, remark=_REMARK)
+    return [kept, believed, _question("resource", resource, tested)]
 
 
 def untested(checkers: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -147,8 +147,7 @@ def _question(key: str, parts: list[Part], tested: bool) -> Question:
     clause = _ANSWERS[key][valid]
     if valid is True and not tested:
         return Question(_TITLES[key], "unknown", clause, parts, hedge=_UNTESTED)
-    remark = _REMARK if key == "clients" and valid is False else ""
-    return Question(_TITLES[key], valid, clause, parts, remark=remark)
+    return Question(_TITLES[key], valid, clause, parts)
 
 
 def _part(name: str, row: Mapping[str, Any]) -> Part:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from report import page
 from report.charts import latency_chart, tokens_chart
 from report.measures import QUANTILES, acquires, summary, tokens
 from report.questions import ABOUT, headline, questions, untested, verdict
+from report.settings import again, settings
 from report.stored import Run, load
 from report.timeline import affected, timeline, words
 
@@ -21,41 +21,6 @@ FIRST = 3
 """Sentences of evidence shown at once; the rest is folded away."""
 MOST = 200
 """Sentences of evidence on the page at all; results.json has every one."""
-
-_SPEC = (
-    ("lock", "Lock"),
-    ("guard", "Guard"),
-    ("nemesis", "Nemesis"),
-    ("time_s", "Time (s)"),
-    ("ttl_ms", "TTL (ms)"),
-    ("interval_s", "Interval of faults (s)"),
-    ("work", "Work"),
-    ("seed", "Seed"),
-    ("concurrency", "Concurrency"),
-    ("servers", "Servers"),
-    ("clients", "Client nodes"),
-    ("persistence", "Persistence"),
-    ("restart", "Restart"),
-    ("failed_release", "A failed release means"),
-    ("liveness_bound_s", "Liveness bound (s)"),
-    ("promises", "Promises"),
-    ("checkers", "Checkers"),
-    ("versions", "Versions"),
-    ("started", "Started"),
-)
-# test.json's keys, the command line's options and their units.
-_OPTIONS = (
-    ("nemesis", "--nemesis", ""),
-    ("guard", "--guard", ""),
-    ("time_s", "--time", "s"),
-    ("seed", "--seed", ""),
-    ("concurrency", "--concurrency", ""),
-    ("ttl_ms", "--ttl", "ms"),
-    ("interval_s", "--interval", "s"),
-    ("persistence", "--persistence", ""),
-    ("restart", "--restart", ""),
-    ("failed_release", "--failed-release", ""),
-)
 
 _SCENARIO: dict[str, Any] = {
     "name": "",
@@ -111,8 +76,9 @@ def contents(run: Run) -> dict[str, Any]:
             {"words": words(f), "nodes": _unnamed(f), "fault": f, "at": _moment(f.start, f.end)}
             for f in on
         ],
-        "settings": _settings(test),
-        "again": _again(test),
+        "settings": settings(test),
+        "again": again(test),
+        "work": bool(test.get("work")),
         "problems": run.problems,
         "notes": _notes(run),
         "test_json": json.dumps(test, indent=2, ensure_ascii=False),
@@ -200,31 +166,8 @@ def _stats(run: Run, on: list[Fault]) -> list[tuple[str, str]]:
         ("faults", page.plain(list(dict.fromkeys(fault.family for fault in on)))),
         ("seed", page.plain(test.get("seed"))),
         ("duration", f"{float(length):.1f} s"),
-        ("ops", f"{stats.get('ops', len(run.history)):,}"),
+        ("ops", f"{stats.get('ops', len(run.history.calls())):,}"),
     ]
     if "holds" in stats:
         found.append(("holds", f"{stats['holds']:,}"))
     return found
-
-
-def _settings(test: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The spec, labelled; a scenario's length and intervals are not set but come of its steps."""
-    left_out = ("time_s", "interval_s") if test.get("scenario") else ()
-    return [(label, test[key]) for key, label in _SPEC if key in test and key not in left_out]
-
-
-def _again(test: Mapping[str, Any]) -> str | None:
-    """The command that runs this test again; a scenario's is its suite's, which the page names."""
-    if test.get("scenario"):
-        return None
-    lock: Mapping[str, Any] = test.get("lock") or {}
-    words = ["fencepost", "test", str(lock.get("name", "LOCK"))]
-    for key, option, unit in _OPTIONS:
-        value = test.get(key)
-        if isinstance(value, list):
-            value = ",".join(map(str, value))
-        if value not in (None, ""):
-            words += [option, f"{value}{unit}"]
-    for name, value in (lock.get("options") or {}).items():
-        words += ["-o", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
-    return shlex.join(words)
