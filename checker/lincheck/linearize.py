@@ -28,10 +28,11 @@ def search_for(
             search.compact()
             if leases is not None:
                 leases.returned(operation.action)
-        elif operation.returned is None:
-            search.loose(operation.action)
         else:
-            search.invoke(operation.id, operation.action)
+            if operation.returned is None:
+                search.loose(operation.action)
+            else:
+                search.invoke(operation.id, operation.action)
             if leases is not None:
                 leases.invoked(operation.action)
         if horizon is not None:

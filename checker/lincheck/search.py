@@ -364,7 +364,15 @@ class Search:
         cells = self.model.cells(actions[number])
         if cells is None or len(chosen) < 2:
             return chosen
-        return _connected(chosen, cells, [self.model.cells(actions[other]) for _, other in chosen])
+        out = [*self.movers.values(), *self.observers.values(), *self.crashed.counts]
+        reach = _connected(cells, [self.model.cells(actions[other]) for other in out])
+        if reach is None:
+            return chosen
+        return [
+            mover
+            for mover in chosen
+            if not reach.isdisjoint(self.model.cells(actions[mover[1]]) or reach)
+        ]
 
     def _fit(self, state: int) -> int:
         bits = 0
@@ -426,24 +434,22 @@ def _put(
 
 
 def _connected(
-    movers: list[tuple[int, int]],
-    cells: frozenset[Hashable],
-    touched: list[frozenset[Hashable] | None],
-) -> list[tuple[int, int]]:
-    """Those movers that touch `cells`, or cells touched by such movers, and so on.
+    cells: frozenset[Hashable], touched: list[frozenset[Hashable] | None]
+) -> set[Hashable] | None:
+    """The cells that ops touching any of `cells` touch, and so on; None if that is all of them.
 
-    The others commute with all that leads to the op that returns, so they can wait.
+    Ops on other cells commute with all that leads to the op that returns, so they can wait.
+    An op that only observes joins its cells as well: what it saw in one depends on the others.
     """
     reach = set(cells)
-    chosen: list[int] = []
+    joining = [own for own in touched if own is None or len(own) > 1]
     grew = True
     while grew:
         grew = False
-        for index, own in enumerate(touched):
-            if index not in chosen and (own is None or not reach.isdisjoint(own)):
-                chosen.append(index)
-                if own is None:
-                    return movers
+        for own in joining:
+            if own is None:
+                return None
+            if not reach.isdisjoint(own) and not own <= reach:
                 reach |= own
                 grew = True
-    return [movers[index] for index in sorted(chosen)]
+    return reach

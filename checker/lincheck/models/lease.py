@@ -19,7 +19,7 @@ from collections.abc import Hashable
 from functools import partial
 from typing import Any, NamedTuple
 
-from checker.lincheck.history import Call
+from checker.lincheck.history import UNKNOWN, Call
 from checker.lincheck.model import UNSAID, Action, BadValue, Inconsistent, Model, Timed
 from checker.lincheck.models.lock import (
     FREE,
@@ -132,8 +132,14 @@ def step(state: Lease, action: Action) -> Lease | Inconsistent:
 
 
 def spawns(action: Action) -> Timed | None:
-    """The end of the lease that this call gives, if it gives one."""
+    """The end of the lease that this call gives, if it gives one.
+
+    An extend that never returned may have taken hold, and shortened the lease. A grant that
+    nobody heard of needs no end: it is never taken, since nobody will release or extend it.
+    """
     if action.value is None or action.f not in ("acquire", "extend"):
+        return None
+    if action.f == "acquire" and action.result is UNKNOWN:
         return None
     expire = Action("expire", action.value, owner=action.owner)
     return Timed(action.value, expire, action.owner)  # type: ignore[arg-type]

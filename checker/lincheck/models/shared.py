@@ -106,6 +106,8 @@ def _semaphore_action(failed_release: str, call: Call) -> Action | None:
     f = lock_function(call, failed_release)
     if f is None:
         return None
+    if f == "release" and call.type == "info" and failed_release == "ended":
+        f = "ended"  # it may yet turn out to have failed, and then does what that does
     permits = call.value.get("permits") if isinstance(call.value, dict) else call.value
     if permits is None or isinstance(permits, str):
         permits = 1
