@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from checker.lincheck.budget import Budget, Exhausted
 from checker.lincheck.linearize import search_for
-from checker.lincheck.model import Action, Inconsistent, Model, State
+from checker.lincheck.history import UNKNOWN
+from checker.lincheck.model import Action, Inconsistent, Model, State, shown
 from checker.lincheck.operation import Operation
 from checker.lincheck.search import Search, Taken
 from checker.lincheck.shrink import Small, shrink
 from checker.lincheck.verifier import Step, verify
 
 MOST_PARTIALS = 8  # partial linearizations shown
+OBSERVING = ("read", "dequeue")  # whose null result says something
 MOST_BLOCKED = 12  # next ops shown for each
 
 
@@ -184,12 +186,7 @@ def steps_of(path: Taken | None, operations: list[Operation], model: Model) -> l
 
 def described(action: Action) -> str:
     """An op in one short line, for people."""
-    parts: list[Any] = [action.f]
-    if action.value is not None:
-        parts.append(repr(action.value))
-    line = " ".join(map(str, parts))
-    return (
-        line
-        if repr(action.result) == "?" or action.result is None and action.f != "read"
-        else (f"{line} -> {action.result!r}")
-    )
+    line = action.f if action.value is None else f"{action.f} {shown(action.value)}"
+    if action.result is UNKNOWN or (action.result is None and action.f not in OBSERVING):
+        return line
+    return f"{line} -> {shown(action.result)}"

@@ -81,8 +81,9 @@ def _nothing(action: Action) -> None:
     return None
 
 
-def _show(value: Any) -> str:
-    return repr(value)
+def shown(value: Any) -> str:
+    """A value of a history for people: as Python writes it, but null for None."""
+    return "null" if value is None else repr(value)
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ class Model:
     rests_on: Callable[[Action, Action], bool] | None = None
     spawns: Callable[[Action], Timed | None] | None = None
     settles: Callable[[Action], Hashable] = _nothing
-    show: Callable[[Any], str] = _show
+    show: Callable[[Any], str] = shown
 
 
 def frozen(value: Any) -> Hashable:

@@ -87,7 +87,7 @@ def _drawn(
     before = [operation for operation in operations if operation.id < failed.returned]
     after = [operation for operation in operations if operation.id > failed.returned]
     own = {operation.id for operation in small[:MOST_DRAWN]}
-    near = {operation.id for operation in before[-MOST_DRAWN:] + after[:20]}
+    near = {operation.id for operation in before[-MOST_DRAWN:] + after[:8]}
     return [operation for operation in operations if operation.id in near | own]
 
 
