@@ -41,7 +41,7 @@ format: install ## put the code into shape
 	$(BIN)/ruff check --fix .
 
 bench-harness: install ## what recording costs, against the same loop without it
-	$(BIN)/python benchmarks/harness.py
+	$(BIN)/python benchmarks/recording.py
 
 bench-lincheck: install ## the checker's speed against Porcupine's
 	$(BIN)/python benchmarks/lincheck.py

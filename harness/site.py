@@ -130,6 +130,9 @@ class RunSite:
 
 
 def _fresh(remote: Remote, server: Server) -> None:
+    # A node that has just come up starts its server by itself: not before that is it there to
+    # be killed.
+    server.wait_pid()
     server.kill()
     server.wipe()
     remote.run(["bash", "-c", f"rm -f /var/log/fencepost/*.log {CLOCK_FILE}"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,7 @@ class Settings:
     write: bool = True
 
 
-@dataclass(frozen=True)
-class Next:
+class Next(NamedTuple):
     """Wait `after_s` seconds, then invoke `f` with `value`."""
 
     f: str
@@ -63,7 +62,7 @@ class CriticalSection:
         return self._acquire()
 
     def _acquire(self) -> Next:
-        pause = self._random.uniform(0, self._settings.pause_ms) / 1000
+        pause = self._up_to(self._settings.pause_ms)
         value = {"lock": self._settings.lock, "ttl": self._settings.ttl_ns}
         return Next("acquire", value, pause)
 
@@ -87,4 +86,7 @@ class CriticalSection:
         return Next("write", written, self._think())
 
     def _think(self) -> float:
-        return self._random.uniform(0, self._settings.think_ms) / 1000
+        return self._up_to(self._settings.think_ms)
+
+    def _up_to(self, most_ms: float) -> float:
+        return self._random.uniform(0, most_ms) / 1000 if most_ms else 0.0

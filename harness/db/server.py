@@ -48,6 +48,11 @@ class Server:
         except (RemoteError, ValueError):
             return None
 
+    def wait_pid(self, timeout_s: float = 20.0) -> None:
+        """Until the node has a pid on record. Crashed where it never has."""
+        if not _until(lambda: self.pid() is not None, timeout_s):
+            raise Crashed(f"{self.node} did not start its server within {timeout_s:.0f} s")
+
     def running(self) -> bool:
         pid = self.pid()
         return pid is not None and self._remote.state(pid) is not None

@@ -19,7 +19,8 @@ from harness.remote.remote import Remote
 
 CODE = "/run/fencepost/code"
 PYTHON = "/opt/fencepost/client/bin/python"
-COMMAND = ("env", f"PYTHONPATH={CODE}", PYTHON, "-m", "harness.worker.program")
+_CLIENT = ("env", f"PYTHONPATH={CODE}", PYTHON)
+COMMAND = (*_CLIENT, "-m", "harness.worker.pump", PYTHON, "-m", "harness.worker.program")
 _START_S = 20.0
 
 
@@ -88,6 +89,10 @@ class Worker:
         """End its work; False where it did not come to rest in that time."""
         self.working = None
         self._send({"control": "rest"})
+        return self.wait_idle(timeout_s)
+
+    def wait_idle(self, timeout_s: float) -> bool:
+        """Until its work is over; False where it was not in that time."""
         try:
             self._answer("idle", timeout_s)
         except Crashed:

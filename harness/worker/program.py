@@ -10,8 +10,10 @@ Standard input takes ops, `{"f": "acquire", "value": {...}}`, and orders:
 
 Standard output gives events, as DESIGN's history has them but for `index`, and answers, which
 have `control` as their first field: `ready`, `idle`, and `point`, the last sign before a stop.
-An invocation is written out before its op begins, and each line in one write: a process that
-is killed has said what it had begun, and what it had been answered as far as it knew.
+An invocation is written out before its op begins, so that a process that is killed has said
+what it had begun. A completion goes out with what is written next, in the same write, or before
+anything is waited for: a process that is killed in those microseconds leaves an op that may
+have happened, which is true.
 
 Points: `replies-in-flight` (asked of the last server, reply not read), `acquired` (acquire has
 returned), `before-write` (the write is about to be sent).
@@ -37,6 +39,8 @@ from workloads.resources.redis_register import RedisRegister
 
 # A write held back in the network must be able to arrive late: GitHub's took 90 s.
 RESOURCE_TIMEOUT_S = 120.0
+# How long a client that never waits may work before it looks for orders.
+LISTEN_NS = 5_000_000
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,6 +97,14 @@ class Client:
         self._armed: set[str] = set()
         self._process = setup.process
         self._count = 0
+        self._unsaid = b""
+        self._verbs = {
+            "acquire": self._acquire,
+            "extend": self._extend,
+            "release": self._release,
+            "read": self._read,
+            "write": self._write,
+        }
         self._open()
 
     def _open(self) -> None:
@@ -116,11 +128,17 @@ class Client:
         return time.monotonic_ns() - self._setup.origin_ns
 
     def say(self, message: dict[str, Any]) -> None:
-        line = self._encode(message) + b"\n"
-        while line:
-            line = line[os.write(self._out, line) :]
+        self._unsaid += self._encode(message) + b"\n"
+        self.flush()
+
+    def flush(self) -> None:
+        """Write out what was put off."""
+        lines, self._unsaid = self._unsaid, b""
+        while lines:
+            lines = lines[os.write(self._out, lines) :]
 
     def _event(self, type: str, f: str, value: dict[str, Any], error: Failed | None = None) -> None:
+        """Put an event off until `flush`, stamped now."""
         event: dict[str, Any] = {
             "time": self.now(),
             "process": self._process,
@@ -131,7 +149,7 @@ class Client:
         }
         if error is not None:
             event["error"] = [error.kind, error.text]
-        self.say(event)
+        self._unsaid += self._encode(event) + b"\n"
 
     def arm(self, point: str) -> None:
         self._armed.add(point)
@@ -146,9 +164,13 @@ class Client:
             os.kill(os.getpid(), signal.SIGSTOP)
 
     def apply(self, f: str, asked: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Do one op, from its invocation to its completion; how it ended, and its value."""
-        verb, value = getattr(self, f"_{f}"), self._complete(f, asked)
+        """Do one op, from its invocation to its completion; how it ended, and its value.
+
+        The completion is put off: `flush` before anything is waited for.
+        """
+        verb, value = self._verbs[f], self._complete(f, asked)
         self._event("invoke", f, value)
+        self.flush()
         try:
             answer: dict[str, Any] = value | verb(value)
         except Indeterminate as error:
@@ -222,9 +244,15 @@ def work(client: Client, inbox: Inbox, order: dict[str, Any], seed: str) -> None
     """Run the generator until `until_ns` or `rest`, then give back the hold there may be."""
     section = CriticalSection(msgspec.convert(order["settings"], Settings), seed)
     step, until = section.first(), order["until_ns"]
+    listened = 0
     over = False
-    while not (over and step.f == "acquire"):
-        over = _wait(client, inbox, step, until) or over or client.now() >= until
+    while True:
+        now = client.now()
+        if step.after_s or now - listened > LISTEN_NS:
+            client.flush()
+            over = _wait(client, inbox, step, until) or over
+            listened = now
+        over = over or now >= until
         if over and step.f == "acquire":
             break
         step = section.next(step.f, *client.apply(step.f, step.value))
@@ -263,6 +291,7 @@ def main() -> None:
         for order in orders(inbox):
             if "f" in order:
                 client.apply(order["f"], order.get("value", {}))
+                client.flush()
             elif order["control"] in ("arm", "disarm"):
                 getattr(client, order["control"])(order["point"])
             elif order["control"] == "work":
