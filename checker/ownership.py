@@ -88,8 +88,9 @@ def _could_end(release: Call, hold: Hold, victim: Hold, gone: int) -> bool:
     """Whether this release, with its own lease over, ran between the victim's grant and its loss.
 
     A release of a lease that was still running ended what was its own: if another was granted
-    the lock as well, that is the service's double grant. A release that was sent before the victim was granted may have been answered late and be
-    quite right, unless its own lease had run out before the victim even asked.
+    the lock as well, that is the service's double grant. A release that was sent before the
+    victim was granted may have been answered late and be quite right, unless its own lease had
+    run out before the victim even asked.
     """
     assert release.end is not None
     if hold is victim or hold.start >= victim.start:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import signal
 import sys
+import traceback
 from types import FrameType
 from typing import Annotated, Any
 

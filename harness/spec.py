@@ -12,6 +12,7 @@ from harness.errors import BadArguments
 from nemesis.families import RANDOM
 from workloads.locks.registry import LOCKS, LockType
 from workloads.resources.resource import GUARDS
+from workloads.scenarios.scenario import Scenario
 
 PERSISTENCE = ("none", "everysec", "always")
 RESTART = ("at-once", "after-ttl")
@@ -74,6 +75,25 @@ class Spec:
         row["checkers"] = [name for name, why in self.checkers.items() if why is None]
         row["not_checked"] = {name: why for name, why in self.checkers.items() if why}
         return row
+
+
+def scripted(name: str, lock: str, scenario: Scenario, seed: int, **changed: Any) -> Spec:
+    """The spec of a scenario on a lock."""
+    settings: dict[str, Any] = {
+        "guard": scenario.guard,
+        "concurrency": scenario.clients,
+        "ttl_ms": scenario.ttl_ms,
+        "persistence": scenario.persistence,
+    }
+    return Spec(
+        name=name,
+        lock=lock,
+        options=LOCKS[lock].read_options({}) | dict(scenario.options),
+        time_s=0,
+        seed=seed,
+        scenario=scenario.to_json(),
+        **settings | changed,
+    )
 
 
 def choose(what: str, given: str, valid: Mapping[str, Any] | tuple[str, ...]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from checker.verdict import Valid
 from harness import store
 from harness.run import Outcome
-from harness.spec import Spec
+from harness.spec import Spec, scripted
 from report import suite as report
 from workloads.locks.registry import LOCKS
 from workloads.scenarios.scenario import Scenario
@@ -49,19 +49,7 @@ def _options(lock: str, **chosen: Any) -> dict[str, Any]:
 
 
 def _scripted(suite: str, scenario: Scenario, seed: int) -> Item:
-    spec = Spec(
-        name=f"{suite}-{scenario.name}-{scenario.guard}",
-        lock=suite,
-        options=_options(suite, **scenario.options),
-        guard=scenario.guard,
-        nemesis=(),
-        time_s=0,
-        seed=seed,
-        concurrency=scenario.clients,
-        ttl_ms=scenario.ttl_ms,
-        persistence=scenario.persistence,
-        scenario=scenario.to_json(),
-    )
+    spec = scripted(f"{suite}-{scenario.name}-{scenario.guard}", suite, scenario, seed)
     return Item(spec, scenario.expected, scenario.claim, scenario.source, scenario.what, scenario)
 
 

@@ -74,6 +74,15 @@ class Worker:
         self._completions.clear()
         self._send({"f": f, "value": value})
 
+    def wait_begun(self, timeout_s: float) -> bool:
+        """Until the op that was sent has been invoked, or is over already."""
+        with self._changed:
+            return bool(
+                self._changed.wait_for(
+                    lambda: self._open is not None or self._completions or self._gone, timeout_s
+                )
+            )
+
     def finish(self, timeout_s: float) -> dict[str, Any] | None:
         """The completion of the op that was begun; None where none came in time."""
         with self._changed:

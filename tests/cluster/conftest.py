@@ -1,0 +1,62 @@
+"""Real servers, once a module; results go to a folder of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import store
+from harness.cluster.compose import ComposeCluster
+from harness.run import Outcome, run
+from harness.session import session
+from harness.spec import Spec, scripted, validate
+from workloads.locks.registry import LOCKS
+from workloads.scenarios.scenario import Scenario
+
+REDIS = [f"redis-{n}" for n in range(1, 6)]
+CLIENTS = [f"client-{n}" for n in range(1, 6)]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.cluster)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ComposeCluster]:
+    with session([*REDIS, "storage", *CLIENTS], print) as nodes:
+        yield nodes
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(store, "RESULTS", tmp_path / "results")
+    return tmp_path / "results"
+
+
+RunTest = Callable[..., Outcome]
+
+
+@pytest.fixture
+def run_test(cluster: ComposeCluster, results: Path) -> RunTest:
+    """Run a test on the module's cluster: `run_test(lock, scenario=None, **spec)`."""
+
+    def carry_out(
+        lock: str,
+        scenario: Scenario | None = None,
+        options: dict[str, Any] | None = None,
+        **spec: Any,
+    ) -> Outcome:
+        chosen = LOCKS[lock].read_options({}) | (options or {})
+        if scenario is None:
+            described = validate(Spec(lock, lock, chosen, **{"time_s": 3.0, "seed": 1, **spec}))
+        else:
+            described = scripted(lock, lock, scenario, 1, **spec)
+        return run(described, cluster, lambda status: None, scenario)
+
+    return carry_out

@@ -1,0 +1,154 @@
+"""The command as a person uses it: exit codes, interruptions, and nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+FENCEPOST = [sys.executable, "-m", "harness"]
+RUN = ["test", "redlock", "--nemesis", "partition,pause", "--time", "40s", "--ttl", "1s"]
+
+
+@pytest.fixture
+def command(tmp_path):
+    environment = os.environ | {"FENCEPOST_RESULTS": str(tmp_path)}
+
+    def run(*arguments, wait=True):
+        process = subprocess.Popen(
+            [*FENCEPOST, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment,
+        )
+        if not wait:
+            return process
+        out, _ = process.communicate(timeout=300)
+        return process.returncode, out
+
+    yield run
+    run("heal")
+
+
+def nodes_up():
+    listed = subprocess.run(
+        ["docker", "ps", "-aq", "--filter", "label=com.docker.compose.project=fencepost"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return listed.stdout.split()
+
+
+def wait_for_ops(folder: Path, count: int) -> Path:
+    end = time.monotonic() + 90
+    while time.monotonic() < end:
+        for history in folder.glob("redlock/*Z/history.jsonl"):
+            if history.read_bytes().count(b"\n") >= count:
+                return history.parent
+        time.sleep(0.1)
+    raise AssertionError("the run recorded nothing")
+
+
+def test_a_sound_run_exits_with_0_and_leaves_its_results(command, tmp_path):
+    code, out = command("test", "redis", "--time", "2s", "--seed", "3", "--concurrency", "2")
+
+    assert code == 0, out
+    run = tmp_path / "latest"
+    assert json.loads((run / "results.json").read_text())["valid"] is True
+    assert json.loads((run / "test.json").read_text())["versions"]["redis"].startswith("Redis")
+    assert (run / "report.html").is_file()
+    assert (run / "nodes" / "redis-1" / "server.log").stat().st_size > 0
+    assert nodes_up() == []
+
+
+def test_a_broken_lock_exits_with_1(command):
+    code, out = command("test", "broken-always-yes", "--time", "2s", "--concurrency", "3")
+
+    assert code == 1, out
+    assert "INVALID" in out
+
+
+def test_a_run_that_is_killed_can_be_healed_and_what_it_saw_analyzed(command, tmp_path):
+    process = command(*RUN, wait=False)
+    run = wait_for_ops(tmp_path, 200)
+    process.kill()
+    process.communicate()
+    assert nodes_up()
+
+    code, out = command("heal")
+    assert code == 0 and "Removed" in out, out
+    assert nodes_up() == []
+
+    code, out = command("analyze", str(run))
+    assert code in (1, 2), out
+    results = json.loads((run / "results.json").read_text())
+    assert results["valid"] is not True
+    assert results["stats"]["ops"] > 50
+    times = [json.loads(line)["time"] for line in (run / "history.jsonl").open()]
+    assert times == sorted(times)
+
+
+def test_the_next_run_removes_what_a_killed_one_left(command, tmp_path):
+    process = command(*RUN, wait=False)
+    wait_for_ops(tmp_path, 50)
+    process.kill()
+    process.communicate()
+
+    code, out = command("test", "redis", "--time", "1s", "--concurrency", "1")
+
+    assert code == 0, out
+    assert "earlier run left" in out
+    assert nodes_up() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_is_judged_on_its_way_out_and_leaves_nothing(command, tmp_path, number):
+    process = command(*RUN, wait=False)
+    run = wait_for_ops(tmp_path, 200)
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=60)
+
+    assert process.returncode == 130, out
+    assert nodes_up() == []
+    assert json.loads((run / "results.json").read_text())["valid"] is not True
+
+
+def test_a_second_command_is_told_who_has_the_cluster(command, tmp_path):
+    process = command(*RUN, wait=False)
+    wait_for_ops(tmp_path, 10)
+
+    code, out = command("test", "redis", "--time", "1s")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+
+    assert code == 255
+    assert str(process.pid) in out
+
+
+def test_zookeeper_and_etcd_are_healthy_only_while_a_quorum_answers(command):
+    code, out = command("cluster", "up", "zookeeper", "etcd")
+    try:
+        assert code == 0, out
+        code, out = command("cluster", "status")
+        assert code == 0, out
+        for kind in ("zookeeper", "etcd"):
+            for n in (2, 3):
+                subprocess.run(["docker", "kill", f"fencepost_{kind}-{n}_1"], check=False)
+                subprocess.run(["docker", "kill", f"fencepost-{kind}-{n}-1"], check=False)
+        # etcd's last member still listens on its port; without a quorum it is not healthy.
+        end = time.monotonic() + 60
+        while "NOT HEALTHY" not in out or out.count("NOT HEALTHY") < 2:
+            assert time.monotonic() < end, out
+            code, out = command("cluster", "status")
+        assert code == 1
+    finally:
+        command("cluster", "down")
+    assert nodes_up() == []

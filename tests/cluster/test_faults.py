@@ -1,0 +1,172 @@
+"""Faults on real nodes: each takes hold and is proved, and a broken injection is never proved."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+
+from checker import faults as fault_checker
+from harness.recorder import Recorder, finish
+from harness.site import RunSite
+from harness.spec import Spec
+from nemesis import chains, clock
+from nemesis.director import Director
+from nemesis.nemesis import Fault
+from workloads.locks.registry import LOCKS
+
+CUT = Fault(
+    "cut",
+    "partition",
+    ["client-1", "redis-1"],
+    {"links": [["client-1", "redis-1"], ["redis-2", "redis-3"]]},
+)
+PAUSE = Fault("pause", "pause", ["redis-2"])
+STOP = Fault("stop", "pause", ["client-2"])
+JUMP = Fault("jump", "clock", ["redis-3"], {"offset_s": -7200.0})
+CRASH = Fault("crash", "kill", ["redis-4"])
+DEATH = Fault("death", "kill", ["client-3"])
+HOLD = Fault("hold", "hold", ["client-1", "storage"], {"source": "client-1", "to": "storage"})
+
+
+class Bench:
+    """Five Redis and three clients, and a director whose ops are kept."""
+
+    def __init__(self, cluster, folder):
+        options = LOCKS["redlock"].read_options({})
+        self.spec = Spec("faults", "redlock", options, nemesis=("clock",), concurrency=3)
+        self.recorder = Recorder(folder / "history.jsonl")
+        self.site = RunSite(self.spec, cluster, self.recorder)
+        self.site.prepare()
+        self.site.start_clients()
+        self.director = Director(
+            self.site,
+            lambda type, f, value, error: self.recorder.op("nemesis", type, f, value, error),
+        )
+
+    def judge(self):
+        self.site.close_clients()
+        self.recorder.close()
+        return fault_checker.check(finish(self.recorder.path), {})
+
+
+@pytest.fixture
+def bench(cluster, tmp_path):
+    found = Bench(cluster, tmp_path)
+    yield found
+    found.director.heal_all()
+    found.site.close_clients()
+
+
+@pytest.mark.parametrize("fault", [CUT, PAUSE, STOP, JUMP, CRASH, DEATH], ids=lambda f: f.name)
+def test_a_fault_takes_hold_and_is_healed_each_with_its_receipt(bench, fault):
+    took_hold = bench.director.inject(fault)
+    healed = bench.director.heal(fault.name)
+
+    assert took_hold.proved, took_hold
+    assert healed.proved, healed
+    assert bench.judge().valid is True
+
+
+def test_held_packets_arrive_when_the_hold_ends(bench):
+    worker = bench.site.client("client-1")
+    worker.begin("read", {"resource": "account"})
+    assert worker.finish(5)["type"] == "ok"
+
+    assert bench.director.inject(HOLD).proved
+    worker.begin("read", {"resource": "account"})
+    assert worker.finish(0.5) is None
+    healed = bench.director.heal("hold")
+
+    assert healed.proved and healed.data["held"] > 0
+    assert worker.finish(30)["type"] == "ok"
+
+
+def test_a_cut_reaches_connections_that_are_open_already(bench):
+    worker = bench.site.client("client-1")
+    worker.begin("acquire", {"lock": "l", "ttl": 2_000_000_000})
+    assert worker.finish(5)["type"] == "ok"
+    links = [["client-1", node] for node in bench.site.servers]
+
+    bench.director.inject(Fault("all", "partition", ["client-1"], {"links": links}))
+    worker.begin("release", {"lock": "l", "hold": "0-1"})
+
+    assert worker.finish(5)["type"] == "info"
+
+
+def wrong_rule(bench, monkeypatch):
+    # The rule is about an address that nobody has (RFC 5737).
+    monkeypatch.setattr(bench.site, "address", lambda node: "192.0.2.1")
+    real = chains.probe
+    good = type(bench.site).address
+
+    def probe(site, source, targets):
+        monkeypatch.setattr(bench.site, "address", lambda node: good(bench.site, node))
+        return real(site, source, targets)
+
+    monkeypatch.setattr("nemesis.partition.probe", probe)
+
+
+def wrong_pid(bench, monkeypatch):
+    monkeypatch.setattr(bench.site.server("redis-2"), "pause", lambda: 1)
+    monkeypatch.setattr(bench.site.server("redis-4"), "kill", lambda: 1)
+
+
+def unread_clock(bench, monkeypatch):
+    monkeypatch.setattr(clock, "CLOCK_FILE", "/run/fencepost/nobody-reads-this")
+
+
+@pytest.mark.parametrize(
+    ("fault", "sabotage"),
+    [(CUT, wrong_rule), (PAUSE, wrong_pid), (CRASH, wrong_pid), (JUMP, unread_clock)],
+    ids=["rule for another address", "pause of another pid", "kill of another pid",
+         "clock file that nobody reads"],
+)  # fmt: skip
+def test_a_fault_that_does_not_take_hold_makes_the_run_unknown(bench, monkeypatch, fault, sabotage):
+    sabotage(bench, monkeypatch)
+
+    receipt = bench.director.inject(fault)
+    bench.director.heal(fault.name)
+
+    assert not receipt.proved
+    assert bench.judge().valid == "unknown"
+
+
+@pytest.mark.parametrize("point", ["acquired", "before-write", "replies-in-flight"])
+def test_a_client_is_stopped_at_its_named_point_every_time(bench, point):
+    worker = bench.site.client("client-1")
+    remote = bench.site.remote("client-1")
+    for _ in range(10):
+        ops = [("acquire", {"lock": "l", "ttl": 2_000_000_000})]
+        if point == "before-write":
+            worker.begin(*ops[0])
+            hold = worker.finish(5)["value"]["hold"]
+            ops = [("write", {"resource": "account", "version": 0, "hold": hold})]
+        worker.arm(point)
+        worker.begin(*ops[0])
+        assert worker.wait_point(point, 5)
+        end = time.monotonic() + 2
+        while remote.state(worker.pid) != "T" and time.monotonic() < end:
+            time.sleep(0.005)
+        assert remote.state(worker.pid) == "T"
+        remote.signal(worker.pid, signal.SIGCONT)
+        done = worker.finish(5)
+        hold = done["value"]["hold"]
+        worker.begin("release", {"lock": "l", "hold": hold})
+        assert worker.finish(5)["type"] == "ok"
+
+
+def test_healing_leaves_the_rules_of_others_where_they_are(bench):
+    remote = bench.site.remote("redis-1")
+    theirs = ["INPUT", "-s", "192.0.2.7", "-j", "DROP"]
+    remote.run(["iptables", "-w", "-A", *theirs])
+    try:
+        bench.director.inject(CUT)
+        bench.director.heal("cut")
+        chains.clear(remote)
+
+        assert remote.run(["iptables", "-w", "-C", *theirs]).code == 0
+        assert "FENCEPOST" not in remote.run(["iptables", "-w", "-S"]).out
+    finally:
+        remote.run(["iptables", "-w", "-D", *theirs])
