@@ -14,7 +14,7 @@ from typing import Any
 from checker.faults import Fault, during, faults
 from checker.history import History
 from checker.holds import Hold, holds, seconds
-from checker.verdict import Verdict
+from checker.verdict import Verdict, count
 from checker.writes import Register, Write, in_order, registers
 
 
@@ -28,12 +28,12 @@ def fencing(history: History, test: Mapping[str, Any]) -> Verdict:
     bad_writes = _accepted_late(history, on)
     details = {"tokens": len(granted), "grants": not bad_grants, "writes": not bad_writes}
     if not bad_grants and not bad_writes:
-        return Verdict(True, f"{len(granted)} tokens were unique and rising.", [], details)
+        return Verdict(True, f"{count(len(granted), 'token')}, unique and rising.", [], details)
     parts = []
     if bad_grants:
-        parts.append(f"{len(bad_grants)} of {len(granted)} tokens were repeated or fell")
+        parts.append(f"{len(bad_grants)} of {count(len(granted), 'token')} repeated or lower")
     if bad_writes:
-        parts.append(f"{len(bad_writes)} writes were accepted after one with a higher token")
+        parts.append(f"{count(len(bad_writes), 'write')} accepted after one with a higher token")
     evidence = sorted(bad_grants + bad_writes, key=lambda row: row["time_ns"])
     return Verdict(False, f"{' and '.join(parts)}.", evidence, details)
 

@@ -19,13 +19,13 @@ from typing import Any
 from checker.faults import Fault, during, faults
 from checker.history import Call, History
 from checker.holds import Hold, holds, seconds
-from checker.verdict import Verdict
+from checker.verdict import Verdict, count
 from checker.writes import Register, Write, in_order, registers
 
 KINDS = {
-    "lost_update": "overwrote an update that their writer had not seen",
-    "missing": "were not there any more",
-    "stale": "were accepted after a later holder's write",
+    "lost_update": "overwrote what its writer had not seen",
+    "missing": "was acknowledged and not there later",
+    "stale": "was accepted after a later holder's write",
 }
 _HEAD = {
     "lost_update": "built on version {built_on}, but",
@@ -54,10 +54,12 @@ def resource(history: History, test: Mapping[str, Any]) -> Verdict:
     evidence.sort(key=lambda row: row["time_ns"])
     details |= {kind: sum(1 for e in evidence if e["kind"] == kind) for kind in KINDS}
     if not evidence:
-        summary = f"All {accepted} accepted writes are there, each on top of what its writer read."
+        summary = (
+            f"{count(accepted, 'accepted write')}, each there and on top of what its writer read."
+        )
         return Verdict(True, summary, [], details)
     counts = ", ".join(f"{details[kind]} {words}" for kind, words in KINDS.items() if details[kind])
-    return Verdict(False, f"Of {accepted} accepted writes {counts}.", evidence, details)
+    return Verdict(False, f"Of {count(accepted, 'accepted write')}: {counts}.", evidence, details)
 
 
 def _lost(register: Register) -> list[Damage]:

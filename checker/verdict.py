@@ -43,3 +43,8 @@ class Checker(Protocol):
 def worst(verdicts: Iterable[Valid]) -> Valid:
     """False beats unknown beats true; nothing checked is unknown."""
     return max(verdicts, key=lambda valid: _RANK[valid], default="unknown")
+
+
+def count(number: int, noun: str) -> str:
+    """'1 write', '2 writes'."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

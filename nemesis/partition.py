@@ -74,5 +74,10 @@ def draw(
         alone = random.sample(servers, random.randint(1, max(1, len(servers) // 2)))
         rest = [server for server in servers if server not in alone]
         links = [[server, other] for server in alone for other in (*rest, *clients)]
-    targets = list(dict.fromkeys(node for link in links for node in link))
-    return targets, {"links": links, "words": words(links)}
+        said = f"{' and '.join(alone)} cut off from all other nodes"
+        return _targets(links), {"links": links, "words": said}
+    return _targets(links), {"links": links, "words": words(links)}
+
+
+def _targets(links: list[list[str]]) -> list[str]:
+    return list(dict.fromkeys(node for link in links for node in link))

@@ -46,6 +46,9 @@ _JOIN = (Heal("cut-1"), Heal("cut-2"))
 # Both have read the same version when 2 writes and then 1: the second write undoes the first.
 _BOTH_READ = (Do(ONE, "read"), Do(TWO, "read"))
 
+# 1's keys are gone from a majority: it has nothing left to release.
+_BOTH_RELEASE = (Do(ONE, "release", expect="fail"), Do(TWO, "release"))
+
 
 def _both_write(last: str) -> tuple[Step, ...]:
     return (*_BOTH_READ, Do(TWO, "write"), Do(ONE, "write", expect=last))
@@ -61,7 +64,7 @@ def _clock_jump(last: str) -> tuple[Step, ...]:
         *_both_write(last),
         Heal("jump"),
         *_JOIN,
-        Do(TWO, "release"),
+        *_BOTH_RELEASE,
     )
 
 
@@ -98,7 +101,7 @@ def _pause_during_acquire(granted: bool, last: str = "ok") -> tuple[Step, ...]:
         Finish(ONE, expect="ok" if granted else "fail"),
         *one,
         *writes,
-        Do(TWO, "release"),
+        *(_BOTH_RELEASE if granted else (Do(TWO, "release"),)),
     )
 
 
@@ -107,7 +110,13 @@ def _crash(restart: str, last: str = "ok") -> tuple[Step, ...]:
     crash = Inject("crash", "kill", (C,), {"words": f"{C} crashes"})
     second: tuple[Step, ...]
     if restart == "empty":
-        second = (Heal("crash"), Do(TWO, "acquire"), *_both_write(last), *_JOIN)
+        second = (
+            Heal("crash"),
+            Do(TWO, "acquire"),
+            *_both_write(last),
+            *_JOIN,
+            Do(ONE, "release", expect="fail"),
+        )
     else:
         back, late = ((Heal("crash"),), ()) if restart == "full" else ((), (Heal("crash"),))
         second = (
