@@ -35,7 +35,7 @@ class Item:
 
     @property
     def name(self) -> str:
-        return self.scenario.name if self.scenario else self.spec.name.split("-", 1)[1]
+        return self.scenario.name if self.scenario else self.spec.name.split("-")[1]
 
 
 def items(suite: str, seed: int) -> list[Item]:
