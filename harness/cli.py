@@ -52,8 +52,11 @@ def run() -> int:
         code = app(standalone_mode=False)
     except (BadArguments, HistoryError) as error:
         return _fail(error, BAD_ARGUMENTS)
-    except (Crashed, RemoteError, OSError) as error:
+    except (Crashed, RemoteError) as error:
         return _fail(error, CRASHED)
+    except OSError as error:
+        where = error.filename or "a file of the run"
+        return _fail(f"{where}: {error.strerror or error}", CRASHED)
     except (KeyboardInterrupt, typer.Abort):
         print("fencepost: interrupted; what it had started is removed", file=sys.stderr)
         return INTERRUPTED

@@ -34,6 +34,7 @@ class Recorder:
         self.path = path
         self.origin_ns = time.monotonic_ns()
         self.counts: Counter[tuple[str, str]] = Counter()
+        self.failure: OSError | None = None
         self._file = path.open("ab", buffering=0)
         self._lock = threading.Lock()
         self._index = 0
@@ -83,8 +84,13 @@ class Recorder:
 
     def _write(self, data: bytes) -> None:
         view = memoryview(data)
-        while view:
-            view = view[self._file.write(view) :]
+        try:
+            while view:
+                view = view[self._file.write(view) :]
+        except OSError as error:
+            # Whoever wrote may be a thread that nobody waits for: the run asks at its end.
+            self.failure = error
+            raise
 
     @property
     def written(self) -> int:

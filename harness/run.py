@@ -21,6 +21,7 @@ from checker.holds import holds
 from checker.verdict import Valid, Verdict
 from harness import store
 from harness.cluster.compose import ComposeCluster
+from harness.errors import Crashed
 from harness.recorder import Recorder, finish
 from harness.site import RunSite
 from harness.spec import Spec
@@ -103,8 +104,12 @@ def run(
         site.close_clients()
         _keep_logs(folder, site)
         recorder.close()
+        if recorder.failure is not None:
+            notes.append(f"The history is not complete: {recorder.failure.strerror}.")
         # An interrupted run is judged on its way out: what it saw must not be lost.
         outcome = judge(folder, notes)
+    if recorder.failure is not None:
+        raise Crashed(f"{recorder.path} could not be written: {recorder.failure.strerror}")
     return outcome
 
 
@@ -153,8 +158,11 @@ def _timed(
     for worker in site.workers:
         worker.work(settings, until)
     end = time.monotonic() + spec.time_s
-    director.run(schedule, lambda: time.monotonic() > end)
-    time.sleep(max(0.0, end - time.monotonic()))
+    director.run(schedule, lambda: time.monotonic() > end or recorder.failure is not None)
+    while time.monotonic() < end and recorder.failure is None:
+        time.sleep(0.05)
+    if recorder.failure is not None:
+        raise recorder.failure
     live.phase = "healed; recovering"
     grants = recorder.counts["acquire", "ok"]
     wait = time.monotonic() + bound_s + 0.5
@@ -194,15 +202,17 @@ class _Live:
     def _loop(self) -> None:
         while not self._over.wait(0.5):
             on = self.director.on if self.director else []
-            self._tell(
-                Status(
-                    self.phase,
-                    time.monotonic() - self._begun,
-                    self._recorder.written,
-                    self._recorder.counts["acquire", "ok"],
-                    [fault.arguments.get("words") or fault.name for fault in on],
-                )
+            status = Status(
+                self.phase,
+                time.monotonic() - self._begun,
+                self._recorder.written,
+                self._recorder.counts["acquire", "ok"],
+                [fault.arguments.get("words") or fault.name for fault in on],
             )
+            try:
+                self._tell(status)
+            except OSError:
+                return  # no room for the log: the history's own failure is what counts
 
 
 @contextmanager
