@@ -1,0 +1,302 @@
+"""Holds, strict and believed, and whether two of them were on at once."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from histories import MS, Story
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checker.exclusion import lease_exclusion, mutual_exclusion
+from checker.holds import FOREVER, holds
+
+
+def only(story, **test):
+    (hold,) = holds(story.history(), test)
+    return hold
+
+
+def verdicts(story, **test):
+    history = story.history()
+    return lease_exclusion(history, test).valid, mutual_exclusion(history, test).valid
+
+
+def test_a_hold_starts_when_acquire_returns_and_ends_when_its_release_is_invoked():
+    story = Story()
+    story.grant(1, "h", at=50, until=1000, asked=10)
+    story.release(1, "h", at=200, done=300)
+    hold = only(story)
+    assert (hold.asked, hold.start, hold.strict_end) == (10 * MS, 50 * MS, 200 * MS)
+    assert hold.believed == [(50 * MS, 200 * MS)]
+    assert hold.ended_by == "release"
+
+
+def test_a_hold_that_is_never_released_is_believed_until_its_deadline_and_strictly_for_ever():
+    story = Story()
+    story.grant(1, "h", at=50, until=1000)
+    hold = only(story)
+    assert hold.strict_end == FOREVER
+    assert hold.believed == [(50 * MS, 1000 * MS)]
+    assert hold.ended_by == "never"
+
+
+def test_a_lock_without_a_visible_lease_is_believed_as_long_as_it_is_strictly_held():
+    story = Story()
+    story.grant(1, "h", at=50, until=None)
+    assert only(story).believed == [(50 * MS, FOREVER)]
+    story.release(1, "h", at=9000)
+    assert only(story).believed == [(50 * MS, 9000 * MS)]
+
+
+def test_a_grant_that_arrives_after_its_deadline_was_never_believed():
+    story = Story()
+    story.grant(1, "h", at=500, until=400)
+    hold = only(story)
+    assert hold.believed == []
+    assert hold.believed_end == hold.start
+
+
+def test_a_failed_release_ends_the_hold_or_does_nothing_as_the_test_says():
+    story = Story()
+    story.grant(1, "h", at=0, until=1000)
+    story.release(1, "h", at=100, type="fail")
+    assert only(story).strict_end == 100 * MS
+    assert only(story, failed_release="ended").strict_end == 100 * MS
+    assert only(story, failed_release="nothing").strict_end == FOREVER
+
+
+def test_a_release_that_succeeds_after_one_that_did_nothing_ends_the_hold():
+    story = Story()
+    story.grant(1, "h", at=0, until=1000)
+    story.release(1, "h", at=100, type="fail")
+    story.release(1, "h", at=200)
+    assert only(story, failed_release="nothing").strict_end == 200 * MS
+
+
+def test_the_meaning_of_a_failed_release_decides_and_is_printed_with_the_verdict():
+    story = Story()
+    story.grant(1, "h1", at=0, until=1000)
+    story.release(1, "h1", at=100, type="fail")
+    story.grant(2, "h2", at=200, until=1200)
+    assert verdicts(story) == (True, True)
+    assert verdicts(story, failed_release="nothing") == (False, False)
+    told = lease_exclusion(story.history(), {"failed_release": "nothing"})
+    assert told.details["failed_release"] == "nothing"
+    assert lease_exclusion(story.history(), {}).details["failed_release"] == "ended"
+
+
+def test_a_release_of_unknown_outcome_ends_the_hold_when_it_was_asked_for():
+    story = Story()
+    story.grant(1, "h", at=0, until=1000)
+    story.release(1, "h", at=100, done=900, type="info")
+    hold = only(story)
+    assert (hold.strict_end, hold.ended_by) == (100 * MS, "release")
+
+
+def test_a_hold_that_its_library_gave_up_is_over_when_it_said_so():
+    story = Story()
+    story.grant(1, "h", at=0, until=1000)
+    story.op(300, 1, "info", "lost", {"lock": "orders", "hold": "h"})
+    story.release(1, "h", at=400)
+    hold = only(story)
+    assert (hold.strict_end, hold.ended_by) == (300 * MS, "lost")
+
+
+def test_a_killed_process_holds_until_its_own_last_sign_of_life():
+    story = Story()
+    story.grant(1, "h", at=0, until=1000)
+    story.call(1, "read", 200, None, {"resource": "account"})
+    story.killed(1, 700, "read")
+    hold = only(story)
+    assert (hold.strict_end, hold.ended_by) == (200 * MS, "death")
+
+
+def test_a_process_killed_between_two_ops_is_known_from_the_receipt_of_the_kill():
+    story = Story()
+    story.grant(1, "h", at=0, until=1000)
+    story.fault("kill", 500, 600, ["client-1"], processes=[1])
+    hold = only(story)
+    assert (hold.strict_end, hold.ended_by) == (0, "death")
+
+
+def test_the_kill_of_a_server_ends_nobody_s_hold():
+    story = Story()
+    story.grant(1, "h", at=0, until=1000)
+    story.fault("kill", 500, 600, ["redis-1"], pid=1)
+    assert only(story).strict_end == FOREVER
+
+
+def test_a_process_whose_op_ended_unknown_is_gone_from_then_on():
+    story = Story()
+    story.grant(1, "h", at=0, until=1000)
+    story.write(1, 100, "v", 0, done=300, type="info")
+    hold = only(story)
+    assert (hold.strict_end, hold.ended_by) == (300 * MS, "gone")
+
+
+def test_an_extension_moves_the_deadline():
+    story = Story()
+    story.grant(1, "h", at=0, until=1000)
+    story.extend(1, "h", at=900, until=1900)
+    hold = only(story)
+    assert hold.believed == [(0, 1900 * MS)]
+    assert hold.deadline == 1900 * MS
+
+
+def test_an_extension_that_failed_moves_nothing():
+    story = Story()
+    story.grant(1, "h", at=0, until=1000)
+    story.extend(1, "h", at=900, until=None, type="fail")
+    assert only(story).believed == [(0, 1000 * MS)]
+
+
+def test_an_extension_after_the_lease_had_run_out_is_a_second_lease():
+    story = Story()
+    story.grant(1, "h1", at=0, until=1000)
+    story.extend(1, "h1", at=1500, until=2500)
+    assert only(story).believed == [(0, 1000 * MS), (1500 * MS, 2500 * MS)]
+    story.grant(2, "h2", at=1100, until=1400)
+    assert lease_exclusion(story.history(), {}).valid is True
+    assert mutual_exclusion(story.history(), {}).valid is False
+
+
+def test_an_extension_granted_while_another_holds_the_lock_breaks_lease_exclusion():
+    story = Story()
+    story.grant(1, "h1", at=0, until=1000)
+    story.grant(2, "h2", at=1100, until=2100)
+    story.extend(1, "h1", at=1500, until=2500)
+    verdict = lease_exclusion(story.history(), {})
+    assert verdict.valid is False
+    assert verdict.evidence[0]["holds"] == ["h2", "h1"]
+
+
+def test_a_client_paused_past_its_lease_does_not_break_lease_exclusion():
+    story = Story()
+    story.grant(1, "h1", at=0, until=1000)
+    story.fault("pause", 100, 1500, ["client-1"])
+    story.grant(2, "h2", at=1010, until=2010)
+    story.release(1, "h1", at=1600, type="fail")
+    assert verdicts(story) == (True, False)
+
+
+def test_a_lock_granted_twice_while_leased_breaks_both():
+    story = Story()
+    story.grant(1, "h1", at=0, until=1000)
+    story.grant(2, "h2", at=400, until=1400)
+    assert verdicts(story) == (False, False)
+
+
+def test_the_evidence_says_who_when_how_long_and_which_fault_was_on():
+    story = Story()
+    story.grant(1, "h1", at=0, until=1000)
+    story.fault("clock", 300, 2000, ["redis-3"], arguments={"words": "redis-3 jumps"})
+    story.grant(2, "h2", at=400, until=1400)
+    verdict = lease_exclusion(story.history(), {})
+    assert verdict.summary == (
+        "1 of 2 holds were granted while another's believed hold was on; the first at 0.400 s."
+    )
+    assert verdict.evidence == [
+        {
+            "what": (
+                "client-2 (process 2) was granted hold h2 at 0.400 s, while client-1 (process 1) "
+                "had hold h1 since 0.000 s, whose lease ran until 1.000 s: two holders for "
+                "0.600 s. On at that time: redis-3 jumps (from 0.300 s)."
+            ),
+            "time_ns": 400 * MS,
+            "until_ns": 1000 * MS,
+            "lock": "orders",
+            "holds": ["h1", "h2"],
+            "ops": [1, 5],
+        }
+    ]
+
+
+def test_a_hold_that_nobody_ever_gave_up_is_told_without_a_length():
+    story = Story()
+    story.grant(1, "h1", at=0, until=None)
+    story.grant(2, "h2", at=400, until=None)
+    evidence = mutual_exclusion(story.history(), {}).evidence[0]
+    assert "which its holder never gave up: two holders." in evidence["what"]
+    assert "No fault was on at that time." in evidence["what"]
+    assert evidence["until_ns"] is None
+
+
+def test_holds_that_touch_do_not_overlap():
+    story = Story()
+    story.grant(1, "h1", at=0, until=1000)
+    story.release(1, "h1", at=500)
+    story.grant(2, "h2", at=500, until=700)
+    story.grant(3, "h3", at=700, until=900)
+    assert lease_exclusion(story.history(), {}).valid is True
+
+
+def test_two_locks_exclude_nobody_from_one_another():
+    story = Story()
+    story.grant(1, "h1", at=0, until=1000, lock="a")
+    story.grant(2, "h2", at=100, until=1000, lock="b")
+    assert verdicts(story) == (True, True)
+    story.grant(3, "h3", at=200, until=1000, lock="b")
+    assert verdicts(story) == (False, False)
+
+
+def test_a_third_holder_is_named_though_the_second_had_gone():
+    """The first hold outlasts the second, and it is the first that the third runs into."""
+    story = Story()
+    story.grant(1, "h1", at=0, until=1000)
+    story.grant(2, "h2", at=100, until=200)
+    story.grant(3, "h3", at=500, until=1500)
+    evidence = lease_exclusion(story.history(), {}).evidence
+    assert [row["holds"] for row in evidence] == [["h1", "h2"], ["h1", "h3"]]
+
+
+@pytest.mark.parametrize("checker", [lease_exclusion, mutual_exclusion])
+def test_a_lock_that_was_never_granted_is_unknown(checker):
+    story = Story()
+    story.denied(1, 0, 100)
+    assert checker(story.history(), {}).valid == "unknown"
+
+
+@st.composite
+def grants(draw):
+    """lock, start, deadline, extension (when, until) and end of one hold, in small numbers."""
+    start = draw(st.integers(0, 20))
+    deadline = draw(st.none() | st.integers(start, 30))
+    end = draw(st.none() | st.integers(start, 30))
+    extension = None
+    if draw(st.booleans()):
+        when = draw(st.integers(start, 30 if end is None else end))
+        extension = (when, draw(st.integers(when, 30)))
+    return draw(st.sampled_from("ab")), start, deadline, extension, end
+
+
+def believes(grant, at):
+    _, start, deadline, extension, end = grant
+    if extension and at >= extension[0] and deadline is not None:
+        deadline = extension[1]
+    return start <= at < min(x for x in (deadline, end, math.inf) if x is not None)
+
+
+def holding(grant, at):
+    _, start, _, _, end = grant
+    return start <= at < (math.inf if end is None else end)
+
+
+@given(st.lists(grants(), min_size=1, max_size=6))
+@settings(deadline=None, max_examples=100)
+def test_exclusion_is_broken_exactly_where_two_hold_one_lock_at_one_moment(told):
+    """The oracle looks at every pair and every moment."""
+    story = Story()
+    for process, (lock, start, deadline, extension, end) in enumerate(told):
+        story.grant(process, f"h{process}", start, deadline, lock=lock)
+        if extension and deadline is not None:
+            story.extend(process, f"h{process}", *extension)
+        if end is not None:
+            story.release(process, f"h{process}", end, lock=lock)
+    pairs = [(one, other) for i, one in enumerate(told) for other in told[:i] if one[0] == other[0]]
+
+    def apart(on):
+        return not any(on(a, t) and on(b, t) for a, b in pairs for t in range(31))
+
+    assert verdicts(story) == (apart(believes), apart(holding))

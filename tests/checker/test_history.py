@@ -1,0 +1,175 @@
+"""What is recorded is read back as it was, and what can not be understood is named."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checker.history import TYPES, HistoryError, Op, pair, parse, read, write
+
+
+def line(**fields):
+    row = {"index": 0, "time": 0, "process": 0, "type": "invoke", "f": "acquire", "value": {}}
+    return json.dumps(row | fields) + "\n"
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "history.jsonl"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=4,
+)
+KNOWN = {"index", "time", "process", "type", "f", "value", "error", "node"}
+OPS = st.builds(
+    lambda **fields: Op(index=0, **fields),
+    time=st.integers(0, 2**62),
+    process=st.integers(0, 99) | st.just("nemesis"),
+    type=st.sampled_from(TYPES),
+    f=st.text(max_size=6),
+    value=st.dictionaries(st.text(max_size=4), JSON, max_size=3),
+    error=st.none() | st.tuples(st.text(max_size=4), st.text(max_size=9)).map(list),
+    node=st.none() | st.text(min_size=1, max_size=4),
+    extra=st.dictionaries(st.text(max_size=4).filter(lambda name: name not in KNOWN), JSON),
+)
+
+
+@given(OPS)
+@settings(deadline=None, max_examples=100)
+def test_an_op_survives_being_written_and_read_with_its_unknown_fields(op):
+    assert parse(json.loads(json.dumps(op.to_json()))) == op
+
+
+def test_a_history_survives_being_written_and_read(file):
+    ops = [
+        Op(0, 10, 0, "invoke", "acquire", {"lock": "ä"}, node="client-1", extra={"thread": 3}),
+        Op(1, 20, 0, "fail", "acquire", {"lock": "ä"}, ["timeout", "late"], "client-1"),
+        Op(2, 20, "nemesis", "invoke", "pause", {}),
+    ]
+    write(file, ops)
+    found = read(file)
+    assert found.ops == ops
+    assert found.notes == []
+    assert found.end_ns == 20
+
+
+def test_an_empty_history_has_no_ops_and_ends_at_zero(file):
+    file.write_text("")
+    assert (read(file).ops, read(file).notes, read(file).end_ns) == ([], [], 0)
+
+
+def test_the_torn_last_line_of_a_killed_run_is_dropped_and_noted(file):
+    file.write_text(line() + line(index=1, time=5)[:30])
+    found = read(file)
+    assert [op.index for op in found] == [0]
+    assert found.notes == ["the last line (2) is torn and was dropped"]
+
+
+def test_a_last_line_torn_inside_a_letter_is_dropped_as_well(file):
+    file.write_bytes(line().encode() + b'{"time": 1, "f": "\xc3')
+    assert len(read(file)) == 1
+
+
+def test_a_whole_last_line_that_only_lacks_its_line_end_is_kept(file):
+    file.write_text(line() + line(index=1, time=5, type="ok").rstrip("\n"))
+    assert [op.type for op in read(file)] == ["invoke", "ok"]
+    assert read(file).notes == []
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("[1]", "not a JSON object"),
+        ("{not json}", "Expecting property name"),
+        ('{"time": 1, "f": "read"}', "no process, type"),
+        (line(type="done"), "type 'done' is none of invoke, ok, fail, info"),
+        (line(time="1"), "time '1' is no integer"),
+        (line(time=1.5), "time 1.5 is no integer"),
+        (line(index=True), "index True is no integer"),
+        (line(process="p1"), "process 'p1' is neither an integer nor 'nemesis'"),
+        (line(process=False), "process False is neither"),
+        (line(value=[1]), "value [1] is no object"),
+        (line(error="timeout"), "error 'timeout' is not [kind, text]"),
+        (line(error=[]), "error [] is not [kind, text]"),
+    ],
+)
+def test_a_bad_line_is_an_error_that_names_the_file_the_line_and_the_reason(file, row, reason):
+    file.write_text(line() + row.rstrip("\n") + "\n" + line(index=2))
+    with pytest.raises(HistoryError) as error:
+        read(file)
+    assert f"{file}:2: " in str(error.value)
+    assert reason in str(error.value)
+
+
+def test_a_history_that_is_not_there_is_an_error_that_names_it(file):
+    with pytest.raises(HistoryError, match=r"history\.jsonl: can not be read: No such file"):
+        read(file)
+
+
+def test_ops_recorded_late_are_put_in_order_of_time_numbered_anew_and_noted(file):
+    file.write_text(
+        line(index=0, time=30, process=1)
+        + line(index=1, time=10, process=2)
+        + line(index=2, time=20, process=3)
+        + line(index=3, time=20, process=4)
+    )
+    found = read(file)
+    assert [(op.index, op.time, op.process) for op in found] == [
+        (0, 10, 2),
+        (1, 20, 3),
+        (2, 20, 4),
+        (3, 30, 1),
+    ]
+    assert found.notes == ["1 ops were recorded late and have been put in order of time"]
+
+
+def test_calls_join_each_invocation_with_its_completion_by_process(file):
+    file.write_text(
+        line(process=1, time=1, value={"lock": "a"})
+        + line(process=2, time=2)
+        + line(process=2, time=3, type="fail", error=["x", "y"])
+        + line(process=1, time=4, type="ok", value={"hold": "h"})
+        + line(process=3, time=5, f="read")
+        + line(process=1, time=6, f="lost", type="info", value={"hold": "h"})
+        + line(process="nemesis", time=7, f="pause")
+    )
+    calls = read(file).calls()
+    assert [(call.begin.process, call.type) for call in calls] == [
+        (1, "ok"),
+        (2, "fail"),
+        (3, "info"),
+    ]
+    assert calls[0].value == {"lock": "a", "hold": "h"}
+
+
+def test_a_process_can_not_invoke_while_its_op_is_open(file):
+    file.write_text(line() + line(index=1, f="release"))
+    with pytest.raises(
+        HistoryError, match=r"op 1: process 0 invokes release while its acquire \(op 0\)"
+    ):
+        read(file).calls()
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        [Op(0, 0, 7, "ok", "read", {})],
+        [Op(0, 0, 7, "invoke", "acquire", {}), Op(1, 1, 7, "ok", "read", {})],
+    ],
+)
+def test_a_process_can_not_complete_what_it_never_invoked(ops):
+    with pytest.raises(HistoryError, match="process 7 completes read that it never invoked"):
+        pair(ops)
+
+
+def test_writing_replaces_the_file_in_one_step_and_leaves_no_other(file):
+    file.write_text("old")
+    write(file, [Op(0, 1, 0, "invoke", "read", {})])
+    assert [path.name for path in file.parent.iterdir()] == ["history.jsonl"]
+    assert len(read(file)) == 1

@@ -1,0 +1,168 @@
+"""Histories told op by op, for the tests of whatever judges one. Times are in ms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from checker.history import History, Op
+
+MS = 1_000_000
+
+
+class Story:
+    """Ops in any order; the history has them in order of time, in equal times as told."""
+
+    def __init__(self) -> None:
+        self._ops: list[Op] = []
+
+    def op(
+        self,
+        at: float,
+        process: int | str,
+        type: str,
+        f: str,
+        value: dict[str, Any] | None = None,
+        error: list[Any] | None = None,
+    ) -> None:
+        node = None if process == "nemesis" else f"client-{process}"
+        time = round(at * MS)
+        self._ops.append(Op(0, time, process, type, f, value or {}, error, node))  # type: ignore[arg-type]
+
+    def history(self) -> History:
+        ops = sorted(self._ops, key=lambda op: op.time)
+        return History(
+            [
+                Op(i, o.time, o.process, o.type, o.f, o.value, o.error, o.node)
+                for i, o in enumerate(ops)
+            ]
+        )
+
+    def call(
+        self,
+        process: int,
+        f: str,
+        at: float,
+        done: float | None,
+        asked: dict[str, Any],
+        answered: dict[str, Any] | None = None,
+        type: str = "ok",
+        error: list[Any] | None = None,
+    ) -> None:
+        """An op from `at` to `done`; `done` None: it never completed."""
+        self.op(at, process, "invoke", f, asked)
+        if done is not None:
+            self.op(done, process, type, f, asked | (answered or {}), error)
+
+    def grant(
+        self,
+        process: int,
+        hold: str,
+        at: float,
+        until: float | None,
+        *,
+        asked: float | None = None,
+        token: int | None = None,
+        lock: str = "orders",
+        ttl: float = 1000,
+    ) -> None:
+        """Granted at `at`, with a lease that its holder sees end at `until`."""
+        deadline = None if until is None else round(until * MS)
+        self.call(
+            process,
+            "acquire",
+            at if asked is None else asked,
+            at,
+            {"lock": lock, "ttl": round(ttl * MS)},
+            {"hold": hold, "token": token, "deadline": deadline},
+        )
+
+    def denied(self, process: int, at: float, done: float | None, ttl: float = 1000) -> None:
+        """An acquire that is refused at `done`."""
+        asked = {"lock": "orders", "ttl": round(ttl * MS)}
+        self.call(process, "acquire", at, done, asked, type="fail", error=["not-granted", "no"])
+
+    def release(
+        self,
+        process: int,
+        hold: str,
+        at: float,
+        done: float | None = None,
+        type: str = "ok",
+        lock: str = "orders",
+    ) -> None:
+        asked = {"lock": lock, "hold": hold}
+        error = ["not-held", "it is gone"] if type == "fail" else None
+        self.call(process, "release", at, at if done is None else done, asked, {}, type, error)
+
+    def extend(
+        self, process: int, hold: str, at: float, until: float | None, type: str = "ok"
+    ) -> None:
+        asked = {"lock": "orders", "hold": hold, "ttl": 1000 * MS}
+        deadline = None if until is None else round(until * MS)
+        error = ["not-held", "it is gone"] if type == "fail" else None
+        answered = {"deadline": deadline} if type == "ok" else {}
+        self.call(process, "extend", at, at, asked, answered, type, error)
+
+    def read(self, process: int, at: float, value: Any, version: int, done: float | None = None):
+        asked = {"resource": "account"}
+        self.call(
+            process,
+            "read",
+            at,
+            at if done is None else done,
+            asked,
+            {"value": value, "version": version},
+        )
+
+    def write(
+        self,
+        process: int,
+        at: float,
+        value: Any,
+        version: int | None,
+        stored: int | None = None,
+        *,
+        done: float | None = None,
+        hold: str | None = None,
+        token: int | None = None,
+        type: str = "ok",
+    ) -> None:
+        """Built on `version`; `stored` is the version that the resource says it gave it."""
+        asked = {"resource": "account", "value": value, "version": version}
+        asked |= {"hold": hold, "token": token}
+        answered = {} if stored is None else {"stored": stored}
+        error = {"ok": None, "fail": ["refused", "no"], "info": ["timeout", "silence"]}[type]
+        self.call(process, "write", at, at if done is None else done, asked, answered, type, error)
+
+    def fault(
+        self,
+        family: str,
+        start: float,
+        end: float | None,
+        targets: list[str],
+        *,
+        name: str | None = None,
+        proved: bool = True,
+        healed: bool = True,
+        arguments: dict[str, Any] | None = None,
+        **receipt: Any,
+    ) -> None:
+        """A fault as the nemesis records it; `end` None: it was never healed."""
+        fault = {
+            "fault": name or f"{family}-{start}",
+            "targets": targets,
+            "arguments": arguments or {},
+        }
+        for at, phase, right in ((start, "start", proved), (end, "end", healed)):
+            if at is None:
+                continue
+            value = {**fault, "phase": phase}
+            shown = {"proved": right, "how": "as told", **receipt}
+            self.op(at, "nemesis", "invoke", family, value)
+            error = None if right else ["unproved", "as told"]
+            type = "ok" if right else "info"
+            self.op(at, "nemesis", type, family, {**value, "receipt": shown}, error)
+
+    def killed(self, process: int, at: float, f: str) -> None:
+        """The open op of a killed process, as the harness completes it."""
+        self.op(at, process, "info", f, {}, ["killed", "the worker is gone"])
