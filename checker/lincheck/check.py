@@ -15,7 +15,7 @@ from typing import Any, Literal
 from checker.lincheck.budget import Budget, Exhausted
 from checker.lincheck.evidence import Evidence, evidence_for
 from checker.lincheck.fastpaths import BY_MODEL
-from checker.lincheck.linearize import search_for
+from checker.lincheck.linearize import explore
 from checker.lincheck.model import Model
 from checker.lincheck.models import named
 from checker.lincheck.operation import Objects, Operation, objects
@@ -138,7 +138,7 @@ def decide(
         quick = BY_MODEL[model.name](operations, model)
         if quick is not None:
             return quick, None
-    _, failed = search_for(operations, model, budget)
+    _, failed = explore(operations, model, budget)
     return failed is None, failed
 
 

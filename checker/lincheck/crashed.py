@@ -19,6 +19,9 @@ from checker.lincheck.model import ANY_STATE, UNSAID, Action, Model
 
 FIELD = 24  # bits a class: 2**23 - 1 crashed ops of one class, and the guard bit
 FULL = (1 << FIELD - 1) - 1
+COST_FIELD = 40  # the lowest bits of a record: what the ops used would have been worth
+COST = (1 << COST_FIELD - 1) - 1
+ANYWHERE, SOMEWHERE = 3, 1  # what an op is worth that works in every state, or in some only
 
 
 class Crashed:
@@ -27,9 +30,10 @@ class Crashed:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.counts: dict[int, int] = {}  # action id -> how many
-        self.guards = 0
+        self.guards = 1 << COST_FIELD - 1
         self.shifts: dict[int, int] = {}
         self.freed: list[int] = []
+        self._costs: dict[int, int] = {}
         self.wanted: dict[Hashable, int] = {}
         self.anything_wanted = 0
         self.overwriters = 0
@@ -51,6 +55,7 @@ class Crashed:
         if self._borrowed:
             self.counts, self.shifts = self.counts.copy(), self.shifts.copy()
             self.freed, self._hints = self.freed.copy(), self._hints.copy()
+            self._costs = self._costs.copy()
             self._by_needs = {needs: own.copy() for needs, own in self._by_needs.items()}
             self._relevant = {needs: own.copy() for needs, own in self._relevant.items()}
             self._by_gives = {gives: own.copy() for gives, own in self._by_gives.items()}
@@ -137,10 +142,12 @@ class Crashed:
         shift = self.shifts.get(number)
         if shift is None:
             self._own()
-            shift = self.freed.pop() if self.freed else FIELD * (len(self.shifts) + len(self.freed))
+            shift = self.freed.pop() if self.freed else COST_FIELD + FIELD * len(self.shifts)
             self.shifts[number] = shift
+            anywhere = self._hints[number][0] is UNSAID
+            self._costs[number] = ANYWHERE if anywhere else SOMEWHERE
             self.guards |= 1 << (shift + FIELD - 1)
-        return 1 << shift
+        return (1 << shift) + self._costs[number]
 
     def left(self, number: int, used: int) -> bool:
         """Is there an op of this class that a configuration with this record has not used?"""
@@ -157,7 +164,8 @@ class Crashed:
         over = []
         for number, shift in list(self.shifts.items()):
             least = min((record >> shift) & FULL for record in records)
-            common += least << shift
+            if least:
+                common += (least << shift) + least * self._costs[number]
             if number in self.counts:
                 self.counts[number] -= least
                 if self.counts[number]:
@@ -166,7 +174,7 @@ class Crashed:
                 self.counts[number] = least
                 self.remove(number)
             if all((record >> shift) & FULL == least for record in records):
-                del self.shifts[number]
+                del self.shifts[number], self._costs[number]
                 self.freed.append(shift)
                 self.guards ^= 1 << (shift + FIELD - 1)
         return common, over

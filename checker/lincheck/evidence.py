@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from checker.lincheck.budget import Budget, Exhausted
-from checker.lincheck.linearize import search_for
+from checker.lincheck.linearize import explore
 from checker.lincheck.history import UNKNOWN
 from checker.lincheck.model import Action, Inconsistent, Model, State, shown
 from checker.lincheck.operation import Operation
@@ -82,7 +82,7 @@ def _for_true(parts: dict[Hashable, list[Operation]], model: Model, budget: Budg
     linearizations = {}
     try:
         for key, operations in parts.items():
-            search, failed = search_for(operations, model, budget, trace=True)
+            search, failed = explore(operations, model, budget, trace=True)
             assert failed is None, f"the engine does not confirm the verdict: {failed}"
             (_, path), *_ = next(iter(search.configurations.values()))
             steps = tuple(steps_of(path, operations, model))
@@ -98,7 +98,7 @@ def _for_false(
     operations: list[Operation], key: Hashable, model: Model, budget: Budget
 ) -> Evidence:
     try:
-        search, failed = search_for(operations, model, budget, trace=True)
+        search, failed = explore(operations, model, budget, trace=True)
     except Exhausted as limit:
         return Evidence(False, {}, key, complete=False, reason=limit.reason)
     assert failed is not None, "the engine does not confirm the verdict"
@@ -131,7 +131,7 @@ def _partials(
     partials = []
     for _, _, number, done, path in found[:MOST_PARTIALS]:
         state = search.table.states[number]
-        open_ops = [failed] + [
+        open_ops = [failed] * (failed.id in search.open) + [
             by_id[op] for op, (bit, _) in search.open.items() if not bit & done and op != failed.id
         ]
         crashed = [op for op in operations if op.returned is None and op.id < _end(failed)]

@@ -4,6 +4,10 @@ Where the whole history is known, so is what the next get of a key will return. 
 resets can come between, every configuration that has not placed that get yet must be in a
 state from which it can become possible, `Model.reaches`: appended strings must be a prefix, sets a
 subset. It saves the search all the orders of concurrent appends but the one that was seen.
+
+While an op that resets is open and not placed, that does not hold. But then only the observers
+that are open, or invoked before it returns, can see the state at all, and all states that none of
+them can see are alike.
 """
 
 from __future__ import annotations
@@ -29,16 +33,40 @@ class Horizon:
     def __init__(self, model: Model, operations: list[Operation], search: Search) -> None:
         self.cells, self.search = model.cells, search
         self.goals: dict[Cell, list[_Goal]] = {}
+        self.resets, self.observes = model.resets, model.observes
+        self.open_resets: dict[int, int] = {}  # op id -> where it returns
         by_cell: dict[Cell, list[Operation]] = {}
         for operation in operations:
             by_cell.setdefault(model.cells(operation.action), []).append(operation)
         for cell, own in by_cell.items():
             self.goals[cell] = _goals(model, own)
             self._aim(cell, -1)
+        self.observers = [op for op in operations if model.observes(op.action)]
+        self.alone = len(by_cell) == 1  # else a state is more than what one cell's observers see
 
     def passed(self, operation: Operation, position: int) -> None:
         """The event of this operation at this position has been searched."""
         self._aim(self.cells(operation.action), position)
+        if self.alone:
+            self._hide(operation, position)
+
+    def _hide(self, operation: Operation, position: int) -> None:
+        if operation.returned is not None and self.resets(operation.action):
+            if position == operation.id:
+                self.open_resets[operation.id] = operation.returned
+            else:
+                del self.open_resets[operation.id]
+        if not self.open_resets:
+            self.search.hide(None)
+            return
+        last = max(self.open_resets.values())
+        self.search.hide(
+            [
+                op.action
+                for op in self.observers
+                if op.id < last and op.returned > position  # type: ignore[operator]
+            ]
+        )
 
     def _aim(self, cell: Cell, position: int) -> None:
         goals = self.goals[cell]

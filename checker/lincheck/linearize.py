@@ -11,12 +11,48 @@ from checker.lincheck.operation import Operation, in_order
 from checker.lincheck.search import Search
 
 
-def search_for(
+WIDTHS = (4, 16, 64, 1024, 16_384, None)
+
+
+def explore(
     operations: list[Operation], model: Model, budget: Budget, *, trace: bool = False
 ) -> tuple[Search, Operation | None]:
-    """The search after the last event, and None; or as it was at the first return that can not
-    be placed, and its operation. Raises Exhausted."""
-    search = Search(model, budget, trace=trace)
+    """Decides one object: (search, None) if it is linearizable, else (search, operation that can
+    not be placed). Raises Exhausted.
+
+    Many crashed ops can be used in so many ways that keeping all is out of the question, and is
+    seldom needed. So, until one of these answers:
+
+    1. Keep few configurations. If a way to the end is found, that is a linearization. If
+       none is found and none was dropped, there is none.
+    2. Once: let every crashed op happen as often as one likes. Records fall away and the search
+       is small; if even so an op can not be placed, there is none.
+    3. Keep more, and in the end all.
+    """
+    pending = any(operation.returned is None for operation in operations)
+    for width in WIDTHS if pending else (None,):
+        search, failed = search_for(operations, model, budget, trace=trace, width=width)
+        if failed is None or not search.cut:
+            return search, failed
+        if width == WIDTHS[0]:
+            _, impossible = search_for(operations, model, budget, endless=True)
+            if impossible is not None:
+                return search, impossible
+    raise AssertionError("the last width keeps everything")
+
+
+def search_for(
+    operations: list[Operation],
+    model: Model,
+    budget: Budget,
+    *,
+    trace: bool = False,
+    width: int | None = None,
+    endless: bool = False,
+) -> tuple[Search, Operation | None]:
+    """The search after the last event, and None; or as it was at the first return that it could
+    not place, and its operation. See Search for the options. Raises Exhausted."""
+    search = Search(model, budget, trace=trace, width=width, endless=endless)
     leases = Leases(model, search) if model.spawns is not None else None
     horizon = Horizon(model, operations, search) if model.reaches is not None else None
     for position, operation in in_order(operations):

@@ -55,13 +55,17 @@ def _object(key: Hashable, verdict: Verdict, evidence: Evidence) -> dict[str, An
     small = evidence.small.operations if evidence.small is not None else ()
     drawn = _drawn(operations, failed, small)
     shown = {operation.id for operation in drawn}
-    ways = [_way(model, partial.steps, shown) | {
-        "state": _text(model.show(partial.state)),
-        "blocked": [
-            {"op": blocked.operation.id, "text": _line(blocked.operation), "why": blocked.why}
-            for blocked in partial.blocked
-        ],
-    } for partial in evidence.partials]
+    ways = [
+        _way(model, partial.steps, shown)
+        | {
+            "state": _text(model.show(partial.state)),
+            "blocked": [
+                {"op": blocked.operation.id, "text": _line(blocked.operation), "why": blocked.why}
+                for blocked in partial.blocked
+            ],
+        }
+        for partial in evidence.partials
+    ]
     if failed is None and key in evidence.linearizations:
         ways = [_way(model, evidence.linearizations[key], shown)]
     return {
@@ -111,12 +115,14 @@ def _way(model: Model, steps: tuple[Step, ...], shown: set[int]) -> dict[str, An
     for step in steps:
         after = _text(model.show(step.state))
         if step.operation is None or step.operation.id in shown:
-            rows.append({
-                "op": None if step.operation is None else step.operation.id,
-                "text": described(step.action),
-                "before": before,
-                "after": after,
-            })
+            rows.append(
+                {
+                    "op": None if step.operation is None else step.operation.id,
+                    "text": described(step.action),
+                    "before": before,
+                    "after": after,
+                }
+            )
         else:
             skipped += 1
         before = after
@@ -128,5 +134,8 @@ def _line(operation: Operation) -> str:
 
 
 def _text(text: str) -> str:
-    return text if len(text) <= LONGEST_STATE else (
-        f"{text[: LONGEST_STATE // 2]} ... {text[-LONGEST_STATE // 2 :]}")
+    return (
+        text
+        if len(text) <= LONGEST_STATE
+        else (f"{text[: LONGEST_STATE // 2]} ... {text[-LONGEST_STATE // 2 :]}")
+    )

@@ -28,11 +28,15 @@ from collections.abc import Hashable
 from typing import NamedTuple
 
 from checker.lincheck.budget import UNLIMITED, Budget
-from checker.lincheck.crashed import Crashed
+from checker.lincheck.crashed import COST, Crashed
 from checker.lincheck.model import Action, Inconsistent, Model, State
 
 IMPOSSIBLE = -1
+NOBODY = -2  # the key of the state that stands for all that nobody can see
 CHECK_EVERY = 512  # expansions between two looks at the clock and the memory
+WORK = 4  # configurations looked at for one return, for each that is kept,
+LEAST_WORK = 32  # and these at least
+ENOUGH = 1  # ways to place what returned before no more are looked for, for each that is kept
 WRITE_OFF_AT = 8  # classes of crashed ops in the records before common use is written off
 COMPACT_AT = 20_000  # states and actions remembered before the dead ones are looked for
 
@@ -116,6 +120,11 @@ class _Aim(NamedTuple):
     reached: dict[int, bool]
 
 
+class _Unseen(NamedTuple):
+    observers: list[Action]
+    memo: dict[int, int]  # state -> the state to go on with; and NOBODY's
+
+
 Entry = tuple[int, Taken | None]
 Configurations = dict[tuple[int, int], list[Entry]]
 
@@ -123,10 +132,21 @@ Configurations = dict[tuple[int, int], list[Entry]]
 class Search:
     """The configurations of one object, from the model's initial state on."""
 
-    def __init__(self, model: Model, budget: Budget = UNLIMITED, *, trace: bool = False) -> None:
+    def __init__(
+        self,
+        model: Model,
+        budget: Budget = UNLIMITED,
+        *,
+        trace: bool = False,
+        width: int | None = None,
+        endless: bool = False,
+    ) -> None:
         self.model = model
         self.budget = budget
-        self.trace = trace
+        self.trace = trace  # keep every configuration's path
+        self.width = width  # configurations kept; None: all. `cut` tells whether any was lost
+        self.endless = endless  # every crashed op may happen as often as one likes
+        self.cut = False
         self.table = Table(model)
         self.crashed = Crashed(model)
         self.open: dict[int, tuple[int, int]] = {}  # op id -> (slot's bit, action)
@@ -137,6 +157,7 @@ class Search:
         self.fitting: dict[int, int] = {}  # state -> bits of the open observers that fit it
         self.goals: dict[frozenset[Hashable] | None, tuple[int, int]] = {}
         self.reached: dict[int, dict[int, bool]] = {}
+        self.unseen: _Unseen | None = None
         self.until_check = CHECK_EVERY
         self.write_off_at = WRITE_OFF_AT
         start = self.table.state_number(model.initial)
@@ -184,22 +205,17 @@ class Search:
         """Op `op` will never return: it may happen at any later time, or never."""
         bit, number = self.open.pop(op)
         self._close(bit)
-        moved: Configurations = {}
-        observer = self.table.observing[number]
-        for (state, done), entries in self.configurations.items():
-            if not done & bit:
-                self._keep(moved, state, done, entries)
-            elif observer:
-                self._keep(moved, state, done ^ bit, entries)
-            else:
-                unit = self.crashed.unit(number)
-                self._keep(
-                    moved, state, done ^ bit, [(used + unit, path) for used, path in entries]
-                )
-        if observer:
+        unit = 0
+        if self.table.observing[number]:
             self.crashed.unwant(self.table.actions[number])
         else:
             self.crashed.add(number, self.table.actions[number])
+            unit = self.crashed.unit(number)
+        moved: Configurations = {}
+        for (state, done), entries in self.configurations.items():
+            if done & bit:
+                entries = [(used + unit, path) for used, path in entries]
+            self._keep(moved, state, done & ~bit, entries)
         self.configurations = moved
 
     def loose(self, action: Action) -> None:
@@ -247,7 +263,7 @@ class Search:
             self._extend(todo, done, bit, number)
         if not done:
             return False
-        self.configurations = done
+        self.configurations = done if self.width is None else self._narrowed(done, self.width)
         del self.open[op]
         self._close(bit)
         self.crashed.unwant(self.table.actions[number])
@@ -262,6 +278,7 @@ class Search:
             self.table.compact(states, actions | {action for _, action in self.goals.values()})
             self.fitting.clear()
             self.reached.clear()
+            self.unseen = None
 
     def aim(self, cell: frozenset[Hashable] | None, op: int | None, action: Action | None) -> None:
         """Op `op` is the next observer of the cell to return, and no op that resets will be
@@ -270,6 +287,14 @@ class Search:
             self.goals.pop(cell, None)
         else:
             self.goals[cell] = op, self.table.action_number(action)
+
+    def hide(self, observers: list[Action] | None) -> None:
+        """Until the open ops that reset are placed, only these observers can come, so that states
+        from which none of them can become possible are all alike. None: no such op is open."""
+        if observers is None or self.trace:
+            self.unseen = None
+        elif self.unseen is None or self.unseen.observers != observers:
+            self.unseen = _Unseen(observers, {})
 
     # -- the search
 
@@ -281,12 +306,20 @@ class Search:
         movers = self._movers(last, number)
         loose = bool(crashed.counts)
         aim = self._aim(number) if self.goals else None
+        resets = self._open_resets() if self.unseen is not None else 0
         work = [
             (state, mask, used, path)
             for (state, mask), entries in todo.items()
             for used, path in entries
         ]
         seen = todo
+        endless = self.endless
+        found = looked_at = 0
+        most = enough = 1 << 62
+        if self.width is not None:
+            work.sort(key=lambda entry: entry[2] & COST)
+            found = sum(map(len, done.values()))
+            most, enough = LEAST_WORK + WORK * self.width, ENOUGH * self.width
         until_check = self.until_check
         for state, mask, used, path in work:
             until_check -= 1
@@ -295,8 +328,14 @@ class Search:
                 self.budget.spend(f"with {len(work)} configurations at one return")
             if loose and (used, path) not in seen[state, mask]:
                 continue  # dominated since it was put on the list
+            if looked_at > most or found > enough:
+                self.cut = True
+                break
+            looked_at += 1
             moves = [(bit, action, 0) for bit, action in movers if not mask & bit]
-            if loose:
+            if endless:
+                moves += [(0, action, 0) for action in crashed.candidates(facets[state])]
+            elif loose:
                 moves += [
                     (0, action, crashed.unit(action))
                     for action in crashed.candidates(facets[state])
@@ -306,7 +345,7 @@ class Search:
                 after = steps[action].get(state)
                 if after is None:
                     after = self.table.step(action, state)
-                if after < 0 or (unit and after == state):
+                if after < 0 or (not bit and after == state):
                     continue
                 grown = mask | bit
                 if aim is not None and not grown & aim.bit and grown & aim.resets == aim.resets:
@@ -315,6 +354,8 @@ class Search:
                         reached = self._reach(aim, after)
                     if not reached:
                         continue
+                if resets & ~grown:
+                    after = self._blurred(after)
                 taken = 0
                 if observers:
                     fits = fitting.get(after)
@@ -325,10 +366,10 @@ class Search:
                 more = used + unit
                 further = None
                 if trace:
-                    crash = table.actions[action] if unit else None
+                    crash = None if bit else table.actions[action]
                     further = Taken(bit, taken, crash, slots, table.states[after], path)
                 if grown & last:
-                    _put(done, (after, grown ^ last), more, further, crashed.guards)
+                    found += _put(done, (after, grown ^ last), more, further, crashed.guards)
                 elif _put(seen, (after, grown), more, further, crashed.guards):
                     work.append((after, grown, more, further))
         self.until_check = until_check
@@ -340,11 +381,25 @@ class Search:
             return None
         op, goal = self.goals[cell]
         bit = self.open[op][0] if op in self.open else 0
-        resets = 0
-        for slot, action in self.movers.items():
-            if self.model.resets(self.table.actions[action]):
-                resets |= slot
-        return _Aim(goal, bit, resets, self.reached.setdefault(goal, {}))
+        return _Aim(goal, bit, self._open_resets(), self.reached.setdefault(goal, {}))
+
+    def _open_resets(self) -> int:
+        resets, actions = self.model.resets, self.table.actions
+        return sum(slot for slot, action in self.movers.items() if resets(actions[action]))
+
+    def _blurred(self, state: int) -> int:
+        """The same state, or if none of the observers can ever see it, one that stands for all such."""
+        assert self.unseen is not None
+        stand_in = self.unseen.memo.get(state)
+        if stand_in is None:
+            stand_in = state
+            reaches = self.model.reaches
+            assert reaches is not None
+            value, memo = self.table.states[state], self.unseen.memo
+            if not any(reaches(value, observer) for observer in self.unseen.observers):
+                stand_in = memo.setdefault(NOBODY, state)
+            memo[state] = stand_in
+        return stand_in
 
     def _reach(self, aim: _Aim, state: int) -> bool:
         assert self.model.reaches is not None
@@ -385,6 +440,21 @@ class Search:
         self.fitting[state] = bits
         return bits
 
+    def _narrowed(self, done: Configurations, width: int) -> Configurations:
+        """The `width` most promising: those that used few crashed ops, of every state some."""
+        if sum(map(len, done.values())) <= width:
+            return done
+        self.cut = True
+        ranked = sorted(
+            (rank, entry[0] & COST, index, key, entry)
+            for index, (key, entries) in enumerate(done.items())
+            for rank, entry in enumerate(sorted(entries, key=_used))
+        )
+        kept: Configurations = {}
+        for *_, key, entry in ranked[:width]:
+            kept.setdefault(key, []).append(entry)
+        return kept
+
     def _write_off(self) -> None:
         """Drops from every record what all of them have used."""
         entries = [entry for own in self.configurations.values() for entry in own]
@@ -410,6 +480,10 @@ class Search:
             del self.observers[bit]
             self.fitting.clear()
         self.free.append(bit.bit_length() - 1)
+
+
+def _used(entry: Entry) -> int:
+    return entry[0] & COST
 
 
 def _put(

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from checker.lincheck.budget import Budget, Exhausted
-from checker.lincheck.linearize import search_for
+from checker.lincheck.linearize import explore
 from checker.lincheck.model import ANY_STATE, UNSAID, Inconsistent, Model
 from checker.lincheck.operation import Operation
 
@@ -73,11 +73,11 @@ def _ground(before: list[Operation], failed: Operation, model: Model) -> set[int
 
 
 def _fails(operations: list[Operation], failed: Operation, model: Model, budget: Budget) -> bool:
-    """Condition 1, the sub-history in the order that search_for needs."""
-    _, first = search_for(operations, model, budget)
+    """Condition 1, the sub-history in the order that explore needs."""
+    _, first = explore(operations, model, budget)
     if first is None:
         return False
-    _, other = search_for([op for op in operations if op.id != failed.id], model, budget)
+    _, other = explore([op for op in operations if op.id != failed.id], model, budget)
     return other is None
 
 
@@ -109,7 +109,7 @@ def _grounded(
 ) -> list[Operation] | None:
     """The window without ops that fail in it for want of what was before; None if that is many."""
     for _ in range(len(window) // 2):
-        _, first = search_for([op for op in window if op.id != failed.id], model, budget)
+        _, first = explore([op for op in window if op.id != failed.id], model, budget)
         if first is None:
             return window
         if first.id in kept:

@@ -81,15 +81,25 @@ def step(state: Hashable, action: Action) -> Hashable | Inconsistent:
     if f == "write":
         return value
     if f == "read":
-        return state if state == result else Inconsistent(f"can't read {shown(result)} from {shown(state)}")
+        return (
+            state
+            if state == result
+            else Inconsistent(f"can't read {shown(result)} from {shown(state)}")
+        )
     old, new = value  # type: ignore[misc]
     if result is not UNKNOWN:
         return (
             state
             if state != old
-            else Inconsistent(f"can't fail to CAS {shown(state)} from {shown(old)} to {shown(new)}: it matches")
+            else Inconsistent(
+                f"can't fail to CAS {shown(state)} from {shown(old)} to {shown(new)}: it matches"
+            )
         )
-    return new if state == old else Inconsistent(f"can't CAS {shown(state)} from {shown(old)} to {shown(new)}")
+    return (
+        new
+        if state == old
+        else Inconsistent(f"can't CAS {shown(state)} from {shown(old)} to {shown(new)}")
+    )
 
 
 def observes(action: Action) -> bool:
