@@ -1,4 +1,4 @@
-"""lincheck beside Porcupine, and how it grows: prints a table, and exits with 1 if a bound is missed.
+"""lincheck beside Porcupine, and how it grows. Prints a table; exits with 1 if a bound is missed.
 
 Porcupine's times were measured on another machine, so they are scaled by a loop that both ran
 (CALIBRATION_S says what it took there). Parsing is left out on both sides. Sizes are measured in

@@ -9,12 +9,12 @@
 (`named` builds one, `NAMES` lists them) or a `Model` of your own. docs/lincheck.md has the rest.
 """
 
-from checker.lincheck.check import Verdict, check
 from checker.lincheck.evidence import Evidence
 from checker.lincheck.history import UNKNOWN, BadHistory, Call
 from checker.lincheck.model import Action, BadValue, Inconsistent, Model
 from checker.lincheck.models import NAMES, named
 from checker.lincheck.online import Online
+from checker.lincheck.verdict import Verdict, check
 from checker.lincheck.verifier import verify
 
 __all__ = [

@@ -23,7 +23,7 @@ class Exhausted(Exception):
 
 @dataclass(frozen=True)
 class Budget:
-    """`deadline` in s of time.monotonic, or None; `ceiling` in bytes of resident memory, or None."""
+    """`deadline` in s of time.monotonic, `ceiling` in bytes of resident memory; None: no limit."""
 
     deadline: float | None = None
     ceiling: int | None = None

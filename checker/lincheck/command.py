@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from checker.lincheck.budget import Budget
-from checker.lincheck.check import Verdict, check_numbered
 from checker.lincheck.evidence import Evidence, described
 from checker.lincheck.formats.files import READERS, read
 from checker.lincheck.history import BadHistory
@@ -23,6 +22,7 @@ from checker.lincheck.model import BadValue, Model
 from checker.lincheck.models import NAMES, named
 from checker.lincheck.models.lock import FAILED_RELEASE
 from checker.lincheck.page import page
+from checker.lincheck.verdict import Verdict, check_numbered
 
 VALID, INVALID, UNKNOWN, BAD, CRASHED = 0, 1, 2, 254, 255
 EVIDENCE_S: Final = 2.0  # the most that evidence may add to a verdict of false
@@ -115,7 +115,9 @@ def _file(file: str, model: Model, arguments: argparse.Namespace) -> int:
         print(f"{file}: lincheck crashed", file=sys.stderr)
         traceback.print_exc()
         return CRASHED
-    return {True: VALID, False: INVALID}.get(verdict.valid, UNKNOWN)  # type: ignore[call-overload,no-any-return]
+    if verdict.valid == "unknown":
+        return UNKNOWN
+    return VALID if verdict.valid else INVALID
 
 
 def _evidence(verdict: Verdict, budget: Budget, most_s: float, wanted: bool) -> Evidence | None:

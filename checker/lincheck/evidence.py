@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from checker.lincheck.budget import Budget, Exhausted
-from checker.lincheck.linearize import explore
+from checker.lincheck.crashed import COST
 from checker.lincheck.history import UNKNOWN
+from checker.lincheck.linearize import explore
 from checker.lincheck.model import Action, Inconsistent, Model, State, shown
 from checker.lincheck.operation import Operation
 from checker.lincheck.search import Search, Taken
@@ -123,14 +124,14 @@ def _partials(
 ) -> tuple[Partial, ...]:
     by_id = {operation.id: operation for operation in operations}
     found = []
-    for (state, done), entries in search.configurations.items():
+    for (number, done), entries in search.configurations.items():
         placed = done.bit_count()
         for used, path in entries:
-            found.append((-placed, used.bit_count(), state, done, path))
+            found.append((-placed, used & COST, number, done, path))
     found.sort(key=lambda entry: entry[:4])
     partials = []
     for _, _, number, done, path in found[:MOST_PARTIALS]:
-        state = search.table.states[number]
+        state: State = search.table.states[number]
         open_ops = [failed] * (failed.id in search.open) + [
             by_id[op] for op, (bit, _) in search.open.items() if not bit & done and op != failed.id
         ]

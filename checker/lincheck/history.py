@@ -73,7 +73,6 @@ def calls(numbered: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Call]:
     process that is none, or a time in anything but whole ns.
     """
     open_ops: dict[int | str, tuple[str, Any, int, int | None, int]] = {}
-    known = open_ops.get
     for position, (line, event) in enumerate(numbered):
         try:
             process, kind, f = event["process"], event["type"], event["f"]
@@ -88,11 +87,11 @@ def calls(numbered: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Call]:
             raise BadHistory(f"time must be an integer of ns, not {time!r:.40}", line)
         if kind == "invoke":
             if process in open_ops:
+                other, _, _, _, since = open_ops[process]
                 raise BadHistory(
-                    f"process {process} invokes {f} while its {known(process)[0]}"  # type: ignore[index]
-                    f" of line {known(process)[4]} is still open",
+                    f"process {process} invokes {f} while its {other} of line {since} is still open",
                     line,
-                )  # type: ignore[index]
+                )
             open_ops[process] = (f, event.get("value"), position, time, line)
             continue
         opened = open_ops.pop(process, None)

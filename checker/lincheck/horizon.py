@@ -61,16 +61,12 @@ class Horizon:
             return
         last = max(self.open_resets.values())
         self.search.hide(
-            [
-                op.action
-                for op in self.observers
-                if op.id < last and op.returned > position  # type: ignore[operator]
-            ]
+            [op.action for op in self.observers if op.id < last and end(op) > position]
         )
 
     def _aim(self, cell: Cell, position: int) -> None:
         goals = self.goals[cell]
-        while goals and goals[-1].observer.returned <= position:  # type: ignore[operator]
+        while goals and end(goals[-1].observer) <= position:
             goals.pop()
         if goals and goals[-1].from_position <= position:
             self.search.aim(cell, goals[-1].observer.id, goals[-1].observer.action)
@@ -97,3 +93,9 @@ def _goals(model: Model, operations: list[Operation]) -> list[_Goal]:
             last_reset = position
     goals.reverse()
     return goals
+
+
+def end(operation: Operation) -> int:
+    """Where an observer returned; those that never did are no operations."""
+    assert operation.returned is not None
+    return operation.returned

@@ -10,7 +10,6 @@ from checker.lincheck.model import Action, Model, Timed
 from checker.lincheck.operation import Operation, in_order
 from checker.lincheck.search import Search
 
-
 WIDTHS = (4, 16, 64, 1024, 16_384, None)
 
 
@@ -35,8 +34,8 @@ def explore(
         if failed is None or not search.cut:
             return search, failed
         if width == WIDTHS[0]:
-            _, impossible = search_for(operations, model, budget, endless=True)
-            if impossible is not None:
+            relaxed, impossible = search_for(operations, model, budget, endless=True)
+            if impossible is not None and not relaxed.cut:
                 return search, impossible
     raise AssertionError("the last width keeps everything")
 
@@ -55,12 +54,16 @@ def search_for(
     search = Search(model, budget, trace=trace, width=width, endless=endless)
     leases = Leases(model, search) if model.spawns is not None else None
     horizon = Horizon(model, operations, search) if model.reaches is not None else None
-    for position, operation in in_order(operations):
+    for count, (position, operation) in enumerate(in_order(operations)):
+        if not count & 1023:
+            budget.spend(f"after {count} events of an object")
         if leases is not None:
             leases.advance(operation.time if position == operation.id else operation.ended)
         if position != operation.id:
             if not search.complete(operation.id):
                 return search, operation
+            if endless and search.cut:
+                return search, None
             search.compact()
             if leases is not None:
                 leases.returned(operation.action)

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 
 from checker.lincheck.history import UNKNOWN, Call
 
-State = Hashable
+State = Any  # any hashable value
 
 
 class BadValue(ValueError):
@@ -33,8 +33,8 @@ class Action(NamedTuple):
     """An op as its model sees it: function, argument, result (or UNKNOWN), and who (or None)."""
 
     f: str
-    value: Hashable = None
-    result: Hashable = UNKNOWN
+    value: Any = None  # hashable, as the others
+    result: Any = UNKNOWN
     owner: Hashable = None
 
 
@@ -135,14 +135,14 @@ class Model:
     show: Callable[[Any], str] = shown
 
 
-def frozen(value: Any) -> Hashable:
+def frozen(value: Any) -> Any:
     """A JSON or EDN value as a hashable one: lists to tuples, maps to sorted tuples of pairs.
 
     Booleans become words of their own: in Python 1 == True, in a history they differ.
     """
     kind = type(value)
     if kind is int or kind is str or value is None or value is UNKNOWN:
-        return value  # type: ignore[no-any-return]
+        return value
     if kind is bool:
         return Truth.TRUE if value else Truth.FALSE
     if isinstance(value, list | tuple):
@@ -156,7 +156,7 @@ def frozen(value: Any) -> Hashable:
         hash(value)
     except TypeError:
         raise BadValue(f"a value of type {kind.__name__} can not be compared") from None
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 class Truth(Enum):

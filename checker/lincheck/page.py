@@ -17,7 +17,7 @@ from checker.lincheck.operation import Operation
 from checker.lincheck.verifier import Step
 
 if TYPE_CHECKING:
-    from checker.lincheck.check import Verdict
+    from checker.lincheck.verdict import Verdict
 
 MOST_DRAWN = 300  # ops of one object on the page
 MOST_OBJECTS = 50

@@ -62,7 +62,7 @@ def in_processes(
 
 
 def _decide(index: int) -> tuple[int | None, Operation | None, str | None]:
-    from checker.lincheck.check import decide
+    from checker.lincheck.verdict import decide
 
     assert _shared is not None
     parts, waiting, model, budget, fast = _shared

@@ -36,6 +36,7 @@ NOBODY = -2  # the key of the state that stands for all that nobody can see
 CHECK_EVERY = 512  # expansions between two looks at the clock and the memory
 WORK = 4  # configurations looked at for one return, for each that is kept,
 LEAST_WORK = 32  # and these at least
+ENDLESS_WORK = 4_000  # for one return where crashed ops are endless: queues and sums have no end
 ENOUGH = 1  # ways to place what returned before no more are looked for, for each that is kept
 WRITE_OFF_AT = 8  # classes of crashed ops in the records before common use is written off
 COMPACT_AT = 20_000  # states and actions remembered before the dead ones are looked for
@@ -77,7 +78,7 @@ class Table:
         return number
 
     def step(self, action: int, state: int) -> int:
-        """The number of the state after this step, IMPOSSIBLE if there is none; and remembers it."""
+        """The number of the state after this step, or IMPOSSIBLE; and remembers it."""
         after = self.model.step(self.states[state], self.actions[action])
         number = IMPOSSIBLE if type(after) is Inconsistent else self.state_number(after)
         self.steps[action][state] = number
@@ -316,7 +317,9 @@ class Search:
         endless = self.endless
         found = looked_at = 0
         most = enough = 1 << 62
-        if self.width is not None:
+        if endless:
+            most = ENDLESS_WORK
+        elif self.width is not None:
             work.sort(key=lambda entry: entry[2] & COST)
             found = sum(map(len, done.values()))
             most, enough = LEAST_WORK + WORK * self.width, ENOUGH * self.width
@@ -388,7 +391,7 @@ class Search:
         return sum(slot for slot, action in self.movers.items() if resets(actions[action]))
 
     def _blurred(self, state: int) -> int:
-        """The same state, or if none of the observers can ever see it, one that stands for all such."""
+        """The same state; or if no observer can ever see it, one that stands for all such."""
         assert self.unseen is not None
         stand_in = self.unseen.memo.get(state)
         if stand_in is None:

@@ -20,7 +20,7 @@ from checker.lincheck.operation import Operation
 
 def rising_reads(operations: list[Operation], model: Model) -> bool | None:
     """Is this history of add and read linearizable? None if a value is added twice."""
-    initial: frozenset[Hashable] = model.initial  # type: ignore[assignment]
+    initial: frozenset[Hashable] = frozenset(model.initial)
     adds: dict[Hashable, Operation] = {}
     reads: dict[frozenset[Hashable], list[Operation]] = {}
     for operation in operations:
@@ -29,7 +29,7 @@ def rising_reads(operations: list[Operation], model: Model) -> bool | None:
                 return None
             adds[operation.action.value] = operation
         else:
-            reads.setdefault(operation.action.result, []).append(operation)  # type: ignore[arg-type]
+            reads.setdefault(operation.action.result, []).append(operation)
     latest = -1  # invocation among the levels so far
     seen = initial
     for result in sorted(reads, key=len):

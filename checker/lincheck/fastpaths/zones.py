@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Hashable
+from itertools import pairwise
 from math import inf
 
 from checker.lincheck.model import Model
@@ -57,7 +58,7 @@ def _end(operation: Operation) -> float:
 def _compatible(zones: list[tuple[float, float]]) -> bool:
     """Conditions 2 and 3, for zones (f, s)."""
     forward = sorted(zone for zone in zones if zone[0] < zone[1])
-    for (_, end), (start, _) in zip(forward, forward[1:], strict=False):
+    for (_, end), (start, _) in pairwise(forward):
         if start < end:
             return False
     starts = [start for start, _ in forward]

@@ -118,15 +118,22 @@ def _forms(text: str) -> Iterator[tuple[int, Any, bool]]:
         else:
             stack[-1].items.append(form)
     if len(stack) > 1:
-        raise _Torn(f"the {stack[1].opened} of line {stack[1].line} is never closed", stack[1].line)
+        raise _unclosed(stack, f"the {stack[1].opened} of line {stack[1].line} is never closed")
     if stack[0].prefixes:
         raise BadHistory(f"nothing follows {stack[0].prefixes[-1]}", line)
 
 
 def _unreadable(text: str, position: int, line: int, stack: list[_Level]) -> NoReturn:
     if text[position] == '"':
-        raise _Torn("a string is never closed", stack[1].line if len(stack) > 1 else line)
+        raise _unclosed(stack, f"the string of line {line} is never closed")
     raise BadHistory(f"can not read {text[position : position + 20]!r}", line)
+
+
+def _unclosed(stack: list[_Level], reason: str) -> BadHistory:
+    """Only a map that stands by itself can be the torn last line of a run that was killed."""
+    line = stack[1].line if len(stack) > 1 else None
+    torn = len(stack) > 1 and stack[1].opened == "{"
+    return _Torn(reason, line) if torn else BadHistory(reason, line)
 
 
 def _discarded(prefixes: list[str]) -> bool:

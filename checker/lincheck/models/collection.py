@@ -54,7 +54,7 @@ def _set_step(state: frozenset[Hashable], action: Action) -> frozenset[Hashable]
         return state if action.value in state else state | {action.value}
     if state == action.result:
         return state
-    read: frozenset[Hashable] = action.result  # type: ignore[assignment]
+    read: frozenset[Hashable] = action.result
     return Inconsistent(
         "can't read the set: "
         + " and ".join(
@@ -78,7 +78,7 @@ def counter(init: Any = 0) -> Model:
         functions=frozenset({"add", "read"}),
         observes=lambda action: action.f == "read",
         reaches=lambda state, action: state <= action.result,
-        resets=lambda action: action.f == "add" and action.value < 0,  # type: ignore[operator]
+        resets=lambda action: action.f == "add" and action.value < 0,
     )
 
 
@@ -96,7 +96,7 @@ def _counter_action(call: Call) -> Action | None:
 
 def _counter_step(state: int, action: Action) -> int | Inconsistent:
     if action.f == "add":
-        return state + action.value  # type: ignore[operator,no-any-return]
+        return state + int(action.value)
     return (
         state
         if state == action.result
@@ -169,7 +169,7 @@ def unordered_queue(init: Any = None) -> Model:
 
 def _bag_action(call: Call) -> Action | None:
     action = _queue_action(call)
-    if action is None or action.f == "dequeue" and action.result in (UNKNOWN, None):
+    if action is None or (action.f == "dequeue" and action.result in (UNKNOWN, None)):
         return None
     return action
 

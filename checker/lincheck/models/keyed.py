@@ -83,14 +83,14 @@ def _kv_step(state: Mapping, action: Action) -> Mapping | Inconsistent:
     entry = (key, text if f == "put" or found is None else found + text)
     return (
         frozenset({entry})
-        if len(state) < 2 and found is not None or not state
+        if (len(state) < 2 and found is not None) or not state
         else (state - {(key, found)} | {entry})
     )
 
 
 def _reaches(state: Mapping, action: Action) -> bool:
     """Appends only lengthen: what a get returned must begin with what is there already."""
-    result: str = action.result  # type: ignore[assignment]
+    result: str = action.result
     for key, text in state:
         if key == action.owner:
             return result.startswith(text)
@@ -101,7 +101,7 @@ def _rests_on(action: Action, other: Action) -> bool:
     return (
         action.f == "get" != other.f
         and action.owner == other.owner
-        and other.value in action.result  # type: ignore[operator]
+        and other.value in action.result
     )
 
 
@@ -116,8 +116,8 @@ def multi_register(init: Any = None) -> Model:
         step=_txn_step,
         functions=frozenset({"txn", "read", "write"}),
         ignored=frozenset({"acquire", "extend", "release", "lost"}),
-        observes=lambda action: all(f == "read" for f, _, _ in action.value),  # type: ignore[union-attr]
-        cells=lambda action: frozenset(key for _, key, _ in action.value),  # type: ignore[union-attr]
+        observes=lambda action: all(f == "read" for f, _, _ in action.value),
+        cells=lambda action: frozenset(key for _, key, _ in action.value),
         show=_show,
     )
 
@@ -154,7 +154,7 @@ def _part(part: Any) -> tuple[str, Hashable, Hashable]:
 
 def _txn_step(state: Mapping, action: Action) -> Mapping | Inconsistent:
     values = dict(state)
-    for f, key, value in action.value:  # type: ignore[union-attr]
+    for f, key, value in action.value:
         if f == "write":
             values[key] = value
         elif values.get(key) != value:

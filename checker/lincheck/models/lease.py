@@ -115,14 +115,14 @@ def step(state: Lease, action: Action) -> Lease | Inconsistent:
         token = next_token(state.token, action)
         if isinstance(token, Inconsistent):
             return token
-        return Lease(grant, expires_ns, token, state.expired)  # type: ignore[arg-type]
+        return Lease(grant, expires_ns, token, state.expired)
     if f == "expire":
         if state.grant != grant or state.expires_ns != expires_ns:
             return Inconsistent(f"the grant of {grant} can't expire: {_held(state)}")
         return Lease(FREE, None, state.token, state.expired | {grant})
     if f == "extend":
         if state.grant == grant:
-            return Lease(grant, expires_ns, state.token, state.expired)  # type: ignore[arg-type]
+            return Lease(grant, expires_ns, state.token, state.expired)
         return Inconsistent(f"{grant} can't extend: {_held(state)}")
     if state.grant == grant:
         return Lease(FREE, None, state.token, state.expired)
@@ -142,7 +142,7 @@ def spawns(action: Action) -> Timed | None:
     if action.f == "acquire" and action.result is UNKNOWN:
         return None
     expire = Action("expire", action.value, owner=action.owner)
-    return Timed(action.value, expire, action.owner)  # type: ignore[arg-type]
+    return Timed(action.value, expire, action.owner)
 
 
 def _needs(action: Action) -> Hashable:

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Final
 
 from checker.lincheck.history import UNKNOWN, Call
-from checker.lincheck.model import UNSAID, Action, BadValue, Inconsistent, Model, frozen
+from checker.lincheck.model import UNSAID, Action, BadValue, Inconsistent, Model, State, frozen
 
 RESOURCE_OPS = frozenset({"read", "write", "lost"})
 FREE: Final = None
@@ -57,7 +57,7 @@ def _mutex_action(owned: bool, failed_release: str, call: Call) -> Action | None
     return Action(f, owner=call.process if owned and call.type == "ok" else None)
 
 
-def _mutex_step(state: Any, action: Action) -> State:
+def _mutex_step(state: Any, action: Action) -> State | Inconsistent:
     if action.f == "acquire":
         return (HELD, action.owner) if state is FREE else Inconsistent("can't acquire: it is held")
     if action.f == "release":
@@ -71,7 +71,6 @@ def _mutex_wants(action: Action) -> Hashable:
     return FREE if action.f == "acquire" else HELD
 
 
-State = Hashable | Inconsistent
 
 
 def owner_mutex(init: Any = None, failed_release: str = "nothing") -> Model:
@@ -97,7 +96,7 @@ def _owned_action(failed_release: str, call: Call) -> Action | None:
     return None if f is None else Action(f, owner=call.process)
 
 
-def _owner_step(state: Hashable, action: Action) -> State:
+def _owner_step(state: Hashable, action: Action) -> State | Inconsistent:
     if action.f == "acquire":
         return (
             action.owner
@@ -127,7 +126,10 @@ def _gives(action: Action) -> Hashable:
 
 
 def reentrant_mutex(init: Any = None, failed_release: str = "nothing") -> Model:
-    """Its holder may acquire it again. State: (holder, depth) or free. `init`: most depth, or null."""
+    """Its holder may acquire it again. State: (holder, depth) or free.
+
+    `init`: the most depth, or null.
+    """
     if init is not None and (type(init) is not int or init < 1):
         raise BadValue(f"reentrant-mutex starts with the most depth allowed, an int, not {init!r}")
     return Model(
@@ -144,7 +146,7 @@ def reentrant_mutex(init: Any = None, failed_release: str = "nothing") -> Model:
     )
 
 
-def _reentrant_step(most: int | None, state: Any, action: Action) -> State:
+def _reentrant_step(most: int | None, state: Any, action: Action) -> State | Inconsistent:
     owner = action.owner
     if action.f == "acquire":
         if state is FREE:
@@ -160,7 +162,7 @@ def _reentrant_step(most: int | None, state: Any, action: Action) -> State:
 
 
 def fenced_mutex(init: Any = None, failed_release: str = "nothing") -> Model:
-    """An owner-mutex whose grants carry tokens that rise. State: (holder, least possible last token).
+    """An owner-mutex with rising tokens. State: (holder, least possible last token).
 
     `init`: the last token given before the history, or null. A grant without a token is not
     checked; a grant that was never seen is given the least token that it can have had.
@@ -190,7 +192,7 @@ def _fenced_action(failed_release: str, call: Call) -> Action | None:
     return Action(f, result=token_of(call), owner=call.process)
 
 
-def _fenced_step(state: Any, action: Action) -> State:
+def _fenced_step(state: Any, action: Action) -> State | Inconsistent:
     holder, last = state
     if action.f == "acquire":
         if holder is not FREE:
@@ -199,7 +201,7 @@ def _fenced_step(state: Any, action: Action) -> State:
         return token if isinstance(token, Inconsistent) else (action.owner, token)
     if holder == action.owner:
         return FREE, last
-    return state if action.f == "ended" else _not_holding(action, holder)  # type: ignore[no-any-return]
+    return state if action.f == "ended" else _not_holding(action, holder)
 
 
 def token_of(call: Call) -> Hashable:
@@ -216,16 +218,14 @@ def token_of(call: Call) -> Hashable:
 
 def next_token(last: int | None, action: Action) -> int | None | Inconsistent:
     """The last token after this grant, or why its token can not follow `last`."""
-    token = action.result
-    if token is None or last is None and token is UNKNOWN:
-        return last
-    if token is UNKNOWN:
-        return last + 1  # type: ignore[operator]
-    if last is not None and token <= last:  # type: ignore[operator]
+    token: int | None = None if action.result is UNKNOWN else action.result
+    if token is None:
+        return last + 1 if action.result is UNKNOWN and last is not None else last
+    if last is not None and token <= last:
         return Inconsistent(
             f"{action.owner} can't be granted token {token}: {last} was granted before"
         )
-    return token  # type: ignore[return-value]
+    return token
 
 
 def shown_token(token: int | None) -> str:

@@ -19,6 +19,7 @@ from checker.lincheck.model import (
     BadValue,
     Inconsistent,
     Model,
+    State,
     frozen,
     shown,
 )
@@ -76,7 +77,7 @@ def _cas(call: Call) -> Action | None:
     return Action("cas", (old, new))
 
 
-def step(state: Hashable, action: Action) -> Hashable | Inconsistent:
+def step(state: State, action: Action) -> State | Inconsistent:
     f, value, result, _ = action
     if f == "write":
         return value
@@ -86,7 +87,7 @@ def step(state: Hashable, action: Action) -> Hashable | Inconsistent:
             if state == result
             else Inconsistent(f"can't read {shown(result)} from {shown(state)}")
         )
-    old, new = value  # type: ignore[misc]
+    old, new = value
     if result is not UNKNOWN:
         return (
             state
@@ -104,24 +105,24 @@ def step(state: Hashable, action: Action) -> Hashable | Inconsistent:
 
 def observes(action: Action) -> bool:
     if action.f == "cas":
-        old, new = action.value  # type: ignore[misc]
+        old, new = action.value
         return action.result is not UNKNOWN or old == new
     return action.f == "read"
 
 
-def needs(action: Action) -> Hashable:
+def needs(action: Action) -> Any:
     if action.f == "read":
         return action.result
     if action.f == "write" or action.result is not UNKNOWN:
         return UNSAID
-    return action.value[0]  # type: ignore[index]
+    return action.value[0]
 
 
-def gives(action: Action) -> Hashable:
-    return action.value if action.f == "write" else action.value[1]  # type: ignore[index]
+def gives(action: Action) -> Any:
+    return action.value if action.f == "write" else action.value[1]
 
 
-def wants(action: Action) -> Hashable:
+def wants(action: Action) -> Any:
     if action.f == "write":
         return ANY_STATE
     return needs(action)  # a cas that must not match can be helped by any change: UNSAID

@@ -54,7 +54,7 @@ def _rw_action(failed_release: str, call: Call) -> Action | None:
     return Action(f, _MODES[mode], owner=call.process)
 
 
-def _rw_step(state: Any, action: Action) -> Hashable | Inconsistent:
+def _rw_step(state: Any, action: Action) -> Any:
     f, mode, _, owner = action
     if f == "acquire":
         if state is FREE:
@@ -67,7 +67,7 @@ def _rw_step(state: Any, action: Action) -> Hashable | Inconsistent:
     if state is not FREE and state[0] == "shared" and owner in state[1]:
         return ("shared", state[1] - {owner}) if len(state[1]) > 1 else FREE
     if f == "ended":
-        return state  # type: ignore[no-any-return]
+        return state
     return Inconsistent(f"{owner} can't release: {_show_rw(state)}")
 
 
@@ -117,7 +117,7 @@ def _semaphore_action(failed_release: str, call: Call) -> Action | None:
 
 
 def _semaphore_step(total: int, free: int, action: Action) -> int | Inconsistent:
-    permits: int = action.value  # type: ignore[assignment]
+    permits: int = action.value
     if action.f == "acquire":
         return (
             free - permits

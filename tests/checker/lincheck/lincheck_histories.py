@@ -112,7 +112,8 @@ def _lease(random: Random, process: int, holding: bool) -> tuple[str, Any]:
     if holding and random.random() < 0.25:
         f = "extend"
     return f, {"lock": "a", "ttl": random.choice([3, 10, 30]) * MS} if f != "release" else (
-        {"lock": "a"})
+        {"lock": "a"}
+    )
 
 
 def _tokens(f: str, value: Any) -> list[Any]:
@@ -225,5 +226,3 @@ def history(
         del open_ops[process]
         placed.pop(process, None)
     return events
-
-

@@ -19,7 +19,7 @@ def linearizable(history: list[dict[str, Any]], model: Model) -> bool:
         if action is None:
             continue
         ops.append((action, call.invoked, call.returned))
-        timed = model.spawns(action) if model.spawns and call.returned is not None else None
+        timed = model.spawns(action) if model.spawns else None
         if timed is not None:
             late = [i for i, t in enumerate(times) if t is not None and t >= timed.at_ns]
             if late:

@@ -75,17 +75,25 @@ def test_swapping_two_results_is_noticed_when_it_matters(name):
         completions = [i for i, event in enumerate(events) if event["type"] == "ok"]
         if not completions:
             continue
-        same = [(i, j) for i in completions for j in completions
-                if i < j and events[i]["f"] == events[j]["f"]]
+        same = [
+            (i, j)
+            for i in completions
+            for j in completions
+            if i < j and events[i]["f"] == events[j]["f"]
+        ]
         if same:
             i, j = random.choice(same)
             events[i], events[j] = (
                 {**events[i], "value": events[j]["value"]},
-                {**events[j], "value": events[i]["value"]})
+                {**events[j], "value": events[i]["value"]},
+            )
         drop = random.choice(completions)
         process = events[drop]["process"]
-        began = max(i for i in range(drop + 1)
-                    if events[i]["process"] == process and events[i]["type"] == "invoke")
+        began = max(
+            i
+            for i in range(drop + 1)
+            if events[i]["process"] == process and events[i]["type"] == "invoke"
+        )
         spoiled = [event for i, event in enumerate(events) if i not in (drop, began)]
         for mutant in (events, spoiled):
             expected = linearizable(mutant, model)

@@ -68,6 +68,7 @@ def test_a_fast_path_decides_most_histories_that_it_is_made_for_both_ways(name):
 def test_two_holds_that_meet_are_found_among_any_number_of_pending_acquires():
     pending = [{"process": p, "type": "invoke", "f": "acquire"} for p in range(10, 2000)]
     events = pending + [
-        {"process": p, "type": kind, "f": "acquire"} for p in (1, 2) for kind in ("invoke", "ok")]
+        {"process": p, "type": kind, "f": "acquire"} for p in (1, 2) for kind in ("invoke", "ok")
+    ]
     assert check(events, "owner-mutex").valid is False
     assert check(events[:-1], "owner-mutex").valid is True

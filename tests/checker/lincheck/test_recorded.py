@@ -6,8 +6,8 @@ import pytest
 
 from checker.lincheck import named
 from checker.lincheck.budget import Budget
-from checker.lincheck.check import check_numbered
 from checker.lincheck.formats.files import read
+from checker.lincheck.verdict import check_numbered
 from checker.lincheck.verifier import verify
 
 MODELS = {

@@ -115,9 +115,9 @@ def check_numbered(
             if len(waiting) > 1 and time.perf_counter() - started > SPREAD_AFTER_S:
                 spread = in_processes(found.parts, waiting, model, budget, fast)
                 if spread is not None:
-                    key, failed = spread
-                    if key is not None:
-                        return verdict(False, found, key=key[0], failed=failed)
+                    failing, failed = spread
+                    if failing is not None:
+                        return verdict(False, found, key=failing[0], failed=failed)
                     break
             key = waiting.pop(0)
             valid, failed = decide(found.parts[key], model, budget, fast)
