@@ -14,6 +14,7 @@ import typer
 from checker.history import HistoryError
 from checker.verdict import Valid
 from harness import screen, store, suite
+from harness.cluster import image
 from harness.cluster.compose import NODES, ComposeCluster, role
 from harness.db.kinds import KINDS
 from harness.db.server import Server
@@ -236,7 +237,7 @@ def report(run: Run) -> int:
 @app.command()
 def heal() -> int:
     """Undo and remove whatever a killed run left behind."""
-    with claimed(screen.say) as (cluster, claim, _):
+    with claimed(screen.say) as (cluster, claim):
         nodes = cluster.look()
         if not nodes:
             # A network or a stopped node may be there without a running one.
@@ -269,7 +270,7 @@ def cluster_up(
 @cluster_app.command("down")
 def cluster_down() -> int:
     """Remove every node and the network."""
-    with claimed(screen.say) as (cluster, claim, _):
+    with claimed(screen.say) as (cluster, claim):
         cluster.down()
         claim.set_keep(False)
     screen.CONSOLE.print("The cluster is down.")
@@ -279,7 +280,7 @@ def cluster_down() -> int:
 @cluster_app.command("status")
 def cluster_status() -> int:
     """Which nodes are up, and whether they serve; 0 if all that are up do."""
-    with claimed(screen.say) as (cluster, _, _engine):
+    with claimed(screen.say) as (cluster, _):
         nodes = cluster.look()
         bad = 0
         for node in sorted(nodes):
@@ -298,6 +299,7 @@ def cluster_status() -> int:
 def cluster_build() -> int:
     """Provide the engine and the nodes' image, and start nothing."""
     with claimed(screen.say):
+        image.ensure(screen.say)
         screen.CONSOLE.print("The engine answers and the nodes' image is there.")
     return 0
 

@@ -70,7 +70,6 @@ def run(
     cluster: ComposeCluster,
     progress: Progress,
     scenario: Scenario | None = None,
-    engine: str = "",
 ) -> Outcome:
     """Carry out a test on a cluster that is up, and judge it.
 
@@ -79,7 +78,7 @@ def run(
     """
     folder = store.create(spec.name)
     schedule = [] if scenario else schedule_of(spec)
-    test = _describe(spec, schedule, engine)
+    test = _describe(spec, schedule, cluster.versions)
     store.write(folder / "test.json", test)
     recorder = Recorder(folder / "history.jsonl")
     site = RunSite(spec, cluster, recorder)
@@ -171,7 +170,7 @@ def _timed(
     live.phase = "stopping clients"
     for worker in site.workers:
         if not worker.rest(bound_s + 10):
-            notes.append(f"{worker.node} did not come to rest and was ended")
+            notes.append(f"{worker.node} did not come to rest: {worker.last_words()}")
     last = site.workers[-1]
     last.begin("read", {"resource": "account"})
     last.finish(5)
@@ -233,13 +232,13 @@ def _logging(path: Path, progress: Progress) -> Iterator[Progress]:
 
 
 def _keep_logs(folder: Path, site: RunSite) -> None:
-    for node, text in site.logs().items():
-        place = folder / "nodes" / node
-        place.mkdir(parents=True, exist_ok=True)
-        (place / "server.log").write_text(text)
+    for name, text in site.logs().items():
+        place = folder / "nodes" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
 
 
-def _describe(spec: Spec, schedule: list[Scheduled], engine: str) -> dict[str, Any]:
+def _describe(spec: Spec, schedule: list[Scheduled], cluster: dict[str, str]) -> dict[str, Any]:
     try:
         ours = version("fencepost")
     except PackageNotFoundError:
@@ -248,7 +247,7 @@ def _describe(spec: Spec, schedule: list[Scheduled], engine: str) -> dict[str, A
         "fencepost": ours,
         "python": sys.version.split()[0],
         "kernel": platform.release(),
-        "docker": engine,
+        **cluster,
     }
     return spec.to_json() | {
         "schedule": [fault.to_json() for fault in schedule],

@@ -13,7 +13,7 @@ from types import FrameType
 
 from harness.cluster import engine, image
 from harness.cluster.compose import Claim, ComposeCluster
-from harness.cluster.engine import Engine, Say
+from harness.cluster.engine import Say
 from harness.healing import heal
 
 
@@ -24,8 +24,9 @@ def session(nodes: Iterable[str], say: Say, leave_up: bool = False) -> Iterator[
     Raises:
         Crashed: no engine, no image, no nodes, or somebody else is using them.
     """
-    with claimed(say) as (cluster, claim, _):
+    with claimed(say) as (cluster, claim):
         wanted = list(nodes)
+        name = image.ensure(say)
         if not claim.keep and cluster.look():
             say("Removing what an earlier run left behind")
             cluster.down()
@@ -34,7 +35,7 @@ def session(nodes: Iterable[str], say: Say, leave_up: bool = False) -> Iterator[
                 say(f"Healed: {words}")
         say(f"Bringing up {len(wanted)} nodes")
         try:
-            cluster.up(wanted)
+            cluster.up(wanted, name)
             yield cluster
         finally:
             if leave_up:
@@ -45,13 +46,13 @@ def session(nodes: Iterable[str], say: Say, leave_up: bool = False) -> Iterator[
 
 
 @contextmanager
-def claimed(say: Say) -> Iterator[tuple[ComposeCluster, Claim, Engine]]:
+def claimed(say: Say) -> Iterator[tuple[ComposeCluster, Claim]]:
     """The cluster as it is, for this process alone; nothing is started or stopped."""
     found = engine.ensure(say)
     claim = Claim()
     claim.take()
     try:
-        yield ComposeCluster(found, image.ensure(say)), claim, found
+        yield ComposeCluster(found), claim
     finally:
         claim.release()
 

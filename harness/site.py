@@ -125,8 +125,10 @@ class RunSite:
             list(pool.map(Worker.close, self._workers.values()))
 
     def logs(self) -> dict[str, str]:
-        """The servers' logs by node."""
-        return {node: server.log() for node, server in self._servers.items()}
+        """What servers and clients wrote beside their work, by <node>/<file>."""
+        logs = {f"{node}/server.log": server.log() for node, server in self._servers.items()}
+        said = {f"{worker.node}/worker.log": worker.last_words() for worker in self.workers}
+        return logs | {name: text for name, text in said.items() if text}
 
 
 def _fresh(remote: Remote, server: Server) -> None:

@@ -70,7 +70,8 @@ def _one(
     assert draw_one is not None
     for _ in range(_TRIES):
         targets, arguments = draw_one(random, layout)
-        duration_s = arguments.pop("restart_s", random.uniform(0.5, 2) * layout.ttl_s)
+        length_s = random.uniform(0.5, 2) * layout.ttl_s
+        duration_s = arguments.pop("restart_s", length_s)
         fault = Scheduled(
             round(at_s, 3), round(min(duration_s, time_s), 3), family, targets, arguments
         )

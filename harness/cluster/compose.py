@@ -43,9 +43,9 @@ def role(node: str) -> str:
 class ComposeCluster:
     """Raises Crashed where Docker refuses, with Docker's own words."""
 
-    def __init__(self, engine: Engine, image: str) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._image = image
+        self._image = ""
         self._client = docker.from_env()
         self._remotes: dict[str, Remote] = {}
         self._addresses: dict[str, str] = {}
@@ -54,8 +54,13 @@ class ComposeCluster:
     def nodes(self) -> list[str]:
         return list(self._addresses)
 
-    def up(self, nodes: Iterable[str]) -> None:
-        """Start these nodes; those that are up stay as they are."""
+    @property
+    def versions(self) -> dict[str, str]:
+        return {"docker": self._engine.version, "image": self._image}
+
+    def up(self, nodes: Iterable[str], image: str) -> None:
+        """Start these nodes from an image; those that are up stay as they are."""
+        self._image = image
         self._compose("up", "-d", "--no-build", *nodes)
         self.look()
 
@@ -91,7 +96,7 @@ class ComposeCluster:
             [*self._engine.compose, "-p", PROJECT, "-f", str(_FILE), *arguments],
             capture_output=True,
             text=True,
-            env=os.environ | {"FENCEPOST_IMAGE": self._image},
+            env=os.environ | ({"FENCEPOST_IMAGE": self._image} if self._image else {}),
             check=False,
         )
         if done.returncode:

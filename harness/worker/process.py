@@ -40,6 +40,7 @@ class Worker:
         self._point: str | None = None
         self._changed = threading.Condition()
         self._gone = False
+        self._said = ""
         self._program = remote.spawn(COMMAND)
         self._reader = threading.Thread(target=self._read, name=f"read {self.node}", daemon=True)
         self._reader.start()
@@ -58,16 +59,13 @@ class Worker:
             if answer is not None:
                 self._answers.remove(answer)
         if answer is None:
-            raise Crashed(
-                f"the worker on {self.node} did not say {control!r}: {self._last_words()}"
-            )
+            words = self.last_words() or f"nothing within {timeout_s:.0f} s"
+            raise Crashed(f"the worker on {self.node} did not say {control!r}; it said: {words}")
         return answer
 
-    def _last_words(self) -> str:
-        if self._program.poll() is None:
-            return f"nothing within {_START_S:.0f} s"
-        assert self._program.stderr
-        return self._program.stderr.read().decode(errors="replace").strip()[-1500:]
+    def last_words(self) -> str:
+        """What the program wrote to its standard error; empty while it runs."""
+        return self._said if self._gone else ""
 
     def begin(self, f: str, value: dict[str, Any]) -> None:
         """Send an op and do not wait for it."""
@@ -176,6 +174,8 @@ class Worker:
                 self._answers.append(answer)
 
     def _end(self) -> None:
+        assert self._program.stderr
+        self._said = self._program.stderr.read().decode(errors="replace").strip()[-3000:]
         with self._changed:
             if self._open is not None:
                 error = ["killed", "the worker is gone; whether this happened is not known"]
