@@ -102,8 +102,10 @@ def check(history: History, test: Mapping[str, Any]) -> Verdict:
         return Verdict(
             "unknown", f"{len(evidence)} of {len(found)} faults lack a receipt.", evidence
         )
-    if not found and test.get("nemesis"):
-        wanted = ", ".join(test["nemesis"])
+    came = {fault.family for fault in found}
+    missed = [family for family in test.get("nemesis") or () if family not in came]
+    if missed:
+        wanted = ", ".join(missed)
         return Verdict("unknown", f"Faults were asked for ({wanted}) and none was injected.")
     if not found:
         return Verdict(True, "No faults were asked for.")

@@ -97,17 +97,26 @@ def _ttl(calls: Iterable[Call]) -> int:
 
 
 def _judge(
-    why: str, start: float, limit: float, grants: list[Hold], calls: list[Call], end_ns: int
+    why: str,
+    start: float,
+    free: float,
+    bound: int,
+    grants: list[Hold],
+    calls: list[Call],
+    end_ns: int,
 ) -> _Wait:
-    """True: granted in time. False: asked for until the limit, in vain. Else unknown."""
+    """True: granted in time. False: asked for and not granted. Else unknown.
+
+    From `free` on no old lease is in the way, so that a refusal before it proves nothing.
+    """
+    limit = free + bound
     granted = min((hold.start for hold in grants if hold.start >= start), default=None)
     if granted is not None and granted <= limit:
         return _Wait(why, start, limit, granted, True)
     asked = any(
-        call.begin.time <= limit and (call.end is None or call.end.time >= start) for call in calls
+        call.begin.time <= limit and (call.end is None or call.end.time >= free) for call in calls
     )
-    in_vain = granted is not None or (asked and end_ns >= limit)
-    return _Wait(why, start, limit, granted, False if in_vain and asked else "unknown")
+    return _Wait(why, start, limit, granted, False if asked and end_ns >= limit else "unknown")
 
 
 def _after_heal(
@@ -115,7 +124,7 @@ def _after_heal(
 ) -> _Wait:
     start = max((fault.end or history.end_ns for fault in on), default=0)
     why = "After the last fault was healed" if on else "From the start"
-    return _judge(why, start, start + _ttl(calls) + bound, found, calls, history.end_ns)
+    return _judge(why, start, start + _ttl(calls), bound, found, calls, history.end_ns)
 
 
 def _after_deaths(
@@ -132,7 +141,7 @@ def _after_deaths(
         due = _undisturbed(due, hold.strict_end, on, history.end_ns)
         later = [h for h in found if h.lock == hold.lock and h.start > hold.strict_end]
         why = f"After {hold.who} was gone with hold {hold.name} at {seconds(hold.strict_end)}"
-        wait = _judge(why, hold.strict_end, due + bound, later, mine, history.end_ns)
+        wait = _judge(why, hold.strict_end, due, bound, later, mine, history.end_ns)
         if wait.valid != "unknown":
             waits.append(wait)
     return waits
@@ -175,13 +184,13 @@ def _minority(
             spans[-1] = (spans[-1][0], end, spans[-1][2] | down)
         else:
             spans.append((start, end, down))
-    needed = _ttl(calls) + bound
+    ttl = _ttl(calls)
     waits = []
     for start, end, down in spans:
-        if end - start < needed:
+        if end - start < ttl + bound:
             continue
         why = f"With {', '.join(sorted(down))} impaired from {seconds(start)}"
-        wait = _judge(why, start, start + needed, found, calls, end)
+        wait = _judge(why, start, start + ttl, bound, found, calls, end)
         if wait.valid != "unknown":
             waits.append(wait)
     return waits

@@ -79,7 +79,7 @@ def _gone(victim: Hold, following: list[Hold], refused: list[Call]) -> tuple[int
     proofs += [
         (call.end.time, f"its own {call.begin.f} was refused")
         for call in refused
-        if call.end and call.end.time < victim.deadline
+        if call.end and call.end.time < victim.deadline and call.begin.time <= victim.strict_end
     ]
     return min(proofs, default=None)
 

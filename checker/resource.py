@@ -64,16 +64,30 @@ def resource(history: History, test: Mapping[str, Any]) -> Verdict:
 
 def _lost(register: Register) -> list[Damage]:
     """Writes that were applied to another version than the one that their writer had read."""
-    rivals: dict[int, Write] = {}
+    rivals = _rivals(register.writes)
     shown = {read.value.get("version"): read for read in register.reads}
     overtaken = _Overtaken(register.reads)
     found: list[Damage] = []
     for write in register.writes:
         if write.built_on is None:
             continue
-        why = _why_lost(write, rivals.setdefault(write.built_on, write), shown, overtaken)
+        why = _why_lost(write, rivals.get(write.built_on, write), shown, overtaken)
         if why:
             found.append(("lost_update", write, why))
+    return found
+
+
+def _rivals(writes: list[Write]) -> dict[int, Write]:
+    """For each version the write that may have followed it; all others that built on it did not.
+
+    The one that is known to have, else the first sent of those that are not known not to have.
+    """
+    found: dict[int, Write] = {}
+    for write in writes:
+        if write.built_on is None or write.stored not in (None, write.built_on + 1):
+            continue
+        if found.setdefault(write.built_on, write).stored is None and write.stored is not None:
+            found[write.built_on] = write
     return found
 
 
@@ -133,12 +147,22 @@ def _missing(register: Register) -> list[Damage]:
             lowest.append(lowest[-1])
     lowest.reverse()
     found: list[Damage] = []
+    taken: dict[int, list[Write]] = {}
+    for write in register.writes:
+        if write.stored is not None:
+            taken.setdefault(write.stored, []).append(write)
     for write in register.writes:
         reached = write.stored
         if reached is None and write.built_on is not None:
             reached = write.built_on + 1
         place = bisect_right(starts, write.done)
-        if not write.acknowledged or reached is None or place == len(later):
+        if not write.acknowledged or reached is None:
+            continue
+        replaced = _replaced(write, taken)
+        if replaced:
+            found.append(("missing", write, replaced))
+            continue
+        if place == len(later):
             continue
         seen, read = lowest[place]
         if seen < reached:
@@ -148,6 +172,17 @@ def _missing(register: Register) -> list[Damage]:
             )
             found.append(("missing", write, why))
     return found
+
+
+def _replaced(write: Write, taken: Mapping[int, list[Write]]) -> str | None:
+    """Why its version is not its own any more: a write sent afterwards was given the same."""
+    for other in taken.get(write.stored or 0, ()):
+        if other.begin > write.done:
+            return (
+                f"version {write.stored} was given again, to the write {other.value!r} of "
+                f"process {other.process}"
+            )
+    return None
 
 
 def _stale(register: Register, owners: Mapping[str, Hold]) -> list[Damage]:
