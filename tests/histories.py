@@ -149,7 +149,7 @@ class Story:
     ) -> None:
         """A fault as the nemesis records it; `end` None: it was never healed."""
         fault = {
-            "fault": name or f"{family}-{start}",
+            "fault": name or f"{family}-{start}-{targets[0]}",
             "targets": targets,
             "arguments": arguments or {},
         }

@@ -1,0 +1,129 @@
+"""What no receipt proves was not tested; and how all verdicts become one."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from histories import MS, Story
+
+from checker import faults
+from checker.checkers import CHECKERS, check, valid
+from checker.verdict import Verdict, worst
+
+
+@pytest.fixture
+def story():
+    """A run that kept every promise: one hold, one write, a release."""
+    story = Story()
+    story.grant(1, "h1", at=10, until=1000, token=1)
+    story.read(1, 20, None, 0)
+    story.write(1, 30, "v", 0, 1, hold="h1", token=1)
+    story.release(1, "h1", at=40)
+    story.grant(2, "h2", at=2500, until=3500, token=2)
+    return story
+
+
+def verdict(story, **test):
+    return faults.check(story.history(), test)
+
+
+def overall(story, **test):
+    return valid(check(story.history(), test, CHECKERS))
+
+
+def test_a_good_run_without_faults_is_valid(story):
+    assert verdict(story).valid is True
+    assert overall(story) is True
+
+
+def test_a_good_run_with_a_proved_and_healed_fault_is_valid(story):
+    story.fault("pause", 50, 100, ["redis-1"])
+    assert verdict(story, nemesis=["pause"]).valid is True
+    assert overall(story, nemesis=["pause"]) is True
+
+
+def test_a_fault_without_a_receipt_makes_a_good_run_unknown(story):
+    story.fault("pause", 50, 100, ["redis-1"], proved=False)
+    found = verdict(story)
+    assert found.valid == "unknown"
+    assert found.evidence[0]["what"] == (
+        "pause of redis-1 (from 0.050 s): no receipt; nothing proves that it took hold."
+    )
+    assert overall(story) == "unknown"
+
+
+@pytest.mark.parametrize("end", [None, 100])
+def test_a_fault_that_nothing_proves_healed_makes_a_good_run_unknown(story, end):
+    story.fault("pause", 50, end, ["redis-1"], healed=False)
+    found = verdict(story)
+    assert found.valid == "unknown"
+    assert "nothing proves that it was healed" in found.evidence[0]["what"]
+    assert overall(story) == "unknown"
+
+
+def test_a_receipt_counts_only_on_a_completion_that_says_ok(story):
+    value = {"fault": "p", "phase": "start", "targets": ["redis-1"], "arguments": {}}
+    story.op(50, "nemesis", "invoke", "pause", value)
+    story.op(51, "nemesis", "info", "pause", value | {"receipt": {"proved": True}})
+    assert verdict(story).valid == "unknown"
+
+
+def test_a_fault_that_was_ordered_and_never_answered_is_unknown(story):
+    value = {"fault": "p", "phase": "start", "targets": ["redis-1"], "arguments": {}}
+    story.op(50, "nemesis", "invoke", "pause", value)
+    assert verdict(story).valid == "unknown"
+
+
+def test_faults_that_were_asked_for_and_never_came_leave_the_run_unknown(story):
+    found = verdict(story, nemesis=["pause", "kill"])
+    assert found.valid == "unknown"
+    assert "(pause, kill)" in found.summary
+    assert overall(story, nemesis=["pause", "kill"]) == "unknown"
+
+
+def test_a_family_that_was_asked_for_and_never_came_leaves_the_run_unknown(story):
+    story.fault("pause", 50, 100, ["redis-1"])
+    found = verdict(story, nemesis=["pause", "kill"])
+    assert found.valid == "unknown"
+    assert "kill" in found.summary
+
+
+def test_a_violation_stays_false_though_a_fault_lacks_its_receipt(story):
+    story.fault("pause", 50, 100, ["redis-1"], proved=False)
+    story.grant(3, "h3", at=2600, until=3600, token=3)
+    assert overall(story) is False
+
+
+def test_a_fault_is_on_from_its_order_until_its_healing_was_answered(story):
+    story.fault("pause", 50, 100, ["redis-1"], name="a", arguments={"words": "a stops"})
+    story.fault("kill", 70, None, ["redis-2"], name="b")
+    first, second = faults.faults(story.history())
+    assert (first.name, first.start, first.end) == ("a", 50 * MS, 100 * MS)
+    assert (second.name, second.end, second.healed) == ("b", None, False)
+    both = [first, second]
+    assert faults.during(both, 0, 49 * MS) == " No fault was on at that time."
+    assert faults.during(both, 0, 50 * MS) == " On at that time: a stops (from 0.050 s)."
+    assert "a stops" in faults.during(both, 100 * MS, 200 * MS)
+    assert "a stops" not in faults.during(both, 101 * MS, 200 * MS)
+    assert "kill of redis-2" in faults.during(both, 10**15, 10**15)
+
+
+def test_false_beats_unknown_and_unknown_beats_true():
+    for verdicts in product((True, False, "unknown"), repeat=3):
+        told = False if False in verdicts else "unknown" if "unknown" in verdicts else True
+        assert worst(verdicts) == told
+
+
+def test_nothing_checked_is_unknown():
+    assert worst([]) == "unknown"
+
+
+def test_only_the_checkers_that_were_named_are_asked_and_the_faults_always(story):
+    found = check(story.history(), {}, ["liveness", "resource"])
+    assert list(found) == ["faults", "liveness", "resource"]
+
+
+def test_a_verdict_says_all_that_it_has_in_json():
+    row = Verdict("unknown", "Why.", [{"what": "x"}], {"holds": 3}).to_json()
+    assert row == {"valid": "unknown", "summary": "Why.", "evidence": [{"what": "x"}], "holds": 3}

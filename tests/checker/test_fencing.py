@@ -1,0 +1,166 @@
+"""Tokens order the grants, and the resource holds to their order, or fencing says no."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+from histories import Story
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checker.fencing import fencing
+
+
+def verdict(story):
+    return fencing(story.history(), {})
+
+
+@pytest.fixture
+def story():
+    return Story()
+
+
+def test_tokens_that_are_unique_and_rise_are_fine(story):
+    story.grant(1, "h1", at=10, until=1000, token=1)
+    story.grant(2, "h2", at=2000, until=3000, token=7)
+    assert verdict(story).valid is True
+
+
+def test_grants_without_tokens_leave_nothing_to_judge(story):
+    story.grant(1, "h1", at=10, until=1000)
+    assert verdict(story).valid == "unknown"
+
+
+def test_a_token_that_is_handed_out_twice_is_found_also_in_concurrent_grants(story):
+    story.grant(1, "h1", asked=0, at=10, until=1000, token=1)
+    story.grant(2, "h2", asked=5, at=20, until=1000, token=1)
+    found = verdict(story)
+    assert found.valid is False
+    assert found.evidence[0]["holds"] == ["h1", "h2"]
+    assert (
+        "client-2 (process 2) was granted token 1 at 0.020 s: the same token as 1, which "
+        "client-1 (process 1) was granted at 0.010 s."
+    ) in found.evidence[0]["what"]
+
+
+def test_a_token_below_that_of_an_earlier_grant_is_found_with_the_fault_that_was_on(story):
+    story.grant(1, "h1", at=10, until=1000, token=5)
+    story.fault("kill", 1500, 1600, ["redis-1"], arguments={"words": "redis-1 crashes"})
+    story.grant(2, "h2", asked=2000, at=2010, until=3000, token=4)
+    found = verdict(story)
+    assert found.valid is False
+    assert found.details == {"tokens": 2, "grants": False, "writes": True}
+    assert "a lower token than 5" in found.evidence[0]["what"]
+    assert "On at that time: redis-1 crashes" in found.evidence[0]["what"]
+
+
+def test_concurrent_grants_may_carry_their_tokens_in_either_order(story):
+    story.grant(1, "h1", asked=0, at=10, until=1000, token=5)
+    story.grant(2, "h2", asked=5, at=2010, until=3000, token=4)
+    assert verdict(story).valid is True
+
+
+def test_a_fall_is_seen_behind_a_grant_that_was_lower_still(story):
+    """Not the latest earlier grant counts but the highest one."""
+    story.grant(1, "h1", at=10, until=100, token=9)
+    story.grant(2, "h2", at=20, until=100, token=3)
+    story.grant(3, "h3", at=30, until=100, token=5)
+    assert [row["holds"] for row in verdict(story).evidence] == [["h1", "h2"], ["h1", "h3"]]
+
+
+def test_tokens_of_two_locks_have_nothing_to_do_with_one_another(story):
+    story.grant(1, "h1", at=10, until=1000, token=5, lock="a")
+    story.grant(2, "h2", at=20, until=1000, token=5, lock="b")
+    story.grant(3, "h3", at=30, until=1000, token=6, lock="a")
+    assert verdict(story).valid is True
+
+
+def two_grants(story):
+    story.grant(1, "h1", at=0, until=1000, token=1)
+    story.grant(2, "h2", at=2000, until=3000, token=2)
+
+
+def test_a_resource_that_accepts_a_lower_token_after_a_higher_one_is_found(story):
+    two_grants(story)
+    story.write(2, 2100, "b", 0, 1, hold="h2", token=2)
+    story.write(1, 2200, "a", 1, 2, hold="h1", token=1)
+    found = verdict(story)
+    assert found.valid is False
+    assert found.details == {"tokens": 2, "grants": True, "writes": False}
+    assert (
+        "accepted by 2.200 s, after the resource had accepted token 2"
+        in (found.evidence[0]["what"])
+    )
+
+
+def test_the_resource_s_own_numbers_order_writes_that_overlap_in_time(story):
+    two_grants(story)
+    story.write(2, 2100, "b", 0, 1, done=2300, hold="h2", token=2)
+    story.write(1, 2150, "a", 0, 2, done=2250, hold="h1", token=1)
+    assert verdict(story).valid is False
+
+
+def test_overlapping_writes_without_numbers_prove_nothing(story):
+    two_grants(story)
+    story.write(2, 2100, "b", 0, done=2300, hold="h2", token=2)
+    story.write(1, 2150, "a", 0, done=2250, hold="h1", token=1)
+    assert verdict(story).valid is True
+
+
+def test_without_numbers_real_time_orders_writes_that_do_not_overlap(story):
+    two_grants(story)
+    story.write(2, 2100, "b", 0, done=2200, hold="h2", token=2)
+    story.write(1, 2250, "a", 0, done=2300, hold="h1", token=1)
+    assert verdict(story).valid is False
+
+
+def test_a_lower_token_that_is_refused_and_an_equal_one_that_is_accepted_are_right(story):
+    two_grants(story)
+    story.write(2, 2100, "b", 0, 1, hold="h2", token=2)
+    story.write(2, 2150, "c", 1, 2, hold="h2", token=2)
+    story.write(1, 2200, "a", 1, hold="h1", token=1, type="fail")
+    assert verdict(story).valid is True
+
+
+GRANTS = st.lists(
+    st.tuples(st.integers(0, 12), st.integers(0, 6), st.integers(1, 6), st.sampled_from("ab")),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(GRANTS)
+@settings(deadline=None, max_examples=100)
+def test_tokens_are_faulted_exactly_where_some_pair_is_equal_or_falls(grants):
+    story = Story()
+    told = []
+    for process, (asked, took, token, lock) in enumerate(grants):
+        story.grant(process, f"h{process}", asked + took, 99, asked=asked, token=token, lock=lock)
+        told.append((asked, asked + took, token, lock))
+    bad = any(
+        one[3] == other[3] and (one[2] == other[2] or (one[1] < other[0] and one[2] > other[2]))
+        for one, other in permutations(told, 2)
+    )
+    assert verdict(story).valid is not bad
+
+
+WRITES = st.lists(
+    st.tuples(st.integers(0, 12), st.integers(0, 4), st.integers(1, 4)), min_size=1, max_size=6
+)
+
+
+@given(WRITES)
+@settings(deadline=None, max_examples=100)
+def test_writes_are_faulted_exactly_where_a_lower_token_surely_came_after_a_higher_one(writes):
+    story = Story()
+    story.grant(99, "h", at=0, until=1, token=1)
+    for process, (at, took, token) in enumerate(writes):
+        # Apart in time, so that the order of ops is the order of times.
+        begun = at + process / 100
+        story.write(process, begun, f"v{process}", None, done=begun + took + 0.001, token=token)
+    times = [
+        (at + p / 100, at + p / 100 + took + 0.001, t) for p, (at, took, t) in enumerate(writes)
+    ]
+    bad = any(one[1] < other[0] and one[2] > other[2] for one, other in permutations(times, 2))
+    assert fencing(story.history(), {}).details["writes"] is not bad
