@@ -89,7 +89,7 @@ def calls(numbered: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Call]:
             if process in open_ops:
                 other, _, _, _, since = open_ops[process]
                 raise BadHistory(
-                    f"process {process} invokes {f} while its {other} of line {since} is still open",
+                    f"process {process} invokes {f}, and its {other} of line {since} is still open",
                     line,
                 )
             open_ops[process] = (f, event.get("value"), position, time, line)

@@ -98,8 +98,8 @@ class Model:
     observes(a): in every state, `a` changes nothing or can not happen.
     facet(state), needs(a): where facet(state) != needs(a), `a` changes nothing or can not happen.
         needs may be UNSAID.
-    gives(a): what `a`, where it changes anything, provides: a value to compare with wants. It is not
-        asked of observers.
+    gives(a): what `a`, where it changes anything, provides: a value to compare with wants. It is
+        not asked of observers.
     wants(a): `a` can be helped only by an action that gives this value; ANY_STATE if nothing
         need be given and `a` replaces the whole state; UNSAID if anything may help.
     cells(a): the independent cells of the state that `a` touches, or None for all: actions
@@ -107,8 +107,8 @@ class Model:
     reaches(state, a): could the observer `a` become possible in `state`, or after further
         actions that do not reset? False only if certainly not.
     resets(a): `a` may make `reaches` true again.
-    rests_on(a, other): `a` had its result because of `other`, so that leaving `other` out would make
-        `a` impossible for a reason that the history does not have. None: what gives what it wants.
+    rests_on(a, other): `a` had its result because of `other`: without it, `a` would be impossible
+        for a reason that the history does not have. None: what gives what it wants.
     spawns(a): a Timed step that the call `a` brings with it (a lease's end), or None.
     settles(a): once `a` has returned, the Timed steps of this key are over; or None.
     show(state): the state for people.

@@ -102,7 +102,7 @@ class Taken(NamedTuple):
     """One entry of a path: what a configuration linearized last, and the path before it.
 
     `mover` and `observers` are slots' bits of open ops, resolved by `slots` as they were then;
-    the observers come after the mover. `crashed` is the action of a crashed op, and then there is no
+    the observers come after the mover. `crashed` is the action of a crashed op; then there is no
     mover. `state` is the state after all of them.
     """
 

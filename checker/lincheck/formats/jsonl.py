@@ -15,8 +15,8 @@ def events(lines: Iterable[str], warn: Callable[[str], None]) -> Iterator[tuple[
     """(line, event) for every line that is not blank.
 
     A run that was killed may leave half a line at the very end: if the last line does not
-    end in a newline and is no JSON, it is dropped and `warn` is told. Any other line that is no JSON
-    object raises BadHistory.
+    end in a newline and is no JSON, it is dropped and `warn` is told. Any other line that is no
+    JSON object raises BadHistory.
     """
     for number, line in enumerate(lines, 1):
         try:

@@ -71,8 +71,6 @@ def _mutex_wants(action: Action) -> Hashable:
     return FREE if action.f == "acquire" else HELD
 
 
-
-
 def owner_mutex(init: Any = None, failed_release: str = "nothing") -> Model:
     """Only the process that holds it can release it. `init`: who holds it at first, or null."""
     return Model(
@@ -216,7 +214,7 @@ def token_of(call: Call) -> Hashable:
     return token
 
 
-def next_token(last: int | None, action: Action) -> int | None | Inconsistent:
+def next_token(last: int | None, action: Action) -> int | Inconsistent | None:
     """The last token after this grant, or why its token can not follow `last`."""
     token: int | None = None if action.result is UNKNOWN else action.result
     if token is None:
@@ -239,7 +237,7 @@ def lock_function(call: Call, failed_release: str) -> str | None:
     return "ended" if call.f == "release" and failed_release == "ended" else None
 
 
-def lock_name(call: Call) -> Hashable:
+def lock_name(call: Call) -> Any:
     """Which lock the call is about: None where it does not say."""
     value = call.value
     if isinstance(value, dict):

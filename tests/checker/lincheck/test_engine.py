@@ -9,6 +9,9 @@ from lincheck_histories import SUBJECTS, history
 from lincheck_oracle import linearizable
 
 from checker.lincheck import Online, check, verify
+from checker.lincheck.budget import Budget
+from checker.lincheck.linearize import explore, search_for
+from checker.lincheck.operation import objects
 
 QUICK = settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
 
@@ -61,6 +64,19 @@ def test_online_says_false_at_the_first_event_that_makes_it_so(name, random):
         assert online.feed(event) is expected
         if not expected:
             break
+
+
+@pytest.mark.parametrize("name", ["cas-register", "mutex", "counter", "set", "kv", "lease-mutex"])
+@QUICK
+@given(seed=st.integers(0, 1 << 40))
+def test_narrow_searches_come_to_the_verdict_of_the_full_one(name, seed):
+    random = Random(seed)
+    model = SUBJECTS[name].model()
+    events = history(random, SUBJECTS[name], 16, processes=5, crash=0.4, spoil=0.7)
+    for operations in objects(enumerate(events, 1), model).parts.values():
+        _, narrow = explore(operations, model, Budget.starting_now(20))
+        _, full = search_for(operations, model, Budget.starting_now(20))
+        assert (narrow is None) is (full is None)
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
