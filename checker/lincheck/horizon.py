@@ -5,9 +5,9 @@ resets can come between, every configuration that has not placed that get yet mu
 state from which it can become possible, `Model.reaches`: appended strings must be a prefix, sets a
 subset. It saves the search all the orders of concurrent appends but the one that was seen.
 
-While an op that resets is open and not placed, that does not hold. But then only the observers
-that are open, or invoked before it returns, can see the state at all, and all states that none of
-them can see are alike.
+While an op that resets is open and not placed, that does not hold. But if it replaces the state,
+only the observers that are open, or invoked before it returns, can see the state before it, and
+all states that none of them can see are alike.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Horizon:
     def __init__(self, model: Model, operations: list[Operation], search: Search) -> None:
         self.cells, self.search = model.cells, search
         self.goals: dict[Cell, list[_Goal]] = {}
-        self.resets, self.observes = model.resets, model.observes
-        self.open_resets: dict[int, int] = {}  # op id -> where it returns
+        self.replaces = model.replaces
+        self.replacing: dict[int, int] = {}  # open op's id -> where it returns
         by_cell: dict[Cell, list[Operation]] = {}
         for operation in operations:
             by_cell.setdefault(model.cells(operation.action), []).append(operation)
@@ -51,15 +51,15 @@ class Horizon:
             self._hide(operation, position)
 
     def _hide(self, operation: Operation, position: int) -> None:
-        if operation.returned is not None and self.resets(operation.action):
+        if operation.returned is not None and self.replaces(operation.action):
             if position == operation.id:
-                self.open_resets[operation.id] = operation.returned
+                self.replacing[operation.id] = operation.returned
             else:
-                del self.open_resets[operation.id]
-        if not self.open_resets:
+                del self.replacing[operation.id]
+        if not self.replacing:
             self.search.hide(None)
             return
-        last = max(self.open_resets.values())
+        last = max(self.replacing.values())
         self.search.hide(
             [op.action for op in self.observers if op.id < last and end(op) > position]
         )

@@ -107,6 +107,7 @@ class Model:
     reaches(state, a): could the observer `a` become possible in `state`, or after further
         actions that do not reset? False only if certainly not.
     resets(a): `a` may make `reaches` true again.
+    replaces(a): `a` resets, and what its cell holds afterwards does not depend on what it held.
     rests_on(a, other): `a` had its result because of `other`: without it, `a` would be impossible
         for a reason that the history does not have. None: what gives what it wants.
     spawns(a): a Timed step that the call `a` brings with it (a lease's end), or None.
@@ -129,6 +130,7 @@ class Model:
     cells: Callable[[Action], frozenset[Hashable] | None] = _nothing
     reaches: Callable[[Any, Action], bool] | None = None
     resets: Callable[[Action], bool] = _no
+    replaces: Callable[[Action], bool] = _no
     rests_on: Callable[[Action, Action], bool] | None = None
     spawns: Callable[[Action], Timed | None] | None = None
     settles: Callable[[Action], Hashable] = _nothing

@@ -24,7 +24,7 @@ pair of state and action.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
 from checker.lincheck.budget import UNLIMITED, Budget
@@ -290,7 +290,7 @@ class Search:
             self.goals[cell] = op, self.table.action_number(action)
 
     def hide(self, observers: list[Action] | None) -> None:
-        """Until the open ops that reset are placed, only these observers can come, so that states
+        """Until the open ops that replace are placed, only these observers can come, so that states
         from which none of them can become possible are all alike. None: no such op is open."""
         if observers is None or self.trace:
             self.unseen = None
@@ -307,7 +307,7 @@ class Search:
         movers = self._movers(last, number)
         loose = bool(crashed.counts)
         aim = self._aim(number) if self.goals else None
-        resets = self._open_resets() if self.unseen is not None else 0
+        replacing = self._open(self.model.replaces) if self.unseen is not None else 0
         work = [
             (state, mask, used, path)
             for (state, mask), entries in todo.items()
@@ -357,7 +357,7 @@ class Search:
                         reached = self._reach(aim, after)
                     if not reached:
                         continue
-                if resets & ~grown:
+                if replacing & ~grown:
                     after = self._blurred(after)
                 taken = 0
                 if observers:
@@ -384,11 +384,12 @@ class Search:
             return None
         op, goal = self.goals[cell]
         bit = self.open[op][0] if op in self.open else 0
-        return _Aim(goal, bit, self._open_resets(), self.reached.setdefault(goal, {}))
+        return _Aim(goal, bit, self._open(self.model.resets), self.reached.setdefault(goal, {}))
 
-    def _open_resets(self) -> int:
-        resets, actions = self.model.resets, self.table.actions
-        return sum(slot for slot, action in self.movers.items() if resets(actions[action]))
+    def _open(self, kind: Callable[[Action], bool]) -> int:
+        """The slots of the open ops of this kind."""
+        actions = self.table.actions
+        return sum(slot for slot, action in self.movers.items() if kind(actions[action]))
 
     def _blurred(self, state: int) -> int:
         """The same state; or if no observer can ever see it, one that stands for all such."""

@@ -36,6 +36,7 @@ def kv(init: Any = None) -> Model:
         cells=lambda action: frozenset({action.owner}),
         reaches=_reaches,
         resets=lambda action: action.f == "put",
+        replaces=lambda action: action.f == "put",
         rests_on=_rests_on,
         show=_show,
     )
