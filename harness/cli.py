@@ -28,6 +28,7 @@ from harness.site import STORAGE
 from harness.spec import Spec, choose, seconds, validate
 from nemesis.families import RANDOM
 from report import run as report_run
+from report.stored import ReportError
 from workloads.locks.registry import LOCKS
 from workloads.scenarios.scenario import Scenario
 from workloads.scenarios.suites import SUITES
@@ -51,7 +52,7 @@ def run() -> int:
     signal.signal(signal.SIGTERM, _as_interrupt)
     try:
         code = app(standalone_mode=False)
-    except (BadArguments, HistoryError) as error:
+    except (BadArguments, HistoryError, ReportError) as error:
         return _fail(error, BAD_ARGUMENTS)
     except (Crashed, RemoteError) as error:
         return _fail(error, CRASHED)
@@ -124,7 +125,8 @@ def test(
         str, typer.Option(help="What a release that failed did: ended, nothing.")
     ] = "ended",
     option: Annotated[
-        list[str] | None, typer.Option("--option", "-o", help="The lock's own, NAME=VALUE.")
+        list[str] | None,
+        typer.Option("--option", "-o", help="The lock's own, NAME=VALUE; x=x lists them."),
     ] = None,
     leave_up: Annotated[
         bool, typer.Option("--leave-db-running", help="Leave the nodes up afterwards.")

@@ -14,17 +14,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from checker.checkers import check, valid
+from checker.checkers import CHECKERS, check, valid
 from checker.faults import faults
 from checker.history import History
 from checker.holds import holds
 from checker.verdict import Valid, Verdict
 from harness import store
 from harness.cluster.compose import ComposeCluster
-from harness.errors import Crashed
+from harness.errors import BadArguments, Crashed
 from harness.recorder import Recorder, finish
 from harness.site import RunSite
-from harness.spec import Spec
+from harness.spec import Spec, choose
 from harness.stage import NotAsScheduled, Stage
 from nemesis.director import Director
 from nemesis.families import Layout
@@ -261,20 +261,20 @@ def judge(folder: Path, notes: list[str] | None = None) -> Outcome:
 
     Notes that a run made about itself are kept: a schedule that was not carried out stays so.
     """
-    test = store.read(folder / "test.json")
     history = finish(folder / "history.jsonl")
+    test = _description(folder, history)
     before = folder / "results.json"
     if notes is None:
         notes = store.read(before).get("run_notes", []) if before.is_file() else []
-        if not before.is_file():
+        if not before.is_file() and "started" in test:
             notes = ["The run was ended from outside before it was over."]
     verdicts = check(history, test, test["checkers"])
     if notes:
         verdicts["run"] = Verdict("unknown", " ".join(notes))
     results = {
-        "test": test["name"],
+        "test": test.get("name", folder.name),
         "valid": valid(verdicts),
-        "seed": test["seed"],
+        "seed": test.get("seed"),
         "checkers": {name: verdict.to_json() for name, verdict in verdicts.items()},
         "faults": [fault.to_json() for fault in faults(history)],
         "stats": _stats(history),
@@ -284,6 +284,32 @@ def judge(folder: Path, notes: list[str] | None = None) -> Outcome:
     store.write(before, results)
     report.render(folder)
     return Outcome(folder, results["valid"], verdicts, results)
+
+
+def _description(folder: Path, history: History) -> dict[str, Any]:
+    """The run's test.json; for a history from elsewhere one with what can be told from it.
+
+    Raises:
+        BadArguments: it can not be read, or names a checker that there is not.
+    """
+    path = folder / "test.json"
+    test = store.read(path) if path.is_file() else {"name": folder.name}
+    if not isinstance(test, dict):
+        raise BadArguments(f"{path}: not a JSON object")
+    if "checkers" not in test:
+        ops = history.clients()
+        absent = {
+            "fencing": all(op.value.get("token") is None for op in ops),
+            "resource": all(op.f != "write" for op in ops),
+        }
+        test["checkers"] = [name for name in CHECKERS if not absent.get(name)]
+        test["not_checked"] = {
+            name: "the history has nothing for it" for name, gone in absent.items() if gone
+        }
+        store.write(path, test)
+    for name in test["checkers"]:
+        choose("checker", name, CHECKERS)
+    return test
 
 
 def _stats(history: History) -> dict[str, Any]:

@@ -45,18 +45,19 @@ def write(path: Path, content: Any) -> None:
 
 
 def find(name: str) -> Path:
-    """The run that a person means: a folder, or TEST or TEST/TIME in the store.
+    """The run that a person means: a folder, its history.jsonl, or TEST or TEST/TIME in the store.
 
     Raises:
         BadArguments: there is none, and which there are.
     """
     for path in (Path(name), RESULTS / name):
-        for run in (path, path / "latest"):
-            if (run / "test.json").is_file():
+        for run in (path, path / "latest", path.parent):
+            is_run = (run / "test.json").is_file() or (run / "history.jsonl").is_file()
+            if is_run and (run != path.parent or path.name == "history.jsonl"):
                 return run.resolve()
     there = sorted(str(p.parent.relative_to(RESULTS)) for p in RESULTS.glob("*/*Z/test.json"))
     hint = f"the newest here: {', '.join(there[-5:])}" if there else f"{RESULTS} holds no run"
-    raise BadArguments(f"{name!r} is no run (a folder with test.json); {hint}")
+    raise BadArguments(f"{name!r} is no run (a folder with test.json or history.jsonl); {hint}")
 
 
 def read(path: Path) -> Any:
