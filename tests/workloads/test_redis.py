@@ -1,0 +1,154 @@
+"""The lock and the register on one server, and the locks that are broken on purpose."""
+
+from __future__ import annotations
+
+import pytest
+
+from workloads.locks.broken import AlwaysYes, NoOwnerCheck, NoTtl
+from workloads.locks.lock import Failed, Grant, Indeterminate
+from workloads.locks.redis import RedisLock
+from workloads.resources.redis_register import RedisRegister
+
+MS = 1_000_000
+TTL = 1000 * MS
+OPTIONS = {"token": "none", "retries": 0, "retry_delay_ms": 100, "node_timeout_ms": 50}
+
+
+@pytest.fixture
+def client(world):
+    def make(seed=0, type=RedisLock, **options):
+        return type(world.env(seed), ["a"], OPTIONS | options)
+
+    return make
+
+
+def test_a_lock_is_granted_for_the_ttl_from_when_it_was_asked_for(world, client):
+    world["a"].takes_ms = 30
+    assert client().acquire("orders", TTL).deadline == TTL
+    assert world.now == 30 * MS
+
+
+def test_a_second_client_waits_for_release_or_expiry(world, client):
+    one, two = client(1), client(2)
+    grant = one.acquire("orders", TTL)
+    with pytest.raises(Failed) as error:
+        two.acquire("orders", TTL)
+    assert error.value.kind == "not-granted"
+    one.release(grant)
+    two.acquire("orders", TTL)
+    world.now += TTL
+    one.acquire("orders", TTL)
+
+
+def test_it_gives_up_after_its_retries(world, client):
+    client(1).acquire("orders", 600_000 * MS)
+    with pytest.raises(Failed, match="after 4 tries"):
+        client(2, retries=3).acquire("orders", TTL)
+    assert len(world["a"].log) == 1 + 4
+    assert len(world.slept_s) == 3
+    assert all(0.05 <= delay <= 0.1 for delay in world.slept_s)
+
+
+def test_an_acquire_without_answer_may_have_been_granted(world, client):
+    world["a"].state = "silent"
+    with pytest.raises(Indeterminate):
+        client().acquire("orders", TTL)
+
+
+def test_a_server_that_can_not_be_reached_has_certainly_granted_nothing(world, client):
+    world["a"].state = "down"
+    with pytest.raises(Failed) as error:
+        client().acquire("orders", TTL)
+    assert (error.value.kind, type(error.value)) == ("unreachable", Failed)
+
+
+def test_counted_grants_carry_rising_tokens_and_a_refusal_counts_nothing(world, client):
+    one, two = client(1, token="incr"), client(2, token="incr")
+    first = one.acquire("orders", TTL)
+    with pytest.raises(Failed):
+        two.acquire("orders", TTL)
+    one.release(first)
+    assert (first.token, two.acquire("orders", TTL).token) == (1, 2)
+
+
+def test_only_the_holder_extends_and_releases(world, client):
+    lock = client()
+    grant = lock.acquire("orders", TTL)
+    world.now = 500 * MS
+    assert lock.extend(grant, TTL).deadline == 500 * MS + TTL
+    stranger = Grant("orders", None, None, "another")
+    for verb in (lambda: lock.extend(stranger, TTL), lambda: lock.release(stranger)):
+        with pytest.raises(Failed) as error:
+            verb()
+        assert error.value.kind == "not-held"
+    lock.release(grant)
+    with pytest.raises(Failed) as error:
+        lock.release(grant)
+    assert error.value.kind == "not-held"
+
+
+def test_always_yes_grants_to_everybody_with_one_token(client):
+    grants = [client(seed, AlwaysYes).acquire("orders", TTL) for seed in range(2)]
+    assert [grant.token for grant in grants] == [1, 1]
+
+
+def test_no_owner_check_releases_the_lock_of_its_successor(world, client):
+    one, two = client(1, NoOwnerCheck), client(2, NoOwnerCheck)
+    grant = one.acquire("orders", TTL)
+    world.now = TTL
+    two.acquire("orders", TTL)
+    one.release(grant)
+    assert world["a"].get("lock:orders") is None
+
+
+def test_no_ttl_keeps_the_lock_of_the_dead_for_ever(world, client):
+    assert client(1, NoTtl).acquire("orders", TTL).deadline is None
+    world.now = 10**6 * TTL
+    with pytest.raises(Failed):
+        client(2, NoTtl).acquire("orders", TTL)
+
+
+@pytest.fixture
+def register(world):
+    def make(guard="none"):
+        return RedisRegister(world.connect("store", 1), "account", guard)
+
+    return make
+
+
+def token(number):
+    return Grant("orders", number, None, "")
+
+
+def test_a_register_is_empty_at_version_zero_and_counts_the_writes_that_it_accepts(register):
+    account = register()
+    assert account.read() == (None, 0)
+    assert account.write("x", 0, None) == 1
+    assert account.write("y", 0, token(1)) == 2
+    assert account.read() == ("y", 2)
+
+
+def test_a_fenced_register_refuses_a_token_below_the_highest_and_stays_as_it_was(register):
+    account = register("fenced")
+    account.write("x", 0, token(5))
+    account.write("y", 1, token(5))
+    with pytest.raises(Failed, match="token 4 is below 5, the highest seen") as error:
+        account.write("z", 2, token(4))
+    assert error.value.kind == "refused"
+    assert account.read() == ("y", 2)
+
+
+@pytest.mark.parametrize("grant", [None, token(None)])
+def test_a_fenced_register_refuses_a_write_without_a_token(world, register, grant):
+    with pytest.raises(Failed, match="carries no token"):
+        register("fenced").write("x", 0, grant)
+    assert world["store"].log == []
+
+
+def test_a_write_whose_answer_is_lost_may_have_been_stored(world, register):
+    account = register()
+    world["store"].state = "mute"
+    with pytest.raises(Indeterminate):
+        account.write("x", 0, None)
+    world["store"].state = "up"
+    assert account.read() == ("x", 1)

@@ -1,0 +1,67 @@
+"""What can be chosen of a lock is read from text, or the error names the choices."""
+
+from __future__ import annotations
+
+import pytest
+
+from workloads.locks.registry import LOCKS
+
+REDLOCK = LOCKS["redlock"]
+
+
+def test_without_options_every_default_is_there():
+    assert REDLOCK.read_options({}) == {
+        "token": "none",
+        "clock_check": True,
+        "retries": 10,
+        "retry_delay_ms": 100,
+        "node_timeout_ms": 50,
+    }
+
+
+def test_text_is_read_as_what_the_option_takes():
+    read = REDLOCK.read_options({"clock_check": "FALSE", "token": "Majority", "retries": "0"})
+    assert (read["clock_check"], read["token"], read["retries"]) == (False, "majority", 0)
+
+
+@pytest.mark.parametrize(
+    ("lock", "given", "message"),
+    [
+        (
+            "redlock",
+            {"quorum": "2"},
+            "lock redlock has no option quorum; it has clock_check, node_timeout_ms, retries, "
+            "retry_delay_ms, token",
+        ),
+        ("redlock", {"token": "two"}, "token=two: choose one of none, value, one, majority"),
+        ("redis", {"token": "one"}, "option token=one: choose one of none, incr"),
+        ("redlock", {"clock_check": "yes"}, "clock_check=yes: choose one of true, false"),
+        ("redlock", {"retries": "-1"}, "option retries=-1: a whole number from 0 on"),
+        ("redlock", {"retries": "many"}, "option retries=many: a whole number from 0 on"),
+        ("redlock", {"node_timeout_ms": "0"}, "node_timeout_ms=0: a whole number from 1 on"),
+        ("redlock", {"node_timeout_ms": "1.5"}, "node_timeout_ms=1.5: a whole number from 1"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_an_error_that_names_the_choices(lock, given, message):
+    with pytest.raises(ValueError) as error:
+        LOCKS[lock].read_options(given)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("lock", LOCKS.values(), ids=LOCKS)
+def test_every_lock_can_be_made_from_its_defaults_and_closed(lock, world):
+    nodes = [f"{lock.kind}-{n}" for n in range(lock.servers)]
+    made = lock.make(world.env(), nodes, lock.read_options({}))
+    grant = made.acquire("orders", 1_000_000_000)
+    assert (grant.token is not None) is lock.has_token(lock.read_options({}))
+    made.close()
+    assert all(link.closed for link in world.links)
+
+
+@pytest.mark.parametrize("lock", LOCKS.values(), ids=LOCKS)
+def test_a_grant_carries_a_token_exactly_where_the_lock_says_that_it_has_one(lock, world):
+    for choice in lock.options["token"].choices if "token" in lock.options else ():
+        options = lock.read_options({"token": choice})
+        nodes = [f"{choice}-{n}" for n in range(lock.servers)]
+        grant = lock.make(world.env(), nodes, options).acquire("orders", 1_000_000_000)
+        assert (grant.token is not None) is lock.has_token(options)

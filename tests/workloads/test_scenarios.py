@@ -1,0 +1,130 @@
+"""Every published schedule is whole: what it names exists, what it begins it ends."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from checker.checkers import CHECKERS
+from harness.spec import PERSISTENCE
+from nemesis.families import FAMILIES
+from nemesis.pause import POINTS
+from workloads.locks.registry import LOCKS
+from workloads.resources.resource import GUARDS
+from workloads.scenarios.scenario import Begin, Do, Finish, Heal, Inject, LeaseOver
+from workloads.scenarios.suites import SUITES
+
+ALL = [(suite, scenario) for suite, scenarios in SUITES.items() for scenario in scenarios]
+every_scenario = pytest.mark.parametrize(
+    ("suite", "scenario"), ALL, ids=[f"{suite}-{s.name}-{s.guard}" for suite, s in ALL]
+)
+
+
+def servers(suite):
+    return {f"{LOCKS[suite].kind}-{n + 1}" for n in range(LOCKS[suite].servers)} | {"storage"}
+
+
+def clients(scenario):
+    return {f"client-{n + 1}" for n in range(scenario.clients)}
+
+
+def test_a_name_and_a_guard_name_one_scenario():
+    counts = Counter((suite, scenario.name, scenario.guard) for suite, scenario in ALL)
+    assert set(counts.values()) == {1}
+
+
+def test_each_schedule_is_played_without_a_guard_and_with_one():
+    guards = {}
+    for _, scenario in ALL:
+        guards.setdefault(scenario.name, []).append(scenario.guard)
+    assert set(map(tuple, guards.values())) == {("none", "fenced")}
+
+
+@every_scenario
+def test_everything_that_a_scenario_names_exists(suite, scenario):
+    nodes = servers(suite) | clients(scenario)
+    assert scenario.guard in GUARDS
+    assert scenario.persistence in PERSISTENCE
+    assert set(scenario.expected) <= set(CHECKERS)
+    assert set(scenario.options) <= set(LOCKS[suite].options)
+    for step in scenario.steps:
+        if isinstance(step, Inject):
+            assert step.family in FAMILIES
+            assert set(step.targets) <= nodes
+            for link in step.arguments.get("links", ()):
+                assert set(link) <= set(step.targets)
+            assert step.arguments.get("point") in (None, *POINTS)
+        elif isinstance(step, Do | Begin | Finish | LeaseOver):
+            assert step.client in clients(scenario)
+        if isinstance(step, Begin):
+            assert step.stop_at in (None, *POINTS)
+        if isinstance(step, Do | Begin):
+            assert step.f in ("acquire", "extend", "release", "read", "write")
+
+
+@every_scenario
+def test_every_fault_is_healed_once_and_no_other_is(suite, scenario):
+    on, seen = [], []
+    for step in scenario.steps:
+        if isinstance(step, Inject):
+            assert step.name not in seen
+            on.append(step.name)
+            seen.append(step.name)
+        elif isinstance(step, Heal):
+            on.remove(step.name)
+    assert on == []
+
+
+@every_scenario
+def test_a_client_does_one_thing_at_a_time_and_finishes_what_it_began(suite, scenario):
+    begun = set()
+    for step in scenario.steps:
+        if isinstance(step, Begin):
+            assert step.client not in begun
+            begun.add(step.client)
+        elif isinstance(step, Finish):
+            begun.remove(step.client)
+        elif isinstance(step, Do):
+            assert step.client not in begun
+    assert begun == set()
+
+
+@every_scenario
+def test_a_pause_at_a_point_follows_the_op_that_stops_there(suite, scenario):
+    for before, step in zip(scenario.steps, scenario.steps[1:], strict=False):
+        if isinstance(step, Inject) and step.arguments.get("point"):
+            assert isinstance(before, Begin)
+            assert (before.client, before.stop_at) == (step.targets[0], step.arguments["point"])
+
+
+@every_scenario
+def test_every_scenario_says_what_happens_who_said_so_and_when(suite, scenario):
+    author, title, year = scenario.source.split(", ")
+    assert author and title and year.isdigit()
+    assert scenario.claim.startswith("C")
+    assert scenario.what.endswith(".")
+    assert scenario.expected
+    for words in scenario.to_json()["steps"]:
+        assert words[0] == words[0].upper() or words.startswith(tuple(clients(scenario)))
+        assert words.endswith(".")
+        assert "  " not in words and "(" not in words
+
+
+@every_scenario
+def test_a_fence_is_given_tokens(suite, scenario):
+    options = LOCKS[suite].read_options({}) | dict(scenario.options)
+    for name, value in scenario.options.items():
+        choices = LOCKS[suite].options[name].choices
+        assert not choices or value in choices
+    if scenario.guard == "fenced":
+        assert LOCKS[suite].has_token(options)
+    if "fencing" in scenario.expected:
+        assert LOCKS[suite].has_token(options)
+
+
+@every_scenario
+def test_a_server_whose_clock_is_to_jump_is_started_for_it(suite, scenario):
+    families = [step.family for step in scenario.steps if isinstance(step, Inject)]
+    assert scenario.clock is ("clock" in families)
+    assert scenario.to_json()["clock"] is scenario.clock
