@@ -45,10 +45,15 @@ class Hold:
     def believed(self) -> list[tuple[int, float]]:
         """When the holder believed: each lease [from, until), cut off at the strict end.
 
-        More than one where an extension was granted after the lease had already run out.
+        More than one where an extension was granted after the lease had already run out. A
+        lease that was over before its grant arrived was never believed; one that was given up
+        in the same instant (stamps may be coarse) was, for that instant.
         """
-        cut = ((start, min(end, self.strict_end)) for start, end in self.leases)
-        return [(start, end) for start, end in cut if start < end]
+        return [
+            (start, min(end, self.strict_end))
+            for start, end in self.leases
+            if start < end and start <= self.strict_end
+        ]
 
     @property
     def believed_end(self) -> float:
@@ -176,7 +181,7 @@ class Overlap:
 
 
 def overlaps(intervals: Iterable[tuple[float, float, Hold]]) -> list[Overlap]:
-    """Intervals [start, end) of one lock that overlap, in order of time.
+    """Intervals [start, end) of one lock that overlap, in order of time; [t, t] is an instant.
 
     Each is compared with the earlier one that ends last, so that n holds give at most n
     overlaps: enough to name every hold that should not have been granted, without the square.
@@ -184,8 +189,6 @@ def overlaps(intervals: Iterable[tuple[float, float, Hold]]) -> list[Overlap]:
     found: list[Overlap] = []
     latest: dict[str, tuple[float, Hold]] = {}
     for start, end, hold in sorted(intervals, key=lambda row: (row[0], row[2].index)):
-        if end <= start:
-            continue
         before = latest.get(hold.lock)
         if before and start < before[0] and before[1] is not hold:
             found.append(Overlap(before[1], hold, start, min(end, before[0])))
