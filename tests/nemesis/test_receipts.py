@@ -1,0 +1,234 @@
+"""A fault that takes hold has its receipt, and one that does not has none, whatever was done."""
+
+from __future__ import annotations
+
+import pytest
+
+from checker import faults
+from nemesis.director import Director
+from nemesis.nemesis import Fault, NoFaults
+
+
+def cut(*links):
+    targets = sorted({node for link in links for node in link})
+    return Fault("cut", "partition", targets, {"links": [list(link) for link in links]})
+
+
+CUT = cut(("client-1", "redis-1"), ("redis-2", "redis-3"))
+PAUSE_SERVER = Fault("p", "pause", ["redis-1"])
+PAUSE_CLIENT = Fault("p", "pause", ["client-1"])
+JUMP = Fault("c", "clock", ["redis-3"], {"offset_s": -5.5})
+KILL_SERVER = Fault("k", "kill", ["redis-1"])
+KILL_CLIENT = Fault("k", "kill", ["client-1"])
+HELD = Fault("h", "hold", ["client-1", "redis-1"], {"source": "client-1", "to": "redis-1"})
+
+CASES = [
+    (CUT, "rules"),
+    (PAUSE_SERVER, "signals"),
+    (PAUSE_CLIENT, "signals"),
+    (JUMP, "clock"),
+    (KILL_SERVER, "signals"),
+    (KILL_CLIENT, "signals"),
+    (HELD, "rules"),
+]
+NAMES = ["partition", "pause", "pause-client", "clock", "kill", "kill-client", "hold"]
+every_family = pytest.mark.parametrize(("fault", "deafness"), CASES, ids=NAMES)
+
+
+@every_family
+def test_a_fault_that_takes_hold_and_is_healed_is_proved_both_times(
+    director, recorded, fault, deafness
+):
+    assert director.inject(fault).proved
+    assert director.on == [fault]
+    assert director.heal(fault.name).proved
+    assert director.on == []
+    assert [(op.type, op.value["phase"]) for op in recorded.ops] == [
+        ("invoke", "start"),
+        ("ok", "start"),
+        ("invoke", "end"),
+        ("ok", "end"),
+    ]
+    assert faults.check(recorded.history(), {}).valid is True
+
+
+@every_family
+def test_a_fault_that_does_not_take_hold_has_no_receipt_and_the_run_is_unknown(
+    director, site, recorded, fault, deafness
+):
+    site.deaf.add(deafness)
+    receipt = director.inject(fault)
+    site.deaf.clear()
+    director.heal(fault.name)
+    assert receipt.proved is False
+    done = recorded.ops[1]
+    assert (done.type, done.error) == ("info", ["unproved", receipt.how])
+    assert done.value["receipt"]["proved"] is False
+    verdict = faults.check(recorded.history(), {})
+    assert verdict.valid == "unknown"
+    assert "no receipt; nothing proves that it took hold" in verdict.evidence[0]["what"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "deafness"),
+    [
+        (PAUSE_SERVER, "signals"),
+        (PAUSE_CLIENT, "signals"),
+        (JUMP, "clock"),
+        (KILL_SERVER, "restart"),
+    ],
+)
+def test_a_fault_that_stays_on_is_not_called_healed_and_the_run_is_unknown(
+    director, site, recorded, fault, deafness
+):
+    assert director.inject(fault).proved
+    site.deaf.add(deafness)
+    assert director.heal(fault.name).proved is False
+    assert faults.check(recorded.history(), {}).valid == "unknown"
+
+
+def test_a_cut_that_stays_is_not_called_healed(director, site, monkeypatch):
+    director.inject(CUT)
+    monkeypatch.setattr(site, "meets", lambda source, target: 124)
+    assert director.heal("cut").proved is False
+
+
+def test_a_cut_receipt_shows_what_a_probe_met_each_way_that_has_a_server(director):
+    assert director.inject(CUT).data == {
+        "probes": {
+            "client-1 to redis-1": "silent",
+            "redis-2 to redis-3": "silent",
+            "redis-3 to redis-2": "silent",
+        }
+    }
+
+
+def test_a_cut_that_leaves_one_way_open_is_not_proved(director, site, monkeypatch):
+    meets = site.meets
+    monkeypatch.setattr(
+        site,
+        "meets",
+        lambda source, target: 0 if source == "redis-3" else meets(source, target),
+    )
+    receipt = director.inject(CUT)
+    assert receipt.proved is False
+    assert receipt.how == "no answer across 2 of 3 probed ways"
+
+
+def test_a_cut_between_clients_can_not_be_probed_and_so_not_proved(director):
+    assert director.inject(cut(("client-1", "client-2"))).proved is False
+
+
+def test_a_port_where_nobody_listens_is_no_cut(director, site):
+    """The packets pass; only the server is gone."""
+    site.nodes["redis-1"].states.clear()
+    site.deaf.add("rules")
+    receipt = director.inject(cut(("client-1", "redis-1")))
+    assert receipt.proved is False
+    assert receipt.data["probes"] == {"client-1 to redis-1": "refused"}
+
+
+def test_healing_one_cut_leaves_the_other_on(director, site):
+    one, two = cut(("client-1", "redis-1")), cut(("client-1", "redis-2"), ("client-1", "redis-1"))
+    two = Fault("cut-2", two.family, two.targets, two.arguments)
+    director.inject(one)
+    director.inject(two)
+    director.heal("cut")
+    assert not site.passes("client-1", "redis-2")
+    assert not site.passes("redis-1", "client-1")
+    director.heal("cut-2")
+    assert site.passes("client-1", "redis-2")
+    assert site.passes("client-1", "redis-1")
+    assert all(node.rules == set() for node in site.nodes.values())
+
+
+def test_a_hold_that_held_nothing_back_is_not_proved_when_it_ends(director, site):
+    director.inject(HELD)
+    site.nodes["redis-1"].packets = 0
+    assert director.heal("h").proved is False
+
+
+def test_a_hold_stops_one_direction_only(director, site):
+    director.inject(HELD)
+    assert not site.passes("client-1", "redis-1")
+    assert site.passes("redis-1", "client-1")
+
+
+def test_a_clock_s_receipt_is_the_offset_that_the_server_shows(director, site):
+    receipt = director.inject(JUMP)
+    assert receipt.data == {"offset_s": {"redis-3": -5.5}}
+    assert receipt.how == "set to -5.500 s; redis-3 shows -5.500 s"
+    director.heal("c")
+    assert site.nodes["redis-3"].offset_s == 0
+
+
+def test_a_clock_that_is_only_nearly_where_it_was_set_is_not_proved(director, site, monkeypatch):
+    server = site.nodes["redis-3"]
+    monkeypatch.setattr(server, "clock_offset_s", lambda: server.offset_s + 0.26)
+    assert director.inject(JUMP).proved is False
+
+
+def test_a_stopped_client_s_receipt_names_its_state_and_its_process(director):
+    receipt = director.inject(PAUSE_CLIENT)
+    assert receipt.data == {"pid": 105, "state": "T", "process": 5, "at": "wherever it was"}
+
+
+def test_a_client_that_stops_itself_at_its_point_needs_no_signal(director, site):
+    client = site.nodes["client-1"]
+    client.points.add("before-write")
+    site.deaf.add("signals")
+    receipt = director.inject(Fault("p", "pause", ["client-1"], {"point": "before-write"}))
+    assert receipt.proved
+    assert receipt.data["at"] == "at before-write"
+
+
+def test_a_client_that_never_comes_to_its_point_is_stopped_where_it_is(director, site):
+    receipt = director.inject(Fault("p", "pause", ["client-1"], {"point": "before-write"}))
+    assert receipt.proved
+    assert receipt.data["at"] == "wherever it was"
+    assert site.nodes["client-1"].armed == set()
+
+
+@pytest.mark.parametrize("fault", [PAUSE_SERVER, KILL_SERVER])
+def test_a_server_that_was_not_there_can_be_neither_stopped_nor_killed(director, site, fault):
+    site.nodes["redis-1"].states.clear()
+    receipt = director.inject(fault)
+    assert receipt.proved is False
+    assert "was there" in receipt.how
+
+
+def test_the_kill_of_a_client_names_its_process_once_all_that_it_wrote_is_recorded(director, site):
+    receipt = director.inject(KILL_CLIENT)
+    assert receipt.data == {"pid": 105, "processes": [5]}
+    assert site.waited_gone == ["client-1"]
+    assert director.heal("k").how == "process 8 follows, pid 1105 on client-1"
+
+
+def test_healing_what_was_never_injected_is_fine_and_writes_nothing(director, recorded):
+    assert director.heal("nothing").proved
+    assert recorded.ops == []
+
+
+def test_healing_all_heals_each_fault_once(director, recorded):
+    for fault in (CUT, PAUSE_SERVER, JUMP):
+        director.inject(fault)
+    director.heal_all()
+    director.heal_all()
+    assert director.on == []
+    ends = [op.value["fault"] for op in recorded.ops if op.value["phase"] == "end"]
+    assert ends == ["cut"] * 2 + ["p"] * 2 + ["c"] * 2
+
+
+def test_a_node_that_does_not_answer_is_booked_and_not_fatal(site, recorded):
+    def broken(*_, **__):
+        raise RuntimeError("the node does not answer")
+
+    site.nodes["redis-3"].put = broken
+    receipt = Director(site, recorded).inject(JUMP)
+    assert receipt.how == "it could not be carried out: the node does not answer"
+    assert [op.type for op in recorded.ops] == ["invoke", "info"]
+
+
+def test_a_nemesis_that_does_nothing_says_so():
+    assert NoFaults().inject(CUT).proved is False
+    assert NoFaults().heal(CUT).proved is True

@@ -1,0 +1,134 @@
+"""A schedule comes from its seed alone, and asks nothing impossible of a node."""
+
+from __future__ import annotations
+
+from itertools import combinations, permutations
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from nemesis.director import Director
+from nemesis.families import FAMILIES, RANDOM, Layout
+from nemesis.schedule import QUIET_START_S, Scheduled, draw
+
+SERVERS = [f"redis-{n}" for n in range(1, 6)]
+CLIENTS = [f"client-{n}" for n in range(1, 6)]
+LAYOUT = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=0.0)
+FEW = Layout(SERVERS[:1], CLIENTS[:1], ttl_s=2.0, restart_s=2.2)
+
+SEEDS = st.integers(0, 2**32)
+FAMILIES_CHOSEN = st.permutations(RANDOM).flatmap(
+    lambda names: st.integers(1, len(names)).map(lambda n: names[:n])
+)
+LAYOUTS = st.sampled_from([LAYOUT, FEW])
+
+
+def of(schedule, family):
+    return [fault for fault in schedule if fault.family == family]
+
+
+@given(SEEDS, FAMILIES_CHOSEN, LAYOUTS)
+@settings(deadline=None, max_examples=50)
+def test_the_same_seed_gives_the_same_schedule(seed, families, layout):
+    drawn = [draw(families, seed, 60, 5, layout) for _ in range(2)]
+    assert drawn[0] == drawn[1]
+
+
+def test_other_seeds_give_other_schedules():
+    drawn = {str(draw(RANDOM, seed, 60, 5, LAYOUT)) for seed in range(10)}
+    assert len(drawn) == 10
+
+
+@pytest.mark.parametrize("family", RANDOM)
+def test_every_family_strikes_in_a_long_run(family):
+    assert len(of(draw(RANDOM, 7, 60, 5, LAYOUT), family)) >= 2
+
+
+@given(SEEDS, FAMILIES_CHOSEN, LAYOUTS, st.integers(1, 120), st.floats(0.5, 20))
+@settings(deadline=None, max_examples=100)
+def test_every_fault_begins_after_the_quiet_start_and_in_time_and_in_order(
+    seed, families, layout, time_s, interval_s
+):
+    schedule = draw(families, seed, time_s, interval_s, layout)
+    starts = [fault.at_s for fault in schedule]
+    assert starts == sorted(starts)
+    for fault in schedule:
+        assert QUIET_START_S <= fault.at_s <= time_s + 0.001
+        assert 0 <= fault.duration_s <= time_s
+        assert fault.family in families
+        assert set(fault.targets) <= {*layout.servers, *layout.clients}
+        assert fault.arguments["words"]
+
+
+@given(SEEDS, FAMILIES_CHOSEN, LAYOUTS)
+@settings(deadline=None, max_examples=100)
+def test_no_node_bears_two_pauses_crashes_or_jumps_at_a_time(seed, families, layout):
+    schedule = draw(families, seed, 60, 3, layout)
+    own = [fault for fault in schedule if FAMILIES[fault.family].own]
+    for first, second in combinations(own, 2):
+        if set(first.targets) & set(second.targets):
+            assert second.at_s > first.at_s + first.duration_s
+
+
+@given(SEEDS, FAMILIES_CHOSEN, LAYOUTS)
+@settings(deadline=None, max_examples=50)
+def test_a_family_s_faults_depend_only_on_those_that_were_named_before_it(seed, families, layout):
+    schedule = draw(families, seed, 60, 5, layout)
+    for place, family in enumerate(families):
+        earlier = draw(families[: place + 1], seed, 60, 5, layout)
+        assert of(schedule, family) == of(earlier, family)
+
+
+@given(SEEDS, LAYOUTS)
+@settings(deadline=None, max_examples=50)
+def test_partitions_share_their_nodes_and_are_the_same_beside_any_other_family(seed, layout):
+    beside = draw(["kill", "pause", "partition"], seed, 60, 5, layout)
+    assert of(beside, "partition") == draw(["partition"], seed, 60, 5, layout)
+
+
+@given(SEEDS, st.sampled_from(list(permutations(("pause", "clock", "kill"), 2))))
+@settings(deadline=None, max_examples=100)
+def test_a_family_stays_where_it_was_unless_one_of_its_faults_met_another_s(seed, pair):
+    first, second = pair
+    alone = draw([second], seed, 20, 10, LAYOUT)
+    others = draw([first], seed, 20, 10, LAYOUT)
+    assume(not any(set(a.targets) & set(o.targets) for a in alone for o in others))
+    assert of(draw(pair, seed, 20, 10, LAYOUT), second) == alone
+
+
+def test_a_crashed_server_stays_down_for_as_long_as_the_test_says():
+    away = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=2.2)
+    down = [f for f in draw(["kill"], 7, 300, 5, away) if f.targets[0] in SERVERS]
+    assert down
+    assert {fault.duration_s for fault in down} == {2.2}
+
+
+def test_what_was_scheduled_is_stored_as_it_is():
+    fault = Scheduled(1.5, 2.0, "pause", ["redis-1"], {"words": "w"})
+    assert Scheduled(**fault.to_json()) == fault
+
+
+def test_a_director_carries_a_schedule_out_and_heals_it(director, recorded):
+    jump = {"offset_s": 3.0, "words": "jump"}
+    schedule = [
+        Scheduled(0.0, 0.0, "clock", ["redis-1"], jump),
+        Scheduled(0.0, 0.0, "pause", ["redis-2"], {"words": "pause"}),
+    ]
+    director.run(schedule, until=lambda: False)
+    assert director.on == []
+    done = {(op.value["fault"], op.value["phase"], op.type) for op in recorded.ops}
+    assert {("clock-1", "start", "ok"), ("clock-1", "end", "ok")} <= done
+    assert {("pause-2", "start", "ok"), ("pause-2", "end", "ok")} <= done
+
+
+def test_a_schedule_that_is_cut_short_injects_no_more_and_heals_what_is_on(site, recorded):
+    director = Director(site, recorded)
+    schedule = [
+        Scheduled(0.0, 3600.0, "pause", ["redis-1"], {}),
+        Scheduled(3600.0, 1.0, "pause", ["redis-2"], {}),
+    ]
+    director.run(schedule, until=lambda: len(director.on) == 1 and len(recorded.ops) >= 2)
+    assert director.on == []
+    assert {op.value["fault"] for op in recorded.ops} == {"pause-1"}
+    assert site.nodes["redis-1"].states[100] == "S"
