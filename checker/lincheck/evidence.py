@@ -21,6 +21,7 @@ from checker.lincheck.search import Search, Taken
 from checker.lincheck.shrink import Small, shrink
 from checker.lincheck.verifier import Step, verify
 
+LAST_S = 1.0  # for the partial linearizations of a sub-history, where there was no time for all
 MOST_PARTIALS = 8  # partial linearizations shown
 OBSERVING = ("read", "dequeue")  # whose null result says something
 MOST_BLOCKED = 12  # next ops shown for each
@@ -45,8 +46,9 @@ class Partial(NamedTuple):
 class Evidence:
     """valid: the verdict. linearizations: for true, the steps of every object by its key.
 
-    For false: key, the object that fails; failed, the first op (in order of return) that can
-    not be placed; partials, the longest first; configurations, how many there were in all;
+    For false: key, the object that fails; failed, an op that can not be placed, as a rule the first
+    in the order of return; partials, the longest first (of the sub-history only, where there was no
+    time for more); configurations, how many there were in all;
     small, the sub-history. complete: False if a limit cut any of this short; `reason` says which.
     """
 
@@ -65,10 +67,12 @@ def evidence_for(
     valid: bool | Literal["unknown"],
     parts: dict[Hashable, list[Operation]],
     key: Hashable,
+    failed: Operation | None,
     model: Model,
     budget: Budget,
 ) -> Evidence:
-    """The evidence for a verdict on these objects, of which `key` failed. Never raises Exhausted.
+    """The evidence for a verdict on these objects, of which `key` failed, at the op `failed` if
+    that is known. Never raises Exhausted.
 
     Raises AssertionError if a verdict of true can not be verified: that is a defect of lincheck.
     """
@@ -76,7 +80,7 @@ def evidence_for(
         return Evidence(valid, {}, complete=False, reason="nothing is known")
     if valid:
         return _for_true(parts, model, budget)
-    return _for_false(parts[key], key, model, budget)
+    return _for_false(parts[key], failed, key, model, budget)
 
 
 def _for_true(parts: dict[Hashable, list[Operation]], model: Model, budget: Budget) -> Evidence:
@@ -96,26 +100,35 @@ def _for_true(parts: dict[Hashable, list[Operation]], model: Model, budget: Budg
 
 
 def _for_false(
-    operations: list[Operation], key: Hashable, model: Model, budget: Budget
+    operations: list[Operation],
+    failed: Operation | None,
+    key: Hashable,
+    model: Model,
+    budget: Budget,
 ) -> Evidence:
+    """Where the op that failed is known, the sub-history comes first: it is small and quick."""
+    small = None if failed is None else shrink(operations, failed, model, budget)
+    reason = None
     try:
-        search, failed = explore(operations, model, budget, trace=True)
+        search, found = explore(operations, model, budget, trace=True)
     except Exhausted as limit:
-        return Evidence(False, {}, key, complete=False, reason=limit.reason)
-    assert failed is not None, "the engine does not confirm the verdict"
-    partials = _partials(search, operations, failed, model)
+        reason = limit.reason
+        if small is None or failed is None:
+            return Evidence(False, {}, key, complete=False, reason=reason)
+        operations = list(small.operations)
+        try:
+            search, found = explore(operations, model, Budget.starting_now(LAST_S), trace=True)
+        except Exhausted:
+            return Evidence(False, {}, key, failed, (), 0, small, False, reason)
+    assert found is not None, "the engine does not confirm the verdict"
+    failed = failed or found
+    small = small or shrink(operations, failed, model, budget)
+    if not small.minimal and reason is None:
+        reason = "the sub-history could be smaller: a limit was reached"
     count = sum(map(len, search.configurations.values()))
-    small = shrink(operations, failed, model, budget)
+    partials = _partials(search, operations, found, model)
     return Evidence(
-        False,
-        {},
-        key,
-        failed,
-        partials,
-        count,
-        small,
-        small.minimal,
-        None if small.minimal else "the sub-history could be smaller: a limit was reached",
+        False, {}, key, failed, partials, count, small, small.minimal and reason is None, reason
     )
 
 

@@ -33,14 +33,11 @@ class Small(NamedTuple):
 
 def shrink(operations: list[Operation], failed: Operation, model: Model, budget: Budget) -> Small:
     """The sub-history around `failed`, the first op that can not be placed. Keeps to the budget."""
-    assert failed.returned is not None
-    before = sorted(op for op in operations if op.id < failed.returned)
-    kept = {failed.id} | _ground(before, failed, model)
-    current = before
+    current = [failed]
     try:
-        window = _window(before, failed, kept, model, budget)
-        current = window
-        return Small(tuple(_thin(window, failed, kept, model, budget)), True)
+        kept = {failed.id} | _ground(operations, failed, model)
+        current = _window(operations, failed, kept, model, budget)
+        return Small(tuple(_thin(current, failed, kept, model, budget)), True)
     except _Cut as cut:
         return Small(tuple(cut.operations), False)
     except Exhausted:
@@ -55,21 +52,26 @@ class _Cut(Exception):
         self.operations = operations
 
 
-def _ground(before: list[Operation], failed: Operation, model: Model) -> set[int]:
+def _ground(operations: list[Operation], failed: Operation, model: Model) -> set[int]:
     """The ops that `failed` rests on."""
     if not isinstance(model.step(model.initial, failed.action), Inconsistent):
         return set()
     if model.rests_on is not None:
-        return {op.id for op in before if model.rests_on(failed.action, op.action)}
+        return {
+            op.id for op in _before(operations, failed) if model.rests_on(failed.action, op.action)
+        }
     wanted = model.wants(failed.action)
     if wanted is UNSAID or wanted is ANY_STATE:
         return set()
-    givers = [
-        op.id
-        for op in before
-        if op.id != failed.id and not model.observes(op.action) and model.gives(op.action) == wanted
-    ]
-    return set(givers[-1:])
+    for op in reversed(_before(operations, failed)):
+        if op != failed and not model.observes(op.action) and model.gives(op.action) == wanted:
+            return {op.id}
+    return set()
+
+
+def _before(operations: list[Operation], failed: Operation) -> list[Operation]:
+    assert failed.returned is not None
+    return [op for op in operations if op.id < failed.returned]
 
 
 def _fails(operations: list[Operation], failed: Operation, model: Model, budget: Budget) -> bool:
@@ -82,22 +84,24 @@ def _fails(operations: list[Operation], failed: Operation, model: Model, budget:
 
 
 def _window(
-    before: list[Operation],
+    operations: list[Operation],
     failed: Operation,
     kept: set[int],
     model: Model,
     budget: Budget,
 ) -> list[Operation]:
-    """The last ops before the failure that fail on their own, with the ones to be kept."""
-    latest = sorted(before, key=lambda op: op.id if op.returned is None else op.returned)
+    """The ops around the failure that fail on their own, with the ones to be kept."""
+    place = operations.index(failed)
+    grounds = [op for op in operations if op.id in kept]
     size = FIRST_WINDOW
-    while size < len(before):
-        chosen = {op.id for op in latest[-size:]} | kept
-        window = _grounded([op for op in before if op.id in chosen], failed, kept, model, budget)
-        if window is not None and _fails(window, failed, model, budget):
-            return window
+    while size < len(operations):
+        near = operations[max(0, place - size) : place + size]
+        window = sorted({*_before(near, failed), *grounds})
+        good = _grounded(window, failed, kept, model, budget)
+        if good is not None and _fails(good, failed, model, budget):
+            return good
         size *= 2
-    return before
+    return sorted(_before(operations, failed))
 
 
 def _grounded(

@@ -46,7 +46,7 @@ class Verdict:
         """What shows that the verdict is right. Takes up to `time_limit` s, and says less when
         that is not enough. See Evidence."""
         budget = Budget.starting_now(time_limit, memory_limit)
-        return evidence_for(self.valid, self.parts, self.key, self.model, budget)
+        return evidence_for(self.valid, self.parts, self.key, self.failed, self.model, budget)
 
 
 def check(
@@ -136,6 +136,8 @@ def decide(
     """One object's verdict, and the op that could not be placed if the engine found it."""
     if fast and model.name in BY_MODEL:
         quick = BY_MODEL[model.name](operations, model)
+        if isinstance(quick, Operation):
+            return False, quick
         if quick is not None:
             return quick, None
     _, failed = explore(operations, model, budget)

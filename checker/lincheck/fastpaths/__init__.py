@@ -1,8 +1,8 @@
 """Special cases that theory decides exactly, without a search.
 
-A fast path takes the operations of one object and answers True, False, or None where its
-conditions are not met; then the general engine decides. Each is held to the engine by
-property tests. Which operation fails, and why, is always the engine's to say.
+A fast path takes the operations of one object and answers True, False (or, if it knows it, the
+first operation that can not be placed), or None where its conditions are not met; then the
+general engine decides. Each is held to the engine by property tests.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from checker.lincheck.fastpaths.zones import unique_writes
 from checker.lincheck.model import Model
 from checker.lincheck.operation import Operation
 
-FastPath = Callable[[list[Operation], Model], bool | None]
+FastPath = Callable[[list[Operation], Model], bool | Operation | None]
 
 BY_MODEL: dict[str, FastPath] = {
     "owner-mutex": disjoint_holds,

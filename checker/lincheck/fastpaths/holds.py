@@ -18,20 +18,20 @@ from checker.lincheck.model import Model
 from checker.lincheck.operation import Operation, in_order
 
 
-def disjoint_holds(operations: list[Operation], model: Model) -> bool | None:
-    """Is this history of acquire and release linearizable? None if a condition is not met."""
+def disjoint_holds(operations: list[Operation], model: Model) -> bool | Operation | None:
+    """True, or the acquire whose hold meets another; None if a condition is not met."""
     if model.initial is not None:
         return None
     holder: int | str | None = None
     holding: set[int | str] = set()
     gone: set[int | str] = set()
-    disjoint = True
+    second: Operation | None = None
     for position, operation in in_order(operations):
         process = operation.process
         if position != operation.id:  # a return
             if operation.action.f == "acquire":
-                if holder is not None:
-                    disjoint = False
+                if holder is not None and second is None:
+                    second = operation
                 holder = process
                 holding.add(process)
             continue
@@ -48,4 +48,4 @@ def disjoint_holds(operations: list[Operation], model: Model) -> bool | None:
                 holder = None
         elif operation.returned is not None and operation.action.f == "release":
             return None
-    return disjoint
+    return second or True
