@@ -13,6 +13,7 @@ ever smaller groups, until no single one can be (Zeller and Hildebrandt 2002, dd
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import NamedTuple
 
 from checker.lincheck.budget import Budget, Exhausted
@@ -21,6 +22,7 @@ from checker.lincheck.model import ANY_STATE, UNSAID, Inconsistent, Model
 from checker.lincheck.operation import Operation
 
 FIRST_WINDOW = 8
+MOST_PAIRED = 24  # ops of which every two are tried together
 
 
 class Small(NamedTuple):
@@ -129,24 +131,45 @@ def _thin(
     model: Model,
     budget: Budget,
 ) -> list[Operation]:
-    """Leaves out groups of ops, then single ones, as long as it still fails."""
-    group = max(1, len(operations) // 2)
+    """Leaves out groups of ops, then single ones, as long as it still fails.
+
+    A process's ops go together first: its acquire can often not go without its release.
+    """
     try:
+        for process in {op.process: None for op in operations}:
+            own = {op.id for op in operations if op.process == process}
+            operations = _without(own, operations, failed, kept, model, budget)
+        size = max(1, len(operations) // 2)
         while True:
-            start, left_out = 0, False
+            before, start = len(operations), 0
             while start < len(operations):
-                rest = [
-                    op
-                    for index, op in enumerate(operations)
-                    if op.id in kept or not start <= index < start + group
-                ]
-                if len(rest) < len(operations) and _fails(rest, failed, model, budget):
-                    operations, left_out = rest, True
-                else:
-                    start += group
-            if group > 1:
-                group //= 2
-            elif not left_out:
-                return operations
+                group = {op.id for op in operations[start : start + size]}
+                rest = _without(group, operations, failed, kept, model, budget)
+                start += size if rest is operations else 0
+                operations = rest
+            if size > 1:
+                size //= 2
+            elif len(operations) == before:
+                pairs = operations
+                if len(operations) <= MOST_PAIRED:
+                    for pair in combinations([op.id for op in operations], 2):
+                        operations = _without(set(pair), operations, failed, kept, model, budget)
+                if operations is pairs:
+                    return operations
     except Exhausted:
         raise _Cut(operations) from None
+
+
+def _without(
+    group: set[int],
+    operations: list[Operation],
+    failed: Operation,
+    kept: set[int],
+    model: Model,
+    budget: Budget,
+) -> list[Operation]:
+    """The operations without this group if they fail without it; else the same list."""
+    rest = [op for op in operations if op.id in kept or op.id not in group]
+    if len(rest) == len(operations) or not _fails(rest, failed, model, budget):
+        return operations
+    return rest
