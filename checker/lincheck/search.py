@@ -29,9 +29,9 @@ from typing import NamedTuple
 
 from checker.lincheck.budget import UNLIMITED, Budget
 from checker.lincheck.crashed import COST, Crashed
-from checker.lincheck.model import Action, Inconsistent, Model, State
+from checker.lincheck.model import Action, Model, State
+from checker.lincheck.table import Table
 
-IMPOSSIBLE = -1
 NOBODY = -2  # the key of the state that stands for all that nobody can see
 CHECK_EVERY = 512  # expansions between two looks at the clock and the memory
 WORK = 4  # configurations looked at for one return, for each that is kept,
@@ -39,63 +39,6 @@ LEAST_WORK = 32  # and these at least
 ENDLESS_WORK = 4_000  # for one return where crashed ops are endless: queues and sums have no end
 ENOUGH = 1  # ways to place what returned before no more are looked for, for each that is kept
 WRITE_OFF_AT = 8  # classes of crashed ops in the records before common use is written off
-COMPACT_AT = 20_000  # states and actions remembered before the dead ones are looked for
-
-
-class Table:
-    """States and actions by number, and the steps between them that were asked for.
-
-    Numbers are never given twice, so that what is dead can be dropped under a running search.
-    """
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self.states: dict[int, State] = {}
-        self.state_numbers: dict[State, int] = {}
-        self.facets: dict[int, Hashable] = {}
-        self.actions: dict[int, Action] = {}
-        self.numbers: dict[Action, int] = {}
-        self.observing: dict[int, bool] = {}
-        self.steps: dict[int, dict[int, int]] = {}
-        self.given = 0
-        self.compact_at = COMPACT_AT
-
-    def state_number(self, state: State) -> int:
-        number = self.state_numbers.get(state)
-        if number is None:
-            number = self.state_numbers[state] = self.given = self.given + 1
-            self.states[number] = state
-            self.facets[number] = self.model.facet(state)
-        return number
-
-    def action_number(self, action: Action) -> int:
-        number = self.numbers.get(action)
-        if number is None:
-            number = self.numbers[action] = self.given = self.given + 1
-            self.actions[number] = action
-            self.steps[number] = {}
-            self.observing[number] = self.model.observes(action)
-        return number
-
-    def step(self, action: int, state: int) -> int:
-        """The number of the state after this step, or IMPOSSIBLE; and remembers it."""
-        after = self.model.step(self.states[state], self.actions[action])
-        number = IMPOSSIBLE if type(after) is Inconsistent else self.state_number(after)
-        self.steps[action][state] = number
-        return number
-
-    def crowded(self) -> bool:
-        return len(self.states) + len(self.actions) > self.compact_at
-
-    def compact(self, states: set[int], actions: set[int]) -> None:
-        """Drops all but these states and actions, and every remembered step."""
-        for number in self.states.keys() - states:
-            del self.state_numbers[self.states.pop(number)], self.facets[number]
-        for number in self.actions.keys() - actions:
-            del self.numbers[self.actions.pop(number)], self.observing[number], self.steps[number]
-        for memo in self.steps.values():
-            memo.clear()
-        self.compact_at = 2 * (len(self.states) + len(self.actions)) + COMPACT_AT
 
 
 class Taken(NamedTuple):
