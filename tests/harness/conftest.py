@@ -1,0 +1,83 @@
+"""The program of a worker on this machine, in the place of one on a node."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DEADLINE_S = 10.0
+
+
+@pytest.fixture
+def eventually():
+    """What the condition gives, once it gives anything; it must within DEADLINE_S."""
+
+    def wait(condition):
+        end = time.monotonic() + DEADLINE_S
+        while not (found := condition()):
+            assert time.monotonic() < end, "it did not come about in time"
+            time.sleep(0.002)
+        return found
+
+    return wait
+
+
+@pytest.fixture
+def state():
+    """The state letter of a process, as the kernel gives it; None where it is gone."""
+
+    def read(pid):
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+
+    return read
+
+
+@pytest.fixture
+def setup():
+    """What a worker is told first; its lock needs no server, and no storage answers."""
+    return {
+        "process": 3,
+        "stride": 5,
+        "node": "client-1",
+        "lock": "broken-always-yes",
+        "options": {"token": "one", "retries": 0, "retry_delay_ms": 1, "node_timeout_ms": 50},
+        "servers": ["redis-1"],
+        "addresses": {"redis-1": ("127.0.0.1", 1), "storage": ("127.0.0.1", 1)},
+        "storage": "storage",
+        "guard": "none",
+        "seed": "7",
+        "origin_ns": time.monotonic_ns(),
+    }
+
+
+@pytest.fixture
+def spawn():
+    """Starts programs that are ended with the test, whatever they were in the middle of."""
+    started = []
+
+    def start(command):
+        program = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+        )
+        started.append(program)
+        return program
+
+    yield start
+    for program in started:
+        program.kill()
+        for stream in (program.stdin, program.stdout, program.stderr):
+            stream.close()
+        program.wait()

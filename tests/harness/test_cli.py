@@ -1,0 +1,108 @@
+"""Bad arguments end with 254 and the valid choices, before anything is started."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from harness import cli, store
+from harness.errors import BadArguments, Crashed
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Runs the command line where no engine may be looked for; its exit code and last words."""
+
+    def no_engine(*_, **__):
+        raise AssertionError("an engine was looked for")
+
+    monkeypatch.setattr("harness.session.engine.ensure", no_engine)
+    monkeypatch.setattr("subprocess.Popen", no_engine)
+    monkeypatch.setattr(store, "RESULTS", tmp_path / "results")
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["fencepost", *arguments])
+        code = cli.run()
+        said = capsys.readouterr()
+        return code, said.err + said.out
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["test", "redlok"], "there is no lock 'redlok'; choose one of: redlock, redis, "),
+        (["test", "redlock", "--nemesis", "pause,flood"], "there is no nemesis 'flood'; choose"),
+        (["test", "redlock", "--guard", "high"], "there is no guard 'high'; choose one of: none,"),
+        (["test", "redlock", "--guard", "fenced"], "guard fenced needs a token"),
+        (["test", "redlock", "--time", "soon"], "time 'soon' is no time: write 500ms, 60s or 2m"),
+        (["test", "redlock", "--time", "-5s"], "time '-5s' is no time"),
+        (["test", "redlock", "--ttl", "0"], "TTL '0' is no time"),
+        (["test", "redlock", "--ttl", "50ms"], "a TTL of 50 ms: from 100ms to 10m"),
+        (["test", "redlock", "--interval", "x"], "interval 'x' is no time"),
+        (["test", "redlock", "--seed", "lucky"], "seed 'lucky' is no number: write a whole"),
+        (["test", "redlock", "--concurrency", "99"], "concurrency 99: from 1 to 10 clients"),
+        (["test", "redlock", "--concurrency", "two"], "concurrency"),
+        (["test", "redlock", "--persistence", "rdb"], "there is no persistence 'rdb'; choose"),
+        (["test", "redlock", "--restart", "no"], "there is no restart 'no'; choose one of"),
+        (["test", "redlock", "--failed-release", "x"], "choose one of: ended, nothing"),
+        (["test", "redlock", "-o", "quorum=2"], "lock redlock has no option quorum; it has"),
+        (["test", "redlock", "-o", "token"], "option 'token' has no value: write -o token=VALUE"),
+        (["test", "redlock", "-o", "token=x"], "choose one of none, value, one, majority"),
+        (["test"], "lock"),
+        (["test", "redlock", "--tim", "60s"], "--tim"),
+        (["tset", "redlock"], "tset"),
+        (["suite", "redis"], "there is no suite 'redis'; choose one of: redlock"),
+        (["suite", "redlock", "--only", "clok"], "no scenario 'clok'; choose one of: "),
+        (["suite", "redlock", "--seed", "x"], "seed 'x' is no number"),
+        (["analyze", "nowhere"], "'nowhere' is no run (a folder with test.json or history.jsonl)"),
+        (["report", "nowhere"], "'nowhere' is no run (a folder with test.json or history.jsonl)"),
+        (["cluster", "up", "redis-9"], "there is no node or kind 'redis-9'; choose from: redis"),
+    ],
+)
+def test_bad_arguments_exit_with_254_and_say_what_is_valid(run, arguments, message):
+    code, said = run(*arguments)
+    assert code == 254
+    assert message in said
+
+
+@pytest.mark.parametrize("arguments", [[], ["cluster"]])
+def test_without_a_command_the_help_is_shown_and_the_exit_code_is_254(run, arguments):
+    code, said = run(*arguments)
+    assert code == 254
+    assert "Usage: fencepost" in said
+
+
+def test_help_is_no_error(run):
+    code, said = run("test", "--help")
+    assert code == 0
+    assert "--nemesis" in said
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (BadArguments("no such thing"), 254, "fencepost: no such thing"),
+        (Crashed("no engine"), 255, "fencepost: no engine"),
+        (OSError(28, "No space left on device", "x.jsonl"), 255, "x.jsonl: No space left"),
+        (KeyboardInterrupt(), 130, "fencepost: interrupted"),
+        (ZeroDivisionError("oops"), 255, "a defect of fencepost's own"),
+    ],
+)
+def test_however_a_command_ends_its_exit_code_is_never_that_of_a_verdict(
+    run, monkeypatch, error, code, message
+):
+    def fail(**_):
+        raise error
+
+    monkeypatch.setattr(cli, "app", fail)
+    got, said = run("heal")
+    assert got == code
+    assert message in said
+
+
+@pytest.mark.parametrize(("valid", "code"), [(True, 0), (False, 1), ("unknown", 2)])
+def test_a_verdict_is_an_exit_code(valid, code):
+    assert cli.EXIT[valid] == code

@@ -1,0 +1,111 @@
+"""The recorder keeps every line that it is given, at once, and puts them in order at the end."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+
+from checker import history
+from harness.recorder import Recorder, finish
+
+
+@pytest.fixture
+def recorder(tmp_path):
+    recorder = Recorder(tmp_path / "history.jsonl")
+    yield recorder
+    recorder.close()
+
+
+def line(process, number, time=0, **more):
+    row = {"time": time, "process": process, "type": "invoke", "f": "read", "value": {"n": number}}
+    return json.dumps(row | more).encode()
+
+
+def stored(recorder):
+    return [json.loads(row) for row in recorder.path.read_text().splitlines()]
+
+
+def test_lines_are_appended_as_they_came_with_a_rising_index(recorder):
+    events = recorder.lines([line(1, 0, thread="x"), line(2, 1)])
+    recorder.lines([line(1, 2)])
+    rows = stored(recorder)
+    assert [row["index"] for row in rows] == [0, 1, 2]
+    assert rows[0] == {"index": 0} | json.loads(line(1, 0, thread="x"))
+    assert [(event.process, event.type, event.f) for event in events] == [
+        (1, "invoke", "read"),
+        (2, "invoke", "read"),
+    ]
+    assert recorder.written == 3
+    assert recorder.counts["read", "invoke"] == 3
+
+
+def test_what_was_recorded_is_in_the_file_before_the_recorder_is_closed(recorder):
+    recorder.lines([line(1, 0)])
+    assert len(history.read(recorder.path)) == 1
+
+
+def test_an_op_of_the_harness_is_stamped_with_the_time_since_the_start(recorder):
+    before = recorder.now()
+    recorder.op("nemesis", "info", "pause", {"phase": "start"}, ["unproved", "why"], "redis-1")
+    (row,) = stored(recorder)
+    assert before <= row.pop("time") <= recorder.now()
+    assert row == {
+        "index": 0,
+        "process": "nemesis",
+        "type": "info",
+        "f": "pause",
+        "value": {"phase": "start"},
+        "error": ["unproved", "why"],
+        "node": "redis-1",
+    }
+
+
+def test_concurrent_writers_keep_every_line_whole_and_numbered_once(recorder):
+    each, writers = 200, 8
+    together = threading.Barrier(writers)
+
+    def write(process):
+        together.wait()
+        for number in range(0, each, 4):
+            recorder.lines([line(process, n) for n in range(number, number + 4)])
+
+    threads = [threading.Thread(target=write, args=(process,)) for process in range(writers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    rows = stored(recorder)
+    assert [row["index"] for row in rows] == list(range(each * writers))
+    for process in range(writers):
+        mine = [row["value"]["n"] for row in rows if row["process"] == process]
+        assert mine == list(range(each))
+    assert recorder.counts["read", "invoke"] == each * writers
+
+
+def test_a_disk_that_is_full_is_remembered_for_the_run_s_end(recorder):
+    recorder._file.close()
+    recorder._file = open("/dev/full", "ab", buffering=0)  # noqa: SIM115
+    with pytest.raises(OSError, match="No space left"):
+        recorder.lines([line(1, 0)])
+    assert recorder.failure is not None
+
+
+def test_a_finished_history_is_in_order_of_time_and_stays_so(recorder):
+    recorder.lines([line(1, 0, time=30), line(2, 1, time=10), line(3, 2, time=20)])
+    found = finish(recorder.path)
+    assert [op.process for op in found] == [2, 3, 1]
+    assert found.notes == ["1 ops were recorded late and have been put in order of time"]
+    again = finish(recorder.path)
+    assert again.ops == found.ops
+    assert [op.index for op in again] == [0, 1, 2]
+    assert again.notes == []
+
+
+def test_a_killed_run_s_torn_last_line_is_taken_off_its_history(recorder):
+    recorder.lines([line(1, 0)])
+    with recorder.path.open("ab") as file:
+        file.write(b'{"index":1,"ti')
+    assert finish(recorder.path).notes == ["the last line (2) is torn and was dropped"]
+    assert [row["index"] for row in stored(recorder)] == [0]

@@ -1,0 +1,144 @@
+"""A test that makes no sense is refused with what would make sense."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.errors import BadArguments
+from harness.spec import Spec, choose, scripted, seconds, validate
+from workloads.locks.registry import LOCKS
+from workloads.scenarios.suites import SUITES
+
+GOOD = Spec(name="redlock", lock="redlock", options=LOCKS["redlock"].read_options({}))
+
+
+def options(**chosen):
+    return {**GOOD.options, **chosen}
+
+
+def test_the_defaults_make_sense():
+    assert validate(GOOD) is GOOD
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"ttl_ms": 300},
+        {"ttl_ms": 600_000},
+        {"time_s": 1},
+        {"time_s": 86_400},
+        {"concurrency": 1},
+        {"concurrency": 10},
+        {"nemesis": ("partition", "pause", "clock", "kill")},
+        {"guard": "fenced", "options": options(token="one")},
+    ],
+)
+def test_what_is_just_within_the_bounds_makes_sense(changed):
+    validate(replace(GOOD, **changed))
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"lock": "redlok"}, "there is no lock 'redlok'; choose one of: redlock, redis, "),
+        ({"guard": "fence"}, "there is no guard 'fence'; choose one of: none, fenced"),
+        (
+            {"nemesis": ("pause", "flood")},
+            "there is no nemesis 'flood'; choose one of: partition, pause, clock, kill",
+        ),
+        ({"nemesis": ("hold",)}, "there is no nemesis 'hold'; choose one of: partition, "),
+        (
+            {"persistence": "rdb"},
+            "there is no persistence 'rdb'; choose one of: none, everysec, always",
+        ),
+        ({"restart": "never"}, "there is no restart 'never'; choose one of: at-once, after-ttl"),
+        (
+            {"failed_release": "maybe"},
+            "there is no meaning of a failed release 'maybe'; choose one of: ended, nothing",
+        ),
+        ({"concurrency": 0}, "concurrency 0: from 1 to 10 clients"),
+        ({"concurrency": 11}, "concurrency 11: from 1 to 10 clients"),
+        ({"ttl_ms": 99}, "a TTL of 99 ms: from 100ms to 10m"),
+        ({"ttl_ms": 600_001}, "a TTL of 600001 ms: from 100ms to 10m"),
+        ({"time_s": 0.5}, "a run of 0.5 s: from 1s to 24h"),
+        ({"time_s": 86_401}, "a run of 86401 s: from 1s to 24h"),
+        (
+            {"ttl_ms": 250},
+            "node_timeout_ms 50 on 5 server(s) can use up the whole TTL of 250 ms: it must be far",
+        ),
+        (
+            {"guard": "fenced"},
+            "guard fenced needs a token, and redlock hands out none as it is set. These do: "
+            "redlock -o token=value, redlock -o token=one, redlock -o token=majority, "
+            "redis -o token=incr",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_an_error_that_names_what_would(changed, message):
+    with pytest.raises(BadArguments) as error:
+        validate(replace(GOOD, **changed))
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("500ms", 0.5), ("60s", 60), ("2m", 120), ("1.5h", 5400), ("60", 60), (" 0.5 s ", 0.5)],
+)
+def test_a_time_is_read_with_its_unit_and_in_seconds_without(text, expected):
+    assert seconds("time", text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "0", "0s", "-5s", "5d", "five", "5 5", "1e3", ".5s", "nan"])
+def test_what_is_no_time_above_zero_is_an_error_that_says_how_to_write_one(text):
+    with pytest.raises(BadArguments) as error:
+        seconds("TTL", text)
+    assert str(error.value) == f"TTL {text!r} is no time: write 500ms, 60s or 2m, above zero"
+
+
+@given(st.text(max_size=8))
+@settings(deadline=None, max_examples=100)
+def test_any_text_is_a_time_above_zero_or_bad_arguments(text):
+    with suppress(BadArguments):
+        assert seconds("time", text) > 0
+
+
+def test_a_choice_is_one_of_the_valid_names():
+    assert choose("lock", "redis", LOCKS) == "redis"
+
+
+def test_a_description_holds_all_that_a_checker_and_a_reader_need():
+    row = replace(GOOD, concurrency=2, seed=7).to_json()
+    assert row["lock"] == {"name": "redlock", "options": GOOD.options}
+    assert row["servers"] == [f"redis-{n}" for n in range(1, 6)]
+    assert row["clients"] == ["client-1", "client-2"]
+    assert row["promises"] == {"minority": True}
+    assert row["not_checked"] == {"fencing": "the lock hands out no token"}
+    assert "fencing" not in row["checkers"]
+    assert (row["seed"], row["failed_release"]) == (7, "ended")
+    assert json.loads(json.dumps(row))["ttl_ms"] == 2000
+
+
+def test_with_tokens_fencing_is_checked():
+    row = replace(GOOD, options=options(token="one")).to_json()
+    assert "fencing" in row["checkers"]
+    assert row["not_checked"] == {}
+
+
+@pytest.mark.parametrize("scenario", SUITES["redlock"], ids=lambda s: f"{s.name}-{s.guard}")
+def test_every_scenario_s_spec_makes_sense(scenario):
+    spec = scripted(scenario.name, "redlock", scenario, seed=1)
+    validate(replace(spec, time_s=60))
+    assert (spec.guard, spec.ttl_ms, spec.concurrency) == (
+        scenario.guard,
+        scenario.ttl_ms,
+        scenario.clients,
+    )
+    # What is expected of a checker can be observed only where it is asked.
+    asked = {name for name, why in spec.checkers.items() if why is None}
+    assert set(scenario.expected) <= asked

@@ -1,0 +1,155 @@
+"""The harness' handle on a worker, with the real program behind it on this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from checker.history import read
+from checker.holds import holds
+from harness.errors import Crashed
+from harness.recorder import Recorder
+from harness.worker.process import CODE, PYTHON, Worker
+
+ROOT = Path(__file__).parents[2]
+
+
+class Local:
+    """A Remote that starts a node's programs on this machine."""
+
+    node = "client-1"
+
+    def __init__(self, spawn):
+        self._spawn = spawn
+
+    def spawn(self, argv):
+        here = {PYTHON: sys.executable, f"PYTHONPATH={CODE}": f"PYTHONPATH={ROOT}"}
+        return self._spawn([here.get(word, word) for word in argv])
+
+
+@pytest.fixture
+def recorder(tmp_path):
+    recorder = Recorder(tmp_path / "history.jsonl")
+    yield recorder
+    recorder.close()
+
+
+@pytest.fixture
+def worker(recorder, spawn, setup, state):
+    worker = Worker(Local(spawn), recorder, setup)
+    worker.wait_ready()
+    yield worker
+    if state(worker.pid):
+        os.kill(worker.pid, signal.SIGKILL)
+    worker.close()
+
+
+ACQUIRE = ("acquire", {"lock": "orders", "ttl": 10**9})
+WRITE = ("write", {"resource": "account", "version": 0})
+
+
+def ops(recorder):
+    return [(op.process, op.f, op.type) for op in read(recorder.path)]
+
+
+@pytest.fixture
+def stopped(worker, eventually, state):
+    """The worker, stopped before its write is sent."""
+
+    def stop():
+        worker.arm("before-write")
+        worker.begin(*WRITE)
+        assert worker.wait_point("before-write", 10)
+        eventually(lambda: state(worker.pid) == "T")
+
+    return stop
+
+
+def test_an_op_is_recorded_and_its_completion_handed_over(worker, recorder):
+    worker.begin(*ACQUIRE)
+    done = worker.finish(10)
+    assert (done["type"], done["value"]["token"]) == ("ok", 1)
+    assert ops(recorder) == [(3, "acquire", "invoke"), (3, "acquire", "ok")]
+
+
+def test_an_op_that_does_not_complete_in_time_gives_nothing(worker, stopped):
+    stopped()
+    assert worker.finish(0.02) is None
+    os.kill(worker.pid, signal.SIGCONT)
+    assert worker.finish(10)["type"] == "fail"
+
+
+def test_a_kill_in_the_middle_of_an_op_completes_it_as_unknown_by_death(worker, recorder, stopped):
+    worker.begin(*ACQUIRE)
+    worker.finish(10)
+    stopped()
+    os.kill(worker.pid, signal.SIGKILL)
+    worker.wait_gone(10)
+    history = read(recorder.path)
+    last = history.ops[-1]
+    assert (last.process, last.f, last.type, last.node) == (3, "write", "info", "client-1")
+    assert last.error[0] == "killed"
+    (hold,) = holds(history)
+    assert hold.ended_by == "death"
+    assert hold.strict_end == history.ops[-2].time
+    assert worker.process == 3
+
+
+def test_a_kill_between_two_ops_completes_nothing(worker, recorder):
+    worker.begin(*ACQUIRE)
+    worker.finish(10)
+    os.kill(worker.pid, signal.SIGKILL)
+    worker.wait_gone(10)
+    assert ops(recorder) == [(3, "acquire", "invoke"), (3, "acquire", "ok")]
+
+
+def test_a_worker_killed_at_full_speed_leaves_a_history_that_can_be_paired(
+    worker, recorder, eventually
+):
+    worker.work({"ttl_ns": 10**9, "write": False, "think_ms": 0, "pause_ms": 0}, 10**15)
+    eventually(lambda: recorder.counts["release", "ok"] > 50)
+    os.kill(worker.pid, signal.SIGKILL)
+    worker.wait_gone(10)
+    calls = read(recorder.path).calls()
+    assert len(calls) > 100
+    assert all(call.end is not None for call in calls)
+    assert all(call.type == "ok" for call in calls[:-1])
+
+
+def test_a_point_is_waited_for_and_forgotten_when_it_is_armed_anew(worker, stopped):
+    stopped()
+    os.kill(worker.pid, signal.SIGCONT)
+    worker.finish(10)
+    worker.arm("before-write")
+    assert worker.wait_point("before-write", 0.02) is False
+
+
+def test_work_comes_to_rest_when_it_is_told_to(worker, recorder, eventually):
+    worker.work({"ttl_ns": 10**9, "write": False}, 10**15)
+    eventually(lambda: recorder.counts["acquire", "ok"])
+    assert worker.rest(10)
+    assert recorder.counts["acquire", "ok"] == recorder.counts["release", "ok"]
+
+
+def test_a_stopped_worker_does_not_come_to_rest(worker, recorder, stopped):
+    stopped()
+    assert worker.rest(0.02) is False
+
+
+def test_a_program_that_does_not_come_up_is_a_crash_with_its_last_words(recorder, spawn, setup):
+    worker = Worker(Local(spawn), recorder, setup | {"lock": "no-such-lock"})
+    with pytest.raises(Crashed) as error:
+        worker.wait_ready()
+    assert "the worker on client-1 did not say 'ready'" in str(error.value)
+    assert "no-such-lock" in str(error.value)
+    worker.close()
+
+
+def test_closing_ends_the_program_and_twice_is_no_error(worker, eventually, state):
+    worker.close()
+    eventually(lambda: state(worker.pid) is None)
+    worker.close()
