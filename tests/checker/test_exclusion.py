@@ -232,6 +232,15 @@ def test_holds_that_touch_do_not_overlap():
     assert lease_exclusion(story.history(), {}).valid is True
 
 
+def test_a_hold_that_was_lost_before_its_grant_arrived_was_never_on():
+    story = Story()
+    story.grant(1, "h1", at=0, until=1000)
+    story.release(1, "h1", at=200)
+    story.grant(2, "h2", asked=50, at=100, until=1100)
+    story.op(90, 2, "info", "lost", {"lock": "orders", "hold": "h2"})
+    assert verdicts(story) == (True, True)
+
+
 def test_two_locks_exclude_nobody_from_one_another():
     story = Story()
     story.grant(1, "h1", at=0, until=1000, lock="a")

@@ -147,6 +147,13 @@ def test_a_write_of_unknown_outcome_is_not_missed(story):
     assert kinds(story) == []
 
 
+def test_a_write_that_was_never_acknowledged_may_go_again_though_it_was_seen(story):
+    story.write(1, 10, "a", 0, type="info")
+    story.read(2, 20, "a", 1)
+    story.read(3, 30, None, 0)
+    assert kinds(story) == []
+
+
 def two_holds(story):
     story.grant(1, "h1", at=0, until=1000)
     story.grant(2, "h2", at=2000, until=3000)

@@ -128,17 +128,21 @@ def test_a_port_where_nobody_listens_is_no_cut(director, site):
     assert receipt.data["probes"] == {"client-1 to redis-1": "refused"}
 
 
-def test_healing_one_cut_leaves_the_other_on(director, site):
-    one, two = cut(("client-1", "redis-1")), cut(("client-1", "redis-2"), ("client-1", "redis-1"))
-    two = Fault("cut-2", two.family, two.targets, two.arguments)
+def test_cuts_add_up_and_healing_one_leaves_the_other_on(director, site):
+    """One link is in both of them."""
+    one = cut(("client-1", "redis-1"), ("client-1", "redis-3"))
+    two = cut(("client-1", "redis-2"), ("client-1", "redis-1"))
     director.inject(one)
-    director.inject(two)
+    director.inject(Fault("cut-2", two.family, two.targets, two.arguments))
+
+    def open_to():
+        return [s for s in ("redis-1", "redis-2", "redis-3") if site.passes("client-1", s)]
+
+    assert open_to() == []
     director.heal("cut")
-    assert not site.passes("client-1", "redis-2")
-    assert not site.passes("redis-1", "client-1")
+    assert open_to() == ["redis-3"]
     director.heal("cut-2")
-    assert site.passes("client-1", "redis-2")
-    assert site.passes("client-1", "redis-1")
+    assert open_to() == ["redis-1", "redis-2", "redis-3"]
     assert all(node.rules == set() for node in site.nodes.values())
 
 

@@ -80,6 +80,11 @@ def test_a_family_s_faults_depend_only_on_those_that_were_named_before_it(seed, 
         assert of(schedule, family) == of(earlier, family)
 
 
+def test_each_family_has_a_stream_of_its_own():
+    firsts = {draw([family], 7, 60, 5, LAYOUT)[0].at_s for family in RANDOM}
+    assert len(firsts) == len(RANDOM)
+
+
 @given(SEEDS, LAYOUTS)
 @settings(deadline=None, max_examples=50)
 def test_partitions_share_their_nodes_and_are_the_same_beside_any_other_family(seed, layout):
