@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from checker.lincheck.fastpaths.holds import disjoint_holds
 from checker.lincheck.fastpaths.levels import rising_reads
+from checker.lincheck.fastpaths.order import dequeued_in_order
 from checker.lincheck.fastpaths.zones import unique_writes
 from checker.lincheck.model import Model
 from checker.lincheck.operation import Operation
@@ -21,4 +22,5 @@ BY_MODEL: dict[str, FastPath] = {
     "owner-mutex": disjoint_holds,
     "register": unique_writes,
     "set": rising_reads,
+    "fifo-queue": dequeued_in_order,
 }

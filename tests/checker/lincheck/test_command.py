@@ -49,9 +49,12 @@ def run(tmp_path, capsys):
 
 
 def explosive(count=200):
-    """A queue whose enqueues all run at once: no order is better than another."""
-    yield from ({"process": i, "type": "invoke", "f": "enqueue", "value": i} for i in range(count))
-    yield from ({"process": i, "type": "ok", "f": "enqueue", "value": i} for i in range(count))
+    """A queue whose enqueues all run at once: no order is better than another. One value comes
+    twice, so that no fast path takes it."""
+    yield from (
+        {"process": i, "type": "invoke", "f": "enqueue", "value": i or 1} for i in range(count)
+    )
+    yield from ({"process": i, "type": "ok", "f": "enqueue", "value": i or 1} for i in range(count))
 
 
 def test_a_valid_file_is_0_an_invalid_one_1_and_of_several_the_worst_counts(run):

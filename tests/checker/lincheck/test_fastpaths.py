@@ -29,6 +29,8 @@ def unique(subject: Subject) -> Subject:
         return f, value
 
     def results(f, value):
+        if f == "dequeue":
+            return [*given_out, None]
         if f != "read":
             return [value]
         if subject.name == "register":
@@ -45,7 +47,8 @@ def test_a_fast_path_agrees_with_the_engine(name, seed):
     random = Random(seed)
     subject = unique(SUBJECTS[name])
     model = subject.model(random.choice(["nothing", "ended"]))
-    events = history(random, subject, 25, 4, crash=random.choice([0.02, 0.2]), spoil=0.2)
+    ops = 9 if name == "fifo-queue" else 25  # what the engine itself can do with queues is little
+    events = history(random, subject, ops, 4, crash=random.choice([0.02, 0.2]), spoil=0.2)
     for operations in objects(enumerate(events, 1), model).parts.values():
         quick = BY_MODEL[name](operations, model)
         _, failed = search_for(operations, model, UNLIMITED)
