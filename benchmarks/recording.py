@@ -11,12 +11,11 @@ nothing. They take turns, so that a noisy machine disturbs both alike.
 from __future__ import annotations
 
 import statistics
+import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
-from typing import Any
 
 from harness.cluster.compose import ComposeCluster
 from harness.recorder import Recorder
@@ -28,9 +27,11 @@ from harness.worker.process import CODE, PYTHON
 from workloads.locks.registry import LOCKS
 
 PROCESSES = 2
-TURN_S = 3.0
-TURNS = 5
+TURN_S = 1.0
+TURNS = 20
 BOUND = 0.8
+
+Program = subprocess.Popen[bytes]
 
 # The loop without the harness, as a program on the node. Each process has a lock of its own:
 # what is measured is the work of a grant and not the waiting for one.
@@ -46,25 +47,45 @@ env = Env(time.monotonic_ns, time.sleep, Random(1),
           lambda node, timeout: RedisLink(host, 6379, timeout), lambda point: None)
 lock = RedisLock(env, ["redis-1"], LOCKS["redis"].read_options({"node_timeout_ms": "1000"}))
 print("ready", flush=True)
-sys.stdin.readline()
-loops, end = 0, time.monotonic() + seconds
-while time.monotonic() < end:
-    lock.release(lock.acquire(name, 10_000_000_000))
-    loops += 1
-print(loops, flush=True)
+for order in sys.stdin:
+    loops, end = 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        lock.release(lock.acquire(name, 10_000_000_000))
+        loops += 1
+    print(loops, flush=True)
 """
 
 
 def main() -> int:
     options = LOCKS["redis"].read_options({"node_timeout_ms": "1000"})
     spec = Spec("bench", "redis", options, concurrency=PROCESSES, time_s=TURN_S, ttl_ms=10_000)
-    with session([*spec.servers, "storage", *spec.clients], say) as cluster:
-        rows = [(_bare(spec, cluster), _recorded(spec, cluster)) for _ in range(TURNS + 1)][1:]
+    with (
+        session([*spec.servers, "storage", *spec.clients], say) as cluster,
+        tempfile.TemporaryDirectory(prefix="fencepost-bench-") as folder,
+    ):
+        recorder = Recorder(Path(folder) / "history.jsonl")
+        site = RunSite(spec, cluster, recorder)
+        site.prepare()
+        site.start_clients()
+        programs = _start_bare(spec, cluster)
+        try:
+            # The first turn warms both sides up and is not counted.
+            rows = [(_bare(programs), _recorded(site, recorder)) for _ in range(TURNS + 1)][1:]
+        finally:
+            for program in programs:
+                program.kill()
+                program.wait()
+            site.close_clients()
+            recorder.close()
+    return _print(rows)
+
+
+def _print(rows: list[tuple[float, float]]) -> int:
     bare, recorded = (statistics.median(column) for column in zip(*rows, strict=True))
     ratio = statistics.median(after / before for before, after in rows)
     # Two ops a loop; each process' time an op, with and without.
     cost_us = (1 / recorded - 1 / bare) * PROCESSES / 2 * 1e6
-    print(f"processes {PROCESSES}, {TURNS} turns of {TURN_S:g} s, medians")
+    print(f"{PROCESSES} processes, {TURNS} turns of {TURN_S:g} s on each side, medians")
     print(f"bare      {bare:10.0f} lock loops/s")
     print(f"recorded  {recorded:10.0f} lock loops/s")
     print(f"ratio     {ratio:10.2f} (bound: >= {BOUND})")
@@ -72,8 +93,7 @@ def main() -> int:
     return 0 if ratio >= BOUND else 1
 
 
-def _bare(spec: Spec, cluster: ComposeCluster) -> float:
-    """Loops a second of all processes together."""
+def _start_bare(spec: Spec, cluster: ComposeCluster) -> list[Program]:
     programs = [
         cluster.remote(node).spawn(
             ["env", f"PYTHONPATH={CODE}", PYTHON, "-c", BARE, cluster.address("redis-1"), node,
@@ -81,56 +101,37 @@ def _bare(spec: Spec, cluster: ComposeCluster) -> float:
         )
         for node in spec.clients
     ]  # fmt: skip
-    try:
-        if not _shipped(programs):
-            # The first turn warms up, and finds the clients' code not there yet.
-            return 1.0
-        for program in programs:
-            assert program.stdin
-            program.stdin.write(b"\n")
-        return sum(int(_line(program)) for program in programs) / TURN_S
-    finally:
-        for program in programs:
-            program.kill()
-            program.wait()
+    for program in programs:
+        if _line(program) != b"ready":
+            assert program.stderr
+            raise SystemExit(program.stderr.read().decode())
+    return programs
 
 
-def _shipped(programs: list[Any]) -> bool:
-    return all(_line(program) == b"ready" for program in programs)
+def _bare(programs: list[Program]) -> float:
+    """Loops a second of all processes together."""
+    for program in programs:
+        assert program.stdin
+        program.stdin.write(b"go\n")
+    return sum(int(_line(program)) for program in programs) / TURN_S
 
 
-def _line(program: Any) -> bytes:
-    line: bytes = program.stdout.readline()
-    return line.strip()
+def _line(program: Program) -> bytes:
+    assert program.stdout
+    return program.stdout.readline().strip()
 
 
-def _recorded(spec: Spec, cluster: ComposeCluster) -> float:
+def _recorded(site: RunSite, recorder: Recorder) -> float:
     """The same with workers that record every op, and a history that is written."""
-    with tempfile.TemporaryDirectory(prefix="fencepost-bench-") as folder:
-        recorder = Recorder(Path(folder) / "history.jsonl")
-        site = RunSite(spec, cluster, recorder)
-        site.prepare()
-        site.start_clients()
-        try:
-            return _measure(site, recorder)
-        finally:
-            site.close_clients()
-            recorder.close()
-
-
-def _measure(site: RunSite, recorder: Recorder) -> float:
     settings = {"ttl_ns": 10_000_000_000, "think_ms": 0, "pause_ms": 0, "extend": 0, "write": False}
+    before = recorder.counts["release", "ok"]
     until = recorder.now() + int(TURN_S * 1e9)
     for worker in site.workers:
         worker.work({**settings, "lock": worker.node}, until)
-    waiting = [
-        threading.Thread(target=worker.wait_idle, args=(TURN_S + 10,)) for worker in site.workers
-    ]
-    for thread in waiting:
-        thread.start()
-    for thread in waiting:
-        thread.join()
-    return recorder.counts["release", "ok"] / TURN_S
+    for worker in site.workers:
+        if not worker.wait_idle(TURN_S + 10):
+            raise SystemExit(f"{worker.node} did not come to an end: {worker.last_words()}")
+    return (recorder.counts["release", "ok"] - before) / TURN_S
 
 
 if __name__ == "__main__":

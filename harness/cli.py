@@ -140,7 +140,7 @@ def test(
             lock=lock,
             options=options,
             guard=guard,
-            nemesis=tuple(name for name in nemesis.split(",") if name),
+            nemesis=tuple(dict.fromkeys(name for name in nemesis.split(",") if name)),
             time_s=seconds("time", time),
             seed=_seed(seed),
             concurrency=concurrency,

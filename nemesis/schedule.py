@@ -1,7 +1,8 @@
 """A schedule of faults, drawn from a seed: the same seed and spec give the same faults.
 
 It is drawn as a whole before the run, so that it can be stored, shown and compared. Each
-family has a stream of its own: taking one away leaves the others' faults where they were.
+family has a stream of its own for the times, and each fault one for its targets: taking a
+family away leaves the others' faults where they were, but for those that made way for it.
 """
 
 from __future__ import annotations
@@ -46,15 +47,18 @@ def draw(
     bears a pause, a crash or a jump bears no second one of these at the same time.
     """
     found: list[Scheduled] = []
-    for family in families:
-        random = Random(f"{seed}/{family}")
-        at_s = QUIET_START_S + random.uniform(0, interval_s / 2)
+    # In one order, so that naming the families in another changes nothing.
+    for family in (name for name in FAMILIES if name in families):
+        times = Random(f"{seed}/{family}")
+        at_s = QUIET_START_S + times.uniform(0, interval_s / 2)
+        number = 0
         while at_s < time_s:
-            fault = _one(family, random, at_s, time_s, layout, found)
-            if fault is not None:
-                found.append(fault)
-                at_s = fault.at_s + fault.duration_s
-            at_s += interval_s * random.uniform(0.3, 1.0)
+            length_s = times.uniform(0.5, 2) * layout.ttl_s
+            targets = Random(f"{seed}/{family}/{number}")
+            fault = _one(family, targets, at_s, min(length_s, time_s), layout, found)
+            found += [fault] if fault else []
+            at_s += length_s + interval_s * times.uniform(0.3, 1.0)
+            number += 1
     return sorted(found, key=lambda fault: fault.at_s)
 
 
@@ -62,19 +66,17 @@ def _one(
     family: str,
     random: Random,
     at_s: float,
-    time_s: float,
+    length_s: float,
     layout: Layout,
     others: list[Scheduled],
 ) -> Scheduled | None:
+    """A fault that collides with none of the others; None where none was found."""
     draw_one = FAMILIES[family].draw
     assert draw_one is not None
     for _ in range(_TRIES):
         targets, arguments = draw_one(random, layout)
-        length_s = random.uniform(0.5, 2) * layout.ttl_s
         duration_s = arguments.pop("restart_s", length_s)
-        fault = Scheduled(
-            round(at_s, 3), round(min(duration_s, time_s), 3), family, targets, arguments
-        )
+        fault = Scheduled(round(at_s, 3), round(duration_s, 3), family, targets, arguments)
         if not any(_collide(fault, other) for other in others):
             return fault
     return None
