@@ -133,12 +133,9 @@ def _thin(
 ) -> list[Operation]:
     """Leaves out groups of ops, then single ones, as long as it still fails.
 
-    A process's ops go together first: its acquire can often not go without its release.
+    Then a process's ops together, and any two: an acquire often can't go without its release.
     """
     try:
-        for process in {op.process: None for op in operations}:
-            own = {op.id for op in operations if op.process == process}
-            operations = _without(own, operations, failed, kept, model, budget)
         size = max(1, len(operations) // 2)
         while True:
             before, start = len(operations), 0
@@ -150,11 +147,14 @@ def _thin(
             if size > 1:
                 size //= 2
             elif len(operations) == before:
-                pairs = operations
+                singles = operations
+                for process in {op.process: None for op in operations}:
+                    own = {op.id for op in operations if op.process == process}
+                    operations = _without(own, operations, failed, kept, model, budget)
                 if len(operations) <= MOST_PAIRED:
                     for pair in combinations([op.id for op in operations], 2):
                         operations = _without(set(pair), operations, failed, kept, model, budget)
-                if operations is pairs:
+                if operations is singles:
                     return operations
     except Exhausted:
         raise _Cut(operations) from None
