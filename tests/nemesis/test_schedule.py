@@ -77,15 +77,6 @@ def test_the_order_in_which_families_are_named_changes_nothing(seed, families, l
     assert draw(families, seed, 60, 5, layout) == draw(families[::-1], seed, 60, 5, layout)
 
 
-@given(SEEDS, FAMILIES_CHOSEN, LAYOUTS)
-@settings(deadline=None, max_examples=50)
-def test_taking_a_family_away_leaves_the_others_times_where_they_were(seed, families, layout):
-    whole = draw(families, seed, 60, 5, layout)
-    for family in families:
-        alone = {fault.at_s for fault in draw([family], seed, 60, 5, layout)}
-        assert {fault.at_s for fault in of(whole, family)} <= alone
-
-
 def test_each_family_has_a_stream_of_its_own():
     firsts = {draw([family], 7, 60, 5, LAYOUT)[0].at_s for family in RANDOM}
     assert len(firsts) == len(RANDOM)
