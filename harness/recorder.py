@@ -38,7 +38,7 @@ class Recorder:
         self._file = path.open("ab", buffering=0)
         self._lock = threading.Lock()
         self._index = 0
-        self._decode = msgspec.json.Decoder(Event).decode
+        self._decode = msgspec.json.Decoder(list[Event]).decode
 
     def now(self) -> int:
         """ns since the test's start."""
@@ -46,7 +46,7 @@ class Recorder:
 
     def lines(self, lines: list[bytes]) -> list[Event]:
         """Append ops as a worker wrote them, one JSON object each, without line ends."""
-        events = [self._decode(line) for line in lines]
+        events = self._decode(b"[%s]" % b",".join(lines))
         with self._lock:
             start = self._index
             self._index += len(lines)
@@ -56,7 +56,7 @@ class Recorder:
                     for place, line in enumerate(lines)
                 )
             )
-            self.counts.update((event.f, event.type) for event in events)
+            self.counts.update([(event.f, event.type) for event in events])
         return events
 
     def op(

@@ -148,17 +148,16 @@ class Worker:
         self._end()
 
     def _take(self, lines: list[bytes]) -> None:
-        ops = [line for line in lines if not line.startswith(b'{"control"')]
+        answers = [line for line in lines if line.startswith(b'{"control"')]
+        ops = [line for line in lines if line not in answers] if answers else lines
         events = self._recorder.lines(ops) if ops else []
         with self._changed:
-            for event in events:
-                self._open = event if event.type == "invoke" else None
-                if event.type == "info" and isinstance(event.process, int):
-                    self.process = event.process + self._stride
-                else:
-                    self.process = int(event.process)
-            if len(ops) < len(lines):
-                self._take_answers([line for line in lines if line.startswith(b'{"control"')])
+            if events:
+                # What it is doing now; what came before in the same chunk is over.
+                last = events[-1]
+                self._open = last if last.type == "invoke" else None
+                self.process = int(last.process) + (self._stride if last.type == "info" else 0)
+            self._take_answers(answers)
             if ops and events[-1].type != "invoke":
                 self._completions.append(msgspec.json.decode(ops[-1]))
                 while len(self._completions) > 1:
