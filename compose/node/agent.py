@@ -52,13 +52,24 @@ def send_signal(request):
 
 
 def state(request):
+    """The state letter of a process; None once every thread of it has ended.
+
+    A dead process that nobody has waited for is gone, too: it runs no instruction. But its
+    first thread is a zombie as soon as itself has ended, while another one still keeps the
+    files and the port: Redis has such threads.
+    """
+    letters = []
     try:
-        with open(f"/proc/{request['state']}/stat") as file:
-            letter = file.read().rpartition(")")[2].split()[0]
+        for task in os.listdir(f"/proc/{request['state']}/task"):
+            with open(f"/proc/{request['state']}/task/{task}/stat") as file:
+                letters.append(file.read().rpartition(")")[2].split()[0])
     except (FileNotFoundError, ProcessLookupError):
-        letter = None
-    # A dead process that nobody has waited for is gone, too: it runs no instruction.
-    return {"state": None if letter in ("Z", "X") else letter}
+        # A thread ended while it was looked at; without any, the process is gone.
+        if not os.path.exists(f"/proc/{request['state']}"):
+            return {"state": None}
+        return state(request)
+    alive = [letter for letter in letters if letter not in ("Z", "X")]
+    return {"state": "T" if alive and set(alive) == {"T"} else (alive or [None])[0]}
 
 
 VERBS = {"run": run, "put": put, "get": get, "signal": send_signal, "state": state}
