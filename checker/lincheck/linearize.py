@@ -10,7 +10,7 @@ from checker.lincheck.model import Action, Model, Timed
 from checker.lincheck.operation import Operation, in_order
 from checker.lincheck.search import Search
 
-WIDTHS = (4, 16, 64, 1024, 16_384, None)
+WIDTHS = (4, 16, 64, 256, 1024, 16_384, None)
 
 
 def explore(
