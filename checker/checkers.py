@@ -9,17 +9,21 @@ from checker import faults
 from checker.exclusion import lease_exclusion, mutual_exclusion
 from checker.fencing import fencing
 from checker.history import History
+from checker.linearizable import linearizable
 from checker.liveness import liveness
 from checker.ownership import ownership
 from checker.resource import resource
+from checker.store import store
 from checker.verdict import Checker, Valid, Verdict, worst
 
 CHECKERS: dict[str, Checker] = {
     "lease_exclusion": lease_exclusion,
+    "linearizable": linearizable,
     "mutual_exclusion": mutual_exclusion,
     "fencing": fencing,
     "ownership": ownership,
     "liveness": liveness,
+    "store": store,
     "resource": resource,
 }
 

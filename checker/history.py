@@ -19,6 +19,8 @@ from typing import Any, Literal
 Type = Literal["invoke", "ok", "fail", "info"]
 TYPES = ("invoke", "ok", "fail", "info")
 NEMESIS = "nemesis"
+UNASKED = ("lost", "renewed")
+"""What a client's library says on its own: the hold is over; its lease runs on."""
 
 _FIELDS = ("index", "time", "process", "type", "f", "value", "error", "node")
 
@@ -106,7 +108,7 @@ class History:
     def calls(self) -> list[Call]:
         """The clients' ops as calls, in order of invocation.
 
-        `lost` stands alone: a client's library says so on its own, nobody asked it.
+        `lost` and `renewed` stand alone: the client's library says so, nobody asked it.
 
         Raises:
             HistoryError: a completion without invocation, or two open ops of one process.
@@ -128,7 +130,7 @@ def pair(ops: Iterable[Op]) -> list[Call]:
                 )
             open_by[op.process] = op
             begins.append(op)
-        elif op.f == "lost":
+        elif op.f in UNASKED:
             continue
         else:
             begin = open_by.pop(op.process, None)

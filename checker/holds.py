@@ -8,11 +8,11 @@ process that is gone. As *believed* it lasts no longer than its deadline.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from checker.history import NEMESIS, Call, History, Op
+from checker.history import NEMESIS, UNASKED, Call, History, Op
 
 FOREVER = math.inf
 DEAD = ("killed", "crashed")
@@ -35,6 +35,7 @@ class Hold:
     leases: tuple[tuple[int, float], ...]
     ended_by: str
     index: int
+    shared: bool = False
 
     @property
     def deadline(self) -> float:
@@ -78,17 +79,22 @@ def holds(history: History, test: Mapping[str, Any] | None = None) -> list[Hold]
     keeps_on = (test or {}).get("failed_release", "ended") == "nothing"
     calls = history.calls()
     gone = _ends_of_processes(history)
-    lost = {op.value.get("hold"): op for op in history.clients() if op.f == "lost"}
+    lost = {op.value.get("hold"): op for op in reversed(history.clients()) if op.f == "lost"}
+    renewed: dict[Any, list[Op]] = {}
+    for op in history.clients():
+        if op.f == "renewed":
+            renewed.setdefault(op.value.get("hold"), []).append(op)
     releases: dict[Any, Call] = {}
-    extends: dict[Any, list[Call]] = {}
+    extends: dict[Any, list[Op]] = {}
     for call in calls:
         hold = call.begin.value.get("hold")
         if call.begin.f == "release" and not (keeps_on and call.type == "fail"):
             releases.setdefault(hold, call)
         elif call.begin.f == "extend" and call.type == "ok":
-            extends.setdefault(hold, []).append(call)
+            assert call.end is not None
+            extends.setdefault(hold, []).append(call.end)
     found = [
-        _hold(call, releases, extends, lost, gone)
+        _hold(call, releases, extends, renewed, lost, gone)
         for call in calls
         if call.begin.f == "acquire" and call.type == "ok"
     ]
@@ -98,7 +104,8 @@ def holds(history: History, test: Mapping[str, Any] | None = None) -> list[Hold]
 def _hold(
     call: Call,
     releases: Mapping[Any, Call],
-    extends: Mapping[Any, list[Call]],
+    extends: Mapping[Any, list[Op]],
+    renewed: Mapping[Any, list[Op]],
     lost: Mapping[Any, Op],
     gone: Mapping[int | str, tuple[int, str]],
 ) -> Hold:
@@ -124,26 +131,27 @@ def _hold(
         asked=call.begin.time,
         start=call.end.time,
         strict_end=strict_end,
-        leases=_leases(call, extends.get(name, ())),
+        leases=_leases(call, [*extends.get(name, ()), *renewed.get(name, ())]),
         ended_by=ended_by,
         index=call.end.index,
+        shared=value.get("mode") == "shared",
     )
 
 
-def _leases(grant: Call, extends: Sequence[Call]) -> tuple[tuple[int, float], ...]:
+def _leases(grant: Call, longer: Iterable[Op]) -> tuple[tuple[int, float], ...]:
+    """The leases of a grant; `longer` are the ops that gave it a later deadline."""
     assert grant.end is not None
     deadline = grant.end.value.get("deadline")
     leases = [(grant.end.time, FOREVER if deadline is None else float(deadline))]
-    for extend in extends:
-        assert extend.end is not None
-        later = extend.end.value.get("deadline")
+    for op in sorted(longer, key=lambda op: op.time):
+        later = op.value.get("deadline")
         if later is None:
             continue
         start, end = leases[-1]
-        if extend.end.time <= end:
-            leases[-1] = (start, float(later))
+        if op.time <= end:
+            leases[-1] = (start, max(end, float(later)) if op.f == "renewed" else float(later))
         else:
-            leases.append((extend.end.time, float(later)))
+            leases.append((op.time, float(later)))
     return tuple(leases)
 
 
@@ -165,7 +173,7 @@ def _ends_of_processes(history: History) -> dict[int | str, tuple[int, str]]:
             gone[op.process] = "death"
         else:
             last[op.process] = op.time
-            if op.type == "info" and op.f != "lost":
+            if op.type == "info" and op.f not in UNASKED:
                 gone.setdefault(op.process, "gone")
     return {process: (last[process], how) for process, how in gone.items() if process in last}
 
@@ -185,13 +193,16 @@ def overlaps(intervals: Iterable[tuple[float, float, Hold]]) -> list[Overlap]:
 
     Each is compared with the earlier one that ends last, so that n holds give at most n
     overlaps: enough to name every hold that should not have been granted, without the square.
+    Shared holds may overlap one another, and so are compared with exclusive ones only.
     """
     found: list[Overlap] = []
-    latest: dict[str, tuple[float, Hold]] = {}
+    latest: dict[tuple[str, bool], tuple[float, Hold]] = {}
     for start, end, hold in sorted(intervals, key=lambda row: (row[0], row[2].index)):
-        before = latest.get(hold.lock)
+        rivals = [(hold.lock, False)] if hold.shared else [(hold.lock, False), (hold.lock, True)]
+        before = max((latest[r] for r in rivals if r in latest), default=None, key=lambda b: b[0])
         if before and start < before[0] and before[1] is not hold:
             found.append(Overlap(before[1], hold, start, min(end, before[0])))
-        if not before or end > before[0]:
-            latest[hold.lock] = (end, hold)
+        kind = (hold.lock, hold.shared)
+        if kind not in latest or end > latest[kind][0]:
+            latest[kind] = (end, hold)
     return found

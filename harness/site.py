@@ -14,8 +14,9 @@ from harness.db.server import Server
 from harness.recorder import Recorder
 from harness.remote.remote import Remote
 from harness.spec import Spec
-from harness.worker.process import CODE, Worker
+from harness.worker.process import CODE, Worker, command
 from nemesis.clock import CLOCK_FILE
+from workloads.resources.redis_register import WRITE
 
 STORAGE = "storage"
 _ROOT = Path(__file__).resolve().parents[1]
@@ -114,11 +115,13 @@ class RunSite:
             "servers": self._spec.servers,
             "addresses": {server: (self.address(server), self.port(server)) for server in servers},
             "storage": STORAGE,
+            "store": self._spec.stored_in,
+            "write_script": WRITE,
             "guard": self._spec.guard,
             "seed": str(self._spec.seed),
             "origin_ns": self._recorder.origin_ns,
         }
-        return Worker(self.remote(node), self._recorder, setup)
+        return Worker(self.remote(node), self._recorder, setup, command(self._spec.lock_type))
 
     def close_clients(self) -> None:
         with ThreadPoolExecutor(10) as pool:

@@ -10,8 +10,9 @@ from typing import Any
 from checker.liveness import DEFAULT_BOUND_S
 from harness.errors import BadArguments
 from nemesis.families import RANDOM
-from workloads.locks.registry import LOCKS, LockType
-from workloads.resources.resource import GUARDS
+from workloads.locks.locktype import LockType
+from workloads.locks.registry import LOCKS
+from workloads.resources.resource import GUARDS, Guard
 from workloads.scenarios.scenario import Scenario
 
 PERSISTENCE = ("none", "everysec", "always")
@@ -28,6 +29,7 @@ class Spec:
     lock: str
     options: Mapping[str, Any]
     guard: str = "none"
+    store: str = ""
     nemesis: tuple[str, ...] = ()
     time_s: float = 60.0
     seed: int = 0
@@ -50,6 +52,11 @@ class Spec:
         return [f"{self.lock_type.kind}-{n + 1}" for n in range(self.lock_type.servers)]
 
     @property
+    def stored_in(self) -> str:
+        """Where the resource is kept: the store that was asked for, or the guard's first."""
+        return self.store or GUARDS[self.guard].stores[0]
+
+    @property
     def clients(self) -> list[str]:
         return [f"client-{n + 1}" for n in range(self.concurrency)]
 
@@ -59,10 +66,12 @@ class Spec:
         token = self.lock_type.has_token(self.options)
         return {
             "lease_exclusion": None,
+            "linearizable": None,
             "mutual_exclusion": None,
             "fencing": None if token else "the lock hands out no token",
             "ownership": None,
             "liveness": None,
+            "store": None,
             "resource": None,
         }
 
@@ -70,6 +79,7 @@ class Spec:
         row = asdict(self)
         row["lock"] = {"name": self.lock, "options": dict(self.options)}
         del row["options"]
+        row["store"] = self.stored_in
         row["servers"], row["clients"] = self.servers, self.clients
         row["promises"] = dict(self.lock_type.promises)
         row["checkers"] = [name for name, why in self.checkers.items() if why is None]
@@ -141,16 +151,62 @@ def validate(spec: Spec) -> Spec:
             f"node_timeout_ms {spec.options['node_timeout_ms']} on {spec.lock_type.servers} "
             f"server(s) can use up the whole TTL of {spec.ttl_ms} ms: it must be far below it"
         )
-    if spec.guard == "fenced" and not spec.lock_type.has_token(spec.options):
-        tokens = [
-            f"{lock.name} -o token={choice}"
-            for lock in LOCKS.values()
-            if lock.token_option
-            for choice in lock.options["token"].choices
-            if choice != "none"
-        ]
+    lock = spec.lock_type
+    if spec.ttl_ms < lock.least_ttl_ms:
         raise BadArguments(
-            f"guard fenced needs a token, and {spec.lock} hands out none as it is set. "
-            f"These do: {', '.join(tokens)}"
+            f"a TTL of {spec.ttl_ms} ms: the servers of {lock.name} give no lease or session "
+            f"below {lock.least_ttl_ms} ms"
         )
+    if lock.whole_seconds and spec.ttl_ms % 1000:
+        raise BadArguments(
+            f"a TTL of {spec.ttl_ms} ms: the leases of {lock.name} are whole seconds, 2s say"
+        )
+    _guarded(spec)
     return spec
+
+
+def _guarded(spec: Spec) -> None:
+    """Whether the guard can work with what the lock's grants carry, and the store with it."""
+    guard, lock = GUARDS[spec.guard], spec.lock_type
+    if not serves(guard, lock, spec.options):
+        raise BadArguments(
+            f"guard {guard.name} needs {_NEEDS[guard.needs]}, and {lock.name} gives none as it is "
+            f"set. These do: {', '.join(_serving(guard))}"
+        )
+    if spec.store and spec.store not in guard.stores:
+        raise BadArguments(
+            f"guard {guard.name} can not be kept in store {spec.store!r}; choose one of: "
+            f"{', '.join(guard.stores)}"
+        )
+
+
+_NEEDS = {
+    "token": "a fencing token",
+    "pair": "a pair of tokens",
+    "sequencer": "a hold that the lock service can be asked about",
+}
+
+
+def serves(guard: Guard, lock: LockType, options: Mapping[str, Any]) -> bool:
+    """Whether the grants of a lock, as it is set, carry what a guard needs."""
+    match guard.needs:
+        case "token":
+            return lock.has_token(options)
+        case "pair":
+            return lock.token(options) == "paired"
+        case "sequencer":
+            return lock.sequencer
+    return True
+
+
+def _serving(guard: Guard) -> list[str]:
+    if guard.needs == "sequencer":
+        return [lock.name for lock in LOCKS.values() if lock.sequencer]
+    settings = [
+        (lock, token)
+        for lock in LOCKS.values()
+        if not lock.name.startswith("broken")
+        for token in lock.tokens()
+        if guard.needs != "pair" or token == "paired"
+    ]
+    return [f"{lock.name} -o token={token}" for lock, token in settings]

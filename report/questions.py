@@ -20,6 +20,7 @@ ABOUT = {
     "ownership": "No process ended another's hold.",
     "liveness": "After every fault the lock came back within its lease plus the bound.",
     "mutual_exclusion": "No two clients held the lock, going by what they gave up.",
+    "store": "The resource's own answers fit one order: what is wrong is not the store's doing.",
     "resource": "Every acknowledged write is there, on top of what its writer read.",
     "fencing": "Tokens rise with every grant, and no lower one is accepted after a higher.",
     "faults": "Every fault has the receipt that it took hold, and that it was healed.",
@@ -29,7 +30,7 @@ ABOUT = {
 
 _SERVICE = ("lease_exclusion", "linearizable", "fencing", "ownership", "liveness")
 _CLIENTS = ("mutual_exclusion",)
-_RESOURCE = ("resource", "fencing")
+_RESOURCE = ("store", "resource", "fencing")
 _THE_TEST = ("faults", "run")
 """Not about the lock: whether the test itself came about."""
 _KNOWN = {*_SERVICE, *_CLIENTS, *_RESOURCE, *_THE_TEST}

@@ -9,6 +9,7 @@ from typing import Any
 _SPEC = (
     ("lock", "Lock"),
     ("guard", "Guard"),
+    ("store", "Store"),
     ("nemesis", "Nemesis"),
     ("time_s", "Time (s)"),
     ("ttl_ms", "TTL (ms)"),
@@ -31,6 +32,7 @@ _SPEC = (
 _OPTIONS = (
     ("nemesis", "--nemesis", ""),
     ("guard", "--guard", ""),
+    ("store", "--store", ""),
     ("time_s", "--time", "s"),
     ("seed", "--seed", ""),
     ("concurrency", "--concurrency", ""),

@@ -9,29 +9,50 @@ from __future__ import annotations
 import subprocess
 import threading
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from checker.history import UNASKED
 from harness.errors import Crashed
 from harness.recorder import Event, Recorder
 from harness.remote.remote import Remote
+from harness.worker.driver import Driver
+from workloads.locks.locktype import LockType
 
 CODE = "/run/fencepost/code"
 PYTHON = "/opt/fencepost/client/bin/python"
-_CLIENT = ("env", f"PYTHONPATH={CODE}", PYTHON)
-COMMAND = (*_CLIENT, "-m", "harness.worker.pump", PYTHON, "-m", "harness.worker.program")
+LIBRARIES = "/opt/fencepost/libraries"
+_PUMP = ("env", f"PYTHONPATH={CODE}", PYTHON, "-m", "harness.worker.pump")
 _START_S = 20.0
+
+
+def command(lock: LockType) -> tuple[str, ...]:
+    """The worker's program on its node: a lock's own, or ours, in the environment it needs."""
+    if lock.program:
+        return (*_PUMP, *lock.program)
+    python = f"{LIBRARIES}/{lock.library}/bin/python" if lock.library else PYTHON
+    return (*_PUMP, python, "-m", "harness.worker.program")
 
 
 class Worker:
     """One worker on one node. `pid` is its pid there."""
 
-    def __init__(self, remote: Remote, recorder: Recorder, setup: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        remote: Remote,
+        recorder: Recorder,
+        setup: dict[str, Any],
+        command: Sequence[str],
+    ) -> None:
         self.node = remote.node
         self.pid = 0
         self.process: int = setup["process"]
         self._stride: int = setup["stride"]
+        self._seed = f"{setup['seed']}/{self.process}/work"
+        self._generates = True
+        self._driver: Driver | None = None
         self._recorder = recorder
         self.working: tuple[dict[str, Any], int] | None = None
         self._open: Event | None = None
@@ -41,14 +62,16 @@ class Worker:
         self._changed = threading.Condition()
         self._gone = False
         self._said = ""
-        self._program = remote.spawn(COMMAND)
+        self._program = remote.spawn(command)
         self._reader = threading.Thread(target=self._read, name=f"read {self.node}", daemon=True)
         self._reader.start()
         self._send({"control": "setup", **setup})
 
     def wait_ready(self) -> None:
         """Raises Crashed, with what it said last, where it does not come up."""
-        self.pid = self._answer("ready", _START_S)["pid"]
+        ready = self._answer("ready", _START_S)
+        self.pid = ready["pid"]
+        self._generates = ready.get("generates", True)
 
     def _answer(self, control: str, timeout_s: float) -> dict[str, Any]:
         with self._changed:
@@ -90,11 +113,16 @@ class Worker:
     def work(self, settings: dict[str, Any], until_ns: int) -> None:
         """Let it run the generator until then (ns since the test's start)."""
         self.working = (settings, until_ns)
+        if not self._generates:
+            self._driver = Driver(self, settings, self._seed, until_ns, self._recorder.now)
+            return
         self._send({"control": "work", "settings": settings, "until_ns": until_ns})
 
     def rest(self, timeout_s: float) -> bool:
         """End its work; False where it did not come to rest in that time."""
         self.working = None
+        if self._driver is not None:
+            return self._driver.rest(timeout_s)
         self._send({"control": "rest"})
         return self.wait_idle(timeout_s)
 
@@ -117,6 +145,10 @@ class Worker:
     def wait_point(self, point: str, timeout_s: float) -> bool:
         with self._changed:
             return self._changed.wait_for(lambda: self._point == point, timeout_s)
+
+    @property
+    def gone(self) -> bool:
+        return self._gone
 
     def wait_gone(self, timeout_s: float) -> None:
         self._reader.join(timeout_s)
@@ -152,14 +184,17 @@ class Worker:
         ops = [line for line in lines if line not in answers] if answers else lines
         events = self._recorder.lines(ops) if ops else []
         with self._changed:
-            if events:
+            place = len(events) - 1
+            while place >= 0 and events[place].f in UNASKED:
+                place -= 1
+            if place >= 0:
                 # What it is doing now; what came before in the same chunk is over.
-                last = events[-1]
+                last = events[place]
                 self._open = last if last.type == "invoke" else None
                 self.process = int(last.process) + (self._stride if last.type == "info" else 0)
             self._take_answers(answers)
-            if ops and events[-1].type != "invoke":
-                self._completions.append(msgspec.json.decode(ops[-1]))
+            if place >= 0 and events[place].type != "invoke":
+                self._completions.append(msgspec.json.decode(ops[place]))
                 while len(self._completions) > 1:
                     self._completions.popleft()
             self._changed.notify_all()

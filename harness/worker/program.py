@@ -21,21 +21,25 @@ returned), `before-write` (the write is about to be sent).
 
 from __future__ import annotations
 
+import functools
 import os
 import select
 import signal
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from workloads.critical_section import CriticalSection, Next, Settings
-from workloads.locks.lock import Env, Failed, Grant, Indeterminate, Link
+from workloads.locks.lock import Env, Failed, Grant, Indeterminate, Link, SharedLock
+from workloads.locks.locktype import load
 from workloads.locks.registry import LOCKS
 from workloads.redis_link import RedisLink
-from workloads.resources.redis_register import RedisRegister
+from workloads.resources import stores
 
 # A write held back in the network must be able to arrive late: GitHub's took 90 s.
 RESOURCE_TIMEOUT_S = 120.0
@@ -48,6 +52,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
 
     `addresses` gives each server's [host, port]; `origin_ns` is the test's start on
     CLOCK_MONOTONIC, which all processes of one kernel share and no wall clock touches.
+    `write_script` is the Lua script by which a client in another language writes to a Redis store.
     """
 
     process: int
@@ -58,9 +63,15 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     servers: list[str]
     addresses: dict[str, tuple[str, int]]
     storage: str
+    store: str = "redis"
     guard: str
+    write_script: str = ""
     seed: str
     origin_ns: int
+
+
+def _background(work: Callable[[], None]) -> None:
+    threading.Thread(target=work, daemon=True).start()
 
 
 class Inbox:
@@ -98,6 +109,8 @@ class Client:
         self._process = setup.process
         self._count = 0
         self._unsaid = b""
+        # A lock's own thread says what becomes of a hold while the client is in an op.
+        self._saying = threading.RLock()
         self._verbs = {
             "acquire": self._acquire,
             "extend": self._extend,
@@ -114,12 +127,19 @@ class Client:
             sleep=time.sleep,
             random=Random(f"{setup.seed}/{self._process}"),
             connect=self._connect,
+            address=setup.addresses.__getitem__,
             reach=self.reach,
+            background=_background,
+            renewed=functools.partial(self._renewed, self._process),
+            lost=functools.partial(self._lost, self._process),
         )
-        self._lock = LOCKS[setup.lock].make(env, setup.servers, setup.options)
-        storage = self._connect(setup.storage, RESOURCE_TIMEOUT_S)
-        self._resource = RedisRegister(storage, "register", setup.guard)
+        self._lock = load(LOCKS[setup.lock])(env, setup.servers, setup.options)
+        self._resource = stores.open_store(
+            setup.store, setup.guard, env, setup.storage, setup.servers, RESOURCE_TIMEOUT_S
+        )
         self._grants: dict[str, Grant] = {}
+        self._holds: dict[str, str] = {}
+        self._gone: dict[str, str] = {}
 
     def _connect(self, node: str, timeout_s: float) -> Link:
         return RedisLink(*self._setup.addresses[node], timeout_s)
@@ -128,28 +148,56 @@ class Client:
         return time.monotonic_ns() - self._setup.origin_ns
 
     def say(self, message: dict[str, Any]) -> None:
-        self._unsaid += self._encode(message) + b"\n"
-        self.flush()
+        with self._saying:
+            self._unsaid += self._encode(message) + b"\n"
+            self.flush()
 
     def flush(self) -> None:
         """Write out what was put off."""
-        lines, self._unsaid = self._unsaid, b""
-        while lines:
-            lines = lines[os.write(self._out, lines) :]
+        with self._saying:
+            lines, self._unsaid = self._unsaid, b""
+            while lines:
+                lines = lines[os.write(self._out, lines) :]
 
     def _event(self, type: str, f: str, value: dict[str, Any], error: Failed | None = None) -> None:
         """Put an event off until `flush`, stamped now."""
-        event: dict[str, Any] = {
-            "time": self.now(),
-            "process": self._process,
-            "type": type,
-            "f": f,
-            "value": value,
-            "node": self._setup.node,
-        }
-        if error is not None:
-            event["error"] = [error.kind, error.text]
-        self._unsaid += self._encode(event) + b"\n"
+        with self._saying:
+            event: dict[str, Any] = {
+                "time": self.now(),
+                "process": self._process,
+                "type": type,
+                "f": f,
+                "value": value,
+                "node": self._setup.node,
+            }
+            if error is not None:
+                event["error"] = [error.kind, error.text]
+            self._unsaid += self._encode(event) + b"\n"
+
+    def _renewed(self, process: int, secret: str, deadline: int) -> None:
+        """A lease runs on, says the lock's own thread; nobody has asked."""
+        with self._saying:
+            hold = self._holds.get(secret)
+            if process == self._process and hold is not None:
+                name = self._grants[hold].name
+                self._grants[hold] = replace(self._grants[hold], deadline=deadline)
+                self._event("info", "renewed", {"lock": name, "hold": hold, "deadline": deadline})
+                self.flush()
+
+    def _lost(self, process: int, secret: str, why: str) -> None:
+        """A hold is over, says the lock's own thread; perhaps before `acquire` returned it."""
+        with self._saying:
+            if process != self._process or secret in self._gone:
+                return
+            self._gone[secret] = why
+            hold = self._holds.get(secret)
+            if hold is not None:
+                self._say_lost(hold, why)
+
+    def _say_lost(self, hold: str, why: str) -> None:
+        value = {"lock": self._grants[hold].name, "hold": hold}
+        self._event("info", "lost", value, Failed("lost", why))
+        self.flush()
 
     def arm(self, point: str) -> None:
         self._armed.add(point)
@@ -179,8 +227,15 @@ class Client:
             return self._failed("fail", f, value, error)
         self._event("ok", f, answer)
         if f == "acquire":
+            self._say_if_lost_already(answer["hold"])
             self.reach("acquired")
         return "ok", answer
+
+    def _say_if_lost_already(self, hold: str) -> None:
+        with self._saying:
+            grant = self._grants[hold]
+            if grant.secret in self._gone:
+                self._say_lost(hold, self._gone[grant.secret])
 
     def _failed(
         self, type: str, f: str, value: dict[str, Any], error: Failed
@@ -204,14 +259,24 @@ class Client:
         self._count += 1
         grant = self._grants.get(asked.get("hold", ""))
         value = f"{self._setup.node}.{self._process}.{self._count}"
-        return {"value": value, "token": grant.token if grant else None, **asked}
+        written = {"value": value, "token": grant.token if grant else None, **asked}
+        return written if grant is None or grant.minor is None else written | {"minor": grant.minor}
 
     def _acquire(self, value: dict[str, Any]) -> dict[str, Any]:
-        grant = self._lock.acquire(value["lock"], value["ttl"])
+        if value.get("mode") == "shared":
+            grant = cast(SharedLock, self._lock).acquire_shared(value["lock"], value["ttl"])
+        else:
+            grant = self._lock.acquire(value["lock"], value["ttl"])
         self._count += 1
         hold = f"{self._process}-{self._count}"
-        self._grants[hold] = grant
-        return {"token": grant.token, "deadline": grant.deadline, "hold": hold}
+        answer = {"token": grant.token, "deadline": grant.deadline, "hold": hold}
+        if grant.minor is not None:
+            answer["minor"] = grant.minor
+        if grant.wakeups is not None:
+            answer["wakeups"] = grant.wakeups
+        with self._saying:
+            self._grants[hold], self._holds[grant.secret] = grant, hold
+        return answer
 
     def _extend(self, value: dict[str, Any]) -> dict[str, Any]:
         grant = self._lock.extend(self._granted(value), value["ttl"])
@@ -220,7 +285,9 @@ class Client:
 
     def _release(self, value: dict[str, Any]) -> dict[str, Any]:
         grant = self._granted(value)
-        del self._grants[value["hold"]]
+        with self._saying:
+            del self._grants[value["hold"]]
+            self._holds.pop(grant.secret, None)
         self._lock.release(grant)
         return {}
 
@@ -229,9 +296,33 @@ class Client:
         return {"value": content, "version": version}
 
     def _write(self, value: dict[str, Any]) -> dict[str, Any]:
-        self.reach("before-write")
         grant = self._grants.get(value.get("hold", ""))
-        return {"stored": self._resource.write(value["value"], value["version"], grant)}
+        if self._setup.guard == "deadline":
+            self._look_at_the_clock(grant)
+        self.reach("before-write")
+        try:
+            stored = self._resource.write(value["value"], value["version"], grant)
+        except Indeterminate:
+            raise
+        except Failed as error:
+            if error.kind == "refused":
+                self._settle(value.get("hold", ""))
+            raise
+        self._settle(value.get("hold", ""))
+        return {"stored": stored}
+
+    def _settle(self, hold: str) -> None:
+        """The resource has seen this hold's token, and refuses earlier ones from now on."""
+        with self._saying:
+            if hold in self._grants:
+                self._grants[hold] = replace(self._grants[hold], settled=True)
+
+    def _look_at_the_clock(self, grant: Grant | None) -> None:
+        """What a careful client does before it writes; what happens after that is not its care."""
+        if grant is None or grant.secret in self._gone:
+            raise Failed("refused", "the client knows that it has lost the lock")
+        if grant.deadline is not None and self.now() >= grant.deadline:
+            raise Failed("refused", "the client's lease is over, by its own clock")
 
     def _granted(self, value: dict[str, Any]) -> Grant:
         grant = self._grants.get(value["hold"])

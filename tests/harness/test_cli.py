@@ -36,7 +36,7 @@ def run(monkeypatch, capsys, tmp_path):
         (["test", "redlok"], "there is no lock 'redlok'; choose one of: redlock, redis, "),
         (["test", "redlock", "--nemesis", "pause,flood"], "there is no nemesis 'flood'; choose"),
         (["test", "redlock", "--guard", "high"], "there is no guard 'high'; choose one of: none,"),
-        (["test", "redlock", "--guard", "fenced"], "guard fenced needs a token"),
+        (["test", "redlock", "--guard", "fenced"], "guard fenced needs a fencing token"),
         (["test", "redlock", "--time", "soon"], "time 'soon' is no time: write 500ms, 60s or 2m"),
         (["test", "redlock", "--time", "-5s"], "time '-5s' is no time"),
         (["test", "redlock", "--ttl", "0"], "TTL '0' is no time"),

@@ -47,7 +47,7 @@ def test_what_is_just_within_the_bounds_makes_sense(changed):
     ("changed", "message"),
     [
         ({"lock": "redlok"}, "there is no lock 'redlok'; choose one of: redlock, redis, "),
-        ({"guard": "fence"}, "there is no guard 'fence'; choose one of: none, fenced"),
+        ({"guard": "fence"}, "there is no guard 'fence'; choose one of: none, deadline, fenced"),
         (
             {"nemesis": ("pause", "flood")},
             "there is no nemesis 'flood'; choose one of: partition, pause, clock, kill",
@@ -74,7 +74,7 @@ def test_what_is_just_within_the_bounds_makes_sense(changed):
         ),
         (
             {"guard": "fenced"},
-            "guard fenced needs a token, and redlock hands out none as it is set. These do: "
+            "guard fenced needs a fencing token, and redlock gives none as it is set. These do: "
             "redlock -o token=value, redlock -o token=one, redlock -o token=majority, "
             "redis -o token=incr",
         ),

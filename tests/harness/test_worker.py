@@ -13,9 +13,11 @@ from checker.history import read
 from checker.holds import holds
 from harness.errors import Crashed
 from harness.recorder import Recorder
-from harness.worker.process import CODE, PYTHON, Worker
+from harness.worker.process import CODE, PYTHON, Worker, command
+from workloads.locks.registry import LOCKS
 
 ROOT = Path(__file__).parents[2]
+COMMAND = command(LOCKS["redis"])
 
 
 class Local:
@@ -40,7 +42,7 @@ def recorder(tmp_path):
 
 @pytest.fixture
 def worker(recorder, spawn, setup, state):
-    worker = Worker(Local(spawn), recorder, setup)
+    worker = Worker(Local(spawn), recorder, setup, COMMAND)
     worker.wait_ready()
     yield worker
     if state(worker.pid):
@@ -141,7 +143,7 @@ def test_a_stopped_worker_does_not_come_to_rest(worker, recorder, stopped):
 
 
 def test_a_program_that_does_not_come_up_is_a_crash_with_its_last_words(recorder, spawn, setup):
-    worker = Worker(Local(spawn), recorder, setup | {"lock": "no-such-lock"})
+    worker = Worker(Local(spawn), recorder, setup | {"lock": "no-such-lock"}, COMMAND)
     with pytest.raises(Crashed) as error:
         worker.wait_ready()
     assert "the worker on client-1 did not say 'ready'" in str(error.value)

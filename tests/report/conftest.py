@@ -68,7 +68,11 @@ class Story:
 
     def read(self, at: float, process: int, name: str = "register") -> int:
         self.op(at, process, "invoke", "read", value={"resource": name})
-        seen = {"resource": name, "value": f"v{self.versions}", "version": self.versions}
+        seen = {
+            "resource": name,
+            "value": f"v{self.versions}" if self.versions else None,
+            "version": self.versions,
+        }
         self.op(at + 1, process, "ok", "read", value=seen)
         return self.versions
 

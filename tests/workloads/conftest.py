@@ -7,6 +7,7 @@ tests on real servers show.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -14,7 +15,13 @@ from typing import Any
 import pytest
 
 from workloads.locks.lock import Env, Failed, Indeterminate
-from workloads.locks.redis import ACQUIRE_COUNTED, EXTEND, RELEASE
+from workloads.locks.redis import (
+    ACQUIRE_COUNTED,
+    ACQUIRE_PAIRED,
+    EXTEND,
+    RELEASE,
+    RELEASE_PAIRED,
+)
 from workloads.resources.redis_register import WRITE
 
 MS = 1_000_000
@@ -67,6 +74,19 @@ class Server:
         if script is ACQUIRE_COUNTED:
             granted = self.execute("SET", keys[0], args[0], "NX", "PX", args[1])
             return self.execute("INCR", keys[1]) if granted else None
+        if script is ACQUIRE_PAIRED:
+            if not self.execute("SET", keys[0], args[0], "NX", "PX", args[1]):
+                return None
+            number = self.execute("INCR", keys[1])
+            given = self.data.setdefault(keys[2], set())
+            given.add(number)
+            return [number, min(given)]
+        if script is RELEASE_PAIRED:
+            if self.get(keys[0]) != args[0]:
+                return 0
+            given = self.data.setdefault(keys[1], set())
+            given -= {n for n in given if n == args[1] or (args[2] and n < args[1])}
+            return self.delete(keys[0])
         if script is RELEASE:
             return self.delete(keys[0]) if self.get(keys[0]) == args[0] else 0
         if script is EXTEND:
@@ -79,12 +99,22 @@ class Server:
         raise AssertionError(f"a script that this Redis does not know: {script}")
 
     @staticmethod
-    def _write(register: dict[str, Any], guard: str, value: Any, token: Any) -> list[int]:
+    def _write(
+        register: dict[str, Any], guard: str, value: Any, read: Any, token: Any, minor: Any
+    ) -> list[int]:
+        highest, version = int(register.get("highest", -1)), int(register.get("version", 0))
         if guard == "fenced":
-            highest = int(register.get("highest", -1))
             if int(token) < highest:
                 return [0, highest]
             register["highest"] = token
+        elif guard == "paired":
+            accepted = int(minor) > highest or token == register.get("writer")
+            if int(token) > highest:
+                register |= {"highest": token, "writer": token if accepted else None}
+            if not accepted:
+                return [0, highest]
+        elif guard == "compare-and-set" and read != version:
+            return [0, version]
         register["value"] = value
         register["version"] = int(register.get("version", 0)) + 1
         return [1, register["version"]]
@@ -128,6 +158,8 @@ class World:
         self.links: list[Link] = []
         self.slept_s: list[float] = []
         self.reached: list[str] = []
+        self.threads: list[Callable[[], None]] = []
+        self.said: list[tuple[str, str, Any]] = []
 
     def __getitem__(self, node: str) -> Server:
         return self.servers.setdefault(node, Server(self))
@@ -142,7 +174,17 @@ class World:
             self.slept_s.append(seconds)
             self.now += round(seconds * 1e9)
 
-        return Env(lambda: self.now, sleep, Random(seed), self.connect, self.reached.append)
+        return Env(
+            now=lambda: self.now,
+            sleep=sleep,
+            random=Random(seed),
+            connect=self.connect,
+            address=lambda node: (node, 0),
+            reach=self.reached.append,
+            background=self.threads.append,
+            renewed=lambda secret, deadline: self.said.append(("renewed", secret, deadline)),
+            lost=lambda secret, why: self.said.append(("lost", secret, why)),
+        )
 
 
 @pytest.fixture

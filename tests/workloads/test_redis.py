@@ -111,7 +111,7 @@ def test_no_ttl_keeps_the_lock_of_the_dead_for_ever(world, client):
 @pytest.fixture
 def register(world):
     def make(guard="none"):
-        return RedisRegister(world.connect("store", 1), "account", guard)
+        return RedisRegister(world.env(), "store", [], "account", guard, 1)
 
     return make
 

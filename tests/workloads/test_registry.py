@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from workloads.locks.locktype import load
 from workloads.locks.registry import LOCKS
 
 REDLOCK = LOCKS["redlock"]
@@ -34,7 +35,7 @@ def test_text_is_read_as_what_the_option_takes():
             "retry_delay_ms, token",
         ),
         ("redlock", {"token": "two"}, "token=two: choose one of none, value, one, majority"),
-        ("redis", {"token": "one"}, "option token=one: choose one of none, incr"),
+        ("redis", {"token": "one"}, "option token=one: choose one of none, incr, paired"),
         ("redlock", {"clock_check": "yes"}, "clock_check=yes: choose one of true, false"),
         ("redlock", {"retries": "-1"}, "option retries=-1: a whole number from 0 on"),
         ("redlock", {"retries": "many"}, "option retries=many: a whole number from 0 on"),
@@ -51,7 +52,7 @@ def test_an_option_that_makes_no_sense_is_an_error_that_names_the_choices(lock, 
 @pytest.mark.parametrize("lock", LOCKS.values(), ids=LOCKS)
 def test_every_lock_can_be_made_from_its_defaults_and_closed(lock, world):
     nodes = [f"{lock.kind}-{n}" for n in range(lock.servers)]
-    made = lock.make(world.env(), nodes, lock.read_options({}))
+    made = load(lock)(world.env(), nodes, lock.read_options({}))
     grant = made.acquire("orders", 1_000_000_000)
     assert (grant.token is not None) is lock.has_token(lock.read_options({}))
     made.close()
@@ -63,5 +64,5 @@ def test_a_grant_carries_a_token_exactly_where_the_lock_says_that_it_has_one(loc
     for choice in lock.options["token"].choices if "token" in lock.options else ():
         options = lock.read_options({"token": choice})
         nodes = [f"{choice}-{n}" for n in range(lock.servers)]
-        grant = lock.make(world.env(), nodes, options).acquire("orders", 1_000_000_000)
+        grant = load(lock)(world.env(), nodes, options).acquire("orders", 1_000_000_000)
         assert (grant.token is not None) is lock.has_token(options)

@@ -6,6 +6,7 @@ They run on a real Redis and differ from `redis.py` by the one mistake in their 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -13,14 +14,17 @@ from workloads.locks.lock import Env, Failed, Grant
 from workloads.locks.redis import RedisLock, key
 
 
-class AlwaysYes:
-    """Grants to everybody, always with the same token."""
+class NoLock:
+    """Grants to everybody and stands for no lock at all; what it grants carries no token."""
+
+    token: int | None = None
 
     def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
         self._env = env
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
-        return Grant(name, 1, self._env.now() + ttl_ns, "")
+        secret = self._env.random.randbytes(8).hex()
+        return Grant(name, self.token, self._env.now() + ttl_ns, secret)
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
         return replace(grant, deadline=self._env.now() + ttl_ns)
@@ -28,6 +32,12 @@ class AlwaysYes:
     def release(self, grant: Grant) -> None: ...
 
     def close(self) -> None: ...
+
+
+class AlwaysYes(NoLock):
+    """Grants to everybody, always with the same token."""
+
+    token = 1
 
 
 class _Wrong:
@@ -57,6 +67,47 @@ class NoOwnerCheck(_Wrong):
 
     def release(self, grant: Grant) -> None:
         self._link.call("DEL", key(grant.name))
+
+
+class CheckThenDelete(_Wrong):
+    """Releases with GET, then DEL: between the two the lease may end and another may hold it."""
+
+    def release(self, grant: Grant) -> None:
+        if self._link.call("GET", key(grant.name)) != grant.secret:
+            raise Failed("not-held", "the key is not this holder's any more")
+        self._env.reach("between-check-and-delete")
+        self._link.call("DEL", key(grant.name))
+
+
+class EndlessWatchdog(_Wrong):
+    """A watchdog that nobody stops, and that extends the lease of whoever holds the lock.
+
+    A dead holder's lock is kept for ever by the watchdogs of the living.
+    """
+
+    def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
+        super().__init__(env, nodes, options)
+        self._watch_link = env.connect(nodes[0], options["node_timeout_ms"] / 1000)
+        self._names: dict[str, int] = {}
+
+    def acquire(self, name: str, ttl_ns: int) -> Grant:
+        grant = super().acquire(name, ttl_ns)
+        if not self._names:
+            self._env.background(self._run)
+        self._names[name] = ttl_ns
+        return grant
+
+    def _run(self) -> None:
+        while self._names:
+            for name, ttl_ns in list(self._names.items()):
+                with suppress(Failed):
+                    self._watch_link.call("PEXPIRE", key(name), ttl_ns // 1_000_000)
+            self._env.sleep(min(self._names.values(), default=0) / 3e9)
+
+    def close(self) -> None:
+        self._names.clear()
+        super().close()
+        self._watch_link.close()
 
 
 class NoTtl(_Wrong):

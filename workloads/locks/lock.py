@@ -33,13 +33,19 @@ class Indeterminate(Failed):
 class Grant:
     """One grant. `deadline` in ns of the env's clock, None where no lease can be seen.
 
-    `secret` is what proves ownership to the servers; nothing outside the lock looks at it.
+    `secret` is what proves ownership to the servers, unique among a client's grants. `minor` is
+    the second half of a paired token; `settled` says that a write has shown it to the resource,
+    which from then on refuses all grants before it. `wakeups` is how often a waiter was woken
+    before it was granted the lock, None where the lock polls.
     """
 
     name: str
     token: int | None
     deadline: int | None
     secret: str
+    minor: int | None = None
+    settled: bool = False
+    wakeups: int | None = None
 
 
 class Link(Protocol):
@@ -62,15 +68,23 @@ class Env:
     """What a lock may use of the world.
 
     `now` gives ns, `sleep` takes seconds; `connect(node, timeout_s)` gives a Link, which
-    connects when it is first used. `reach` marks a named point: a test may stop the process
-    there.
+    connects when it is first used; `address(node)` gives the host and port for clients that
+    bring their own connections. `reach` marks a named point: a test may stop the process there.
+
+    A lock that keeps its lease or session alive in the background does so in a thread that
+    `background` starts, and says what becomes of a grant, by its secret: `renewed(secret,
+    deadline)` when it lives on, `lost(secret, why)` when the client has to take it for lost.
     """
 
     now: Callable[[], int]
     sleep: Callable[[float], None]
     random: Random
     connect: Callable[[str, float], Link]
+    address: Callable[[str], tuple[str, int]]
     reach: Callable[[str], None]
+    background: Callable[[Callable[[], None]], None]
+    renewed: Callable[[str, int], None]
+    lost: Callable[[str, str], None]
 
 
 class Lock(Protocol):
@@ -84,4 +98,10 @@ class Lock(Protocol):
     def release(self, grant: Grant) -> None: ...
 
     def close(self) -> None:
-        """Let go of connections. Releases nothing."""
+        """Let go of connections; where the service has sessions, the client's ends with it."""
+
+
+class SharedLock(Lock, Protocol):
+    """A lock that has a shared mode as well: shared holds exclude exclusive ones only."""
+
+    def acquire_shared(self, name: str, ttl_ns: int) -> Grant: ...

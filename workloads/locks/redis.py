@@ -1,7 +1,9 @@
 """The lock on one Redis server: SET key value NX PX ttl, compare-and-delete in Lua.
 
-As Redis documents it ("Distributed locks with Redis", the single-instance case). With
-`token: incr`, a counter on the same server numbers the grants.
+As Redis documents it ("Distributed locks with Redis", the single-instance case). Tokens are
+counted on the same server: `incr` numbers the grants; `paired` gives besides the number of the
+grant the lowest one that was not given back (idelvall under Kleppmann 2016). With `watchdog`,
+the lease is extended every third of the TTL for as long as it is held, as Redisson does it.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from workloads.locks.lock import Env, Failed, Grant
+from workloads.locks.keepalive import Keepalive
+from workloads.locks.lock import Env, Failed, Grant, Link
 
 # Sets KEYS[1] if it is free and, only then, counts the grant in KEYS[2].
 ACQUIRE_COUNTED = """
@@ -20,9 +23,29 @@ end
 return false
 """
 
+# The same, with the grants that were not given back in KEYS[3]; answers {major, minor}.
+ACQUIRE_PAIRED = """
+if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+  local major = redis.call('incr', KEYS[2])
+  redis.call('zadd', KEYS[3], major, major)
+  return {major, tonumber(redis.call('zrange', KEYS[3], 0, 0)[1])}
+end
+return false
+"""
+
 RELEASE = """
 if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end
 return 0
+"""
+
+# Given back are the holder's grant and the lost ones before it, which the resource refuses by
+# now whether or not the holder wrote: an accepted write and a refused one both see to that, and
+# ARGV[3] tells that there was one. Without a write only the holder's own is.
+RELEASE_PAIRED = """
+if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+if ARGV[3] == '1' then redis.call('zremrangebyscore', KEYS[2], '-inf', ARGV[2])
+else redis.call('zrem', KEYS[2], ARGV[2]) end
+return redis.call('del', KEYS[1])
 """
 
 EXTEND = """
@@ -41,13 +64,21 @@ def counter(name: str) -> str:
     return f"token:{name}"
 
 
+def outstanding(name: str) -> str:
+    return f"outstanding:{name}"
+
+
 class RedisLock:
-    """`options`: token (none, incr), retries, retry_delay_ms, node_timeout_ms."""
+    """`options`: token (none, incr, paired), watchdog, retries, retry_delay_ms, node_timeout_ms."""
 
     def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
         self._env = env
         self._options = options
-        self._link = env.connect(nodes[0], options["node_timeout_ms"] / 1000)
+        timeout_s = options["node_timeout_ms"] / 1000
+        self._link = env.connect(nodes[0], timeout_s)
+        self._watchdog = Keepalive(env) if options.get("watchdog") else None
+        # The watchdog's thread needs a connection of its own.
+        self._watch_link = env.connect(nodes[0], timeout_s) if self._watchdog else self._link
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         secret = self._env.random.randbytes(20).hex()
@@ -59,29 +90,62 @@ class RedisLock:
             begun = self._env.now()
             answer = self._ask(name, secret, ttl_ms)
             if answer:
-                token = int(answer) if self._options["token"] == "incr" else None
-                return Grant(name, token, begun + ttl_ns, secret)
+                grant = self._granted(Grant(name, None, begun + ttl_ns, secret), answer)
+                self._watch(grant, ttl_ns)
+                return grant
         raise Failed("not-granted", f"held by another after {self._options['retries'] + 1} tries")
 
     def _ask(self, name: str, secret: str, ttl_ms: int) -> Any:
         command: tuple[Any, ...] = ("SET", key(name), secret, "NX", "PX", ttl_ms)
+        keys = (key(name), counter(name), outstanding(name))
         if self._options["token"] == "incr":
-            command = ("EVAL", ACQUIRE_COUNTED, 2, key(name), counter(name), secret, ttl_ms)
+            command = ("EVAL", ACQUIRE_COUNTED, 2, *keys[:2], secret, ttl_ms)
+        elif self._options["token"] == "paired":
+            command = ("EVAL", ACQUIRE_PAIRED, 3, *keys, secret, ttl_ms)
         self._link.send(*command)
         self._env.reach("replies-in-flight")
         return self._link.receive()
 
-    def extend(self, grant: Grant, ttl_ns: int) -> Grant:
+    def _granted(self, grant: Grant, answer: Any) -> Grant:
+        match self._options["token"]:
+            case "incr":
+                return replace(grant, token=int(answer))
+            case "paired":
+                return replace(grant, token=int(answer[0]), minor=int(answer[1]))
+        return grant
+
+    def _watch(self, grant: Grant, ttl_ns: int) -> None:
+        if self._watchdog is not None:
+            assert grant.deadline is not None
+            self._watchdog.watch(
+                grant.secret, ttl_ns, grant.deadline, lambda: self._longer(grant, ttl_ns)
+            )
+
+    def _longer(self, grant: Grant, ttl_ns: int) -> int:
+        return self._extend(self._watch_link, grant, ttl_ns)
+
+    def _extend(self, link: Link, grant: Grant, ttl_ns: int) -> int:
         begun = self._env.now()
-        if not self._link.call(
-            "EVAL", EXTEND, 1, key(grant.name), grant.secret, ttl_ns // 1_000_000
-        ):
+        if not link.call("EVAL", EXTEND, 1, key(grant.name), grant.secret, ttl_ns // 1_000_000):
             raise Failed("not-held", "the key is not this holder's any more")
-        return replace(grant, deadline=begun + ttl_ns)
+        return begun + ttl_ns
+
+    def extend(self, grant: Grant, ttl_ns: int) -> Grant:
+        return replace(grant, deadline=self._extend(self._link, grant, ttl_ns))
 
     def release(self, grant: Grant) -> None:
-        if not self._link.call("EVAL", RELEASE, 1, key(grant.name), grant.secret):
+        if self._watchdog is not None:
+            self._watchdog.forget(grant.secret)
+        command: tuple[Any, ...] = ("EVAL", RELEASE, 1, key(grant.name), grant.secret)
+        if self._options["token"] == "paired":
+            keys = (key(grant.name), outstanding(grant.name))
+            settled = int(grant.settled)
+            command = ("EVAL", RELEASE_PAIRED, 2, *keys, grant.secret, grant.token, settled)
+        if not self._link.call(*command):
             raise Failed("not-held", "the key is not this holder's any more")
 
     def close(self) -> None:
+        if self._watchdog is not None:
+            self._watchdog.close()
+            self._watch_link.close()
         self._link.close()

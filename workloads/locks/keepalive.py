@@ -1,0 +1,92 @@
+"""Keeps leases alive in the background, for locks that hold one for as long as it takes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from workloads.locks.lock import Env, Failed, Indeterminate
+
+# Looked at so many times a TTL; renewed every third of it, as etcd's client and Redisson do.
+_LOOKS = 12
+_RENEWALS = 3
+
+
+@dataclass
+class _Lease:
+    ttl_ns: int
+    deadline: int
+    due: int
+    renew: Callable[[], int]
+
+
+class Keepalive:
+    """One thread for all leases of a lock, from the first one until `close`.
+
+    What becomes of a lease is said through the env: `renewed`, or `lost` once a server has said
+    that it is gone, or its deadline has passed without an answer.
+    """
+
+    def __init__(self, env: Env) -> None:
+        self._env = env
+        self._leases: dict[str, _Lease] = {}
+        self._lock = threading.Lock()
+        self._running = False
+        self._closed = False
+
+    def watch(self, secret: str, ttl_ns: int, deadline: int, renew: Callable[[], int]) -> None:
+        """`renew` asks the server and gives the new deadline (ns of the env's clock); it raises
+        Failed where the lease is gone, Indeterminate where nobody answered."""
+        with self._lock:
+            due = self._env.now() + ttl_ns // _RENEWALS
+            self._leases[secret] = _Lease(ttl_ns, deadline, due, renew)
+            if not self._running:
+                self._running = True
+                self._env.background(self._run)
+
+    def forget(self, secret: str) -> None:
+        with self._lock:
+            self._leases.pop(secret, None)
+
+    def close(self) -> None:
+        """Renews nothing any more."""
+        with self._lock:
+            self._closed = True
+            self._leases.clear()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if self._closed:
+                    return
+                leases = dict(self._leases)
+            shortest = min((lease.ttl_ns for lease in leases.values()), default=1_000_000_000)
+            for secret, lease in leases.items():
+                if self._env.now() >= lease.due:
+                    self._renew(secret, lease)
+            self._env.sleep(shortest / _LOOKS / 1e9)
+
+    def _renew(self, secret: str, lease: _Lease) -> None:
+        try:
+            deadline = lease.renew()
+        except Indeterminate as error:
+            if self._env.now() >= lease.deadline:
+                self._lose(secret, lease, f"not renewed in time: {error.text}")
+            return
+        except Failed as error:
+            if error.kind != "unreachable" or self._env.now() >= lease.deadline:
+                self._lose(secret, lease, error.text)
+            return
+        with self._lock:
+            if self._leases.get(secret) is not lease:
+                return
+            lease.deadline, lease.due = deadline, self._env.now() + lease.ttl_ns // _RENEWALS
+        self._env.renewed(secret, deadline)
+
+    def _lose(self, secret: str, lease: _Lease, why: str) -> None:
+        with self._lock:
+            if self._leases.get(secret) is not lease:
+                return  # given back meanwhile: nothing is lost
+            del self._leases[secret]
+        self._env.lost(secret, why)
