@@ -282,11 +282,13 @@ def grants(draw):
 
 def believes(grant, at):
     _, start, deadline, extension, end = grant
+    begun = start
     if extension and at >= extension[0] and deadline is not None:
+        begun = extension[0] if extension[0] > deadline else start
         deadline = extension[1]
-    # A hold that is given up in the instant of its grant was held in that instant.
-    if at == start == end:
-        return deadline is None or deadline > start
+    # A hold that is given up in the instant in which its lease begins was held in that instant.
+    if at == begun == end:
+        return deadline is None or deadline > begun
     return start <= at < min(x for x in (deadline, end, math.inf) if x is not None)
 
 
