@@ -149,7 +149,10 @@ def _timed(
     notes: list[str],
 ) -> None:
     """Clients work while the schedule runs; then, healed, until the lock was taken again."""
-    settings = {"ttl_ns": spec.ttl_ms * 1_000_000, **spec.work}
+    settings: dict[str, Any] = {"ttl_ns": spec.ttl_ms * 1_000_000, "shared": spec.shared}
+    if not spec.lock_type.extends:
+        settings["extend"] = 0
+    settings |= spec.work
     bound_s = spec.ttl_ms / 1000 + spec.liveness_bound_s
     # Longer than the run: the clients are told to rest, this ends those who can not be told.
     until = recorder.now() + int((spec.time_s + bound_s + 60) * 1e9)

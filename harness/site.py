@@ -35,11 +35,22 @@ class RunSite:
         settings = {
             "PERSISTENCE": spec.persistence,
             "CLOCK": "fake" if fake else "real",
+            "ETCD_VERSION": spec.etcd,
         }
         self._servers = {
-            node: Server(cluster.remote(node), KINDS[role(node)], settings) for node in spec.servers
+            node: Server(cluster.remote(node), KINDS[role(node)], settings | self._primary(node))
+            for node in spec.servers
         }
-        self._storage = Server(cluster.remote(STORAGE), KINDS["redis"], {})
+        self._storage = Server(
+            cluster.remote(STORAGE),
+            KINDS["postgres" if spec.stored_in == "postgres" else "redis"],
+            {},
+        )
+
+    def _primary(self, node: str) -> dict[str, str]:
+        """Of a replicated Redis all but the first follow the first."""
+        first = self._spec.servers[0]
+        return {"PRIMARY": first} if self._spec.lock_type.replicated and node != first else {}
 
     @property
     def servers(self) -> list[str]:
@@ -60,6 +71,8 @@ class RunSite:
         return self._cluster.address(node)
 
     def port(self, node: str) -> int | None:
+        if node == STORAGE:
+            return self._storage.kind.port
         kind = KINDS.get(role(node))
         return kind.port if kind else None
 

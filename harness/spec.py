@@ -16,6 +16,7 @@ from workloads.resources.resource import GUARDS, Guard
 from workloads.scenarios.scenario import Scenario
 
 PERSISTENCE = ("none", "everysec", "always")
+ETCD = ("3.5", "3.4")
 RESTART = ("at-once", "after-ttl")
 MOST_CLIENTS = 10
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
@@ -30,6 +31,8 @@ class Spec:
     options: Mapping[str, Any]
     guard: str = "none"
     store: str = ""
+    etcd: str = "3.5"
+    shared: float = 0.0
     nemesis: tuple[str, ...] = ()
     time_s: float = 60.0
     seed: int = 0
@@ -66,7 +69,7 @@ class Spec:
         token = self.lock_type.has_token(self.options)
         return {
             "lease_exclusion": None,
-            "linearizable": None,
+            "linearizable": "shared holds with leases have no model" if self.shared else None,
             "mutual_exclusion": None,
             "fencing": None if token else "the lock hands out no token",
             "ownership": None,
@@ -136,6 +139,14 @@ def validate(spec: Spec) -> Spec:
     choose("guard", spec.guard, GUARDS)
     for family in spec.nemesis:
         choose("nemesis", family, RANDOM)
+    choose("etcd version", spec.etcd, ETCD)
+    if not 0 <= spec.shared <= 1:
+        raise BadArguments(f"a share of {spec.shared:g} of shared holds: from 0 to 1")
+    if spec.shared and not spec.lock_type.shared:
+        modes = [lock.name for lock in LOCKS.values() if lock.shared]
+        raise BadArguments(
+            f"{spec.lock} has no shared mode; these have: {', '.join(modes) or 'none'}"
+        )
     choose("persistence", spec.persistence, PERSISTENCE)
     choose("restart", spec.restart, RESTART)
     choose("meaning of a failed release", spec.failed_release, ("ended", "nothing"))
@@ -145,10 +156,12 @@ def validate(spec: Spec) -> Spec:
         raise BadArguments(f"a TTL of {spec.ttl_ms} ms: from 100ms to 10m")
     if not 1 <= spec.time_s <= 86_400:
         raise BadArguments(f"a run of {spec.time_s:g} s: from 1s to 24h")
-    timeouts_ms = spec.options.get("node_timeout_ms", 0) * spec.lock_type.servers
+    # Who polls asks every server in turn; who waits asks one.
+    asked = spec.lock_type.servers if "retries" in spec.options else 1
+    timeouts_ms = spec.options.get("node_timeout_ms", 0) * asked
     if timeouts_ms >= spec.ttl_ms:
         raise BadArguments(
-            f"node_timeout_ms {spec.options['node_timeout_ms']} on {spec.lock_type.servers} "
+            f"node_timeout_ms {spec.options['node_timeout_ms']} on {asked} "
             f"server(s) can use up the whole TTL of {spec.ttl_ms} ms: it must be far below it"
         )
     lock = spec.lock_type

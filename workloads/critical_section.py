@@ -17,7 +17,8 @@ class Settings:
     """`think_ms`: the longest time the work under the lock takes, the shortest being 0.
 
     `pause_ms`: the longest time between two sections. `extend`: how likely a holder is to
-    extend its lease before it writes. `write`: whether there is a resource to write to.
+    extend its lease before it writes. `shared`: how likely it asks for a shared hold, under
+    which it reads and does not write. `write`: whether there is a resource to write to.
     """
 
     lock: str = "orders"
@@ -26,6 +27,7 @@ class Settings:
     think_ms: float = 20
     pause_ms: float = 20
     extend: float = 0.2
+    shared: float = 0.0
     write: bool = True
 
 
@@ -43,6 +45,7 @@ class CriticalSection:
     def __init__(self, settings: Settings, seed: str) -> None:
         self._settings = settings
         self._random = Random(seed)
+        self._reads = False
 
     def first(self) -> Next:
         return self._acquire()
@@ -55,7 +58,7 @@ class CriticalSection:
             return self._work(value) if type == "ok" else self._acquire()
         if f == "extend" and type == "ok":
             return self._read(value)
-        if f == "read" and type == "ok":
+        if f == "read" and type == "ok" and not self._reads:
             return self._change(value)
         if f in ("extend", "read", "write"):
             return Next("release", {"lock": self._settings.lock, "hold": value["hold"]})
@@ -63,7 +66,10 @@ class CriticalSection:
 
     def _acquire(self) -> Next:
         pause = self._up_to(self._settings.pause_ms)
-        value = {"lock": self._settings.lock, "ttl": self._settings.ttl_ns}
+        value: dict[str, Any] = {"lock": self._settings.lock, "ttl": self._settings.ttl_ns}
+        self._reads = bool(self._settings.shared) and self._random.random() < self._settings.shared
+        if self._reads:
+            value["mode"] = "shared"
         return Next("acquire", value, pause)
 
     def _work(self, value: dict[str, Any]) -> Next:

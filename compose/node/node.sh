@@ -6,7 +6,8 @@
 #   node health ROLE   whether it serves: for a cluster, whether a quorum does
 #   node wipe ROLE     forget its data (it must be down)
 #
-# PERSISTENCE (none, everysec, always) and CLOCK (real, fake) are settings of redis.
+# PERSISTENCE (none, everysec, always), CLOCK (real, fake) and PRIMARY (a host to replicate) are
+# settings of redis, ETCD_VERSION (3.4, 3.5) of etcd.
 set -eu
 
 role=${2:?node: which role?}
@@ -21,6 +22,7 @@ redis_command() {
     none) command+=(--appendonly no) ;;
     *) command+=(--appendonly yes --appendfsync "$PERSISTENCE") ;;
   esac
+  [ -z "${PRIMARY:-}" ] || command+=(--replicaof "$PRIMARY" 6379)
   if [ "${CLOCK:-real}" = fake ]; then
     # libc's malloc first: under jemalloc, libfaketime 0.9.10 calls itself while it starts.
     preload=$(echo /usr/lib/*/faketime/libfaketime.so.1):libc.so.6
@@ -42,10 +44,19 @@ zookeeper_command() {
 }
 
 etcd_command() {
-  command=(etcd --name "$host" --data-dir "$data/etcd" --logger zap
+  etcd=/opt/fencepost/etcd-3.5
+  [ "${ETCD_VERSION:-3.5}" != 3.4 ] || etcd=/usr/bin/etcd
+  command=($etcd --name "$host" --data-dir "$data/etcd" --logger zap
     --listen-client-urls http://0.0.0.0:2379 --advertise-client-urls "http://$host:2379"
     --listen-peer-urls http://0.0.0.0:2380 --initial-advertise-peer-urls "http://$host:2380"
     --initial-cluster etcd-1=http://etcd-1:2380,etcd-2=http://etcd-2:2380,etcd-3=http://etcd-3:2380)
+}
+
+postgres_command() {
+  [ -e "$data/PG_VERSION" ] || cp -a /opt/fencepost/postgres/. "$data"
+  chown postgres "$data" && chmod 700 "$data"
+  command=(setpriv --reuid postgres --regid postgres --init-groups
+    /usr/lib/postgresql/15/bin/postgres -D "$data" -k /tmp -h 0.0.0.0 -c max_connections=200)
 }
 
 start() {
@@ -63,6 +74,8 @@ health() {
     zookeeper) echo srvr | nc -w 2 localhost 2181 | grep -Eq '^Mode: (leader|follower)' ;;
     # etcd's own health check is a read that needs a quorum.
     etcd) ETCDCTL_API=3 etcdctl --command-timeout 2s endpoint health > /dev/null 2>&1 ;;
+    postgres) setpriv --reuid postgres --regid postgres --init-groups timeout 2 \
+      psql -h /tmp -qtc 'select 1' > /dev/null 2>&1 ;;
     client) true ;;
   esac
 }

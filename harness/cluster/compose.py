@@ -29,6 +29,7 @@ NODES = (
     *(f"redis-{n}" for n in range(1, 6)),
     *(f"zookeeper-{n}" for n in range(1, 4)),
     *(f"etcd-{n}" for n in range(1, 4)),
+    "postgres-1",
     "storage",
     *(f"client-{n}" for n in range(1, 11)),
 )
@@ -47,7 +48,7 @@ class ComposeCluster:
         self._engine = engine
         self._image = ""
         self._client = docker.from_env()
-        self._remotes: dict[str, Remote] = {}
+        self._remotes: dict[str, DockerRemote] = {}
         self._addresses: dict[str, str] = {}
 
     @property
@@ -72,7 +73,11 @@ class ComposeCluster:
                 node = container.labels["com.docker.compose.service"]
                 networks = container.attrs["NetworkSettings"]["Networks"]
                 self._addresses[node] = next(iter(networks.values()))["IPAddress"]
-                if node not in self._remotes:
+                # Compose makes a node anew where its image has changed.
+                before = self._remotes.get(node)
+                if before is None or before.container != container.id:
+                    if before is not None:
+                        before.close()
                     self._remotes[node] = DockerRemote(node, str(container.id))
         except DockerException as error:
             raise Crashed(f"Docker does not list its containers: {error}") from error

@@ -17,4 +17,6 @@ REDIS = Kind("redis", 6379, ("redis-server", "--version"), _redis_offset)
 ZOOKEEPER = Kind("zookeeper", 2181, ("dpkg-query", "-W", "-f", "zookeeper ${Version}", "zookeeper"))
 ETCD = Kind("etcd", 2379, ("etcd", "--version"))
 
-KINDS = {kind.role: kind for kind in (REDIS, ZOOKEEPER, ETCD)}
+POSTGRES = Kind("postgres", 5432, ("/usr/lib/postgresql/15/bin/postgres", "--version"), forks=True)
+
+KINDS = {kind.role: kind for kind in (REDIS, ZOOKEEPER, ETCD, POSTGRES)}

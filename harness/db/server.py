@@ -18,12 +18,16 @@ PID_FILE = "/run/fencepost/server.pid"
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of server. `offset` reads how far its clock is from its node's, in seconds."""
+    """A kind of server. `offset` reads how far its clock is from its node's, in seconds.
+
+    `forks`: it serves each connection in a process of its own.
+    """
 
     role: str
     port: int
     version: tuple[str, ...]
     offset: Callable[[Remote], float] | None = None
+    forks: bool = False
 
 
 class Server:
@@ -60,20 +64,38 @@ class Server:
     def kill(self) -> int | None:
         """SIGKILL; the pid that is gone, None if none was there."""
         pid = self.pid()
+        children = self._children(pid)
         if pid is None or not self._remote.signal(pid, signal.SIGKILL):
             return None
-        _until(lambda: self._remote.state(pid) is None, 5.0)
+        for process in children:
+            self._remote.signal(process, signal.SIGKILL)
+        for process in (pid, *children):
+            _until(lambda process=process: self._remote.state(process) is None, 5.0)  # type: ignore[misc]
         return pid
 
     def pause(self) -> int | None:
         """SIGSTOP; the pid, None if none was there."""
-        pid = self.pid()
-        return pid if pid is not None and self._remote.signal(pid, signal.SIGSTOP) else None
+        return self._signal(signal.SIGSTOP)
 
     def resume(self) -> int | None:
         """SIGCONT; the pid, None if none was there."""
+        return self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> int | None:
+        """To the server first, so that it makes no more children, and then to those it has."""
         pid = self.pid()
-        return pid if pid is not None and self._remote.signal(pid, signal.SIGCONT) else None
+        if pid is None or not self._remote.signal(pid, number):
+            return None
+        for child in self._children(pid):
+            self._remote.signal(child, number)
+        return pid
+
+    def _children(self, pid: int | None) -> list[int]:
+        """A server of several processes (PostgreSQL) is stopped and killed with all of them."""
+        if pid is None or not self.kind.forks:
+            return []
+        listed = self._remote.run(["pgrep", "-P", str(pid)], check=False).out
+        return [int(child) for child in listed.split()]
 
     def wipe(self) -> None:
         """Forget its data; it must be down."""

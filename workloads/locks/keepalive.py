@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from workloads.locks.lock import Env, Failed, Indeterminate
 
 # Looked at so many times a TTL; renewed every third of it, as etcd's client and Redisson do.
-_LOOKS = 12
+_LOOKS = 24
 _RENEWALS = 3
 
 
@@ -19,28 +19,45 @@ class _Lease:
     deadline: int
     due: int
     renew: Callable[[], int]
+    every_ns: int
 
 
 class Keepalive:
     """One thread for all leases of a lock, from the first one until `close`.
 
-    What becomes of a lease is said through the env: `renewed`, or `lost` once a server has said
-    that it is gone, or its deadline has passed without an answer.
+    What becomes of a lease is said, as a rule through the env: `renewed`, or `lost` once a server
+    has said that it is gone, or its deadline has passed without an answer.
     """
 
-    def __init__(self, env: Env) -> None:
+    def __init__(
+        self,
+        env: Env,
+        renewed: Callable[[str, int], None] | None = None,
+        lost: Callable[[str, str], None] | None = None,
+    ) -> None:
         self._env = env
+        self._renewed = renewed or env.renewed
+        self._lost = lost or env.lost
         self._leases: dict[str, _Lease] = {}
         self._lock = threading.Lock()
         self._running = False
         self._closed = False
 
-    def watch(self, secret: str, ttl_ns: int, deadline: int, renew: Callable[[], int]) -> None:
-        """`renew` asks the server and gives the new deadline (ns of the env's clock); it raises
-        Failed where the lease is gone, Indeterminate where nobody answered."""
+    def watch(
+        self,
+        secret: str,
+        ttl_ns: int,
+        deadline: int,
+        renew: Callable[[], int],
+        renewals: int = _RENEWALS,
+    ) -> None:
+        """Renew so many times a TTL. `renew` asks the server and gives the new deadline (ns of the
+        env's clock); it raises Failed where the lease is gone, Indeterminate where nobody
+        answered."""
         with self._lock:
-            due = self._env.now() + ttl_ns // _RENEWALS
-            self._leases[secret] = _Lease(ttl_ns, deadline, due, renew)
+            every_ns = ttl_ns // renewals
+            due = self._env.now() + every_ns
+            self._leases[secret] = _Lease(ttl_ns, deadline, due, renew, every_ns)
             if not self._running:
                 self._running = True
                 self._env.background(self._run)
@@ -81,12 +98,12 @@ class Keepalive:
         with self._lock:
             if self._leases.get(secret) is not lease:
                 return
-            lease.deadline, lease.due = deadline, self._env.now() + lease.ttl_ns // _RENEWALS
-        self._env.renewed(secret, deadline)
+            lease.deadline, lease.due = deadline, self._env.now() + lease.every_ns
+        self._renewed(secret, deadline)
 
     def _lose(self, secret: str, lease: _Lease, why: str) -> None:
         with self._lock:
             if self._leases.get(secret) is not lease:
                 return  # given back meanwhile: nothing is lost
             del self._leases[secret]
-        self._env.lost(secret, why)
+        self._lost(secret, why)

@@ -52,7 +52,8 @@ class LockType:
     `promises`: `minority` (usable while a minority is down), `fifo` (grants in order of asking),
     `one_wakeup` (a release wakes one waiter). `least_ttl_ms` is the shortest lease or session
     that the servers give. `extends` and `shared` say which verbs it has beside acquire and
-    release.
+    release; `sequencer`, that the lock service can be asked about a hold; `replicated`, that the
+    servers but the first are replicas of the first.
     """
 
     name: str
@@ -69,6 +70,7 @@ class LockType:
     extends: bool = True
     shared: bool = False
     sequencer: bool = False
+    replicated: bool = False
 
     def token(self, options: Mapping[str, Any]) -> str:
         """Where its tokens come from; "none" where there are none."""

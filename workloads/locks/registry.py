@@ -55,7 +55,33 @@ _OURS = (
     ),
 )
 
+_SESSIONS = (
+    LockType(
+        name="zookeeper",
+        what="ZooKeeper's recipe: ephemeral sequential znodes, each watching the one before it",
+        make="workloads.locks.zookeeper:ZooKeeperLock",
+        servers=3,
+        kind="zookeeper",
+        options={
+            "token": Option("czxid", ("czxid", "sequence"), what="of the znode"),
+            **_WAITS,
+        },
+        promises=_ONE_WAITER,
+        least_ttl_ms=1000,
+    ),
+)
+
 _BROKEN = (
+    LockType(
+        name="broken-herd",
+        what="broken on purpose: ZooKeeper's recipe with everybody watching the holder's znode",
+        make="workloads.locks.zookeeper:HerdLock",
+        servers=3,
+        kind="zookeeper",
+        options={"token": Option("czxid", ("czxid", "sequence")), **_WAITS},
+        promises=_ONE_WAITER,
+        least_ttl_ms=1000,
+    ),
     LockType(
         name="none",
         what="no lock at all: what a resource that compares and sets can do without",
@@ -99,5 +125,5 @@ _BROKEN = (
     ),
 )
 
-LOCKS: dict[str, LockType] = {lock.name: lock for lock in (*_OURS, *_BROKEN)}
+LOCKS: dict[str, LockType] = {lock.name: lock for lock in (*_OURS, *_SESSIONS, *_BROKEN)}
 """Every lock by name."""

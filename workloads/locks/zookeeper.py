@@ -1,0 +1,180 @@
+"""The lock of ZooKeeper's recipes: ephemeral sequential znodes, each watching the one before it.
+
+As "ZooKeeper Recipes and Solutions" has it, with Curator's protection: the znode's name begins
+with a value of its own, so that a client that lost the reply to `create` finds out whether its
+znode is there. The token is the znode's czxid, or its sequence number. The client is kazoo's; its
+lock recipe is not used. The session's side is in zookeeper_session.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
+from kazoo.protocol.states import EventType, WatchedEvent
+
+from workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from workloads.locks.zookeeper_session import GONE, UNSURE, Session
+
+ROOT = "/fencepost"
+_PATIENCE_S = 0.05
+
+
+class ZooKeeperLock:
+    """`options`: token (czxid, sequence), wait_ms, node_timeout_ms."""
+
+    def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
+        self._env = env
+        self._nodes = nodes
+        self._options = options
+        self._timeout_s = options["node_timeout_ms"] / 1000
+        self._session: Session | None = None
+        self._folders: set[str] = set()
+
+    def acquire(self, name: str, ttl_ns: int) -> Grant:
+        if self._session is None:
+            self._session = Session(self._env, self._nodes, ttl_ns, self._timeout_s)
+        self._session.open()
+        until = self._env.now() + self._options["wait_ms"] * 1_000_000
+        folder = f"{ROOT}/{name}"
+        self._ensure(self._session, folder)
+        node = self._create(self._session, folder, until)
+        try:
+            wakeups = self._wait(self._session, folder, node, until)
+            stat = self._ask(lambda: self._client.exists_async(node))
+            if stat is None:
+                raise Failed("not-granted", "the session ended while the client was waiting")
+            deadline = self._session.hold(node)
+        except Failed:
+            self._leave(node)
+            raise
+        self._env.reach("replies-in-flight")
+        token = stat.czxid if self._options["token"] == "czxid" else _sequence(node)
+        return Grant(name, token, deadline, node, wakeups=wakeups)
+
+    @property
+    def _client(self) -> Any:
+        assert self._session is not None
+        return self._session.client
+
+    def _ensure(self, session: Session, folder: str) -> None:
+        for path in (ROOT, folder):
+            if path not in self._folders:
+                with suppress(NodeExistsError):
+                    self._ask(lambda path=path: self._client.create_async(path))  # type: ignore[misc]
+                self._folders.add(path)
+
+    def _create(self, session: Session, folder: str, until: int) -> str:
+        """One's own znode, made once, whatever becomes of replies."""
+        secret = self._env.random.randbytes(8).hex()
+        lost = False
+        while True:
+            try:
+                if lost:
+                    children = self._client.get_children_async(folder).get(timeout=self._timeout_s)
+                    mine = [child for child in children if child.startswith(secret)]
+                    if mine:
+                        return f"{folder}/{mine[0]}"
+                request = self._client.create_async(
+                    f"{folder}/{secret}-lock-", ephemeral=True, sequence=True
+                )
+                return str(request.get(timeout=self._timeout_s))
+            except GONE as error:
+                raise Failed("not-granted", f"the session ended: {error!r}") from error
+            except UNSURE as error:
+                lost = True
+                if self._env.now() >= until:
+                    raise Indeterminate("timeout", f"no reply to create: {error!r}") from error
+                self._env.sleep(_PATIENCE_S)
+
+    def _wait(self, session: Session, folder: str, node: str, until: int) -> int:
+        """Until no znode is before one's own; how often one was woken."""
+        mine = node.rpartition("/")[2]
+        wakeups = 0
+        while True:
+            children = self._ask(lambda: self._client.get_children_async(folder))
+            queue = sorted(children, key=_sequence)
+            if mine not in queue:
+                raise Failed("not-granted", "the session ended while the client was waiting")
+            place = queue.index(mine)
+            if place == 0:
+                return wakeups
+            wakeups += self._sleep_until_gone(f"{folder}/{self.watched(queue, place)}", until)
+
+    def watched(self, queue: list[str], place: int) -> str:
+        """The znode whose end to wait for: the one before one's own, so that one client wakes."""
+        return queue[place - 1]
+
+    def _sleep_until_gone(self, node: str, until: int) -> int:
+        """1 where the end of the znode woke us, 0 where it was gone or something else did."""
+        events: SimpleQueue[WatchedEvent] = SimpleQueue()
+        if self._ask(lambda: self._client.exists_async(node, watch=events.put)) is None:
+            return 0
+        try:
+            event = events.get(timeout=max(0.0, (until - self._env.now()) / 1e9))
+        except Empty:
+            raise Failed(
+                "not-granted", f"not its turn within {self._options['wait_ms']} ms"
+            ) from None
+        return int(event.type == EventType.DELETED)
+
+    def _leave(self, node: str) -> None:
+        """Take one's znode back, so that it is not granted the lock with nobody there."""
+        try:
+            self._client.delete_async(node).get(timeout=self._timeout_s)
+        except (NoNodeError, *GONE):
+            return
+        except UNSURE as error:
+            raise Indeterminate("timeout", f"could not leave the queue: {error!r}") from error
+
+    def _ask(self, request: Callable[[], Any]) -> Any:
+        """The answer to what may be asked twice."""
+        end = self._env.now() + int(2 * self._timeout_s * 1e9)
+        while True:
+            try:
+                return request().get(timeout=self._timeout_s)
+            except GONE as error:
+                raise Failed("not-granted", f"the session ended: {error!r}") from error
+            except UNSURE as error:
+                if self._env.now() >= end:
+                    raise Failed("unreachable", f"no reply: {error!r}") from error
+                self._env.sleep(_PATIENCE_S)
+
+    def extend(self, grant: Grant, ttl_ns: int) -> Grant:
+        """The session is what lives on; this proves that it does, and the znode with it."""
+        assert self._session is not None
+        if not self._session.holds(grant.secret):
+            raise Failed("not-held", "the session was lost")
+        return replace(grant, deadline=self._session.beat())
+
+    def release(self, grant: Grant) -> None:
+        assert self._session is not None
+        self._session.let_go(grant.secret)
+        try:
+            self._client.delete_async(grant.secret).get(timeout=self._timeout_s)
+        except (NoNodeError, *GONE) as error:
+            raise Failed("not-held", f"the znode is gone: {error!r}") from error
+        except (*UNSURE, KazooException) as error:
+            raise Indeterminate("timeout", f"no reply to delete: {error!r}") from error
+
+    def close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+
+
+class HerdLock(ZooKeeperLock):
+    """Broken on purpose: everybody waits for the holder's znode, so that each release wakes all.
+
+    The herd effect that the recipe warns of.
+    """
+
+    def watched(self, queue: list[str], place: int) -> str:
+        return queue[0]
+
+
+def _sequence(node: str) -> int:
+    return int(node[-10:])

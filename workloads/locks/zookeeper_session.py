@@ -1,0 +1,147 @@
+"""A ZooKeeper session by kazoo's client, and how long its client may believe in it.
+
+A session lives for its timeout after the leader last heard of it, and what a follower answers by
+itself proves nothing: cut off from the leader, it answers on for a while. So a heartbeat is a
+`sync`, which goes through the leader: when it is answered, the session lived, and the way from
+the follower to the leader was open. By that way the leader is told twice a tick of every session
+that asked for something (LearnerHandler, Leader.PING). So it had been told of every heartbeat
+that was sent a tick before this one, and from the latest of those the timeout runs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import (
+    ConnectionClosedError,
+    ConnectionLoss,
+    OperationTimeoutError,
+    SessionExpiredError,
+    SessionMovedError,
+)
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.states import KazooState
+from kazoo.retry import KazooRetry
+
+from workloads.locks.keepalive import Keepalive
+from workloads.locks.lock import Env, Failed, Indeterminate
+
+# compose/node/node.sh starts the servers with this tick.
+TICK_NS = 500_000_000
+_HEARTBEATS = 6
+
+UNSURE = (ConnectionLoss, OperationTimeoutError, KazooTimeoutError, SessionMovedError)
+"""The request may have been carried out, or may be yet."""
+GONE = (SessionExpiredError, ConnectionClosedError)
+"""The session is over, and all its znodes with it."""
+
+
+class Session:
+    """Says `lost` of what is held once kazoo reports SUSPENDED or LOST, or once no heartbeat came
+    through in time; and `renewed` with each that did."""
+
+    def __init__(self, env: Env, nodes: Sequence[str], ttl_ns: int, timeout_s: float) -> None:
+        self._env = env
+        self._ttl_ns = ttl_ns
+        self._timeout_s = timeout_s
+        hosts = [f"{host}:{port}" for host, port in map(env.address, nodes)]
+        env.random.shuffle(hosts)
+        self.client = KazooClient(
+            ",".join(hosts),
+            timeout=ttl_ns / 1e9,
+            randomize_hosts=False,
+            connection_retry=KazooRetry(max_tries=-1, delay=0.05, backoff=1, max_delay=0.5),
+            # What to do about a lost reply is the lock's to decide.
+            command_retry=KazooRetry(max_tries=0),
+        )
+        self.client.add_listener(self._listen)
+        self._keepalive = Keepalive(env, self._renewed, self._unheard)
+        self._lock = threading.Lock()
+        self._held: set[str] = set()
+        # When the answered heartbeats had been sent; the first entry is the session's start.
+        self._sent: deque[int] = deque(maxlen=64)
+        self._started = False
+
+    def open(self) -> None:
+        """Failed where no session is had within the time that a request may take."""
+        if not self._started:
+            self._started = True
+            self._sent.append(self._env.now())
+            self.client.start_async()
+            self._watch()
+        end = self._env.now() + int(self._timeout_s * 1e9)
+        while not self.client.connected:
+            if self._env.now() >= end:
+                raise Failed("unreachable", "no session with any server")
+            self._env.sleep(0.01)
+
+    def _watch(self) -> None:
+        never = self._env.now() + 2 * self._ttl_ns
+        self._keepalive.watch("session", self._ttl_ns, never, self.beat, _HEARTBEATS)
+
+    def beat(self) -> int:
+        """One heartbeat; the deadline that it proves."""
+        sent = self._env.now()
+        try:
+            self.client.sync_async("/").get(timeout=self._timeout_s)
+        except GONE as error:
+            raise Failed("not-held", f"the session ended: {error!r}") from error
+        except UNSURE as error:
+            raise Indeterminate("timeout", f"no heartbeat came through: {error!r}") from error
+        with self._lock:
+            known = max((t for t in self._sent if t <= sent - TICK_NS), default=self._sent[0])
+            self._sent.append(sent)
+            return known + self._ttl_ns
+
+    def hold(self, node: str) -> int:
+        """Watch over a hold; its deadline as of now."""
+        deadline = self.beat()
+        with self._lock:
+            self._held.add(node)
+        return deadline
+
+    def holds(self, node: str) -> bool:
+        with self._lock:
+            return node in self._held
+
+    def let_go(self, node: str) -> None:
+        with self._lock:
+            self._held.discard(node)
+
+    def _renewed(self, _: str, deadline: int) -> None:
+        with self._lock:
+            held = list(self._held)
+        for node in held:
+            self._env.renewed(node, deadline)
+
+    def _unheard(self, _: str, why: str) -> None:
+        self._lose(why)
+        self._watch()
+
+    def _listen(self, state: str) -> None:
+        if state in (KazooState.SUSPENDED, KazooState.LOST):
+            self._lose(f"the connection is {state}")
+        if state == KazooState.LOST:
+            with self._lock:
+                # The next session is asked for after this.
+                self._sent.clear()
+                self._sent.append(self._env.now())
+
+    def _lose(self, why: str) -> None:
+        with self._lock:
+            held, self._held = self._held, set()
+        for node in held:
+            self._env.lost(node, why)
+
+    def close(self) -> None:
+        """End the session, at the servers too where they can be reached."""
+        self._keepalive.close()
+        self.client.remove_listener(self._listen)
+        with suppress(Exception):
+            self.client.stop()
+        with suppress(Exception):
+            self.client.close()
