@@ -79,7 +79,12 @@ def holds(history: History, test: Mapping[str, Any] | None = None) -> list[Hold]
     keeps_on = (test or {}).get("failed_release", "ended") == "nothing"
     calls = history.calls()
     gone = _ends_of_processes(history)
-    lost = {op.value.get("hold"): op for op in reversed(history.clients()) if op.f == "lost"}
+    # What was lost before it was granted names no hold.
+    lost = {
+        op.value["hold"]: op
+        for op in reversed(history.clients())
+        if op.f == "lost" and op.value.get("hold") is not None
+    }
     renewed: dict[Any, list[Op]] = {}
     for op in history.clients():
         if op.f == "renewed":

@@ -8,6 +8,7 @@ grant is given while another may not have expired yet, and each token exceeds th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from checker.faults import during, faults
@@ -69,8 +70,14 @@ def _events(history: History) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _adjusted(history: History) -> Iterator[tuple[int, dict[str, Any]]]:
     open_ops: dict[int | str, dict[str, Any]] = {}
+    early = _granted_early(history)
     for op in history:
-        if op.process == NEMESIS or op.f not in _OPS:
+        if op.index in early:
+            # Its end, brought forward; where it stands itself, nothing is left of it.
+            if early[op.index] is None:
+                continue
+            op = early[op.index] or op
+        elif op.process == NEMESIS or op.f not in _OPS:
             continue
         event = {
             "process": op.process,
@@ -86,6 +93,23 @@ def _adjusted(history: History) -> Iterator[tuple[int, dict[str, Any]]]:
             if op.type == "ok" and op.f != "release":
                 _shorten(begin, op)
         yield op.index, event
+
+
+def _granted_early(history: History) -> dict[int, Op | None]:
+    """Grants to clients whose lease the service had ended while they waited: they must have
+    happened before that, if they did. By index: the notice stands for the answer, which is
+    passed over where it came.
+    """
+    found: dict[int, Op | None] = {}
+    ended: dict[int | str, Op] = {}
+    for op in history.clients():
+        if op.f == "lost" and op.value.get("hold") is None:
+            ended.setdefault(op.process, op)
+        elif op.f == "acquire":
+            notice = ended.pop(op.process, None)
+            if notice is not None and op.type == "ok":
+                found |= {notice.index: replace(op, time=notice.time), op.index: None}
+    return found
 
 
 def _shorten(begin: dict[str, Any], end: Op) -> None:

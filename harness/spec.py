@@ -156,8 +156,8 @@ def validate(spec: Spec) -> Spec:
         raise BadArguments(f"a TTL of {spec.ttl_ms} ms: from 100ms to 10m")
     if not 1 <= spec.time_s <= 86_400:
         raise BadArguments(f"a run of {spec.time_s:g} s: from 1s to 24h")
-    # Who polls asks every server in turn; who waits asks one.
-    asked = spec.lock_type.servers if "retries" in spec.options else 1
+    # Redlock asks every server in turn; a client of a cluster asks one.
+    asked = spec.lock_type.servers if spec.lock_type.kind == "redis" else 1
     timeouts_ms = spec.options.get("node_timeout_ms", 0) * asked
     if timeouts_ms >= spec.ttl_ms:
         raise BadArguments(

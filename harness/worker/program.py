@@ -109,6 +109,7 @@ class Client:
         self._process = setup.process
         self._count = 0
         self._unsaid = b""
+        self._waits_for: str | None = None
         # A lock's own thread says what becomes of a hold while the client is in an op.
         self._saying = threading.RLock()
         self._verbs = {
@@ -132,6 +133,7 @@ class Client:
             background=_background,
             renewed=functools.partial(self._renewed, self._process),
             lost=functools.partial(self._lost, self._process),
+            expired=functools.partial(self._expired, self._process),
         )
         self._lock = load(LOCKS[setup.lock])(env, setup.servers, setup.options)
         self._resource = stores.open_store(
@@ -193,6 +195,14 @@ class Client:
             hold = self._holds.get(secret)
             if hold is not None:
                 self._say_lost(hold, why)
+
+    def _expired(self, process: int, why: str) -> None:
+        """The service ended the lease or session with which this client waits for a grant."""
+        with self._saying:
+            if process == self._process and self._waits_for is not None:
+                value = {"lock": self._waits_for, "hold": None}
+                self._event("info", "lost", value, Failed("expired", why))
+                self.flush()
 
     def _say_lost(self, hold: str, why: str) -> None:
         value = {"lock": self._grants[hold].name, "hold": hold}
@@ -263,10 +273,14 @@ class Client:
         return written if grant is None or grant.minor is None else written | {"minor": grant.minor}
 
     def _acquire(self, value: dict[str, Any]) -> dict[str, Any]:
-        if value.get("mode") == "shared":
-            grant = cast(SharedLock, self._lock).acquire_shared(value["lock"], value["ttl"])
-        else:
-            grant = self._lock.acquire(value["lock"], value["ttl"])
+        self._waits_for = value["lock"]
+        try:
+            if value.get("mode") == "shared":
+                grant = cast(SharedLock, self._lock).acquire_shared(value["lock"], value["ttl"])
+            else:
+                grant = self._lock.acquire(value["lock"], value["ttl"])
+        finally:
+            self._waits_for = None
         self._count += 1
         hold = f"{self._process}-{self._count}"
         answer = {"token": grant.token, "deadline": grant.deadline, "hold": hold}

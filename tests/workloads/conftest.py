@@ -184,6 +184,7 @@ class World:
             background=self.threads.append,
             renewed=lambda secret, deadline: self.said.append(("renewed", secret, deadline)),
             lost=lambda secret, why: self.said.append(("lost", secret, why)),
+            expired=lambda why: self.said.append(("expired", "", why)),
         )
 
 

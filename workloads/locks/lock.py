@@ -36,7 +36,8 @@ class Grant:
     `secret` is what proves ownership to the servers, unique among a client's grants. `minor` is
     the second half of a paired token; `settled` says that a write has shown it to the resource,
     which from then on refuses all grants before it. `wakeups` is how often a waiter was woken
-    before it was granted the lock, None where the lock polls.
+    before it was granted the lock, None where the lock polls. `sequencer` is what the service can
+    be asked about: a key that is there, with this create revision, while the hold lasts.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Grant:
     minor: int | None = None
     settled: bool = False
     wakeups: int | None = None
+    sequencer: tuple[str, int] | None = None
 
 
 class Link(Protocol):
@@ -74,6 +76,8 @@ class Env:
     A lock that keeps its lease or session alive in the background does so in a thread that
     `background` starts, and says what becomes of a grant, by its secret: `renewed(secret,
     deadline)` when it lives on, `lost(secret, why)` when the client has to take it for lost.
+    `expired(why)` tells that the service itself has ended the client's lease or session, whether
+    or not there is a grant yet.
     """
 
     now: Callable[[], int]
@@ -85,6 +89,7 @@ class Env:
     background: Callable[[Callable[[], None]], None]
     renewed: Callable[[str, int], None]
     lost: Callable[[str, str], None]
+    expired: Callable[[str], None]
 
 
 class Lock(Protocol):

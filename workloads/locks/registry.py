@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from workloads.locks.locktype import LockType, Option
 
 _POLLS = {
@@ -55,6 +57,12 @@ _OURS = (
     ),
 )
 
+_ETCD: dict[str, Any] = {
+    "servers": 3,
+    "kind": "etcd",
+    "least_ttl_ms": 2000,
+    "whole_seconds": True,
+}
 _SESSIONS = (
     LockType(
         name="zookeeper",
@@ -68,6 +76,44 @@ _SESSIONS = (
         },
         promises=_ONE_WAITER,
         least_ttl_ms=1000,
+    ),
+    LockType(
+        name="etcd",
+        what="etcd's recipe: keys with leases, each waiting for the deletion of the one before it",
+        make="workloads.locks.etcd:EtcdLock",
+        options={"token": Option("revision", ("revision",), what="of the key"), **_WAITS},
+        promises=_ONE_WAITER,
+        sequencer=True,
+        **_ETCD,
+    ),
+    LockType(
+        name="etcd-lock-api",
+        what="the lock service of the etcd server itself, taken at its word",
+        make="workloads.locks.etcd_lock_api:EtcdLockApi",
+        options={
+            "token": Option("none", ("none", "revision"), what="of the key that it answers with"),
+            **_WAITS,
+        },
+        promises={"minority": True, "fifo": True},
+        **_ETCD,
+    ),
+    LockType(
+        name="chubby",
+        what="Chubby's sequencer, generation and lock-delay, on etcd (Burrows 2006)",
+        make="workloads.locks.chubby:ChubbyLock",
+        options={
+            "token": Option("generation", ("generation",), what="rises as the lock is taken"),
+            "lock_delay_ms": Option(
+                1000, what="nobody is granted the lock for so long after a session has ended"
+            ),
+            **_POLLS,
+            "retries": Option(50, what="tries after the first, before acquire gives up"),
+            "node_timeout_ms": _WAITS["node_timeout_ms"],
+        },
+        promises={"minority": True},
+        shared=True,
+        sequencer=True,
+        **_ETCD,
     ),
 )
 

@@ -1,0 +1,165 @@
+"""Chubby's three remedies for a lock whose holder is late, on etcd (Burrows, OSDI 2006).
+
+*Sequencer*: a hold is named by its key (which says name and mode), and numbered by a generation
+that rises whenever the lock goes from free to held. *CheckSequencer*: a resource asks whether the
+key is still there. *Lock-delay*: where a holder's session ends without a release, nobody gets the
+lock for that long; a second key stands for it, whose lease outlives the session's by the delay.
+Exclusive and shared mode; who finds the lock held asks again after a while, as Chubby's clients
+that try to acquire do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from workloads.etcd_gateway import Gateway, after, key_is, plain, text
+from workloads.locks.etcd_session import Session
+from workloads.locks.lock import Env, Failed, Grant
+
+
+class ChubbyLock:
+    """`options`: lock_delay_ms, retries, retry_delay_ms, node_timeout_ms."""
+
+    def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
+        self._env = env
+        self._nodes = nodes
+        self._options = options
+        self._timeout_s = options["node_timeout_ms"] / 1000
+        addresses = [env.address(node) for node in nodes]
+        self._gateway = Gateway(addresses, self._timeout_s, env.now)
+        self._session: Session | None = None
+        self._delay: Session | None = None
+
+    def acquire(self, name: str, ttl_ns: int) -> Grant:
+        return self._acquire(name, ttl_ns, shared=False)
+
+    def acquire_shared(self, name: str, ttl_ns: int) -> Grant:
+        return self._acquire(name, ttl_ns, shared=True)
+
+    def _acquire(self, name: str, ttl_ns: int, shared: bool) -> Grant:
+        if self._session is None or self._delay is None:
+            delay_ns = self._options["lock_delay_ms"] * 1_000_000
+            self._session = Session(self._env, self._nodes, ttl_ns, self._timeout_s)
+            self._delay = Session(self._env, self._nodes, ttl_ns + delay_ns, self._timeout_s)
+        for attempt in range(self._options["retries"] + 1):
+            if attempt:
+                delay = self._env.random.uniform(0.5, 1) * self._options["retry_delay_ms"]
+                self._env.sleep(delay / 1000)
+            taken = self._try(_Names(name, self._session.open(), self._delay.open()), shared)
+            if taken is not None:
+                key, revision, generation = taken
+                secret = f"{key} {revision}"
+                self._session.hold(secret)
+                deadline = self._session.deadline
+                token = None if shared else generation
+                return Grant(name, token, deadline, secret, sequencer=(key, revision))
+        raise Failed("not-granted", f"held by another after {self._options['retries'] + 1} tries")
+
+    def _try(self, names: _Names, shared: bool) -> tuple[str, int, int] | None:
+        """The key, its create revision and the generation, if the lock could be taken."""
+        found = self._under(names.generation)
+        generation, seen = (int(found[0][1]), found[0][3]) if found else (0, 0)
+        readers = self._under(names.readers) if shared else []
+        free = [key_is(names.exclusive, 0)]
+        if readers:
+            # Each of them still there: one whose session ended would mean a delay for all.
+            free += [key_is(key, created) for key, _, created, _ in readers]
+        else:
+            free += [_none_under(names.readers), _none_under(names.delays)]
+            generation += 1
+        unchanged = {
+            "key": text(names.generation),
+            "target": "MOD",
+            "result": "EQUAL",
+            "mod_revision": str(seen),
+        }
+        key = names.reader if shared else names.exclusive
+        puts = [
+            {"request_put": {"key": text(key), "lease": str(names.lease)}},
+            {"request_put": {"key": text(names.delay), "lease": str(names.delay_lease)}},
+            {"request_put": {"key": text(names.generation), "value": text(str(generation))}},
+        ]
+        body = {"compare": [*free, unchanged], "success": puts}
+        answer = self._gateway.call("kv/txn", body)
+        if not answer.get("succeeded"):
+            return None
+        return key, int(answer["header"]["revision"]), generation
+
+    def _under(self, prefix: str) -> list[tuple[str, str, int, int]]:
+        """Keys that begin so: key, value, create and mod revision."""
+        body = {"key": text(prefix), "range_end": text(after(prefix))}
+        return [
+            (
+                plain(row["key"]),
+                plain(row.get("value", "")),
+                int(row["create_revision"]),
+                int(row["mod_revision"]),
+            )
+            for row in self._gateway.ask("kv/range", body).get("kvs", ())
+        ]
+
+    def extend(self, grant: Grant, ttl_ns: int) -> Grant:
+        if self._session is None or not self._session.holds(grant.secret):
+            raise Failed("not-held", "the session was lost")
+        return replace(grant, deadline=self._session.beat())
+
+    def release(self, grant: Grant) -> None:
+        assert self._session is not None and self._delay is not None
+        assert grant.sequencer is not None
+        self._session.let_go(grant.secret)
+        key, revision = grant.sequencer
+        names = _Names(grant.name, self._session.lease, self._delay.lease)
+        deletes = [{"request_delete_range": {"key": text(k)}} for k in (key, names.delay)]
+        body = {"compare": [key_is(key, revision)], "success": deletes}
+        if not self._gateway.call("kv/txn", body).get("succeeded"):
+            raise Failed("not-held", "the key is gone: the session ended")
+
+    def close(self) -> None:
+        for session in (self._session, self._delay):
+            if session is not None:
+                session.close()
+        self._gateway.close()
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The keys of one lock, as one client with its two leases sees them."""
+
+    name: str
+    lease: int
+    delay_lease: int
+
+    @property
+    def _folder(self) -> str:
+        return f"fencepost/chubby/{self.name}"
+
+    @property
+    def generation(self) -> str:
+        return f"{self._folder}/generation"
+
+    @property
+    def exclusive(self) -> str:
+        return f"{self._folder}/exclusive"
+
+    @property
+    def readers(self) -> str:
+        return f"{self._folder}/shared/"
+
+    @property
+    def reader(self) -> str:
+        return f"{self.readers}{self.lease:x}"
+
+    @property
+    def delays(self) -> str:
+        return f"{self._folder}/delay/"
+
+    @property
+    def delay(self) -> str:
+        return f"{self.delays}{self.delay_lease:x}"
+
+
+def _none_under(prefix: str) -> dict[str, Any]:
+    """A comparison: no key begins so."""
+    return {**key_is(prefix, 0), "range_end": text(after(prefix))}

@@ -1,0 +1,119 @@
+"""The lock of etcd's clients: a key with a lease under a prefix, in order of creation.
+
+As the `concurrency` package of etcd's Go client has it (Mutex): each waiter writes a key
+prefix/lease; the lowest create revision holds; the others wait for the deletion of the last key
+before their own. After the wait a client looks for its own key again: its lease may have ended
+meanwhile (etcd #11456). The create revision is the token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from workloads.etcd_gateway import Gateway, after, key_is, plain, text
+from workloads.locks.etcd_session import Session
+from workloads.locks.lock import Env, Failed, Grant, Indeterminate
+
+# A watch on a server that is cut off says nothing: so often it is asked again, elsewhere.
+_WATCH_S = 1.0
+
+
+class EtcdLock:
+    """`options`: wait_ms, node_timeout_ms."""
+
+    def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
+        self._env = env
+        self._nodes = nodes
+        self._options = options
+        self._timeout_s = options["node_timeout_ms"] / 1000
+        addresses = [env.address(node) for node in nodes]
+        env.random.shuffle(addresses)
+        self._gateway = Gateway(addresses, self._timeout_s, env.now)
+        self._session: Session | None = None
+
+    def acquire(self, name: str, ttl_ns: int) -> Grant:
+        until = self._env.now() + self._options["wait_ms"] * 1_000_000
+        session = self._open(ttl_ns)
+        prefix = f"fencepost/lock/{name}/"
+        key = f"{prefix}{session.open():x}"
+        try:
+            revision = self._enqueue(key, session.lease)
+            wakeups = self._wait(prefix, revision, until)
+            deadline = session.beat()
+            if self._gateway.created(key) != revision:
+                raise Failed("not-granted", "the lease ended while the client was waiting")
+        except Failed as error:
+            self._leave(key)
+            if isinstance(error, Indeterminate) or error.kind == "not-held":
+                raise Failed("not-granted", error.text) from error
+            raise
+        self._env.reach("replies-in-flight")
+        secret = f"{key} {revision}"
+        session.hold(secret)
+        return Grant(name, revision, deadline, secret, wakeups=wakeups, sequencer=(key, revision))
+
+    def _open(self, ttl_ns: int) -> Session:
+        if self._session is None:
+            self._session = Session(self._env, self._nodes, ttl_ns, self._timeout_s)
+        return self._session
+
+    def _enqueue(self, key: str, lease: int) -> int:
+        """One's own key, made once; its create revision."""
+        body = {
+            "compare": [key_is(key, 0)],
+            "success": [{"request_put": {"key": text(key), "lease": str(lease)}}],
+            "failure": [{"request_range": {"key": text(key)}}],
+        }
+        # Asked twice, the second request finds the key of the first.
+        answer = self._gateway.ask("kv/txn", body)
+        if answer.get("succeeded"):
+            return int(answer["header"]["revision"])
+        return int(answer["responses"][0]["response_range"]["kvs"][0]["create_revision"])
+
+    def _wait(self, prefix: str, revision: int, until: int) -> int:
+        """Until no key is before one's own; how often one was woken."""
+        wakeups = 0
+        while True:
+            before = {
+                "key": text(prefix),
+                "range_end": text(after(prefix)),
+                "sort_order": "DESCEND",
+                "sort_target": "CREATE",
+                "max_create_revision": str(revision - 1),
+                "limit": "1",
+            }
+            answer = self._gateway.ask("kv/range", before)
+            if not answer.get("kvs"):
+                return wakeups
+            left_s = (until - self._env.now()) / 1e9
+            if left_s <= 0:
+                raise Failed("not-granted", f"not its turn within {self._options['wait_ms']} ms")
+            seen = int(answer["header"]["revision"])
+            wakeups += self._gateway.wait_deleted(
+                plain(answer["kvs"][0]["key"]), seen + 1, min(left_s, _WATCH_S)
+            )
+
+    def _leave(self, key: str) -> None:
+        """Take one's key back, so that it is not granted the lock with nobody there."""
+        try:
+            self._gateway.ask("kv/deleterange", {"key": text(key)})
+        except Failed as error:
+            raise Indeterminate("timeout", f"could not leave the queue: {error.text}") from error
+
+    def extend(self, grant: Grant, ttl_ns: int) -> Grant:
+        if self._session is None or not self._session.holds(grant.secret):
+            raise Failed("not-held", "the lease was lost")
+        return replace(grant, deadline=self._session.beat())
+
+    def release(self, grant: Grant) -> None:
+        assert self._session is not None and grant.sequencer is not None
+        self._session.let_go(grant.secret)
+        if not self._gateway.delete_if(*grant.sequencer):
+            raise Failed("not-held", "the key is gone: the lease ended")
+
+    def close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+        self._gateway.close()

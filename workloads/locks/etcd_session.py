@@ -1,0 +1,93 @@
+"""A session with etcd: one lease, kept alive, and how long its client may believe in it.
+
+As etcd's own `concurrency` package has it, but for the deadline: the lease runs for its TTL
+from when the leader took a keepalive in, and so at least from when it was sent.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+
+from workloads.etcd_gateway import Gateway
+from workloads.locks.keepalive import Keepalive
+from workloads.locks.lock import Env, Failed
+
+
+class Session:
+    """Opened by the first grant; after its lease is gone another begins with the next one."""
+
+    def __init__(self, env: Env, nodes: Sequence[str], ttl_ns: int, timeout_s: float) -> None:
+        self._env = env
+        self._ttl_ns = ttl_ns
+        # A request that waits must not hold up the one that keeps the lease alive.
+        addresses = [env.address(node) for node in nodes]
+        env.random.shuffle(addresses)
+        self._gateway = Gateway(addresses, timeout_s, env.now)
+        self._keepalive = Keepalive(env, self._renewed, self._over)
+        self._lock = threading.Lock()
+        self._held: set[str] = set()
+        self._deadline = 0
+        self.lease = 0
+
+    def open(self) -> int:
+        """The lease's id."""
+        if not self.lease:
+            begun = self._env.now()
+            self.lease = self._gateway.grant_lease(self._ttl_ns // 1_000_000_000)
+            self._deadline = begun + self._ttl_ns
+            self._keepalive.watch(str(self.lease), self._ttl_ns, self._deadline, self.beat)
+        return self.lease
+
+    def beat(self) -> int:
+        """Keep the lease alive; its new deadline."""
+        sent = self._env.now()
+        self._gateway.keep_alive(self.lease)
+        with self._lock:
+            self._deadline = max(self._deadline, sent + self._ttl_ns)
+            return self._deadline
+
+    @property
+    def deadline(self) -> int:
+        """As of the last keepalive that was answered."""
+        with self._lock:
+            return self._deadline
+
+    def hold(self, secret: str) -> None:
+        with self._lock:
+            self._held.add(secret)
+
+    def holds(self, secret: str) -> bool:
+        with self._lock:
+            return secret in self._held
+
+    def let_go(self, secret: str) -> None:
+        with self._lock:
+            self._held.discard(secret)
+
+    def _renewed(self, _: str, deadline: int) -> None:
+        with self._lock:
+            held = list(self._held)
+        for secret in held:
+            self._env.renewed(secret, deadline)
+
+    def _over(self, lease: str, why: str) -> None:
+        with self._lock:
+            if str(self.lease) != lease:
+                return
+            self.lease = 0
+            held, self._held = self._held, set()
+        if "is gone" in why:
+            self._env.expired(why)
+        for secret in held:
+            self._env.lost(secret, why)
+
+    def close(self) -> None:
+        """Give the lease back, and all keys with it."""
+        self._keepalive.close()
+        lease, self.lease = self.lease, 0
+        if lease:
+            with suppress(Failed):
+                self._gateway.revoke(lease)
+        self._gateway.close()
