@@ -21,7 +21,7 @@ from checker.verdict import Valid, Verdict, worst
 
 DEFAULT_BOUND_S = 5.0
 # Faults that keep a server from answering; a jumped clock does not.
-_IMPAIRING = ("partition", "pause", "kill", "hold")
+_IMPAIRING = ("partition", "pause", "kill", "hold", "failover")
 
 
 @dataclass(frozen=True)

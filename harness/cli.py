@@ -25,7 +25,7 @@ from harness.run import Outcome, judge
 from harness.run import run as run_test
 from harness.session import claimed, session
 from harness.site import STORAGE
-from harness.spec import Spec, choose, seconds, validate
+from harness.spec import ETCD, Spec, choose, seconds, validate
 from nemesis.families import RANDOM
 from report import run as report_run
 from report.stored import ReportError
@@ -113,7 +113,16 @@ def test(
     nemesis: Annotated[
         str, typer.Option(help=f"Faults, comma-separated: {', '.join(RANDOM)}.")
     ] = "",
-    guard: Annotated[str, typer.Option(help="What the resource checks: none, fenced.")] = "none",
+    guard: Annotated[
+        str, typer.Option(help="What the resource checks: `fencepost guards` lists them.")
+    ] = "none",
+    store: Annotated[
+        str, typer.Option(help="Where the resource is kept: redis, postgres, etcd, server.")
+    ] = "",
+    shared: Annotated[
+        float, typer.Option(help="Which share of the holds is shared, for locks with that mode.")
+    ] = 0.0,
+    etcd: Annotated[str, typer.Option(help=f"The servers' version: {', '.join(ETCD)}.")] = "3.5",
     time: Annotated[str, typer.Option("--time", "--time-limit", help="How long, 60s say.")] = "60s",
     seed: Annotated[str | None, typer.Option(help="What all random choices come from.")] = None,
     concurrency: Annotated[int, typer.Option(help="Clients, one a node.")] = 5,
@@ -140,6 +149,9 @@ def test(
             lock=lock,
             options=options,
             guard=guard,
+            store=store,
+            shared=shared,
+            etcd=etcd,
             nemesis=tuple(dict.fromkeys(name for name in nemesis.split(",") if name)),
             time_s=seconds("time", time),
             seed=_seed(seed),

@@ -139,6 +139,11 @@ def validate(spec: Spec) -> Spec:
     choose("guard", spec.guard, GUARDS)
     for family in spec.nemesis:
         choose("nemesis", family, RANDOM)
+    if "failover" in spec.nemesis and not spec.lock_type.replicated:
+        raise BadArguments(
+            f"nemesis failover needs a lock on a replicated server, and {spec.lock} is none; "
+            f"these are: {', '.join(lock.name for lock in LOCKS.values() if lock.replicated)}"
+        )
     choose("etcd version", spec.etcd, ETCD)
     if not 0 <= spec.shared <= 1:
         raise BadArguments(f"a share of {spec.shared:g} of shared holds: from 0 to 1")

@@ -55,6 +55,18 @@ _OURS = (
             **_POLLS,
         },
     ),
+    LockType(
+        name="redis-replicated",
+        what="the same on a primary with an asynchronous replica, with failover",
+        make="workloads.locks.redis_replicated:RedisReplicatedLock",
+        servers=2,
+        options={
+            "token": _REDIS_TOKEN,
+            "wait": Option(0, what="replicas that must have the key before it counts (WAIT)"),
+            **_POLLS,
+        },
+        replicated=True,
+    ),
 )
 
 _ETCD: dict[str, Any] = {
@@ -114,6 +126,21 @@ _SESSIONS = (
         shared=True,
         sequencer=True,
         **_ETCD,
+    ),
+    LockType(
+        name="postgres",
+        what="one PostgreSQL server: an advisory or a row lock, which its connection holds",
+        make="workloads.locks.postgres:PostgresLock",
+        servers=1,
+        kind="postgres",
+        options={
+            "mode": Option("advisory", ("advisory", "row"), what="pg_advisory_lock; FOR UPDATE"),
+            "token": Option("none", ("none", "sequence"), what="drawn after the grant"),
+            **_WAITS,
+        },
+        promises={"fifo": True},
+        least_ttl_ms=1000,
+        whole_seconds=True,
     ),
 )
 
