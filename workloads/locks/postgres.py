@@ -73,10 +73,18 @@ class PostgresLock:
             user="postgres",
             autocommit=True,
             connect_timeout=max(2, timeout_ms // 1000),
-            # What the client sends and nobody acknowledges ends the connection here as well.
+            # A server that is gone without a word ends the connection on this side as well.
             tcp_user_timeout=timeout_ms,
+            keepalives_idle=1,
+            keepalives_interval=1,
+            keepalives_count=2,
             options=f"-c tcp_keepalives_idle={idle_s} -c tcp_keepalives_interval=1 "
-            f"-c tcp_keepalives_count=1 -c lock_timeout={self._options['wait_ms']}",
+            f"-c tcp_keepalives_count=1 -c lock_timeout={self._options['wait_ms']} "
+            # Probes are not sent while an answer is under way; the default then is a quarter hour,
+            # in which a cut-off client's transaction keeps the lock.
+            f"-c tcp_user_timeout={ttl_ns // 1_000_000 + 1000} "
+            # A backend that waits for a lock looks whether its client is still there.
+            "-c client_connection_check_interval=500",
         )
         with suppress(*_THERE):
             connection.execute(_TABLES)

@@ -79,6 +79,9 @@ class PostgresRegister:
             autocommit=True,
             connect_timeout=_CONNECT_S,
             tcp_user_timeout=int(self._timeout_s * 1000),
+            keepalives_idle=1,
+            keepalives_interval=1,
+            keepalives_count=int(self._timeout_s),
         )
         with suppress(*_THERE):
             connection.execute(_TABLE)
