@@ -91,9 +91,12 @@ class Spec:
 
 
 def scripted(name: str, lock: str, scenario: Scenario, seed: int, **changed: Any) -> Spec:
-    """The spec of a scenario on a lock."""
+    """The spec of a scenario, on its own lock or else on this one."""
+    lock = scenario.lock or lock
     settings: dict[str, Any] = {
         "guard": scenario.guard,
+        "store": scenario.store,
+        "etcd": scenario.etcd,
         "concurrency": scenario.clients,
         "ttl_ms": scenario.ttl_ms,
         "persistence": scenario.persistence,

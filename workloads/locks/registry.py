@@ -64,6 +64,7 @@ _OURS = (
             "token": _REDIS_TOKEN,
             "wait": Option(0, what="replicas that must have the key before it counts (WAIT)"),
             **_POLLS,
+            "node_timeout_ms": Option(200, least=1, what="how long one server may take to answer"),
         },
         replicated=True,
     ),
