@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,8 @@ def _heal(node: str, remote: Remote) -> list[str]:
     for pid in workers:
         remote.signal(int(pid), signal.SIGKILL)
         found.append(f"{node}: ended a client that was left behind (pid {pid})")
+    if undone := json.loads(remote.run(["vdso", "undo"]).out)["undone"]:
+        found.append(f"{node}: set the clocks of {len(undone)} processes right")
     kind = KINDS.get(role(node))
     if kind is not None:
         found += _heal_server(node, remote, Server(remote, kind, {}))

@@ -34,7 +34,7 @@ b8e4000000                  mov eax, 228                    ; clock_gettime(edi,
 0f05                        syscall
 85c0                        test eax, eax
 7566                        jne 9f
-83ff0b                      cmp edi, 11                     ; only ids with an entry; CPU clocks are left alone
+83ff0b                      cmp edi, 11                     ; CPU clocks have no entry
 7761                        ja 9f
 89f9                        mov ecx, edi
 c1e105                      shl ecx, 5                      ; 32 bytes an entry
@@ -51,7 +51,7 @@ c1e105                      shl ecx, 5                      ; 32 bytes an entry
 4989c3                      mov r11, rax
 4899                        cqo
 48f7f9                      idiv rcx
-a801                        test al, 1                      ; every other period is without the offset
+a801                        test al, 1                      ; every other period goes right
 7403                        je 1f
 4531d2                      xor r10d, r10d
 4c89d8                  1:  mov rax, r11
@@ -95,7 +95,7 @@ c3                          ret
                         time:
 4883ec18                    sub rsp, 24
 48897c2410                  mov [rsp + 16], rdi
-bf05000000                  mov edi, 5                      ; CLOCK_REALTIME_COARSE, as in the kernel's own
+bf05000000                  mov edi, 5                      ; CLOCK_REALTIME_COARSE
 4889e6                      mov rsi, rsp
 e822ffffff                  call skewed
 488b0424                    mov rax, [rsp]
@@ -110,10 +110,10 @@ c3                          ret
 AARCH64 = """
                         skewed:
 e903002a                    mov w9, w0
-280e80d2                    mov x8, #113                    ; clock_gettime(w0, x1); the kernel keeps x1 to x30
+280e80d2                    mov x8, #113                    ; clock_gettime(w0, x1)
 010000d4                    svc #0
 40030035                    cbnz w0, 9f
-3f2d0071                    cmp w9, #11                     ; only ids with an entry; CPU clocks are left alone
+3f2d0071                    cmp w9, #11                     ; CPU clocks have no entry
 08030054                    b.hi 9f
 4af3ff10                    adr x10, start - 384
 29e97bd3                    lsl x9, x9, #5                  ; 32 bytes an entry
@@ -127,7 +127,7 @@ e903002a                    mov w9, w0
 450005cb                    sub x5, x2, x5
 8b0000b4                    cbz x11, 1f
 ac0ccb9a                    sdiv x12, x5, x11
-4c000036                    tbz w12, #0, 1f                 ; every other period is without the offset
+4c000036                    tbz w12, #0, 1f                 ; every other period goes right
 060080d2                    mov x6, #0
 ac7c479b                1:  smulh x12, x5, x7
 ad7c079b                    mul x13, x5, x7

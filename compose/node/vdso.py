@@ -10,11 +10,9 @@ no other process sees a change, but those that it forks from then on.
     vdso set PID --clocks wall,monotonic [--offset-ns N] [--rate R] [--period-ns N]
     vdso undo [PID]      put the kernel's own bytes back, in every process without PID
     vdso show [PID]      which processes are skewed, and how
-    vdso exec PROGRAM... become PROGRAM, with the skew of the last `set` from its first
-                         instruction on
 
-`set` replaces what an earlier one has set. The skew also stands in a file, for `exec`: that is
-how it outlives a server's restart; `undo` removes it. The kernel's own bytes are read from the
+`set` replaces what an earlier one has set. The skew also stands in a file, and launch.py starts
+a server again under it; `undo` removes that. The kernel's own bytes are read from the
 vDSO of this process, so that undoing needs no memory of what was done. Answers are JSON.
 
 What it can not do: a program that makes the system call itself is not reached, nor is what the
@@ -37,7 +35,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stubs import ENTRIES, ENTRY, STUBS, TABLE_SIZE, jump
-from tracing import after_exec, seize_for_exec, stopped
+from tracing import stopped
 
 FILE = "/run/fencepost/skew"
 CLOCKS = {
@@ -124,7 +122,7 @@ def image(pid: int | str) -> Image:
 
 def functions(content: bytes) -> dict[str, int]:
     """Where each of the vDSO's functions begins, from its dynamic symbols (ELF-64)."""
-    sections_at, = struct.unpack_from("<Q", content, 0x28)
+    (sections_at,) = struct.unpack_from("<Q", content, 0x28)
     size, count = struct.unpack_from("<HH", content, 0x3A)
     sections = [
         struct.unpack_from("<IIQQQQIIQQ", content, sections_at + n * size) for n in range(count)
@@ -213,7 +211,7 @@ def skew(pid: int, entries: Table) -> None:
     if found.content != known:
         raise Refused(f"the vDSO of process {pid} was changed by somebody else")
     with stopped(pid, new.ranges(found.start)):
-        _write(pid, found.start, new)
+        write(pid, found.start, new)
     _check(pid, new.on(own))
 
 
@@ -227,12 +225,12 @@ def undo(pid: int) -> bool:
     old = patch(own, entries)
     back = Patch({at: own[at : at + len(piece)] for at, piece in old.pieces.items()})
     with stopped(pid, back.ranges(found.start)):
-        _write(pid, found.start, back)
+        write(pid, found.start, back)
     _check(pid, own)
     return True
 
 
-def _write(pid: int, start: int, new: Patch) -> None:
+def write(pid: int, start: int, new: Patch) -> None:
     with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
         for at, piece in new.pieces.items():
             os.pwrite(memory.fileno(), piece, start + at)
@@ -254,7 +252,7 @@ def skewed() -> Iterator[tuple[int, Table]]:
             yield int(name), entries
 
 
-# The file, and what is started with it.
+# The file, for what is started later.
 
 
 def keep(entries: Table, file: str = FILE) -> None:
@@ -273,48 +271,11 @@ def kept(file: str = FILE) -> Table | None:
         return None
 
 
-def launch(program: list[str]) -> None:
-    """Become the program, under the skew that is kept; a helper sees to it and goes."""
-    entries = kept()
-    if entries is not None:
-        us = os.getpid()
-        ready, tell = os.pipe()
-        helper = os.fork()
-        if helper == 0:
-            # Its parent goes at once, so that the server has no child that it does not know.
-            if os.fork() == 0:
-                os._exit(_follow(us, entries, ready, tell))
-            os._exit(0)
-        os.waitpid(helper, 0)
-        os.close(tell)
-        os.read(ready, 1)
-        os.close(ready)
-    os.execvp(program[0], program)
-
-
-def _follow(pid: int, entries: Table, ready: int, tell: int) -> int:
-    own = pristine()
-    new = patch(own, entries)
-    seize_for_exec(pid)
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for fd in range(3):
-        os.dup2(nowhere, fd)
-    os.write(tell, b".")
-    os.closerange(3, 256)
-    for _ in after_exec(pid):
-        found = image(pid)
-        if found.content == own:
-            _write(pid, found.start, new)
-    return 0
-
-
 # The command.
 
 
 def command(arguments: list[str]) -> dict[str, object]:
-    """Carry out one call; its answer. Refused, OSError or SystemExit where it can not."""
-    if arguments[:1] == ["exec"]:
-        launch(arguments[1:])
+    """Carry out one call; its answer. Refused or OSError where it can not."""
     given = _parser().parse_args(arguments)
     if given.verb == "set":
         entries = table(given.clocks.split(","), given.offset_ns, given.rate, given.period_ns)

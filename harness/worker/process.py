@@ -6,6 +6,7 @@ ended is then completed as `info`, because nobody knows whether it happened.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import threading
 from collections import deque
@@ -20,8 +21,12 @@ from harness.remote.remote import Remote
 CODE = "/run/fencepost/code"
 PYTHON = "/opt/fencepost/client/bin/python"
 _CLIENT = ("env", f"PYTHONPATH={CODE}", PYTHON)
-COMMAND = (*_CLIENT, "-m", "harness.worker.pump", PYTHON, "-m", "harness.worker.program")
+# Under the skew that a clock fault left for this node, if one is on.
+_LAUNCH = (PYTHON, "/opt/fencepost/launch.py")
+COMMAND = (*_CLIENT, "-m", "harness.worker.pump", *_LAUNCH, PYTHON, "-m", "harness.worker.program")
 _START_S = 20.0
+# A client looks for orders between two ops, and some ops take a while.
+_CLOCK_S = 3.0
 
 
 class Worker:
@@ -31,6 +36,7 @@ class Worker:
         self.node = remote.node
         self.pid = 0
         self.process: int = setup["process"]
+        self._remote = remote
         self._stride: int = setup["stride"]
         self._recorder = recorder
         self.working: tuple[dict[str, Any], int] | None = None
@@ -117,6 +123,31 @@ class Worker:
     def wait_point(self, point: str, timeout_s: float) -> bool:
         with self._changed:
             return self._changed.wait_for(lambda: self._point == point, timeout_s)
+
+    @property
+    def shown_clocks(self) -> tuple[str, ...]:
+        return ("wall",)
+
+    @property
+    def reads_clock_file(self) -> bool:
+        return False
+
+    def mark_clock(self, clock: str) -> dict[str, Any]:
+        return {}
+
+    def look_at_clock(self, clock: str, mark: dict[str, Any]) -> tuple[float, float]:
+        """Bounds of the wall clock's offset as the program itself shows it, in seconds.
+
+        Held against the monotonic clock, here as on the node, so that it does not matter how
+        long the answer is under way. Crashed where the program does not answer in time.
+        """
+        with self._changed:
+            self._answers = deque(a for a in self._answers if a["control"] != "clock")
+        self._send({"control": "clock"})
+        shown = self._answer("clock", _CLOCK_S)
+        own = json.loads(self._remote.run(["clocks", "node", "wall"]).out)
+        low_ns, high_ns = shown["low_ns"] - own["high_ns"], shown["high_ns"] - own["low_ns"]
+        return low_ns / 1e9, high_ns / 1e9
 
     def wait_gone(self, timeout_s: float) -> None:
         self._reader.join(timeout_s)
