@@ -13,15 +13,19 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 import vdso
+from patch import Table
 from tracing import after_exec, seize_for_exec
+
+# A JVM has loaded itself some 30 ms after its start, and later on a busy machine.
+_LIBRARIES_S = 5.0
 
 
 def launch(program: list[str]) -> None:
     """Become the program, under the skew that is kept; a helper sees to it and goes."""
-    entries = vdso.kept()
-    if entries is not None:
+    if (entries := vdso.kept()) is not None:
         us = os.getpid()
         ready, tell = os.pipe()
         helper = os.fork()
@@ -37,9 +41,7 @@ def launch(program: list[str]) -> None:
     os.execvp(program[0], program)
 
 
-def _follow(pid: int, entries: vdso.Table, ready: int, tell: int) -> int:
-    own = vdso.pristine()
-    new = vdso.patch(own, entries)
+def _follow(pid: int, entries: Table, ready: int, tell: int) -> int:
     seize_for_exec(pid)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for fd in range(3):
@@ -47,10 +49,23 @@ def _follow(pid: int, entries: vdso.Table, ready: int, tell: int) -> int:
     os.write(tell, b".")
     os.closerange(3, 256)
     for _ in after_exec(pid):
-        found = vdso.image(pid)
-        if found.content == own:
-            vdso.write(pid, found.start, new)
+        vdso.skew(pid, entries, still=True)
+    _wait_for_libraries(pid, entries)
     return 0
+
+
+def _wait_for_libraries(pid: int, entries: Table) -> None:
+    """Once more, whenever a library comes whose timed waits are to be put right (waits.py)."""
+    end = time.monotonic() + _LIBRARIES_S
+    seen: set[int] = set()
+    try:
+        while vdso.kept() == entries and time.monotonic() < end:
+            if not (there := vdso.elsewhere(pid)) <= seen:
+                vdso.skew(pid, entries)
+                seen |= there
+            time.sleep(0.005)
+    except OSError:
+        return  # the program has ended
 
 
 if __name__ == "__main__":

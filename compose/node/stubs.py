@@ -11,8 +11,13 @@ of the clock's id: a table of 12 entries of 32 bytes, right before the code.
     shown = now + offset + (now - base) * rate / 2^32
 
 An entry of zeros changes nothing. All of it is relative to the code's own place, so that the
-bytes are the same in every process. It keeps to the C calling convention, calls nothing, and
-needs 64 bytes of stack.
+bytes are the same in every process. It keeps to the C calling convention, and needs some 100
+bytes of stack.
+
+`timedwait` stands in for pthread_cond_timedwait (see waits.py). Its caller has taken the time
+from a skewed clock and handed a deadline by that clock to the kernel, which knows the right one
+only; so the deadline is put right, in place, and the C library's own function goes on with it.
+Where that is stands in 8 bytes, right before the table.
 
 Each line: the bytes in hexadecimal, then the instruction (GNU as, Intel syntax on x86-64).
 tests/node/test_stubs.py assembles the right column and compares, and runs the left one.
@@ -105,6 +110,44 @@ e822ffffff                  call skewed
 488907                      mov [rdi], rax
 4883c418                1:  add rsp, 24
 c3                          ret
+                        timedwait:
+488b02                      mov rax, [rdx]
+4889c1                      mov rcx, rax
+48c1e921                    shr rcx, 33                     ; a wait without end stays one
+7575                        jne 3f
+57                          push rdi
+56                          push rsi
+52                          push rdx
+4883ec20                    sub rsp, 32
+31ff                        xor edi, edi
+48c1e81d                    shr rax, 29                     ; the monotonic clock, or 1987 and later
+7505                        jne 1f
+bf01000000                  mov edi, 1
+4889e6                  1:  mov rsi, rsp
+b8e4000000                  mov eax, 228
+0f05                        syscall
+488d742410                  lea rsi, [rsp + 16]
+e8d8feffff                  call skewed
+4869042400ca9a3b            imul rax, [rsp], 1000000000
+4803442408                  add rax, [rsp + 8]
+48694c241000ca9a3b          imul rcx, [rsp + 16], 1000000000
+48034c2418                  add rcx, [rsp + 24]
+4829c1                      sub rcx, rax                    ; shown less real
+488b742420                  mov rsi, [rsp + 32]             ; the deadline
+48690600ca9a3b              imul rax, [rsi], 1000000000
+48034608                    add rax, [rsi + 8]
+31d2                        xor edx, edx
+4829c8                      sub rax, rcx
+480f48c2                    cmovs rax, rdx
+b900ca9a3b                  mov ecx, 1000000000
+48f7f1                      div rcx
+488906                      mov [rsi], rax
+48895608                    mov [rsi + 8], rdx
+4883c420                    add rsp, 32
+5a                          pop rdx
+5e                          pop rsi
+5f                          pop rdi
+ff25f5fcffff            3:  jmp qword ptr [rip + start - 400]
 """
 
 AARCH64 = """
@@ -158,15 +201,58 @@ e10306aa                    mov x1, x6
 010000d4                    svc #0
 fd7bc3a8                2:  ldp x29, x30, [sp], #48
 c0035fd6                    ret
+                        timedwait:
+430040f9                    ldr x3, [x2]
+64fc61d3                    lsr x4, x3, #33                 ; a wait without end stays one
+040400b5                    cbnz x4, 3f
+fd7bbba9                    stp x29, x30, [sp, #-80]!
+e00701a9                    stp x0, x1, [sp, #16]
+250080d2                    mov x5, #1
+64fc5dd3                    lsr x4, x3, #29                 ; the monotonic clock, or 1987 and later
+440000b4                    cbz x4, 1f
+050080d2                    mov x5, #0
+e21702a9                1:  stp x2, x5, [sp, #32]
+e00305aa                    mov x0, x5
+e1c30091                    add x1, sp, #48
+280e80d2                    mov x8, #113
+010000d4                    svc #0
+e01740f9                    ldr x0, [sp, #40]
+e1030191                    add x1, sp, #64
+c0ffff97                    bl skewed
+044099d2                    mov x4, #0xca00
+4473a7f2                    movk x4, #0x3b9a, lsl #16
+e20f43a9                    ldp x2, x3, [sp, #48]
+420c049b                    madd x2, x2, x4, x3
+e51b44a9                    ldp x5, x6, [sp, #64]
+a518049b                    madd x5, x5, x4, x6
+a50002cb                    sub x5, x5, x2
+e21340f9                    ldr x2, [sp, #32]               ; the deadline
+461c40a9                    ldp x6, x7, [x2]
+c61c049b                    madd x6, x6, x4, x7
+c60005eb                    subs x6, x6, x5
+c6c09f9a                    csel x6, x6, xzr, gt
+c708c49a                    udiv x7, x6, x4
+e698049b                    msub x6, x7, x4, x6
+471800a9                    stp x7, x6, [x2]
+e00741a9                    ldp x0, x1, [sp, #16]
+fd7bc5a8                    ldp x29, x30, [sp], #80
+50e9ff10                3:  adr x16, start - 400
+100240f9                    ldr x16, [x16]
+00021fd6                    br x16
 """
 
 
 @dataclass(frozen=True)
 class Stubs:
-    """Code for one machine. `entries`: for each of the vDSO's functions where its own begins."""
+    """Code for one machine.
+
+    `entries`: for each of the vDSO's functions where the one in its place begins; `timedwait`:
+    where that begins.
+    """
 
     code: bytes
     entries: dict[str, int]
+    timedwait: int
 
 
 def _assemble(listing: str, names: dict[str, str]) -> Stubs:
@@ -176,7 +262,8 @@ def _assemble(listing: str, names: dict[str, str]) -> Stubs:
         if not octets:
             labels[instruction.removesuffix(":")] = len(code)
         code += bytes.fromhex(octets)
-    return Stubs(code, {symbol: labels[label] for symbol, label in names.items()})
+    entries = {symbol: labels[label] for symbol, label in names.items()}
+    return Stubs(code, entries, labels["timedwait"])
 
 
 STUBS = {
