@@ -47,7 +47,7 @@ class ComposeCluster:
         self._engine = engine
         self._image = ""
         self._client = docker.from_env()
-        self._remotes: dict[str, Remote] = {}
+        self._remotes: dict[str, DockerRemote] = {}
         self._addresses: dict[str, str] = {}
 
     @property
@@ -72,11 +72,18 @@ class ComposeCluster:
                 node = container.labels["com.docker.compose.service"]
                 networks = container.attrs["NetworkSettings"]["Networks"]
                 self._addresses[node] = next(iter(networks.values()))["IPAddress"]
-                if node not in self._remotes:
-                    self._remotes[node] = DockerRemote(node, str(container.id))
+                self._reach(node, str(container.id))
         except DockerException as error:
             raise Crashed(f"Docker does not list its containers: {error}") from error
         return self.nodes
+
+    def _reach(self, node: str, container: str) -> None:
+        # Compose puts another container in a node's place where the image has changed.
+        known = self._remotes.get(node)
+        if known is None or known.container != container:
+            if known is not None:
+                known.close()
+            self._remotes[node] = DockerRemote(node, container)
 
     def down(self) -> None:
         """Remove every node, its data and the network; also what another run left of them."""

@@ -21,7 +21,7 @@ class DockerRemote:
 
     def __init__(self, node: str, container: str) -> None:
         self.node = node
-        self._container = container
+        self.container = container
         self._lock = threading.Lock()
         self._agent: subprocess.Popen[bytes] | None = None
         self._rest = b""
@@ -54,7 +54,7 @@ class DockerRemote:
 
     def spawn(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            ["docker", "exec", "-i", self._container, *argv],
+            ["docker", "exec", "-i", self.container, *argv],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
