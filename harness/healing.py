@@ -32,14 +32,26 @@ def _heal(node: str, remote: Remote) -> list[str]:
     for pid in workers:
         remote.signal(int(pid), signal.SIGKILL)
         found.append(f"{node}: ended a client that was left behind (pid {pid})")
-    # A node that was kept up may be of an image that is older than this command.
-    said = remote.run(["bash", "-c", "! command -v vdso > /dev/null || vdso undo"]).out
-    if undone := json.loads(said or "{}").get("undone"):
-        found.append(f"{node}: set the clocks of {len(undone)} process(es) right")
+    ahead = _heal_clocks(node, remote, found)
     kind = KINDS.get(role(node))
     if kind is not None:
-        found += _heal_server(node, remote, Server(remote, kind, {}))
+        server = Server(remote, kind, {})
+        if ahead:
+            server.kill()
+            found.append(f"{node}: ended its server, whose monotonic clock has gone back")
+        found += _heal_server(node, remote, server)
     return found
+
+
+def _heal_clocks(node: str, remote: Remote, found: list[str]) -> bool:
+    """Undo the skew of every process, to the byte; whether a monotonic clock has gone back."""
+    # A node that was kept up may be of an image that is older than this command.
+    said = remote.run(["bash", "-c", "! command -v vdso > /dev/null || vdso show"]).out
+    skewed = json.loads(said or "{}").get("offset_ns", {})
+    if skewed:
+        remote.run(["vdso", "undo"])
+        found.append(f"{node}: set the clocks of {len(skewed)} process(es) right")
+    return any(offsets.get("monotonic", 0) > 0 for offsets in skewed.values())
 
 
 def _heal_server(node: str, remote: Remote, server: Server) -> list[str]:

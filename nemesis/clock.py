@@ -10,6 +10,10 @@ language the program is written in. A jump of the wall clock of a server that wa
 libfaketime is made by libfaketime, which reads an offset from a file at every look at the clock.
 Its rates are of no use while a server runs: it multiplies all the time since the server's start.
 
+A monotonic clock that is ahead when a fault ends stays ahead, at the right rate, until its
+process ends: to go back is what no monotonic clock does, and it would stop whatever a server of
+Go or Java has timed for as long. What comes later adds to it.
+
 The receipt is the clock as the process itself shows it (harness/db/kinds.py says which shows
 what), in bounds that are narrowed by looking again. A client's monotonic clock times the history,
 and skewing it would forge that: only its wall clock can be skewed.
@@ -17,9 +21,9 @@ and skewing it would forge that: only its wall clock can be skewed.
 
 from __future__ import annotations
 
-import time
+import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -72,10 +76,6 @@ class Skew:
             return "rate is from 0 to 1000, and period_s above 0"
         return None
 
-    def at(self, elapsed_s: float) -> float:
-        """How far off a clock is, that long after it was set; of a strobe, how far at most."""
-        return self.offset_s + elapsed_s * (self.rate - 1)
-
     def __str__(self) -> str:
         clocks = " and ".join(self.clocks)
         return {
@@ -101,21 +101,9 @@ def refusal(arguments: dict[str, Any], node: str, shown: tuple[str, ...], client
     return ""
 
 
-@dataclass(frozen=True)
-class _Set:
-    """What was done to a node: how far off its clocks were made, and when."""
-
-    skew: Skew
-    since_s: float
-
-    def now_s(self) -> float:
-        return self.skew.at(time.monotonic() - self.since_s)
-
-
 class Clock:
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._on: dict[str, _Set] = {}
 
     def inject(self, fault: Fault) -> Receipt:
         skew = Skew.of(fault.arguments)
@@ -124,47 +112,62 @@ class Clock:
             why = refusal(fault.arguments, node, self._clocked(node).shown_clocks, client)
             if why:
                 return Receipt(False, why)
-        return self._each(fault.targets, skew)
+        return self._each(fault.targets, skew, abs(skew.offset_s))
 
     def heal(self, fault: Fault) -> Receipt:
-        clocks = tuple(fault.arguments.get("clocks", ("wall",)))
-        return self._each(fault.targets, Skew("reset", clocks))
+        was = Skew.of(fault.arguments)
+        return self._each(fault.targets, Skew("reset", was.clocks), abs(was.offset_s))
 
-    def _each(self, nodes: list[str], skew: Skew) -> Receipt:
+    def _each(self, nodes: list[str], skew: Skew, step_s: float) -> Receipt:
         with ThreadPoolExecutor(len(nodes)) as pool:
-            proofs = list(pool.map(lambda node: self._one(node, skew), nodes))
+            proofs = list(pool.map(lambda node: self._one(node, skew, step_s), nodes))
         return skewed.receipt(str(skew), proofs)
 
-    def _one(self, node: str, skew: Skew) -> dict[tuple[str, str], Proof]:
-        """Set one node's clocks, and see what they show."""
-        process, was = self._clocked(node), self._on.get(node)
-        off_s = was.now_s() if was else 0.0
+    def _one(self, node: str, skew: Skew, step_s: float) -> dict[tuple[str, str], Proof]:
+        """Set one node's clocks, some step away, and see what they show."""
+        process = self._clocked(node)
+        ahead_s = 0.0
         try:
             marks = {clock: _mark(process, clock) for clock in skew.clocks}
+            off_s = self._offsets(node)
         finally:  # whether or not it can be read, a clock is set right when it is to be
-            self._set(node, skew)
+            ahead_s = self._set(node, skew)
         proofs: dict[tuple[str, str], Proof] = {}
         for clock, mark in marks.items():
             if isinstance(mark, Hidden):
                 proofs[node, clock] = Proof(None, f"not shown: {mark}")
                 continue
-            look = skewed.Look(process, clock, mark, off_s if mark else 0.0)
-            proofs[node, clock] = _prove(look, skew, abs(off_s))
+            look = skewed.Look(process, clock, mark, off_s.get(clock, 0.0) if mark else 0.0)
+            wanted_s = skew.offset_s + (ahead_s if clock == "monotonic" else 0.0)
+            proof = _prove(look, skew, wanted_s, max(step_s, abs(off_s.get(clock, 0.0))))
+            if skew.kind == "reset" and wanted_s:
+                proof = replace(proof, seen=f"{proof.seen}, and stays so far ahead")
+            proofs[node, clock] = proof
         return proofs
 
-    def _set(self, node: str, skew: Skew) -> None:
+    def _offsets(self, node: str) -> dict[str, float]:
+        """How far off the node's clocks are made to be already, in seconds."""
+        pid = self._pid(node)
+        offsets = self._vdso(node, "show", str(pid))["offset_ns"][str(pid)]
+        return {clock: offset_ns / 1e9 for clock, offset_ns in offsets.items()}
+
+    def _set(self, node: str, skew: Skew) -> float:
+        """Set a node's clocks; how far its monotonic clock had been ahead and stays, in seconds."""
         remote, process = self._site.remote(node), self._clocked(node)
         jump_s = skew.offset_s if skew.kind == "jump" and skew.clocks == ("wall",) else 0.0
         if process.reads_clock_file:
             remote.put(CLOCK_FILE, f"{jump_s:+.6f}\n".encode())
         if skew.kind == "reset" or (jump_s and process.reads_clock_file):
-            self._on.pop(node, None)
-            # Of every process on the node: a server that was restarted has another pid.
-            remote.run(["vdso", "undo"])
+            # Every process on the node: a server that was restarted has another pid.
+            left = self._vdso(node, "rest")["offset_ns"].values()
+            ahead_ns = max((offsets.get("monotonic", 0) for offsets in left), default=0)
         else:
-            remote.run(["vdso", "set", str(self._pid(node)), *_options(skew)])
-        if skew.kind != "reset":
-            self._on[node] = _Set(skew, time.monotonic())
+            ahead_ns = self._vdso(node, "set", str(self._pid(node)), *_options(skew))["ahead_ns"]
+        return float(ahead_ns) / 1e9
+
+    def _vdso(self, node: str, *arguments: str) -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads(self._site.remote(node).run(["vdso", *arguments]).out)
+        return answer
 
     def _clocked(self, node: str) -> Clocked:
         site = self._site
@@ -195,19 +198,19 @@ def _mark(process: Clocked, clock: str) -> dict[str, Any] | Hidden:
         return why
 
 
-def _prove(look: skewed.Look, skew: Skew, was_off_s: float) -> Proof:
+def _prove(look: skewed.Look, skew: Skew, wanted_s: float, step_s: float) -> Proof:
     if skew.kind == "drift":
         return skewed.drifts(look, skew.rate)
     if skew.kind == "strobe":
         return skewed.strobes(look, skew.offset_s, skew.period_s)
-    return skewed.stands(look, skew.offset_s, max(abs(skew.offset_s), was_off_s))
+    return skewed.stands(look, wanted_s, step_s)
 
 
 def draw(random: Random, servers: list[str], ttl_s: float) -> tuple[list[str], dict[str, Any]]:
     """One server, forwards or back, by a tenth of the TTL up to ten times as much.
 
     One in three drifts or strobes instead. Leases of etcd and sessions of ZooKeeper live by the
-    monotonic clock, and etcd's by its leader's alone: there all servers jump, with both clocks.
+    monotonic clock, which is never set back; etcd's by its leader's alone: there all servers jump.
     """
     node = random.choice(servers)
     offset_s = round(random.choice((1, 1, -1)) * ttl_s * 10 ** random.uniform(-1, 1), 3)
@@ -216,7 +219,10 @@ def draw(random: Random, servers: list[str], ttl_s: float) -> tuple[list[str], d
     period_s = round(10 ** random.uniform(-2, -0.7), 3)
     targets, clocks = [node], ["wall"]
     if node.startswith("zookeeper"):
-        clocks = ["wall", "monotonic"]
+        # A clock that comes and goes would go back.
+        clocks, kind = ["wall", "monotonic"], kind.replace("strobe", "jump")
+    if not node.startswith("redis"):
+        offset_s = abs(offset_s)
     if node.startswith("etcd"):
         # What etcd shows is cut off to seconds: too coarse for what comes and goes.
         targets, clocks, kind = servers, ["wall", "monotonic"], "jump"

@@ -22,7 +22,7 @@ _PATIENCE_S = 1.5
 # libfaketime's file has microseconds, and a kernel's coarse clock lags by up to a tick.
 _SLACK_S = 0.001
 # The narrowest bounds that are waited for, and the widest that will do.
-_FINEST_S, _COARSEST_S = 0.002, 1.2
+_FINEST_S, _COARSEST_S = 0.004, 1.2
 # Looks that are nearer say little of a rate: when exactly each was is not known to some ms.
 _APART_S = 0.25
 

@@ -37,32 +37,65 @@ class Entry:
     def packed(self) -> bytes:
         return ENTRY.pack(self.base_ns, self.offset_ns, self.rate, self.period_ns)
 
+    @property
+    def stands(self) -> bool:
+        """Whether its offset stays as it is."""
+        return not (self.rate or self.period_ns)
+
+    def at(self, now_ns: int) -> int:
+        """The offset at a time of the clock's own, in ns."""
+        return self.offset_ns + ((now_ns - self.base_ns) * self.rate >> 32)
+
 
 Table = dict[int, Entry]
 """Entries by clock id; an id without one goes right."""
 
 
-def table(clocks: list[str], offset_ns: int, rate: float, period_ns: int) -> Table:
-    """Entries for these clocks, from now on.
+def table(clock: str, offset_ns: int, rate: float, period_ns: int) -> Table:
+    """The entries for this clock, from now on.
 
     Raises:
         Refused: no such clock, one that would run backwards, or show a time before zero.
     """
-    if unknown := [clock for clock in clocks if clock not in CLOCKS]:
-        raise Refused(f"there is no clock {unknown[0]!r}; there are: {', '.join(CLOCKS)}")
+    if clock not in CLOCKS:
+        raise Refused(f"there is no clock {clock!r}; there are: {', '.join(CLOCKS)}")
     if not 0 <= rate <= 1000:
         raise Refused(f"a rate of {rate:g}: from 0 (it stands still) to 1000")
     entries = {}
-    for clock in clocks:
-        for id in CLOCKS[clock]:
-            now = time.clock_gettime_ns(id)
-            if not 0 <= now + offset_ns < 1 << 62:
-                raise Refused(
-                    f"an offset of {offset_ns / 1e9:+g} s: the {clock} clock is at "
-                    f"{now / 1e9:.0f} s, and can not be set to less than 0"
-                )
-            entries[id] = Entry(now, offset_ns, round((rate - 1) * 2**32), period_ns)
+    for id in CLOCKS[clock]:
+        now = time.clock_gettime_ns(id)
+        if not 0 <= now + offset_ns < 1 << 62:
+            raise Refused(
+                f"an offset of {offset_ns / 1e9:+g} s: the {clock} clock is at "
+                f"{now / 1e9:.0f} s, and can not be set to less than 0"
+            )
+        entries[id] = Entry(now, offset_ns, round((rate - 1) * 2**32), period_ns)
     return entries
+
+
+def offsets(entries: Table) -> dict[str, int]:
+    """How far off each clock is now, in ns; of a strobe, how far at most."""
+    first = {clock: ids[0] for clock, ids in CLOCKS.items()}
+    return {clock: entries[id].at(_now(id)) for clock, id in first.items() if id in entries}
+
+
+def resting(entries: Table) -> Table:
+    """What is left of a skew when it ends: monotonic clocks that are ahead stay so."""
+    left = {}
+    for id in CLOCKS["monotonic"]:
+        entry = entries.get(id, Entry())
+        # Until this is in force a fast clock runs on; it must not find itself set back.
+        ahead_ns = max(entry.at(_now(id)), entry.at(_now(id) + _SOON_NS))
+        if ahead_ns > 0:
+            left[id] = entry if entry.stands else Entry(_now(id), ahead_ns)
+    return left
+
+
+_SOON_NS = 20_000_000
+
+
+def _now(id: int) -> int:
+    return time.clock_gettime_ns(id)
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,17 @@ gives the process its own copy of that page; no other process sees a change, but
 forks from then on.
 
     vdso set PID --clocks wall,monotonic [--offset-ns N] [--rate R] [--period-ns N]
-    vdso undo [PID]      put the kernel's own bytes back, in every process without PID
-    vdso show [PID]      which processes are skewed, and how
+    vdso rest [PID]      set the clocks right, but let no monotonic clock go back
+    vdso undo [PID]      put the kernel's own bytes back
+    vdso show [PID]      how far off its clocks are now
+
+Without PID it is every process. A monotonic clock that was ahead and is set right goes back,
+which none ever does: what a Go or Java program has timed by then is late by as much, its heart
+beat as well. So `rest` ends a skew and leaves such a clock as far ahead as it is, running at the
+right rate until the process ends; where none is ahead, it is `undo`. A later `set` adds to it.
 
 `set` replaces what an earlier one has set. The skew also stands in a file, and launch.py starts
-a server again under it; `undo` removes that. The kernel's own bytes are read from the
+a server again under it; `rest` and `undo` remove that. The kernel's own bytes are read from the
 vDSO of this process, so that undoing needs no memory of what was done. Answers are JSON.
 
 What it can not do: a program that makes the system call itself is not reached, nor is what the
@@ -32,7 +38,18 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 
 from image import Image, Refused, image
-from patch import MAGIC, Entry, Patch, Table, code_at, read, stubs, table
+from patch import (
+    MAGIC,
+    Entry,
+    Patch,
+    Table,
+    code_at,
+    offsets,
+    read,
+    resting,
+    stubs,
+    table,
+)
 from tracing import stopped
 from waits import slots
 
@@ -142,16 +159,50 @@ def command(arguments: list[str]) -> dict[str, object]:
     """Carry out one call; its answer. Refused or OSError where it can not."""
     given = _parser().parse_args(arguments)
     if given.verb == "set":
-        entries = table(given.clocks.split(","), given.offset_ns, given.rate, given.period_ns)
+        ahead_ns, clocks = _ahead(given.pid), given.clocks.split(",")
+        if ahead_ns and given.period_ns and "monotonic" in clocks:
+            raise Refused(f"the monotonic clock of process {given.pid} is ahead: it can not strobe")
+        # A wall clock alone is set: a monotonic one that is ahead stays so.
+        entries = table("monotonic", ahead_ns, 1.0, 0) if ahead_ns else {}
+        for clock in clocks:
+            offset_ns = given.offset_ns + (ahead_ns if clock == "monotonic" else 0)
+            entries |= table(clock, offset_ns, given.rate, given.period_ns)
         skew(given.pid, entries)
         keep(entries)
-        return {"pid": given.pid}
+        return {"ahead_ns": ahead_ns}
     if given.verb == "show":
-        return {"skewed": [pid for pid in skewed() if given.pid in (None, pid)]}
+        pids = list(skewed()) if given.pid is None else [given.pid]
+        return {"offset_ns": {pid: _offsets(pid) for pid in pids}}
     if os.path.exists(FILE):
         os.remove(FILE)
     pids = list(skewed()) if given.pid is None else [given.pid]
-    return {"undone": [pid for pid in pids if undo(pid)]}
+    if given.verb == "undo":
+        return {"undone": [pid for pid in pids if undo(pid)]}
+    return {"offset_ns": {pid: rest(pid) for pid in pids}}
+
+
+def _offsets(pid: int) -> dict[str, int]:
+    """How far off the clocks of a process are now, in ns; of a strobe, how far at most."""
+    found = read(image(pid).content)
+    return offsets(found.entries) if found else {}
+
+
+def _ahead(pid: int) -> int:
+    """How far ahead a process' monotonic clock is, and stays whatever is set now, in ns."""
+    found = read(image(pid).content)
+    return offsets(resting(found.entries)).get("monotonic", 0) if found else 0
+
+
+def rest(pid: int) -> dict[str, int]:
+    """End the skew of a process; how far its clocks stay off."""
+    found = read(image(pid).content)
+    if found is None:
+        return {}
+    if found.entries != (left := resting(found.entries)) and left:
+        skew(pid, left)
+    elif not left:
+        undo(pid)
+    return offsets(left)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -163,7 +214,7 @@ def _parser() -> argparse.ArgumentParser:
     set_.add_argument("--offset-ns", type=int, default=0)
     set_.add_argument("--rate", type=float, default=1.0)
     set_.add_argument("--period-ns", type=int, default=0)
-    for verb in ("undo", "show"):
+    for verb in ("rest", "undo", "show"):
         verbs.add_parser(verb).add_argument("pid", type=int, nargs="?")
     return parser
 
