@@ -115,8 +115,9 @@ class Clock:
         return self._each(fault.targets, skew, abs(skew.offset_s))
 
     def heal(self, fault: Fault) -> Receipt:
-        was = Skew.of(fault.arguments)
-        return self._each(fault.targets, Skew("reset", was.clocks), abs(was.offset_s))
+        clocks = tuple(fault.arguments.get("clocks", ("wall",)))
+        step_s = abs(fault.arguments.get("offset_s", 0.0))
+        return self._each(fault.targets, Skew("reset", clocks), step_s)
 
     def _each(self, nodes: list[str], skew: Skew, step_s: float) -> Receipt:
         with ThreadPoolExecutor(len(nodes)) as pool:

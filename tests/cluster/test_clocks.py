@@ -25,7 +25,7 @@ BOTH = ["wall", "monotonic"]
 class Site:
     """The servers alone, as far as a clock fault looks at them."""
 
-    clients: list[str] = []
+    clients = ()
 
     def __init__(self, cluster):
         self.cluster = cluster
