@@ -136,17 +136,17 @@ def skewed() -> Iterator[int]:
 # The file, for what is started later.
 
 
-def keep(entries: Table, file: str = FILE) -> None:
-    os.makedirs(os.path.dirname(file), exist_ok=True)
+def keep(entries: Table) -> None:
+    os.makedirs(os.path.dirname(FILE), exist_ok=True)
     rows = {id: [e.base_ns, e.offset_ns, e.rate, e.period_ns] for id, e in entries.items()}
-    with open(file + ".new", "w") as new:
+    with open(FILE + ".new", "w") as new:
         json.dump(rows, new)
-    os.replace(file + ".new", file)
+    os.replace(FILE + ".new", FILE)
 
 
-def kept(file: str = FILE) -> Table | None:
+def kept() -> Table | None:
     try:
-        with open(file) as rows:
+        with open(FILE) as rows:
             return {int(id): Entry(*row) for id, row in json.load(rows).items()}
     except FileNotFoundError:
         return None
