@@ -22,8 +22,9 @@ CODE = "/run/fencepost/code"
 PYTHON = "/opt/fencepost/client/bin/python"
 _CLIENT = ("env", f"PYTHONPATH={CODE}", PYTHON)
 # Under the skew that a clock fault left for this node, if one is on.
-_LAUNCH = (PYTHON, "/opt/fencepost/launch.py")
-COMMAND = (*_CLIENT, "-m", "harness.worker.pump", *_LAUNCH, PYTHON, "-m", "harness.worker.program")
+LAUNCH = "/opt/fencepost/launch.py"
+_PROGRAM = (PYTHON, LAUNCH, PYTHON, "-m", "harness.worker.program")
+COMMAND = (*_CLIENT, "-m", "harness.worker.pump", *_PROGRAM)
 _START_S = 20.0
 # A client looks for orders between two ops, and some ops take a while.
 _CLOCK_S = 3.0
