@@ -67,7 +67,7 @@ def _redis_wall() -> dict[str, float]:
         while answer.count(b"\r\n") < 5:
             answer += _some(link)
     _, _, second, _, micro, *_ = answer.split(b"\r\n")
-    return watch.bounds(int(second) * 10**9 + int(micro) * 1000)
+    return watch.bounds(int(second) * 10**9 + int(micro) * 1000, grain_ns=1000)
 
 
 def _some(link: socket.socket) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -118,6 +119,35 @@ def test_a_lease_of_etcd_is_over_as_soon_as_its_leader_s_monotonic_clock_has_jum
     assert int(left["TTL"]) < 0
     assert clocks.heal(fault([leader.node], clocks=["monotonic"])).proved
     assert leader.ready()
+
+
+# Opens a session of 10 s, says so, and then how long it took until the server closed it.
+_SESSION = """
+import socket, sys, time
+sys.path.insert(0, "/opt/fencepost")
+import clocks
+with socket.create_connection((sys.argv[1], 2181), 9) as link:
+    link.sendall(len(clocks._HELLO).to_bytes(4, "big") + clocks._HELLO)
+    link.recv(4096)
+    began = time.monotonic()
+    while link.recv(4096):
+        pass
+    print(time.monotonic() - began)
+"""
+
+
+def test_a_session_of_zookeeper_is_over_as_soon_as_monotonic_clocks_have_jumped(site, clocks):
+    jump = fault(ZOOKEEPER, offset_s=15.0, clocks=["monotonic"])
+    with ThreadPoolExecutor() as pool:
+        asked = ["python3", "-c", _SESSION, "zookeeper-1"]
+        session = pool.submit(site.remote("redis-1").run, asked, timeout_s=20)
+        time.sleep(1)
+        assert clocks.inject(jump).proved
+        assert 1 <= float(session.result().out) < 4
+    assert clocks.heal(jump).proved
+    # It is longer than a leader goes on without hearing from its followers: they elect anew.
+    for node in ZOOKEEPER:
+        site.server(node).wait_ready(30)
 
 
 def test_a_follower_of_etcd_does_not_show_its_monotonic_clock(site, clocks):
