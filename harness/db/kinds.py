@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.db.server import Kind
 
-REDIS = Kind("redis", 6379, ("redis-server", "--version"), ("wall",))
+REDIS = Kind("redis", 6379, ("redis-server", "--version"), ("wall",), faketime=True)
 ZOOKEEPER = Kind(
     "zookeeper",
     2181,

@@ -21,12 +21,17 @@ PID_FILE = "/run/fencepost/server.pid"
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of server. `clocks`: those that it shows, as compose/node/clocks.py reads them."""
+    """A kind of server.
+
+    `clocks`: those that it shows, as compose/node/clocks.py reads them. `faketime`: whether it
+    runs under libfaketime where CLOCK=fake is set for it.
+    """
 
     role: str
     port: int
     version: tuple[str, ...]
     clocks: tuple[str, ...] = ()
+    faketime: bool = False
 
 
 class Server:
@@ -111,7 +116,7 @@ class Server:
 
     @property
     def reads_clock_file(self) -> bool:
-        return self._settings.get("CLOCK") == "fake"
+        return self.kind.faketime and self._settings.get("CLOCK") == "fake"
 
     def mark_clock(self, clock: str) -> dict[str, Any]:
         """What `look_at_clock` starts from. RemoteError where the server does not answer."""
