@@ -47,11 +47,12 @@ def _heal_clocks(node: str, remote: Remote, found: list[str]) -> bool:
     """Undo the skew of every process, to the byte; whether a monotonic clock has gone back."""
     # A node that was kept up may be of an image that is older than this command.
     said = remote.run(["bash", "-c", "! command -v vdso > /dev/null || vdso show"]).out
-    skewed = json.loads(said or "{}").get("offset_ns", {})
-    if skewed:
+    skewed = json.loads(said or "{}")
+    offsets = skewed.get("offset_ns", {})
+    if offsets or skewed.get("kept"):
         remote.run(["vdso", "undo"])
-        found.append(f"{node}: set the clocks of {len(skewed)} process(es) right")
-    return any(offsets.get("monotonic", 0) > 0 for offsets in skewed.values())
+        found.append(f"{node}: set the clocks of {len(offsets)} process(es) right")
+    return any(clocks.get("monotonic", 0) > 0 for clocks in offsets.values())
 
 
 def _heal_server(node: str, remote: Remote, server: Server) -> list[str]:

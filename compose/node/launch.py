@@ -49,7 +49,9 @@ def _follow(pid: int, entries: Table, ready: int, tell: int) -> int:
     os.write(tell, b".")
     os.closerange(3, 256)
     for _ in after_exec(pid):
-        vdso.skew(pid, entries, still=True)
+        with vdso.alone():
+            if vdso.kept() == entries:
+                vdso.skew(pid, entries, still=True)
     _wait_for_libraries(pid, entries)
     return 0
 
@@ -59,10 +61,13 @@ def _wait_for_libraries(pid: int, entries: Table) -> None:
     end = time.monotonic() + _LIBRARIES_S
     seen: set[int] = set()
     try:
-        while vdso.kept() == entries and time.monotonic() < end:
-            if not (there := vdso.elsewhere(pid)) <= seen:
-                vdso.skew(pid, entries)
-                seen |= there
+        while time.monotonic() < end:
+            with vdso.alone():
+                if vdso.kept() != entries:
+                    return
+                if not (there := vdso.elsewhere(pid)) <= seen:
+                    vdso.skew(pid, entries)
+                    seen |= there
             time.sleep(0.005)
     except OSError:
         return  # the program has ended

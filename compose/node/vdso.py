@@ -30,12 +30,13 @@ waits come down to, are put right on their way to the kernel (waits.py).
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import struct
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 
 from image import Image, Refused, image
 from patch import (
@@ -136,8 +137,16 @@ def skewed() -> Iterator[int]:
 # The file, for what is started later.
 
 
-def keep(entries: Table) -> None:
+@contextmanager
+def alone() -> Iterator[None]:
+    """One at a time: what is undone here must not be set again by what starts a server."""
     os.makedirs(os.path.dirname(FILE), exist_ok=True)
+    with open(FILE + ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def keep(entries: Table) -> None:
     rows = {id: [e.base_ns, e.offset_ns, e.rate, e.period_ns] for id, e in entries.items()}
     with open(FILE + ".new", "w") as new:
         json.dump(rows, new)
@@ -158,6 +167,11 @@ def kept() -> Table | None:
 def command(arguments: list[str]) -> dict[str, object]:
     """Carry out one call; its answer. Refused or OSError where it can not."""
     given = _parser().parse_args(arguments)
+    with alone():
+        return _carry_out(given)
+
+
+def _carry_out(given: argparse.Namespace) -> dict[str, object]:
     if given.verb == "set":
         ahead_ns, clocks = _ahead(given.pid), given.clocks.split(",")
         if ahead_ns and given.period_ns and "monotonic" in clocks:
@@ -172,7 +186,7 @@ def command(arguments: list[str]) -> dict[str, object]:
         return {"ahead_ns": ahead_ns}
     if given.verb == "show":
         pids = list(skewed()) if given.pid is None else [given.pid]
-        return {"offset_ns": {pid: _offsets(pid) for pid in pids}}
+        return {"offset_ns": {pid: _offsets(pid) for pid in pids}, "kept": kept() is not None}
     if os.path.exists(FILE):
         os.remove(FILE)
     pids = list(skewed()) if given.pid is None else [given.pid]

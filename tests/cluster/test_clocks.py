@@ -203,6 +203,16 @@ def test_what_a_killed_run_left_is_healed_to_the_byte(site, clocks):
     assert heal(site.cluster, ["etcd-1"]) == []
 
 
+def test_a_server_that_died_under_a_skew_is_started_again_with_its_clock_right(site, clocks):
+    clocks.inject(fault(["zookeeper-1"], offset_s=60.0))
+    site.server("zookeeper-1").kill()
+
+    heal(site.cluster, ["zookeeper-1"])
+
+    low_s, high_s = site.server("zookeeper-1").look_at_clock("wall", {})
+    assert low_s <= 0 <= high_s < 1
+
+
 def test_a_server_whose_monotonic_clock_is_set_back_by_healing_is_started_again(site, clocks):
     """Whatever it had timed would come that much too late."""
     pid = site.server("etcd-1").pid()

@@ -147,7 +147,8 @@ def test_a_timed_wait_takes_no_longer_by_a_clock_that_has_jumped(busy):
 def test_a_monotonic_clock_at_rest_stays_ahead_and_a_wall_clock_does_not(target, here):
     vdso.command(["set", str(target.pid), "--clocks", "wall,monotonic", "--offset-ns", str(HOUR)])
     assert vdso.command(["show", str(target.pid)]) == {
-        "offset_ns": {target.pid: {"wall": HOUR, "monotonic": HOUR}}
+        "offset_ns": {target.pid: {"wall": HOUR, "monotonic": HOUR}},
+        "kept": True,
     }
     assert vdso.rest(target.pid) == {"monotonic": HOUR}
     seen = target.seen()
