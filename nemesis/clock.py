@@ -216,7 +216,7 @@ def draw(random: Random, servers: list[str], ttl_s: float) -> tuple[list[str], d
     node = random.choice(servers)
     offset_s = round(random.choice((1, 1, -1)) * ttl_s * 10 ** random.uniform(-1, 1), 3)
     kind = random.choice(("jump", "jump", "jump", "jump", "drift", "strobe"))
-    rate = round(2 ** random.uniform(-1, 1), 3)
+    rate = round(2 ** (random.choice((1, -1)) * random.uniform(0.1, 1)), 3)
     period_s = round(10 ** random.uniform(-2, -0.7), 3)
     targets, clocks = [node], ["wall"]
     if node.startswith("zookeeper"):

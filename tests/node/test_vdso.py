@@ -99,7 +99,9 @@ def test_a_drift_gains_at_its_rate(target):
 
 def test_a_strobe_comes_and_goes(target):
     vdso.skew(target.pid, entries(["wall"], HOUR, period_ns=10_000_000))
-    seen = {round(target.seen()["wall"]) for _ in range(200)}
+    end, seen = time.monotonic() + 0.2, set()
+    while time.monotonic() < end:
+        seen.add(round(target.seen()["wall"]))
     assert seen == {0, 3600}
 
 
