@@ -208,7 +208,7 @@ def _prove(look: skewed.Look, skew: Skew, wanted_s: float, step_s: float) -> Pro
 
 
 def draw(random: Random, servers: list[str], ttl_s: float) -> tuple[list[str], dict[str, Any]]:
-    """One server, forwards or back, by a tenth of the TTL up to ten times as much.
+    """A server, or some, forwards or back, by a tenth of the TTL up to ten times as much.
 
     One in three drifts or strobes instead. Leases of etcd and sessions of ZooKeeper live by the
     monotonic clock, which is never set back; etcd's by its leader's alone: there all servers jump.
@@ -219,6 +219,9 @@ def draw(random: Random, servers: list[str], ttl_s: float) -> tuple[list[str], d
     rate = round(2 ** (random.choice((1, -1)) * random.uniform(0.1, 1)), 3)
     period_s = round(10 ** random.uniform(-2, -0.7), 3)
     targets, clocks = [node], ["wall"]
+    if random.random() < 0.25:
+        others = random.sample(servers, random.randint(1, len(servers)))
+        targets = [node, *(other for other in others if other != node)]
     if node.startswith("zookeeper"):
         # A clock that comes and goes would go back.
         clocks, kind = ["wall", "monotonic"], kind.replace("strobe", "jump")
@@ -234,5 +237,5 @@ def draw(random: Random, servers: list[str], ttl_s: float) -> tuple[list[str], d
         arguments["offset_s"] = offset_s
     if kind == "strobe":
         arguments["period_s"] = period_s
-    whose = "all servers" if len(targets) > 1 else node
-    return list(targets), arguments | {"words": f"{whose}: {Skew.of(arguments)}"}
+    words = f"{', '.join(targets)}: {Skew.of(arguments)}"
+    return list(targets), arguments | {"words": words}

@@ -12,10 +12,11 @@ forks from then on.
     vdso undo [PID]      put the kernel's own bytes back
     vdso show [PID]      how far off its clocks are now
 
-Without PID it is every process. A monotonic clock that was ahead and is set right goes back,
-which none ever does: what a Go or Java program has timed by then is late by as much, its heart
-beat as well. So `rest` ends a skew and leaves such a clock as far ahead as it is, running at the
-right rate until the process ends; where none is ahead, it is `undo`. A later `set` adds to it.
+PID stands for all that it has forked, too; without PID it is every process. A monotonic clock
+that was ahead and is set right goes back, which none ever does: what a Go or Java program has
+timed by then is late by as much, its heart beat as well. So `rest` ends a skew and leaves such a
+clock as far ahead as it is, running at the right rate until the process ends; where none is
+ahead, it is `undo`. A later `set` adds to it.
 
 `set` replaces what an earlier one has set. The skew also stands in a file, and launch.py starts
 a server again under it; `rest` and `undo` remove that. The kernel's own bytes are read from the
@@ -35,8 +36,9 @@ import json
 import os
 import struct
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from typing import TypeVar
 
 from image import Image, Refused, image
 from patch import (
@@ -85,19 +87,19 @@ def skew(pid: int, entries: Table, still: bool = False) -> None:
         raise Refused(f"the vDSO of process {pid} does not hold what was written into it")
 
 
-def undo(pid: int) -> bool:
-    """Put back what was there before; whether there was something to undo."""
+def undo(pid: int) -> dict[str, int]:
+    """Put back what was there before; how far the clocks were off, empty where they were not."""
     found = image(pid)
     before = read(found.content)
     if before is None:
-        return False
+        return {}
     own = pristine()
     back = {at: own[at : at + len(piece)] for at, piece in before.pieces(own).items()}
     leading = [at for at, holds in slots(pid).items() if holds == _ours(own, found)]
     _write(pid, found.start, back, dict.fromkeys(leading, before.wait))
     if image(pid).content != own:
         raise Refused(f"the vDSO of process {pid} is not the kernel's own again")
-    return True
+    return offsets(before.entries)
 
 
 def _ours(own: bytes, found: Image) -> int:
@@ -132,6 +134,21 @@ def skewed() -> Iterator[int]:
             continue  # a kernel thread, one that has just ended, or not ours to see
         if found is not None:
             yield int(name)
+
+
+def family(pid: int) -> set[int]:
+    """A process and all that it has forked: PostgreSQL has a process for each of its clients."""
+    parents: dict[int, int] = {}
+    for name in os.listdir("/proc"):
+        with suppress(OSError):
+            if name.isdigit():
+                with open(f"/proc/{name}/stat") as file:
+                    parents[int(name)] = int(file.read().rpartition(")")[2].split()[1])
+    found, new = set(), {pid}
+    while new:
+        found |= new
+        new = {child for child, parent in parents.items() if parent in new} - found
+    return found
 
 
 # The file, for what is started later.
@@ -173,26 +190,47 @@ def command(arguments: list[str]) -> dict[str, object]:
 
 def _carry_out(given: argparse.Namespace) -> dict[str, object]:
     if given.verb == "set":
-        ahead_ns, clocks = _ahead(given.pid), given.clocks.split(",")
-        if ahead_ns and given.period_ns and "monotonic" in clocks:
-            raise Refused(f"the monotonic clock of process {given.pid} is ahead: it can not strobe")
-        # A wall clock alone is set: a monotonic one that is ahead stays so.
-        entries = table("monotonic", ahead_ns, 1.0, 0) if ahead_ns else {}
-        for clock in clocks:
-            offset_ns = given.offset_ns + (ahead_ns if clock == "monotonic" else 0)
-            entries |= table(clock, offset_ns, given.rate, given.period_ns)
-        skew(given.pid, entries)
-        keep(entries)
-        return {"ahead_ns": ahead_ns}
+        return _set(given)
     if given.verb == "show":
         pids = list(skewed()) if given.pid is None else [given.pid]
         return {"offset_ns": {pid: _offsets(pid) for pid in pids}, "kept": kept() is not None}
     if os.path.exists(FILE):
         os.remove(FILE)
-    pids = list(skewed()) if given.pid is None else [given.pid]
-    if given.verb == "undo":
-        return {"undone": [pid for pid in pids if undo(pid)]}
-    return {"offset_ns": {pid: rest(pid) for pid in pids}}
+    act = undo if given.verb == "undo" else rest
+    return {"offset_ns": _each(lambda: skewed() if given.pid is None else family(given.pid), act)}
+
+
+def _set(given: argparse.Namespace) -> dict[str, object]:
+    ahead_ns, clocks = _ahead(given.pid), given.clocks.split(",")
+    if ahead_ns and given.period_ns and "monotonic" in clocks:
+        raise Refused(f"the monotonic clock of process {given.pid} is ahead: it can not strobe")
+    # A wall clock alone is set: a monotonic one that is ahead stays so.
+    entries = table("monotonic", ahead_ns, 1.0, 0) if ahead_ns else {}
+    for clock in clocks:
+        offset_ns = given.offset_ns + (ahead_ns if clock == "monotonic" else 0)
+        entries |= table(clock, offset_ns, given.rate, given.period_ns)
+    skew(given.pid, entries)
+    keep(entries)
+    _each(lambda: family(given.pid), lambda pid: skew(pid, entries))
+    return {"ahead_ns": ahead_ns}
+
+
+Result = TypeVar("Result")
+
+
+def _each(pids: Callable[[], Iterable[int]], act: Callable[[int], Result]) -> dict[int, Result]:
+    """Do it to all of these processes, and to what they have forked meanwhile."""
+    done: dict[int, Result] = {}
+    gone: set[int] = set()
+    while new := set(pids()) - done.keys() - gone:
+        for pid in new:
+            try:
+                done[pid] = act(pid)
+            except OSError:
+                if os.path.exists(f"/proc/{pid}"):
+                    raise
+                gone.add(pid)
+    return done
 
 
 def _offsets(pid: int) -> dict[str, int]:
