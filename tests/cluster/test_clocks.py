@@ -243,7 +243,8 @@ def test_a_lease_that_begins_after_the_fault_is_over_in_time(site, clocks):
 
 
 def wrong_pid(site, monkeypatch):
-    monkeypatch.setattr(site.server("redis-1"), "pid", lambda: 1)
+    other = int(site.remote("redis-1").run(["pgrep", "sleep"]).out)
+    monkeypatch.setattr(site.server("redis-1"), "pid", lambda: other)
 
 
 def unread_file(site, monkeypatch):
