@@ -1,8 +1,8 @@
 """What a lock costs: latency, rate and requests, in one run, against one Redis.
 
 Every number is taken from a recorded history: an acquire lasts from its invocation to its answer.
-Requests are counted outside of the client, by the kernel of its node: TCP packets with the PSH flag
-to the lock's servers, which is how a request that fits one packet leaves.
+Round trips are counted outside of the client, by the kernel of its node: TCP packets with the PSH
+flag from the lock's servers, which is how an answer that fits one packet comes.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _REST_S = 30.0
 class Measured:
     """One lock's costs. Latencies in ms; `rate`: pairs (acquire, release) a second, of all clients.
 
-    `requests`: TCP requests of one acquire and of one release, uncontended (medians).
+    `trips`: round trips of one acquire and of one release, uncontended (medians).
     """
 
     lock: str
     phases: dict[str, dict[str, float]] = field(default_factory=dict)
-    requests: dict[str, float] = field(default_factory=dict)
+    trips: dict[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        return {"lock": self.lock, "phases": self.phases, "requests": self.requests}
+        return {"lock": self.lock, "phases": self.phases, "trips": self.trips}
 
 
 def spec_of(lock: str, seed: int) -> Spec:
@@ -80,7 +80,7 @@ def measure(
             site.prepare()
             recorder.origin_ns = time.monotonic_ns()
             site.start_clients()
-            found.requests = _requests(site)
+            found.trips = _trips(site)
             spans = {}
             for phase, words in PHASES.items():
                 say(f"{spec.lock}: {words}")
@@ -134,8 +134,8 @@ def _figures(calls: Sequence[Call]) -> dict[str, float]:
     return found
 
 
-def _requests(site: RunSite) -> dict[str, float]:
-    """What one acquire and one release send to the servers, counted on the client's node."""
+def _trips(site: RunSite) -> dict[str, float]:
+    """The servers' answers to one acquire and to one release, counted on the client's node."""
     worker = site.workers[0]
     counter = _Counter(site, worker.node)
     try:
@@ -165,15 +165,15 @@ def _op(
 
 
 class _Counter:
-    """Counts the requests that a node sends to the servers, in an iptables chain of its own."""
+    """Counts the answers that a node gets from servers, in an iptables chain of its own."""
 
     def __init__(self, site: RunSite, node: str) -> None:
         self._remote = site.remote(node)
         rules = [
-            f"iptables -w -A {_CHAIN} -d {site.address(server)} -p tcp --tcp-flags PSH PSH"
+            f"iptables -w -A {_CHAIN} -s {site.address(server)} -p tcp --tcp-flags PSH PSH"
             for server in site.servers
         ]
-        hook = f"iptables -w -I OUTPUT -j {_CHAIN}"
+        hook = f"iptables -w -I INPUT -j {_CHAIN}"
         self.remove()
         self._run("; ".join([f"iptables -w -N {_CHAIN}", *rules, hook]))
 
@@ -182,7 +182,7 @@ class _Counter:
         return sum(int(row.split()[0]) for row in listed.splitlines()[2:])
 
     def remove(self) -> None:
-        steps = [f"-D OUTPUT -j {_CHAIN}", f"-F {_CHAIN}", f"-X {_CHAIN}"]
+        steps = [f"-D INPUT -j {_CHAIN}", f"-F {_CHAIN}", f"-X {_CHAIN}"]
         self._run("; ".join(f"iptables -w {step} 2> /dev/null" for step in steps) + "; true")
 
     def _run(self, script: str) -> str:

@@ -79,7 +79,7 @@ def verdict(outcome: Outcome) -> None:
 def bench_table(rows: list[dict[str, Any]]) -> None:
     """Figures of each lock, with the ratio to the baseline's in brackets."""
     table = Table(title="Costs, with (the ratio to the first)", title_justify="left")
-    for title in ("lock", *(title for _, _, title in COLUMNS), "requests: acquire + release"):
+    for title in ("lock", *(title for _, _, title in COLUMNS), "round trips: acquire + release"):
         table.add_column(title, justify="left" if title == "lock" else "right")
     for row in rows:
         cells = [
@@ -90,8 +90,8 @@ def bench_table(rows: list[dict[str, Any]]) -> None:
             else f"{value:,.0f} ({ratio:.2f})"
             for value, ratio in row["cells"]
         ]
-        requests = f"{row['requests']['acquire']:g} + {row['requests']['release']:g}"
-        table.add_row(row["lock"], *cells, requests)
+        trips = f"{row['trips']['acquire']:g} + {row['trips']['release']:g}"
+        table.add_row(row["lock"], *cells, trips)
     CONSOLE.print(table)
 
 

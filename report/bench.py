@@ -59,7 +59,7 @@ def relative(locks: list[dict[str, Any]], baseline: str) -> list[dict[str, Any]]
     return [
         {
             "lock": row["lock"],
-            "requests": row["requests"],
+            "trips": row["trips"],
             "phases": row["phases"],
             "cells": [_cell(row, base, phase, name) for phase, name, _ in COLUMNS],
         }
