@@ -47,8 +47,8 @@ def render(folder: Path) -> Path:
             "versions": stored["versions"],
             "columns": [title for _, _, title in COLUMNS],
             "rows": rows,
-            "latency": _bars(rows, "alone", "pair_p50", "ms"),
-            "rate": _bars(rows, "apart", "rate", "pairs/s"),
+            "latency": _bars(rows, "alone", "pair_p50", "ms", cheap=True),
+            "rate": _bars(rows, "apart", "rate", "pairs/s", cheap=False),
         },
     )
 
@@ -74,7 +74,7 @@ def _cell(
     return value, value / other if value is not None and other else None
 
 
-def _bars(rows: list[dict[str, Any]], phase: str, name: str, unit: str) -> Markup:
+def _bars(rows: list[dict[str, Any]], phase: str, name: str, unit: str, cheap: bool) -> Markup:
     chart = pygal.HorizontalBar(
         js=[],
         css=[],
@@ -85,9 +85,18 @@ def _bars(rows: list[dict[str, Any]], phase: str, name: str, unit: str) -> Marku
         no_prefix=True,
         print_values=True,
         print_values_position="top",
-        value_formatter=lambda value: f"{value:,.3g} {unit}" if value is not None else "",
+        show_x_labels=False,
+        # Room for the longest bar's figure.
+        range=(0, 1.12 * max((row["phases"][phase].get(name) or 0 for row in rows), default=1)),
+        show_y_guides=False,
+        value_formatter=lambda value: f"{_number(value)} {unit}" if value is not None else "",
     )
-    ordered = sorted(rows, key=lambda row: -(row["phases"][phase].get(name) or 0))
+    # pygal draws the first one lowest; the best is to be on top.
+    ordered = sorted(rows, key=lambda row: row["phases"][phase].get(name) or 0, reverse=cheap)
     chart.x_labels = [row["lock"] for row in ordered]
     chart.add("ok", [row["phases"][phase].get(name) for row in ordered])
     return drawing(chart, ["ok"])
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
