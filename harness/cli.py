@@ -152,7 +152,7 @@ def test(
         )
     )
     screen.say(f"Testing {lock}, seed {spec.seed}")
-    with session(_nodes([spec]), screen.say, leave_up) as cluster:
+    with session(_nodes([spec]), screen.say, leave_up, _libraries([spec])) as cluster:
         outcome = _carry_out(spec, cluster)
     screen.verdict(outcome)
     return EXIT[outcome.valid]
@@ -168,6 +168,10 @@ def _lock_options(lock: str, given: list[str]) -> dict[str, Any]:
 def _nodes(specs: list[Spec]) -> list[str]:
     needed = [node for spec in specs for node in (*spec.servers, STORAGE, *spec.clients)]
     return list(dict.fromkeys(needed))
+
+
+def _libraries(specs: list[Spec]) -> set[str]:
+    return {spec.lock_type.library for spec in specs} - {""}
 
 
 def _carry_out(spec: Spec, cluster: ComposeCluster, scenario: Scenario | None = None) -> Outcome:
@@ -191,7 +195,8 @@ def suite_command(
     number = _seed(seed)
     chosen = _chosen(suite.items(name, number), only or [])
     screen.say(f"Suite {name}, {len(chosen)} runs, seed {number}")
-    with session(_nodes([item.spec for item in chosen]), screen.say, leave_up) as cluster:
+    specs = [item.spec for item in chosen]
+    with session(_nodes(specs), screen.say, leave_up, _libraries(specs)) as cluster:
         folder, rows = suite.run(
             name,
             chosen,
@@ -301,8 +306,11 @@ def cluster_status() -> int:
 def cluster_build() -> int:
     """Provide the engine and the nodes' image, and start nothing."""
     with claimed(screen.say):
-        image.ensure(screen.say)
-        screen.CONSOLE.print("The engine answers and the nodes' image is there.")
+        name = image.ensure(screen.say, whole=True)
+        screen.CONSOLE.print(
+            "The engine answers and the nodes' image is there, with the libraries "
+            f"{', '.join(sorted(image.held(name)))}."
+        )
     return 0
 
 
