@@ -4,16 +4,19 @@ A lock that is never granted is perfectly safe. So: after the last fault is heal
 a holder dies, somebody must get it within the lease plus a stated bound
 (`liveness_bound_s`, default 5 s); and where the service promises to survive a minority of
 dead nodes (`promises.minority`), somebody must get it in that time while only a minority is
-impaired. A promise that nobody put to the test is not kept but unknown.
+impaired. A promise that nobody put to the test is not kept but unknown. Where the lock promises
+an order of grants (`promises.fifo`), or that a release wakes one client (`promises.one_wakeup`),
+these are judged as well; the time to the next grant after each holder's death is in the details.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from checker.fairness import Fairness, fairness
 from checker.faults import Fault, faults
 from checker.history import Call, History
 from checker.holds import FOREVER, Hold, holds, seconds
@@ -21,7 +24,7 @@ from checker.verdict import Valid, Verdict, worst
 
 DEFAULT_BOUND_S = 5.0
 # Faults that keep a server from answering; a jumped clock does not.
-_IMPAIRING = ("partition", "pause", "kill", "hold")
+_IMPAIRING = ("partition", "pause", "kill", "hold", "failover")
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class _Wait:
     limit: float
     granted: int | None
     valid: Valid
+    death: bool = False
 
     @property
     def waited_s(self) -> float | None:
@@ -61,7 +65,9 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     if (test.get("promises") or {}).get("minority"):
         waits += _minority(history, calls, found, on, list(test.get("servers") or ()), bound)
     bad = [wait for wait in waits if wait.valid is False]
-    valid = worst(wait.valid for wait in waits)
+    fair = fairness(calls, on, history.end_ns)
+    unfair = _unfair(fair, test.get("promises") or {})
+    valid = False if unfair else worst(wait.valid for wait in waits)
     evidence = [
         {
             "what": wait.words(),
@@ -69,11 +75,18 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
             "valid": wait.valid,
             "waited_s": wait.waited_s,
         }
-        for wait in (bad or waits)
+        for wait in (bad or ([] if unfair else waits))
     ]
-    details = {"bound_s": bound / 1e9, "waits": len(waits)}
-    if bad:
-        return Verdict(False, bad[0].words(), evidence, details)
+    evidence += unfair
+    deaths = [wait.waited_s for wait in waits if wait.death and wait.waited_s is not None]
+    details = {
+        "bound_s": bound / 1e9,
+        "waits": len(waits),
+        "after_deaths_s": [round(waited, 3) for waited in deaths],
+        **fair.details(),
+    }
+    if valid is False:
+        return Verdict(False, str(evidence[0]["what"]), evidence, details)
     longest = max((wait.waited_s or 0.0 for wait in waits), default=0.0)
     if valid == "unknown":
         return Verdict(
@@ -90,6 +103,14 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
         evidence,
         details,
     )
+
+
+def _unfair(fair: Fairness, promises: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What speaks against a promise of order."""
+    found = list(fair.overtakings) if promises.get("fifo") else []
+    if promises.get("one_wakeup") and fair.herd is not None:
+        found.append(fair.herd)
+    return found
 
 
 def _ttl(calls: Iterable[Call]) -> int:
@@ -143,7 +164,7 @@ def _after_deaths(
         why = f"After {hold.who} was gone with hold {hold.name} at {seconds(hold.strict_end)}"
         wait = _judge(why, hold.strict_end, due, bound, later, mine, history.end_ns)
         if wait.valid != "unknown":
-            waits.append(wait)
+            waits.append(replace(wait, death=True))
     return waits
 
 

@@ -13,6 +13,7 @@ import typer
 
 from checker.history import HistoryError
 from checker.verdict import Valid
+from harness import bench as costs
 from harness import screen, store, suite
 from harness.cluster import image
 from harness.cluster.compose import NODES, ComposeCluster, role
@@ -25,11 +26,13 @@ from harness.run import Outcome, judge
 from harness.run import run as run_test
 from harness.session import claimed, session
 from harness.site import STORAGE
-from harness.spec import Spec, choose, seconds, validate
+from harness.spec import ETCD, Spec, choose, seconds, validate
 from nemesis.families import RANDOM
+from report import bench as report_bench
 from report import run as report_run
 from report.stored import ReportError
 from workloads.locks.registry import LOCKS
+from workloads.resources.resource import GUARDS
 from workloads.scenarios.scenario import Scenario
 from workloads.scenarios.suites import SUITES
 
@@ -113,7 +116,16 @@ def test(
     nemesis: Annotated[
         str, typer.Option(help=f"Faults, comma-separated: {', '.join(RANDOM)}.")
     ] = "",
-    guard: Annotated[str, typer.Option(help="What the resource checks: none, fenced.")] = "none",
+    guard: Annotated[
+        str, typer.Option(help="What the resource checks: `fencepost guards` lists them.")
+    ] = "none",
+    store: Annotated[
+        str, typer.Option(help="Where the resource is kept: redis, postgres, etcd, server.")
+    ] = "",
+    shared: Annotated[
+        float, typer.Option(help="Which share of the holds is shared, for locks with that mode.")
+    ] = 0.0,
+    etcd: Annotated[str, typer.Option(help=f"The servers' version: {', '.join(ETCD)}.")] = "3.5",
     time: Annotated[str, typer.Option("--time", "--time-limit", help="How long, 60s say.")] = "60s",
     seed: Annotated[str | None, typer.Option(help="What all random choices come from.")] = None,
     concurrency: Annotated[int, typer.Option(help="Clients, one a node.")] = 5,
@@ -140,6 +152,9 @@ def test(
             lock=lock,
             options=options,
             guard=guard,
+            store=store,
+            shared=shared,
+            etcd=etcd,
             nemesis=tuple(dict.fromkeys(name for name in nemesis.split(",") if name)),
             time_s=seconds("time", time),
             seed=_seed(seed),
@@ -221,6 +236,47 @@ def _chosen(items: list[suite.Item], only: list[str]) -> list[suite.Item]:
                 f"there is no scenario {prefix!r}; choose one of: {', '.join(names)}"
             )
     return [item for item in items if any(item.name.startswith(prefix) for prefix in only)]
+
+
+@app.command()
+def bench(
+    locks: Annotated[list[str], typer.Argument(help="The locks to measure, against redis.")],
+    time: Annotated[str, typer.Option(help="How long each of the three phases takes.")] = "5s",
+    seed: Annotated[str | None, typer.Option(help="What all random choices come from.")] = None,
+) -> int:
+    """What locks cost: latency, rate and requests, without faults, relative to one Redis."""
+    time_s, number = seconds("time", time), _seed(seed)
+    names = list(dict.fromkeys([costs.BASELINE, *locks]))
+    specs = [costs.spec_of(choose("lock", name, LOCKS), number) for name in names]
+    with session(_nodes(specs), screen.say) as cluster:
+        found = [costs.measure(spec, cluster, time_s, screen.say).to_json() for spec in specs]
+        versions = cluster.versions
+    folder = store.create("bench")
+    command = f"fencepost bench {' '.join(locks)} --time {time_s:g}s --seed {number}"
+    stored = {
+        "baseline": costs.BASELINE,
+        "locks": found,
+        "command": command,
+        "versions": versions,
+    }
+    store.write(folder / "bench.json", stored)
+    screen.bench_table(report_bench.relative(found, costs.BASELINE))
+    screen.CONSOLE.print(f"report: {report_bench.render(folder)}", soft_wrap=True)
+    return 0
+
+
+@app.command()
+def locks() -> int:
+    """Every lock that can be tested, and what it promises."""
+    screen.locks_table(LOCKS.values())
+    return 0
+
+
+@app.command()
+def guards() -> int:
+    """Every guard by which a resource accepts writes, and what it needs."""
+    screen.guards_table(GUARDS.values())
+    return 0
 
 
 Run = Annotated[str, typer.Argument(help="A run's folder, or TEST, or TEST/TIME.")]

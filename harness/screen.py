@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +14,9 @@ from rich.text import Text
 
 from checker.verdict import Valid
 from harness.run import Outcome, Progress, Status
+from report.bench import COLUMNS
+from workloads.locks.locktype import LockType
+from workloads.resources.resource import Guard
 
 CONSOLE = Console(highlight=False)
 if not CONSOLE.is_terminal:
@@ -73,6 +76,60 @@ def verdict(outcome: Outcome) -> None:
     CONSOLE.print(Text(f"report: {outcome.run / 'report.html'}"), soft_wrap=True)
 
 
+def bench_table(rows: list[dict[str, Any]]) -> None:
+    """Figures of each lock, with the ratio to the baseline's in brackets."""
+    table = Table(title="Costs, with (the ratio to the first)", title_justify="left")
+    for title in ("lock", *(title for _, _, title in COLUMNS), "requests: acquire + release"):
+        table.add_column(title, justify="left" if title == "lock" else "right")
+    for row in rows:
+        cells = [
+            "-"
+            if value is None
+            else f"{value:.3g} ({ratio:.2f})"
+            if value < 1000
+            else f"{value:,.0f} ({ratio:.2f})"
+            for value, ratio in row["cells"]
+        ]
+        requests = f"{row['requests']['acquire']:g} + {row['requests']['release']:g}"
+        table.add_row(row["lock"], *cells, requests)
+    CONSOLE.print(table)
+
+
+_PROMISES = {
+    "minority": "usable with a minority down",
+    "fifo": "grants in order of asking",
+    "one_wakeup": "a release wakes one waiter",
+}
+
+
+def locks_table(locks: Iterable[LockType]) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for title in ("lock", "servers", "tokens", "promises", "what it is"):
+        table.add_column(title, no_wrap=title in ("lock", "servers"))
+    for lock in locks:
+        tokens = ", ".join(lock.tokens()) or "none"
+        promises = ", ".join(words for name, words in _PROMISES.items() if lock.promises.get(name))
+        table.add_row(lock.name, f"{lock.kind} x{lock.servers}", tokens, promises, lock.what)
+    CONSOLE.print(table)
+
+
+_NEEDS = {
+    "": "any lock",
+    "token": "a lock with tokens",
+    "pair": "a lock with paired tokens (redis -o token=paired)",
+    "sequencer": "a lock whose service can be asked (etcd, chubby)",
+}
+
+
+def guards_table(guards: Iterable[Guard]) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for title in ("guard", "needs", "stores", "what it does"):
+        table.add_column(title, no_wrap=title == "guard")
+    for guard in guards:
+        table.add_row(guard.name, _NEEDS[guard.needs], ", ".join(guard.stores), guard.what)
+    CONSOLE.print(table)
+
+
 def suite_row(row: Mapping[str, Any], outcome: Outcome) -> None:
     """One line as soon as a run of a suite is over."""
     if not row["expected"]:
@@ -90,10 +147,12 @@ def suite_row(row: Mapping[str, Any], outcome: Outcome) -> None:
 
 _COLUMNS = {
     "lease_exclusion": "lease",
+    "linearizable": "linear",
     "mutual_exclusion": "mutex",
     "fencing": "fencing",
     "ownership": "owner",
     "liveness": "live",
+    "store": "store",
     "resource": "resource",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 import tarfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,11 +15,13 @@ from harness.db.server import Server
 from harness.recorder import Recorder
 from harness.remote.remote import Remote
 from harness.spec import Spec
-from harness.worker.process import CODE, Worker, command
+from harness.worker.process import CODE, PYTHON, Worker, command
 from nemesis.clock import CLOCK_FILE
 from workloads.resources.redis_register import WRITE
+from workloads.resources.server import PORT
 
 STORAGE = "storage"
+_SERVER = "workloads.resources.server"
 _ROOT = Path(__file__).resolve().parents[1]
 _SHIPPED = ("workloads", "harness/__init__.py", "harness/worker")
 
@@ -93,8 +96,24 @@ class RunSite:
             ]
             for task in (*shipped, *fresh):
                 task.result()
+            if self._spec.stored_in == "server":
+                self._serve(code)
             kinds = {server.kind.role: server for server in self._servers.values()}
             return {kind: server.version() for kind, server in kinds.items()}
+
+    def _serve(self, code: bytes) -> None:
+        """Start the resource's server on the storage node, in the place of an earlier one."""
+        self._ship(STORAGE, code)
+        remote = self.remote(STORAGE)
+        etcd = [f"{self.address(node)}:{self.port(node)}" for node in self.servers]
+        serve = ["-m", _SERVER, str(PORT), str(self._storage.kind.port), *etcd]
+        words = shlex.join(["env", f"PYTHONPATH={CODE}", PYTHON, *serve])
+        remote.run(["pkill", "-9", "-f", _SERVER], check=False)
+        remote.run(
+            ["bash", "-c", f"setsid {words} > /var/log/fencepost/resource.log 2>&1 < /dev/null &"]
+        )
+        wait = f"until echo > /dev/tcp/127.0.0.1/{PORT}; do sleep 0.05; done 2> /dev/null"
+        remote.run(["timeout", "10", "bash", "-c", wait], timeout_s=12)
 
     def _ship(self, node: str, code: bytes) -> None:
         remote = self.remote(node)

@@ -91,9 +91,12 @@ class Spec:
 
 
 def scripted(name: str, lock: str, scenario: Scenario, seed: int, **changed: Any) -> Spec:
-    """The spec of a scenario on a lock."""
+    """The spec of a scenario, on its own lock or else on this one."""
+    lock = scenario.lock or lock
     settings: dict[str, Any] = {
         "guard": scenario.guard,
+        "store": scenario.store,
+        "etcd": scenario.etcd,
         "concurrency": scenario.clients,
         "ttl_ms": scenario.ttl_ms,
         "persistence": scenario.persistence,
@@ -139,6 +142,11 @@ def validate(spec: Spec) -> Spec:
     choose("guard", spec.guard, GUARDS)
     for family in spec.nemesis:
         choose("nemesis", family, RANDOM)
+    if "failover" in spec.nemesis and not spec.lock_type.replicated:
+        raise BadArguments(
+            f"nemesis failover needs a lock on a replicated server, and {spec.lock} is none; "
+            f"these are: {', '.join(lock.name for lock in LOCKS.values() if lock.replicated)}"
+        )
     choose("etcd version", spec.etcd, ETCD)
     if not 0 <= spec.shared <= 1:
         raise BadArguments(f"a share of {spec.shared:g} of shared holds: from 0 to 1")

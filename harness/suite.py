@@ -11,15 +11,11 @@ from typing import Any
 from checker.verdict import Valid
 from harness import store
 from harness.run import Outcome
-from harness.spec import Spec, scripted
+from harness.spec import Spec, scripted, validate
 from report import suite as report
 from workloads.locks.registry import LOCKS
-from workloads.scenarios.scenario import Scenario
+from workloads.scenarios.scenario import Scenario, Timed
 from workloads.scenarios.suites import SUITES
-
-CONTROL_S = 3.0
-RANDOM_S = 30.0
-RANDOM_FAMILIES = ("partition", "pause", "clock", "kill")
 
 
 @dataclass(frozen=True)
@@ -27,71 +23,47 @@ class Item:
     """One run of a suite. Where nothing is expected the run explores: its verdict is a finding."""
 
     spec: Spec
-    expected: Mapping[str, Valid]
-    claim: str
-    source: str
-    what: str
-    scenario: Scenario | None = None
+    entry: Scenario | Timed
+
+    @property
+    def scenario(self) -> Scenario | None:
+        return self.entry if isinstance(self.entry, Scenario) else None
+
+    @property
+    def expected(self) -> Mapping[str, Valid]:
+        return self.entry.expected
 
     @property
     def name(self) -> str:
-        return self.scenario.name if self.scenario else self.spec.name.split("-")[1]
+        return self.entry.name
 
 
 def items(suite: str, seed: int) -> list[Item]:
     """The runs of a suite, in order."""
-    scripted = [_scripted(suite, scenario, seed) for scenario in SUITES[suite]]
-    return [*_controls(suite, seed), *scripted, _random(suite, seed)]
-
-
-def _options(lock: str, **chosen: Any) -> dict[str, Any]:
-    return LOCKS[lock].read_options({}) | chosen
-
-
-def _scripted(suite: str, scenario: Scenario, seed: int) -> Item:
-    spec = scripted(f"{suite}-{scenario.name}-{scenario.guard}", suite, scenario, seed)
-    return Item(spec, scenario.expected, scenario.claim, scenario.source, scenario.what, scenario)
-
-
-def _controls(suite: str, seed: int) -> list[Item]:
-    kept = dict.fromkeys(
-        ("lease_exclusion", "mutual_exclusion", "ownership", "liveness", "resource"), True
-    )
-    what = "No faults: five clients take the lock in turn and every promise holds."
-    rows = [("none", "none", kept), ("fenced", "one", kept | {"fencing": True})]
+    found = SUITES[suite]
     return [
-        Item(
-            Spec(
-                name=f"{suite}-control-{guard}",
-                lock=suite,
-                options=_options(suite, token=token),
-                guard=guard,
-                time_s=CONTROL_S,
-                seed=seed,
-                ttl_ms=1000,
-            ),
-            expected,
-            "control",
-            "",
-            what,
-        )
-        for guard, token, expected in rows
+        _scripted(suite, found.lock, entry, seed)
+        if isinstance(entry, Scenario)
+        else _timed(suite, found.lock, entry, seed)
+        for entry in found.entries
     ]
 
 
-def _random(suite: str, seed: int) -> Item:
+def _scripted(suite: str, lock: str, entry: Scenario, seed: int) -> Item:
+    return Item(scripted(f"{suite}-{entry.name}-{entry.guard}", lock, entry, seed), entry)
+
+
+def _timed(suite: str, lock: str, entry: Timed, seed: int) -> Item:
+    lock = entry.lock or lock
     spec = Spec(
-        name=f"{suite}-random",
-        lock=suite,
-        options=_options(suite),
-        nemesis=RANDOM_FAMILIES,
-        time_s=RANDOM_S,
+        name=f"{suite}-{entry.name}-{entry.guard}",
+        lock=lock,
+        options=LOCKS[lock].read_options({}) | dict(entry.options),
+        guard=entry.guard,
         seed=seed,
-        ttl_ms=1000,
-        interval_s=4.0,
-        work={"think_ms": 100},
+        **entry.settings,
     )
-    return Item(spec, {}, "exploration", "", f"All four families of faults at random, seed {seed}.")
+    return Item(validate(spec), entry)
 
 
 def row(item: Item, outcome: Outcome, folder: Path) -> dict[str, Any]:
@@ -105,10 +77,11 @@ def row(item: Item, outcome: Outcome, folder: Path) -> dict[str, Any]:
         "test": item.spec.name,
         "run": _relative(outcome.run, folder),
         "scenario": item.name,
+        "lock": item.spec.lock,
         "guard": item.spec.guard,
-        "claim": item.claim,
-        "source": item.source,
-        "what": item.what,
+        "claim": item.entry.claim,
+        "source": item.entry.source,
+        "what": item.entry.what,
         "expected": dict(item.expected),
         "observed": observed,
         "as_expected": as_expected,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from nemesis import clock, kill, partition, pause
+from nemesis import clock, failover, kill, partition, pause
 from nemesis.chains import Chains
 from nemesis.hold import Hold
 from nemesis.nemesis import Fault, Nemesis
@@ -71,6 +71,12 @@ FAMILIES: dict[str, Family] = {
             "SIGKILL and restart of a server or a client",
             lambda site, chains: kill.Kill(site),
             lambda random, at: kill.draw(random, at.servers, at.clients, at.restart_s),
+        ),
+        Family(
+            "failover",
+            "the primary of a replicated Redis dies, and its replica is promoted",
+            lambda site, chains: failover.Failover(site),
+            lambda random, at: failover.draw(random, at.servers),
         ),
         Family(
             "hold",

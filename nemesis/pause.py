@@ -16,6 +16,8 @@ from nemesis.nemesis import Fault, Receipt
 from nemesis.site import Site
 
 POINTS = ("acquired", "before-write", "replies-in-flight")
+"""The points that every client comes by, or nearly every one."""
+ALL_POINTS = (*POINTS, "between-check-and-delete")
 
 # How long a client may take to come to its point before it is stopped wherever it is.
 _POINT_S = 3.0

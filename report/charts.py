@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 from xml.etree.ElementTree import Element, tostring
 
 import pandas as pd
@@ -33,7 +34,7 @@ def tokens_chart(frame: pd.DataFrame, on: list[Fault], end_s: float) -> Markup:
     points = thinned(frame, "token")
     for what, size in TOKENS.items():
         _dots(chart, what, points[points["what"] == what], "token", size)
-    return _svg(chart, ["faults", *TOKENS])
+    return drawing(chart, ["faults", *TOKENS])
 
 
 def latency_chart(frame: pd.DataFrame, on: list[Fault], end_s: float) -> Markup:
@@ -58,7 +59,7 @@ def latency_chart(frame: pd.DataFrame, on: list[Fault], end_s: float) -> Markup:
             for at, ms in zip(values.index.astype(float), values, strict=True)
         ]
         chart.add(name, line, show_dots=False)
-    return _svg(chart, ["faults", *OUTCOMES, *names])
+    return drawing(chart, ["faults", *OUTCOMES, *names])
 
 
 def _milliseconds(value: float) -> str:
@@ -109,8 +110,8 @@ def _dots(chart: pygal.XY, name: str, frame: pd.DataFrame, y: str, size: float) 
     chart.add(name, points, stroke=False, dots_size=size)
 
 
-def _svg(chart: pygal.XY, series: list[str]) -> Markup:
-    """The drawing alone, the group of each series classed by its name."""
+def drawing(chart: Any, series: list[str]) -> Markup:
+    """A chart as SVG without styles or scripts, the group of each series classed by its name."""
     root: Element = chart.render_tree()
     for parent in list(root.iter()):
         for child in list(parent):

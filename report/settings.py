@@ -33,6 +33,8 @@ _OPTIONS = (
     ("nemesis", "--nemesis", ""),
     ("guard", "--guard", ""),
     ("store", "--store", ""),
+    ("shared", "--shared", ""),
+    ("etcd", "--etcd", ""),
     ("time_s", "--time", "s"),
     ("seed", "--seed", ""),
     ("concurrency", "--concurrency", ""),

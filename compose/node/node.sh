@@ -69,7 +69,9 @@ start() {
 
 health() {
   case $role in
-    redis) [ "$(timeout 2 redis-cli ping)" = PONG ] ;;
+    # A replica serves once it has what its primary has.
+    redis) [ "$(timeout 2 redis-cli ping)" = PONG ] &&
+      ! redis-cli info replication | grep -q master_link_status:down ;;
     # Only a server that is part of a quorum says which mode it is in.
     zookeeper) echo srvr | nc -w 2 localhost 2181 | grep -Eq '^Mode: (leader|follower)' ;;
     # etcd's own health check is a read that needs a quorum.

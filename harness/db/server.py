@@ -39,10 +39,11 @@ class Server:
         self._remote = remote
         self._settings = settings
 
-    def start(self) -> None:
-        """Start it, unless it runs; `ready` tells when it serves."""
+    def start(self, **changed: str) -> None:
+        """Start it, unless it runs, with some settings changed; `ready` tells when it serves."""
         if not self.running():
-            settings = [f"{name}={value}" for name, value in self._settings.items()]
+            wanted = {**self._settings, **changed}
+            settings = [f"{name}={value}" for name, value in wanted.items()]
             self._remote.run(["env", *settings, "node", "start", self.kind.role])
 
     def pid(self) -> int | None:

@@ -130,7 +130,9 @@ def test_with_tokens_fencing_is_checked():
     assert row["not_checked"] == {}
 
 
-@pytest.mark.parametrize("scenario", SUITES["redlock"], ids=lambda s: f"{s.name}-{s.guard}")
+@pytest.mark.parametrize(
+    "scenario", SUITES["redlock"].scenarios, ids=lambda s: f"{s.name}-{s.guard}"
+)
 def test_every_scenario_s_spec_makes_sense(scenario):
     spec = scripted(scenario.name, "redlock", scenario, seed=1)
     validate(replace(spec, time_s=60))

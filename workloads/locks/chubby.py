@@ -41,8 +41,11 @@ class ChubbyLock:
     def _acquire(self, name: str, ttl_ns: int, shared: bool) -> Grant:
         if self._session is None or self._delay is None:
             delay_ns = self._options["lock_delay_ms"] * 1_000_000
-            self._session = Session(self._env, self._nodes, ttl_ns, self._timeout_s)
             self._delay = Session(self._env, self._nodes, ttl_ns + delay_ns, self._timeout_s)
+            # The delay begins where the session ends: from then on nobody prolongs it.
+            self._session = Session(
+                self._env, self._nodes, ttl_ns, self._timeout_s, lambda why, gone: self._end_delay()
+            )
         for attempt in range(self._options["retries"] + 1):
             if attempt:
                 delay = self._env.random.uniform(0.5, 1) * self._options["retry_delay_ms"]
@@ -56,6 +59,10 @@ class ChubbyLock:
                 token = None if shared else generation
                 return Grant(name, token, deadline, secret, sequencer=(key, revision))
         raise Failed("not-granted", f"held by another after {self._options['retries'] + 1} tries")
+
+    def _end_delay(self) -> None:
+        if self._delay is not None:
+            self._delay.abandon()
 
     def _try(self, names: _Names, shared: bool) -> tuple[str, int, int] | None:
         """The key, its create revision and the generation, if the lock could be taken."""

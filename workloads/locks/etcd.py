@@ -56,8 +56,11 @@ class EtcdLock:
 
     def _open(self, ttl_ns: int) -> Session:
         if self._session is None:
-            self._session = Session(self._env, self._nodes, ttl_ns, self._timeout_s)
+            self._session = Session(self._env, self._nodes, ttl_ns, self._timeout_s, self._over)
         return self._session
+
+    def _over(self, why: str, gone: bool) -> None:
+        """The session ended. A waiter sees to that itself when it is woken."""
 
     def _enqueue(self, key: str, lease: int) -> int:
         """One's own key, made once; its create revision."""

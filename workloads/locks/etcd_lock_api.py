@@ -55,6 +55,11 @@ class EtcdLockApi(EtcdLock):
         finally:
             connection.close()
 
+    def _over(self, why: str, gone: bool) -> None:
+        # The server waits in the name of this lease: a grant after its end would be wrong.
+        if gone:
+            self._env.expired(why)
+
     def release(self, grant: Grant) -> None:
         assert self._session is not None
         self._session.let_go(grant.secret)

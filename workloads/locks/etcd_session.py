@@ -7,7 +7,7 @@ from when the leader took a keepalive in, and so at least from when it was sent.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from workloads.etcd_gateway import Gateway
@@ -16,11 +16,24 @@ from workloads.locks.lock import Env, Failed
 
 
 class Session:
-    """Opened by the first grant; after its lease is gone another begins with the next one."""
+    """Opened by the first grant; after its lease is gone another begins with the next one.
 
-    def __init__(self, env: Env, nodes: Sequence[str], ttl_ns: int, timeout_s: float) -> None:
+    `over` is told, beside the holders, when the lease could not be kept alive: why, and whether
+    etcd itself has said that it is gone.
+    """
+
+    def __init__(
+        self,
+        env: Env,
+        nodes: Sequence[str],
+        ttl_ns: int,
+        timeout_s: float,
+        over: Callable[[str, bool], None] | None = None,
+    ) -> None:
         self._env = env
         self._ttl_ns = ttl_ns
+        self._on_over = over
+        self._gone = ""
         # A request that waits must not hold up the one that keeps the lease alive.
         addresses = [env.address(node) for node in nodes]
         env.random.shuffle(addresses)
@@ -42,8 +55,13 @@ class Session:
 
     def beat(self) -> int:
         """Keep the lease alive; its new deadline."""
-        sent = self._env.now()
-        self._gateway.keep_alive(self.lease)
+        sent, lease = self._env.now(), self.lease
+        try:
+            self._gateway.keep_alive(lease)
+        except Failed as error:
+            if error.kind == "not-held":
+                self._gone = str(lease)
+            raise
         with self._lock:
             self._deadline = max(self._deadline, sent + self._ttl_ns)
             return self._deadline
@@ -78,10 +96,16 @@ class Session:
                 return
             self.lease = 0
             held, self._held = self._held, set()
-        if "is gone" in why:
-            self._env.expired(why)
         for secret in held:
             self._env.lost(secret, why)
+        if self._on_over is not None:
+            self._on_over(why, lease == self._gone)
+
+    def abandon(self) -> None:
+        """Renew the lease no more, and let it run out at the server; a new one may be opened."""
+        with self._lock:
+            lease, self.lease = self.lease, 0
+        self._keepalive.forget(str(lease))
 
     def close(self) -> None:
         """Give the lease back, and all keys with it."""

@@ -76,8 +76,7 @@ class Env:
     A lock that keeps its lease or session alive in the background does so in a thread that
     `background` starts, and says what becomes of a grant, by its secret: `renewed(secret,
     deadline)` when it lives on, `lost(secret, why)` when the client has to take it for lost.
-    `expired(why)` tells that the service itself has ended the client's lease or session, whether
-    or not there is a grant yet.
+    `expired(why)` tells that the lease with which the service lets this client wait has ended.
     """
 
     now: Callable[[], int]

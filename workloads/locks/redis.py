@@ -75,10 +75,10 @@ class RedisLock:
         self._env = env
         self._options = options
         timeout_s = options["node_timeout_ms"] / 1000
-        self._link = env.connect(nodes[0], timeout_s)
+        self.link = env.connect(nodes[0], timeout_s)
         self._watchdog = Keepalive(env) if options.get("watchdog") else None
         # The watchdog's thread needs a connection of its own.
-        self._watch_link = env.connect(nodes[0], timeout_s) if self._watchdog else self._link
+        self._watch_link = env.connect(nodes[0], timeout_s) if self._watchdog else self.link
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         secret = self._env.random.randbytes(20).hex()
@@ -102,9 +102,9 @@ class RedisLock:
             command = ("EVAL", ACQUIRE_COUNTED, 2, *keys[:2], secret, ttl_ms)
         elif self._options["token"] == "paired":
             command = ("EVAL", ACQUIRE_PAIRED, 3, *keys, secret, ttl_ms)
-        self._link.send(*command)
+        self.link.send(*command)
         self._env.reach("replies-in-flight")
-        return self._link.receive()
+        return self.link.receive()
 
     def _granted(self, grant: Grant, answer: Any) -> Grant:
         match self._options["token"]:
@@ -131,7 +131,7 @@ class RedisLock:
         return begun + ttl_ns
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
-        return replace(grant, deadline=self._extend(self._link, grant, ttl_ns))
+        return replace(grant, deadline=self._extend(self.link, grant, ttl_ns))
 
     def release(self, grant: Grant) -> None:
         if self._watchdog is not None:
@@ -141,11 +141,11 @@ class RedisLock:
             keys = (key(grant.name), outstanding(grant.name))
             settled = int(grant.settled)
             command = ("EVAL", RELEASE_PAIRED, 2, *keys, grant.secret, grant.token, settled)
-        if not self._link.call(*command):
+        if not self.link.call(*command):
             raise Failed("not-held", "the key is not this holder's any more")
 
     def close(self) -> None:
         if self._watchdog is not None:
             self._watchdog.close()
             self._watch_link.close()
-        self._link.close()
+        self.link.close()

@@ -56,6 +56,19 @@ _OURS = (
             **_POLLS,
         },
     ),
+    LockType(
+        name="redis-replicated",
+        what="the same on a primary with an asynchronous replica, with failover",
+        make="workloads.locks.redis_replicated:RedisReplicatedLock",
+        servers=2,
+        options={
+            "token": _REDIS_TOKEN,
+            "wait": Option(0, what="replicas that must have the key before it counts (WAIT)"),
+            **_POLLS,
+            "node_timeout_ms": Option(200, least=1, what="how long one server may take to answer"),
+        },
+        replicated=True,
+    ),
 )
 
 _ETCD: dict[str, Any] = {
@@ -115,6 +128,21 @@ _SESSIONS = (
         shared=True,
         sequencer=True,
         **_ETCD,
+    ),
+    LockType(
+        name="postgres",
+        what="one PostgreSQL server: an advisory or a row lock, which its connection holds",
+        make="workloads.locks.postgres:PostgresLock",
+        servers=1,
+        kind="postgres",
+        options={
+            "mode": Option("advisory", ("advisory", "row"), what="pg_advisory_lock; FOR UPDATE"),
+            "token": Option("none", ("none", "sequence"), what="drawn after the grant"),
+            **_WAITS,
+        },
+        promises={"fifo": True},
+        least_ttl_ms=1000,
+        whole_seconds=True,
     ),
 )
 

@@ -1,0 +1,189 @@
+"""What a lock costs: latency, rate and requests, in one run, against one Redis.
+
+Every number is taken from a recorded history: an acquire lasts from its invocation to its answer.
+Requests are counted outside of the client, by the kernel of its node: TCP packets with the PSH flag
+to the lock's servers, which is how a request that fits one packet leaves.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from checker.history import Call, read
+from harness.cluster.compose import ComposeCluster
+from harness.errors import Crashed
+from harness.recorder import Recorder
+from harness.site import RunSite
+from harness.spec import MOST_CLIENTS, Spec
+from harness.worker.process import Worker
+from workloads.locks.registry import LOCKS
+
+BASELINE = "redis"
+PHASES = {
+    "alone": "one client, one lock",
+    "contended": f"{MOST_CLIENTS} clients, one lock",
+    "apart": f"{MOST_CLIENTS} clients, {MOST_CLIENTS} locks",
+}
+_SAMPLES = 20
+_CHAIN = "FENCEPOST-BENCH"
+_TTL_MS = 10_000
+_REST_S = 30.0
+
+
+@dataclass
+class Measured:
+    """One lock's costs. Latencies in ms; `rate`: pairs (acquire, release) a second, of all clients.
+
+    `requests`: TCP requests of one acquire and of one release, uncontended (medians).
+    """
+
+    lock: str
+    phases: dict[str, dict[str, float]] = field(default_factory=dict)
+    requests: dict[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"lock": self.lock, "phases": self.phases, "requests": self.requests}
+
+
+def spec_of(lock: str, seed: int) -> Spec:
+    """A test without faults in which a client waits for its turn as long as it takes."""
+    options = LOCKS[lock].read_options({})
+    for name, value in (("retries", 1000), ("retry_delay_ms", 10), ("wait_ms", 60_000)):
+        if name in options:
+            options[name] = value
+    if "node_timeout_ms" in options:
+        options["node_timeout_ms"] = max(options["node_timeout_ms"], 1000)
+    return Spec(
+        "bench", lock, options, concurrency=MOST_CLIENTS, seed=seed, ttl_ms=_TTL_MS, time_s=1
+    )
+
+
+def measure(
+    spec: Spec, cluster: ComposeCluster, time_s: float, say: Callable[[str], None]
+) -> Measured:
+    """Every phase of one lock, for `time_s` each, on a cluster that is up.
+
+    Raises:
+        Crashed: a client did not come to rest.
+    """
+    found = Measured(spec.lock)
+    with tempfile.TemporaryDirectory(prefix="fencepost-bench-") as folder:
+        recorder = Recorder(Path(folder) / "history.jsonl")
+        site = RunSite(spec, cluster, recorder)
+        try:
+            site.prepare()
+            recorder.origin_ns = time.monotonic_ns()
+            site.start_clients()
+            found.requests = _requests(site)
+            spans = {}
+            for phase, words in PHASES.items():
+                say(f"{spec.lock}: {words}")
+                spans[phase] = _phase(site, recorder, phase, time_s)
+        finally:
+            site.close_clients()
+            recorder.close()
+        calls = read(recorder.path).calls()
+    for phase, (start, end) in spans.items():
+        found.phases[phase] = _figures([c for c in calls if start <= c.begin.time < end])
+    return found
+
+
+def _phase(site: RunSite, recorder: Recorder, phase: str, time_s: float) -> tuple[int, int]:
+    """Let the clients work; from when to when, in ns."""
+    workers = site.workers[:1] if phase == "alone" else site.workers
+    start = recorder.now()
+    until = start + int(time_s * 1e9)
+    for number, worker in enumerate(workers):
+        name = f"bench-{number}" if phase == "apart" else "bench"
+        settings = {
+            "lock": name,
+            "ttl_ns": _TTL_MS * 1_000_000,
+            "think_ms": 0,
+            "pause_ms": 0,
+            "extend": 0,
+            "write": False,
+        }
+        worker.work(settings, until)
+    time.sleep(time_s)
+    for worker in workers:
+        if not worker.rest(_REST_S):
+            raise Crashed(f"{worker.node} did not come to rest: {worker.last_words()}")
+    return start, until
+
+
+def _figures(calls: Sequence[Call]) -> dict[str, float]:
+    """p50 and p99 of acquires, releases and both, in ms, and pairs a second."""
+    took: dict[str, list[float]] = {"acquire": [], "release": []}
+    for call in calls:
+        if call.type == "ok" and call.end is not None and call.begin.f in took:
+            took[call.begin.f].append((call.end.time - call.begin.time) / 1e6)
+    if len(took["acquire"]) < 2 or len(took["release"]) < 2:
+        return {"pairs": 0.0}
+    span_s = (calls[-1].begin.time - calls[0].begin.time) / 1e9
+    found = {"pairs": float(len(took["acquire"])), "rate": len(took["acquire"]) / span_s}
+    for f, latencies in took.items():
+        cuts = statistics.quantiles(latencies, n=100)
+        found |= {f"{f}_p50": cuts[49], f"{f}_p99": cuts[98]}
+    found["pair_p50"] = found["acquire_p50"] + found["release_p50"]
+    return found
+
+
+def _requests(site: RunSite) -> dict[str, float]:
+    """What one acquire and one release send to the servers, counted on the client's node."""
+    worker = site.workers[0]
+    counter = _Counter(site, worker.node)
+    try:
+        taken: dict[str, list[int]] = {"acquire": [], "release": []}
+        for sample in range(_SAMPLES + 1):
+            value: dict[str, Any] = {"lock": "bench", "ttl": _TTL_MS * 1_000_000}
+            sent, grant = _op(worker, "acquire", value, counter)
+            release = {"lock": "bench", "hold": grant["hold"]}
+            returned, _ = _op(worker, "release", release, counter)
+            if sample:  # the first one opens connections and sessions
+                taken["acquire"].append(sent)
+                taken["release"].append(returned)
+    finally:
+        counter.remove()
+    return {f: statistics.median(counts) for f, counts in taken.items()}
+
+
+def _op(
+    worker: Worker, f: str, value: dict[str, Any], counter: _Counter
+) -> tuple[int, dict[str, Any]]:
+    before = counter.read()
+    worker.begin(f, value)
+    done = worker.finish(_REST_S)
+    if done is None or done["type"] != "ok":
+        raise Crashed(f"{worker.node}: {f} of an uncontended lock came out as {done}")
+    return counter.read() - before, done["value"]
+
+
+class _Counter:
+    """Counts the requests that a node sends to the servers, in an iptables chain of its own."""
+
+    def __init__(self, site: RunSite, node: str) -> None:
+        self._remote = site.remote(node)
+        rules = [
+            f"iptables -w -A {_CHAIN} -d {site.address(server)} -p tcp --tcp-flags PSH PSH"
+            for server in site.servers
+        ]
+        hook = f"iptables -w -I OUTPUT -j {_CHAIN}"
+        self.remove()
+        self._run("; ".join([f"iptables -w -N {_CHAIN}", *rules, hook]))
+
+    def read(self) -> int:
+        listed = self._run(f"iptables -w -nvxL {_CHAIN}")
+        return sum(int(row.split()[0]) for row in listed.splitlines()[2:])
+
+    def remove(self) -> None:
+        steps = [f"-D OUTPUT -j {_CHAIN}", f"-F {_CHAIN}", f"-X {_CHAIN}"]
+        self._run("; ".join(f"iptables -w {step} 2> /dev/null" for step in steps) + "; true")
+
+    def _run(self, script: str) -> str:
+        return self._remote.run(["bash", "-c", script]).out

@@ -1,0 +1,58 @@
+"""Failover of a replicated Redis: the primary dies and its replica is promoted as it is.
+
+What the primary had answered and not yet sent is lost: Redis replicates asynchronously. When the
+fault ends, the old primary comes back as a replica of the new one, as Sentinel would have it.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from nemesis.nemesis import Fault, Receipt
+from nemesis.site import Site
+
+
+class Failover:
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._was: dict[str, tuple[str, str]] = {}
+
+    def inject(self, fault: Fault) -> Receipt:
+        roles = {node: self._role(node) for node in self._site.servers}
+        primary = next((node for node, role in roles.items() if role[0] == "master"), None)
+        replica = next((node for node, role in roles.items() if role[0] == "slave"), None)
+        if primary is None or replica is None:
+            return Receipt(False, f"there is no primary with a replica: {roles}")
+        pid = self._site.server(primary).kill()
+        gone = pid is not None and self._site.remote(primary).state(pid) is None
+        self._site.remote(replica).run(["redis-cli", "replicaof", "no", "one"])
+        self._was[fault.name] = (primary, replica)
+        role = self._role(replica)[0]
+        return Receipt(
+            gone and role == "master",
+            f"pid {pid} on {primary} is {'gone' if gone else 'still there'}; "
+            f"{replica} says that it is {role}",
+            {"pid": pid, "primary": replica, "was": primary, "role": role},
+        )
+
+    def heal(self, fault: Fault) -> Receipt:
+        if fault.name not in self._was:
+            return Receipt(False, "nothing had been failed over")
+        old, new = self._was.pop(fault.name)
+        server = self._site.server(old)
+        # From its first moment on: else it would answer as the primary that it was.
+        server.start(PRIMARY=new)
+        server.wait_ready()
+        role = self._role(old)[0]
+        return Receipt(role == "slave", f"{old} is back and says that it is {role}", {"role": role})
+
+    def _role(self, node: str) -> list[str]:
+        done = self._site.remote(node).run(
+            ["timeout", "2", "redis-cli", "role"], timeout_s=5.0, check=False
+        )
+        return done.out.split() or [f"no answer (exit code {done.code})"]
+
+
+def draw(random: Random, servers: list[str]) -> tuple[list[str], dict[str, Any]]:
+    return list(servers), {"words": f"{servers[0]} fails over, or its successor"}

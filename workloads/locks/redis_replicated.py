@@ -1,0 +1,110 @@
+"""The lock on a Redis primary with an asynchronous replica, to which clients fail over.
+
+A client asks the servers for their role and uses the one that says master; it asks again once
+that one is gone or has become a replica. The primary answers before its replica knows: what it
+granted last may be lost with it. With `wait` the client lets Redis tell how many replicas have
+the key (WAIT), and gives the lock back where it is too few; which narrows the gap, and does not
+close it, since a promotion does not choose the replica that knows most (redis.io, WAIT).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from workloads.locks.lock import Env, Failed, Grant, Indeterminate, Link
+from workloads.locks.redis import RedisLock
+
+
+class RedisReplicatedLock:
+    """`options`: wait, token (none, incr), retries, retry_delay_ms, node_timeout_ms."""
+
+    def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
+        self._env = env
+        self._nodes = list(nodes)
+        self._options = options
+        self._timeout_ms = options["node_timeout_ms"]
+        self._links: dict[str, Link] = {
+            node: env.connect(node, self._timeout_ms / 1000) for node in nodes
+        }
+        # One try at a time: between two tries the primary may be another.
+        once = {**options, "retries": 0}
+        self._locks = {node: RedisLock(env, [node], once) for node in nodes}
+        self._primary = ""
+
+    def acquire(self, name: str, ttl_ns: int) -> Grant:
+        last: Failed = Failed("not-granted", "no try was made")
+        for attempt in range(self._options["retries"] + 1):
+            if attempt:
+                delay = self._env.random.uniform(0.5, 1) * self._options["retry_delay_ms"]
+                self._env.sleep(delay / 1000)
+            try:
+                primary = self._find()
+                grant = self._locks[primary].acquire(name, ttl_ns)
+            except Indeterminate:
+                self._primary = ""
+                raise
+            except Failed as error:
+                if error.kind != "not-granted":
+                    self._primary = ""
+                last = error
+                continue
+            if self._options["wait"] and not self._replicated(primary, grant):
+                last = Failed("not-granted", "too few replicas had the key in time")
+                continue
+            return replace(grant, secret=f"{primary} {grant.secret}")
+        raise Failed("not-granted", last.text)
+
+    def _find(self) -> str:
+        """The server that says it is the primary. Failed "unreachable" where none does."""
+        if not self._primary:
+            for node in self._nodes:
+                with suppress(Failed):
+                    if self._links[node].call("ROLE")[0] == "master":
+                        self._primary = node
+                        break
+            else:
+                raise Failed("unreachable", "no server says that it is the primary")
+        return self._primary
+
+    def _replicated(self, primary: str, grant: Grant) -> bool:
+        """WAIT on the connection that wrote: it counts the replicas that have that write."""
+        count = self._locks[primary].link.call("WAIT", self._options["wait"], self._timeout_ms // 2)
+        if int(count) >= self._options["wait"]:
+            return True
+        with suppress(Failed):
+            self._locks[primary].release(grant)
+        return False
+
+    def _on(self, grant: Grant) -> tuple[RedisLock, Grant]:
+        """Whoever is the primary now is asked about a grant, wherever it was made."""
+        secret = grant.secret.split()[1]
+        return self._locks[self._find()], replace(grant, secret=secret)
+
+    def extend(self, grant: Grant, ttl_ns: int) -> Grant:
+        lock, inner = self._on(grant)
+        try:
+            return replace(lock.extend(inner, ttl_ns), secret=grant.secret)
+        except Failed as error:
+            self._forget(error)
+            raise
+
+    def release(self, grant: Grant) -> None:
+        lock, inner = self._on(grant)
+        try:
+            lock.release(inner)
+        except Failed as error:
+            self._forget(error)
+            raise
+
+    def _forget(self, error: Failed) -> None:
+        if error.kind != "not-held":
+            self._primary = ""
+
+    def close(self) -> None:
+        for link in self._links.values():
+            link.close()
+        for lock in self._locks.values():
+            lock.close()

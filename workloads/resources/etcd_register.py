@@ -1,0 +1,50 @@
+"""A register in etcd, beside the lock: each write is one transaction with "my key is still there".
+
+The version is etcd's own count of the key's changes. A store that holds both the lock and the data
+can do without fencing tokens; no other can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from workloads.etcd_gateway import Gateway, key_is, plain, text
+from workloads.locks.lock import Env, Failed, Grant
+
+
+class EtcdRegister:
+    def __init__(
+        self,
+        env: Env,
+        storage: str,
+        servers: Sequence[str],
+        name: str,
+        guard: str,
+        timeout_s: float,
+    ) -> None:
+        addresses = [env.address(server) for server in servers]
+        self._gateway = Gateway(addresses, timeout_s, env.now)
+        self._key = f"fencepost/resource/{name}"
+
+    def read(self) -> tuple[Any, int]:
+        found = self._gateway.ask("kv/range", {"key": text(self._key)}).get("kvs")
+        return (plain(found[0]["value"]), int(found[0]["version"])) if found else (None, 0)
+
+    def write(self, value: Any, version: int, grant: Grant | None) -> int:
+        if grant is None or grant.sequencer is None:
+            raise Failed("refused", "the guard is transaction and the grant names no key")
+        body = {
+            "compare": [key_is(*grant.sequencer)],
+            "success": [
+                {"request_put": {"key": text(self._key), "value": text(value)}},
+                {"request_range": {"key": text(self._key)}},
+            ],
+        }
+        answer = self._gateway.call("kv/txn", body)
+        if not answer.get("succeeded"):
+            raise Failed("refused", "the lock's key is not there any more")
+        return int(answer["responses"][1]["response_range"]["kvs"][0]["version"])
+
+    def close(self) -> None:
+        self._gateway.close()

@@ -1,0 +1,97 @@
+"""A register in PostgreSQL: one row, and one UPDATE with the guard as its condition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, LiteralString
+
+import psycopg
+
+from workloads.locks.lock import Env, Failed, Grant, Indeterminate
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS resource
+  (name text PRIMARY KEY, value text, version bigint NOT NULL, highest bigint NOT NULL)
+"""
+_ACCEPTS: dict[str, LiteralString] = {
+    "none": "true",
+    "deadline": "true",
+    "fenced": "highest <= %(token)s",
+    "compare-and-set": "version = %(version)s",
+}
+_THERE = (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable)
+_CONNECT_S = 5
+
+
+class PostgresRegister:
+    def __init__(
+        self,
+        env: Env,
+        storage: str,
+        servers: Sequence[str],
+        name: str,
+        guard: str,
+        timeout_s: float,
+    ) -> None:
+        self._address = env.address(storage)
+        self._name = name
+        self._guard = guard
+        self._timeout_s = timeout_s
+        self._connection: psycopg.Connection[Any] | None = None
+
+    def read(self) -> tuple[Any, int]:
+        row = self._execute("SELECT value, version FROM resource WHERE name = %(name)s", {})
+        assert row is not None
+        return row[0], int(row[1])
+
+    def write(self, value: Any, version: int, grant: Grant | None) -> int:
+        token = grant.token if grant else None
+        if self._guard == "fenced" and token is None:
+            raise Failed("refused", "the guard is fenced and the grant carries no token")
+        row = self._execute(
+            "UPDATE resource SET value = %(value)s, version = version + 1, "
+            "highest = greatest(highest, coalesce(%(token)s::bigint, highest)) "
+            "WHERE name = %(name)s AND " + _ACCEPTS[self._guard] + " RETURNING version",
+            {"value": value, "version": version, "token": token},
+        )
+        if row is None:
+            raise Failed("refused", f"the guard ({self._guard}) matched no row")
+        return int(row[0])
+
+    def _execute(self, query: LiteralString, values: dict[str, Any]) -> Any:
+        try:
+            connection = self._connection = self._connection or self._connect()
+        except psycopg.Error as error:
+            raise Failed("unreachable", f"{self._address[0]}: {error}") from error
+        try:
+            return connection.execute(query, {"name": self._name, **values}).fetchone()
+        except psycopg.Error as error:
+            self.close()
+            raise Indeterminate("timeout", f"{self._address[0]}: {error}") from error
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        host, port = self._address
+        connection = psycopg.connect(
+            host=host,
+            port=port,
+            user="postgres",
+            autocommit=True,
+            connect_timeout=_CONNECT_S,
+            tcp_user_timeout=int(self._timeout_s * 1000),
+            keepalives_idle=1,
+            keepalives_interval=1,
+            keepalives_count=int(self._timeout_s),
+        )
+        with suppress(*_THERE):
+            connection.execute(_TABLE)
+        connection.execute(
+            "INSERT INTO resource VALUES (%s, NULL, 0, -1) ON CONFLICT DO NOTHING", [self._name]
+        )
+        return connection
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(psycopg.Error):
+                connection.close()

@@ -1,0 +1,69 @@
+"""The client of a resource that asks the lock service itself (see server.py)."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Sequence
+from io import BufferedRWPair
+from typing import Any
+
+from workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from workloads.resources.server import PORT
+
+_CONNECT_S = 5.0
+
+
+class ServedRegister:
+    def __init__(
+        self,
+        env: Env,
+        storage: str,
+        servers: Sequence[str],
+        name: str,
+        guard: str,
+        timeout_s: float,
+    ) -> None:
+        self._host = env.address(storage)[0]
+        self._name = name
+        self._timeout_s = timeout_s
+        self._stream: BufferedRWPair | None = None
+
+    def read(self) -> tuple[Any, int]:
+        answer = self._ask({"read": self._name})
+        return answer["value"], int(answer["version"])
+
+    def write(self, value: Any, version: int, grant: Grant | None) -> int:
+        if grant is None or grant.sequencer is None:
+            raise Failed("refused", "the guard asks for a sequencer and the grant has none")
+        key, revision = grant.sequencer
+        answer = self._ask({"write": self._name, "value": value, "key": key, "revision": revision})
+        return int(answer["stored"])
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            stream = self._stream = self._stream or self._connect()
+        except OSError as error:
+            raise Failed("unreachable", f"{self._host}:{PORT}: {error}") from error
+        try:
+            stream.write(json.dumps(request).encode() + b"\n")
+            stream.flush()
+            answer: dict[str, Any] = json.loads(stream.readline())
+        except (OSError, ValueError) as error:
+            self.close()
+            raise Indeterminate("timeout", f"{self._host}:{PORT}: {error}") from error
+        if "refused" in answer:
+            raise Failed("refused", str(answer["refused"]))
+        return answer
+
+    def _connect(self) -> BufferedRWPair:
+        connection = socket.create_connection((self._host, PORT), _CONNECT_S)
+        connection.settimeout(self._timeout_s)
+        stream = connection.makefile("rwb")
+        connection.close()  # the stream keeps it open
+        return stream
+
+    def close(self) -> None:
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()

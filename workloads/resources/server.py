@@ -1,0 +1,86 @@
+"""A resource that asks the lock service before it accepts a write (Chubby's CheckSequencer).
+
+    python -m workloads.resources.server PORT REDIS_PORT HOST:PORT...
+
+Runs on the storage node in front of its Redis, and knows the etcd servers. One JSON object a line:
+`{"read": NAME}` is answered by `{"value", "version"}`, and a write, `{"write": NAME, "value",
+"key", "revision"}`, by `{"stored"}`; both by `{"refused": why}` where it will not. Requests are
+taken one at a time, so that no other comes between the look at the sequencer and the write; the
+lock itself may still be lost in that fraction of a millisecond, as Chubby's paper accepts.
+"""
+
+from __future__ import annotations
+
+import json
+import socketserver
+import sys
+import threading
+import time
+from typing import Any
+
+from workloads.etcd_gateway import Gateway
+from workloads.locks.lock import Failed
+from workloads.redis_link import RedisLink
+from workloads.resources.redis_register import WRITE
+
+PORT = 7000
+_ASK_S = 1.0
+_STORE_S = 5.0
+
+
+class Store:
+    def __init__(self, redis_port: int, etcd: list[tuple[str, int]]) -> None:
+        self._link = RedisLink("127.0.0.1", redis_port, _STORE_S)
+        self._gateway = Gateway(etcd, _ASK_S, time.monotonic_ns)
+        self._one = threading.Lock()
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        with self._one:
+            try:
+                return self._write(request) if "write" in request else self._read(request)
+            except Failed as error:
+                return {"refused": error.text}
+
+    def _read(self, request: dict[str, Any]) -> dict[str, Any]:
+        value, version = self._link.call("HMGET", _key(request["read"]), "value", "version")
+        return {"value": value, "version": int(version or 0)}
+
+    def _write(self, request: dict[str, Any]) -> dict[str, Any]:
+        created = self._gateway.created(request["key"])
+        if created != request["revision"]:
+            now = f"it was created at {created}" if created else "it is gone"
+            return {"refused": f"{request['key']} of revision {request['revision']}: {now}"}
+        _, version = self._link.call(
+            "EVAL", WRITE, 1, _key(request["write"]), "none", request["value"], "", "", ""
+        )
+        return {"stored": int(version)}
+
+
+def _key(name: str) -> str:
+    return f"resource:{name}"
+
+
+class _Handler(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        server = self.server
+        assert isinstance(server, _Server)
+        for line in self.rfile:
+            self.wfile.write(json.dumps(server.store.answer(json.loads(line))).encode() + b"\n")
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+    store: Store
+
+
+def main(arguments: list[str]) -> None:
+    port, redis_port, *etcd = arguments
+    addresses = [(host, int(number)) for host, _, number in (a.partition(":") for a in etcd)]
+    with _Server(("0.0.0.0", int(port)), _Handler) as server:
+        server.store = Store(int(redis_port), addresses)
+        server.serve_forever()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,124 @@
+"""etcd's locks: the recipe, the server's own lock API with its known defect, Chubby's remedies."""
+
+from __future__ import annotations
+
+from workloads.scenarios.scenario import (
+    Begin,
+    Do,
+    Finish,
+    Heal,
+    Inject,
+    Scenario,
+    Step,
+    TtlOver,
+)
+from workloads.scenarios.schedules import (
+    BURROWS,
+    DAMAGED,
+    KEPT,
+    ONE,
+    THREE,
+    TWO,
+    TWO_BELIEVE,
+    pause_after_acquire,
+    pause_before_write,
+)
+from workloads.scenarios.zookeeper import of_a_cluster
+
+SERVERS = [f"etcd-{n}" for n in (1, 2, 3)]
+JEPSEN = "Kyle Kingsbury, Jepsen: etcd 3.4.3, 2020; etcd issue 11456"
+
+
+def _expired_waiter(answer: str) -> tuple[Step, ...]:
+    """Client 2's lease ends while the server lets it wait behind client 1."""
+    pause = {
+        "point": "replies-in-flight",
+        "words": f"{TWO} is paused while it waits for the lock",
+    }
+    after: tuple[Step, ...] = (Do(TWO, "release", expect="any"),) if answer == "ok" else ()
+    return (
+        Do(ONE, "acquire"),
+        Begin(TWO, "acquire", stop_at="replies-in-flight"),
+        Inject("pause", "pause", (TWO,), pause),
+        TtlOver(),
+        Begin(THREE, "acquire"),
+        Heal("pause"),
+        # Long enough for client 2 to hear that its lease is gone, which it does by itself.
+        TtlOver(),
+        Do(ONE, "release"),
+        Finish(TWO, expect=answer),
+        Finish(THREE),
+        *after,
+        Do(THREE, "release"),
+    )
+
+
+def _within_the_delay() -> tuple[Step, ...]:
+    return (
+        Do(ONE, "acquire"),
+        Do(ONE, "read"),
+        *pause_before_write("pause", ONE),
+        TtlOver(),
+        Do(TWO, "acquire", expect="fail"),
+        Heal("pause"),
+        Finish(ONE),
+        Do(ONE, "release", expect="fail"),
+        Do(TWO, "acquire", again=True),
+        Do(TWO, "read"),
+        Do(TWO, "write"),
+        Do(TWO, "release"),
+    )
+
+
+_PAUSE = (
+    "Client 1 pauses between its grant and its write, until its lease is over. Client 2 is granted "
+    "the lock and writes; then client 1 wakes up and writes. "
+)
+_WAITER = (
+    "Client 2's lease ends while it waits for client 1, and it hears so; client 3 waits behind it. "
+    "Client 1 releases. "
+)
+_ONCE = {"retries": 0}
+
+SCENARIOS: tuple[Scenario, ...] = (
+    *of_a_cluster(SERVERS, "lease"),
+    Scenario(
+        "transaction", "A6", JEPSEN,
+        f"{_PAUSE}Data and lock are in one store, which writes only if the lock's key is there.",
+        "transaction", pause_after_acquire("fail"), TWO_BELIEVE, ttl_ms=2000,
+    ),
+    Scenario(
+        "check-sequencer", "C23", BURROWS,
+        f"{_PAUSE}The resource asks the lock service, which says that the hold is over.",
+        "check-sequencer", pause_after_acquire("fail"), TWO_BELIEVE, _ONCE, ttl_ms=2000,
+        lock="chubby",
+    ),
+    Scenario(
+        "lock-delay", "C22", BURROWS,
+        "Client 1 pauses past its lease, for less than the lock-delay: nobody is granted the lock "
+        "meanwhile, and its late write does no harm, without any token.",
+        "none", _within_the_delay(), KEPT,
+        {**_ONCE, "lock_delay_ms": 5000}, ttl_ms=2000, lock="chubby",
+    ),
+    Scenario(
+        "lock-delay-exceeded", "C22", BURROWS,
+        f"{_PAUSE}It slept longer than the lock-delay of half a second.",
+        "none", pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED,
+        {**_ONCE, "lock_delay_ms": 500}, ttl_ms=2000, lock="chubby",
+    ),
+    Scenario(
+        "expired-waiter-3.4", "etcd 11456", JEPSEN,
+        f"{_WAITER}etcd 3.4 answers client 2 with the lock, in the name of a lease that was gone: "
+        "clients 2 and 3 both have it.",
+        "none", _expired_waiter("ok"),
+        {"linearizable": False, "mutual_exclusion": False}, ttl_ms=2000, lock="etcd-lock-api",
+        etcd="3.4",
+    ),
+    Scenario(
+        "expired-waiter-3.5", "etcd 11456", JEPSEN,
+        f"{_WAITER}etcd 3.5 refuses client 2: its session has expired.",
+        "none", _expired_waiter("fail"),
+        {"linearizable": True, "mutual_exclusion": True, "lease_exclusion": True}, ttl_ms=2000,
+        lock="etcd-lock-api", etcd="3.5",
+    ),
+)  # fmt: skip

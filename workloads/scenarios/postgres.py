@@ -1,0 +1,53 @@
+"""PostgreSQL's locks, which have no lease: who sleeps keeps the lock, and everybody waits."""
+
+from __future__ import annotations
+
+from workloads.scenarios.scenario import Do, Finish, Heal, Scenario, Step
+from workloads.scenarios.schedules import (
+    KEPT,
+    KLEPPMANN,
+    ONE,
+    OVERVIEW,
+    TWO,
+    holder_dies,
+    pause_before_write,
+)
+
+
+def _sleeper_keeps_it() -> tuple[Step, ...]:
+    return (
+        Do(ONE, "acquire"),
+        Do(ONE, "read"),
+        *pause_before_write("pause", ONE),
+        Do(TWO, "acquire", expect="fail"),
+        Heal("pause"),
+        Finish(ONE),
+        Do(ONE, "release"),
+        Do(TWO, "acquire", again=True),
+        Do(TWO, "read"),
+        Do(TWO, "write"),
+        Do(TWO, "release"),
+    )
+
+
+_SHORT = {"wait_ms": 4000}
+_SLEEPER = (
+    "Client 1 pauses between its grant and its write. No lease ends: client 2 waits in vain until "
+    "client 1 wakes up, and the data is safe. Safety is bought with liveness."
+)
+
+SCENARIOS: tuple[Scenario, ...] = tuple(
+    Scenario(
+        f"{name}-{mode}", claim, source, what, "none", steps, KEPT, {**_SHORT, "mode": mode},
+        ttl_ms=2000,
+    )
+    for mode in ("advisory", "row")
+    for name, claim, source, what, steps in (
+        ("pause-after-acquire", "C4", KLEPPMANN, _SLEEPER, _sleeper_keeps_it()),
+        (
+            "holder-dies", "C20", OVERVIEW,
+            "The holder crashes. Its connection breaks, and client 2 is granted the lock at once.",
+            holder_dies(),
+        ),
+    )
+)  # fmt: skip

@@ -1,0 +1,242 @@
+"""One Redis server, and one with a replica: what it promises, and the mistakes made with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workloads.scenarios.scenario import Begin, Do, Finish, Heal, Inject, Scenario, Step
+from workloads.scenarios.schedules import (
+    DAMAGED,
+    KEPT,
+    KLEPPMANN,
+    ONE,
+    OVERVIEW,
+    THREE,
+    TWICE,
+    TWO,
+    TWO_BELIEVE,
+    both_stall,
+    crash,
+    holder_dies,
+    late_release,
+    no_lock_at_all,
+    pause_after_acquire,
+)
+
+SERVER, REPLICA = "redis-1", "redis-2"
+COMMENTS = f"{KLEPPMANN}, comments"
+_ONCE: dict[str, Any] = {"retries": 0}
+_COUNTED = {**_ONCE, "token": "incr"}
+
+
+def _restarted_empty() -> tuple[Step, ...]:
+    return (
+        Do(ONE, "acquire"),
+        crash("crash", SERVER),
+        Heal("crash"),
+        Do(TWO, "acquire", again=True),
+        Do(ONE, "read"),
+        Do(TWO, "read"),
+        Do(TWO, "write"),
+        Do(ONE, "write"),
+        Do(ONE, "release", expect="fail"),
+        Do(TWO, "release"),
+    )
+
+
+def _server_down() -> tuple[Step, ...]:
+    return (
+        crash("crash", SERVER),
+        Do(ONE, "acquire", expect="fail"),
+        Do(TWO, "acquire", expect="fail"),
+        Heal("crash"),
+        Do(TWO, "acquire", again=True),
+        Do(TWO, "read"),
+        Do(TWO, "write"),
+        Do(TWO, "release"),
+    )
+
+
+def _failover(granted: str) -> tuple[Step, ...]:
+    """The replica has not heard of the grant when it is promoted."""
+    words = f"{REPLICA} is cut off from {SERVER}"
+    lag = {"links": [[SERVER, REPLICA]], "words": words}
+    promote = {"words": f"{SERVER} dies and {REPLICA} is promoted"}
+    second: tuple[Step, ...] = (Do(TWO, "acquire", again=True), Do(TWO, "read"))
+    if granted == "ok":
+        writes: tuple[Step, ...] = (Do(ONE, "read"), Do(TWO, "write"), Do(ONE, "write"))
+        release: tuple[Step, ...] = (Do(ONE, "release", expect="fail"),)
+    else:
+        writes, release = (Do(TWO, "write"),), ()
+    return (
+        Inject("lag", "partition", (SERVER, REPLICA), lag),
+        Do(ONE, "acquire", expect=granted),
+        Inject("failover", "failover", (SERVER, REPLICA), promote),
+        Heal("lag"),
+        *second,
+        *writes,
+        *release,
+        Do(TWO, "release"),
+        Heal("failover"),
+    )
+
+
+def _released_in_two_steps() -> tuple[Step, ...]:
+    point = "between-check-and-delete"
+    pause = {"point": point, "words": f"{ONE} is paused between its check and its delete"}
+    return (
+        Do(ONE, "acquire"),
+        Begin(ONE, "release", stop_at=point),
+        Inject("pause", "pause", (ONE,), pause),
+        Do(TWO, "acquire", again=True),
+        Heal("pause"),
+        Finish(ONE),
+        Do(THREE, "acquire"),
+        Do(TWO, "release", expect="any"),
+    )
+
+
+def _never_again(first: tuple[Step, ...] = ()) -> tuple[Step, ...]:
+    return (
+        *first,
+        Do(ONE, "acquire"),
+        crash("crash", ONE),
+        Do(TWO, "acquire", expect="fail"),
+        Heal("crash"),
+    )
+
+
+def _always_yes() -> tuple[Step, ...]:
+    return (
+        Do(ONE, "acquire"),
+        Do(TWO, "acquire"),
+        Do(ONE, "read"),
+        Do(TWO, "read"),
+        Do(TWO, "write"),
+        Do(ONE, "write"),
+        Do(ONE, "release"),
+        Do(TWO, "release"),
+    )
+
+
+_FENCED = KEPT | {"fencing": True}
+_PAUSE = (
+    "Client 1 pauses between its grant and its write, past its lease. Client 2 is granted the lock "
+    "and writes; then client 1 wakes up and writes."
+)
+_STALL = (
+    "Client 1 and then client 2 pause before their writes, past both their leases. They wake up in "
+    "the order of their tokens, and both have read the same version."
+)
+_LATE = (
+    "Client 1 releases when its lease is over and client 2 holds the lock; client 3 asks for it. "
+)
+
+SCENARIOS: tuple[Scenario, ...] = (
+    Scenario(
+        "pause-after-acquire", "C4", KLEPPMANN, _PAUSE, "none",
+        pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED, _ONCE,
+    ),
+    Scenario(
+        "pause-after-acquire", "C5", KLEPPMANN, f"{_PAUSE} The fence refuses it.", "fenced",
+        pause_after_acquire("fail"), TWO_BELIEVE | {"fencing": True}, _COUNTED,
+    ),
+    Scenario(
+        "look-at-the-clock", "C6", KLEPPMANN,
+        f"{_PAUSE} It had looked at its lease right before: the pause came after the look.",
+        "deadline", pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED, _ONCE,
+    ),
+    Scenario(
+        "watchdog", "C26", "Building a distributed lock service",
+        f"{_PAUSE} Its watchdog, which extends the lease, slept with it.", "none",
+        pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED, {**_ONCE, "watchdog": True},
+    ),
+    Scenario(
+        "holder-dies", "C20", OVERVIEW,
+        "The holder crashes. Its key expires, and client 2 is granted the lock.", "none",
+        holder_dies(), KEPT, _ONCE,
+    ),
+    Scenario(
+        "server-down", "C17", OVERVIEW,
+        "The only server crashes: nobody is granted anything until it is back.", "none",
+        _server_down(), KEPT, _ONCE,
+    ),
+    Scenario(
+        "restarted-empty", "C2", KLEPPMANN,
+        "The server crashes before it has persisted client 1's key, and restarts at once: client 2 "
+        "is granted the lock.", "none",
+        _restarted_empty(), TWICE | DAMAGED, _ONCE, ttl_ms=3000,
+    ),
+    Scenario(
+        "failover", "C16", OVERVIEW,
+        "The primary grants the lock to client 1 and dies before its replica has heard of it; the "
+        "replica is promoted and grants the lock to client 2.", "none",
+        _failover("ok"), TWICE | DAMAGED, _ONCE, ttl_ms=5000, lock="redis-replicated",
+    ),
+    Scenario(
+        "failover-wait", "C16", "redis.io, WAIT",
+        "The same, with a client that waits until the replica has its key: it is not granted the "
+        "lock, since the replica never answers.", "none",
+        _failover("fail"), KEPT, {**_ONCE, "wait": 1}, ttl_ms=5000, lock="redis-replicated",
+    ),
+    Scenario(
+        "both-stall", "C12", COMMENTS,
+        f"{_STALL} The fence lets both writes in, and the second overwrites the first.", "fenced",
+        both_stall("ok"), TWO_BELIEVE | DAMAGED | {"fencing": True}, _COUNTED,
+    ),
+    Scenario(
+        "both-stall", "C12", COMMENTS,
+        f"{_STALL} The second one's paired token says that the first was never given back: its "
+        "write is refused.", "paired",
+        both_stall("fail"), TWO_BELIEVE | {"fencing": True}, {**_ONCE, "token": "paired"},
+    ),
+    Scenario(
+        "optimistic", "C13", COMMENTS,
+        "No lock at all: two clients read the same version and write; the resource compares, and "
+        "the second reads again. Its data is safe while everybody believes to hold the lock.",
+        "compare-and-set", no_lock_at_all(),
+        {"resource": True, "store": True, "mutual_exclusion": False}, lock="none",
+    ),
+    Scenario(
+        "optimistic-postgres", "C13", COMMENTS,
+        "The same on PostgreSQL: one UPDATE with the version as its condition.",
+        "compare-and-set", no_lock_at_all(),
+        {"resource": True, "store": True, "mutual_exclusion": False}, lock="none",
+        store="postgres",
+    ),
+    Scenario(
+        "late-release", "C14", OVERVIEW,
+        f"{_LATE}The script compares the owner: nothing happens.", "none",
+        late_release("fail", "fail"),
+        {"ownership": True, "lease_exclusion": True, "linearizable": True}, _ONCE,
+    ),
+    Scenario(
+        "late-release-unchecked", "C14", OVERVIEW,
+        f"{_LATE}DEL frees client 2's lock.", "none",
+        late_release("ok", "ok"), {"ownership": False, "lease_exclusion": False}, _ONCE,
+        lock="broken-no-owner-check",
+    ),
+    Scenario(
+        "late-release-two-steps", "C14", OVERVIEW,
+        "Client 1 sees that the key is its own, pauses, and deletes it when it is client 2's.",
+        "none", _released_in_two_steps(), {"ownership": False, "lease_exclusion": False}, _ONCE,
+        lock="broken-check-then-delete",
+    ),
+    Scenario(
+        "no-ttl", "C15", OVERVIEW,
+        "SET NX without a TTL: the holder dies, and nobody ever gets the lock again.", "none",
+        _never_again(), {"liveness": False, "lease_exclusion": True}, _ONCE,
+        lock="broken-no-ttl",
+    ),
+    Scenario(
+        "endless-watchdog", "A2", "Building a distributed lock service",
+        "Client 3's watchdog goes on after its release, and keeps the dead holder's lock alive.",
+        "none", _never_again((Do(THREE, "acquire"), Do(THREE, "release"))),
+        {"liveness": False, "lease_exclusion": True}, _ONCE, lock="broken-endless-watchdog",
+    ),
+    Scenario(
+        "always-yes", "P1", OVERVIEW, "A lock that always says yes, with the same token.", "none",
+        _always_yes(), {**TWICE, **DAMAGED, "fencing": False},
+        lock="broken-always-yes",
+    ),
+)  # fmt: skip

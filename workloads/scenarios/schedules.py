@@ -1,0 +1,179 @@
+"""Schedules that are the same for every lock: pauses, crashes, links cut.
+
+Clients 1 and 2 of the articles are client-1 and client-2.
+"""
+
+from __future__ import annotations
+
+from workloads.scenarios.scenario import (
+    Begin,
+    Do,
+    Finish,
+    Heal,
+    Inject,
+    LeaseOver,
+    Step,
+    TtlOver,
+)
+
+KLEPPMANN = "Martin Kleppmann, How to do distributed locking, 2016"
+OVERVIEW = "An overview of distributed locks with Redis, etcd and Chubby"
+BURROWS = "Mike Burrows, The Chubby lock service, OSDI 2006"
+
+ONE, TWO, THREE = (f"client-{n}" for n in range(1, 4))
+STORE = "storage"
+
+KEPT = {
+    "lease_exclusion": True,
+    "linearizable": True,
+    "mutual_exclusion": True,
+    "ownership": True,
+    "liveness": True,
+    "resource": True,
+}
+"""What is expected where a lock keeps all its promises and no client sleeps through its lease."""
+TWO_BELIEVE = KEPT | {"mutual_exclusion": False}
+DAMAGED = {"resource": False}
+TWICE = KEPT | {"lease_exclusion": False, "linearizable": False, "mutual_exclusion": False}
+"""The service grants a lock whose lease still runs."""
+
+
+def cut(name: str, client: str, servers: list[str]) -> Inject:
+    links = [[client, server] for server in servers]
+    words = f"{client} is cut off from {', '.join(servers)}"
+    return Inject(name, "partition", (client, *servers), {"links": links, "words": words})
+
+
+def crash(name: str, node: str) -> Inject:
+    return Inject(name, "kill", (node,), {"words": f"{node} crashes"})
+
+
+def pause_before_write(name: str, client: str) -> tuple[Step, ...]:
+    words = f"{client} is paused before its write is sent"
+    return (
+        Begin(client, "write", stop_at="before-write"),
+        Inject(name, "pause", (client,), {"point": "before-write", "words": words}),
+    )
+
+
+def pause_after_acquire(last: str, release: str = "fail") -> tuple[Step, ...]:
+    """Client 1 sleeps past its lease, client 2 works meanwhile; then client 1's write arrives."""
+    return (
+        Do(ONE, "acquire"),
+        Do(ONE, "read"),
+        *pause_before_write("pause", ONE),
+        Do(TWO, "acquire", again=True),
+        Do(TWO, "read"),
+        Do(TWO, "write"),
+        Heal("pause"),
+        Finish(ONE, expect=last),
+        Do(ONE, "release", expect=release),
+        Do(TWO, "release"),
+    )
+
+
+def holder_dies() -> tuple[Step, ...]:
+    """The holder crashes; the lock comes back when its lease or session is over."""
+    return (
+        Do(ONE, "acquire"),
+        Do(ONE, "read"),
+        crash("crash", ONE),
+        Do(TWO, "acquire", again=True),
+        Do(TWO, "read"),
+        Do(TWO, "write"),
+        Do(TWO, "release"),
+        Heal("crash"),
+    )
+
+
+def holder_cut_off(servers: list[str]) -> tuple[Step, ...]:
+    """The holder loses touch with the service, and finds out by its own clock."""
+    return (
+        Do(ONE, "acquire"),
+        cut("cut", ONE, servers),
+        Do(TWO, "acquire", again=True),
+        Do(TWO, "read"),
+        Do(TWO, "write"),
+        Do(TWO, "release"),
+        Heal("cut"),
+        Do(ONE, "release", expect="fail"),
+    )
+
+
+def server_down(server: str) -> tuple[Step, ...]:
+    """One of several servers crashes: the lock goes on."""
+    turn = (Do(TWO, "read"), Do(TWO, "write"), Do(TWO, "release"))
+    return (
+        Do(ONE, "acquire"),
+        Do(ONE, "release"),
+        crash("crash", server),
+        Do(TWO, "acquire", again=True),
+        *turn,
+        Do(TWO, "acquire", again=True),
+        *turn,
+        Heal("crash"),
+    )
+
+
+def majority_down(first: str, second: str) -> tuple[Step, ...]:
+    """Without a majority nobody is granted anything; with it again, somebody is."""
+    return (
+        crash("crash-1", first),
+        crash("crash-2", second),
+        Do(ONE, "acquire", expect="failing"),
+        Heal("crash-1"),
+        Heal("crash-2"),
+        Do(TWO, "acquire", again=True),
+        Do(TWO, "read"),
+        Do(TWO, "write"),
+        Do(TWO, "release"),
+    )
+
+
+def both_stall(last: str) -> tuple[Step, ...]:
+    """Both clients sleep past their leases and then write in the order of their tokens (C12)."""
+    return (
+        Do(ONE, "acquire"),
+        Do(ONE, "read"),
+        *pause_before_write("pause-1", ONE),
+        Do(TWO, "acquire", again=True),
+        Do(TWO, "read"),
+        *pause_before_write("pause-2", TWO),
+        TtlOver(),
+        Heal("pause-1"),
+        Finish(ONE),
+        Heal("pause-2"),
+        Finish(TWO, expect=last),
+        Do(ONE, "release", expect="fail"),
+        Do(TWO, "release", expect="fail"),
+    )
+
+
+def no_lock_at_all() -> tuple[Step, ...]:
+    """Both read, both write: the second to arrive is refused, reads again and succeeds (C13)."""
+    return (
+        Do(ONE, "acquire"),
+        Do(TWO, "acquire"),
+        Do(ONE, "read"),
+        Do(TWO, "read"),
+        *pause_before_write("pause", ONE),
+        Do(TWO, "write"),
+        Heal("pause"),
+        Finish(ONE, expect="fail"),
+        Do(ONE, "read"),
+        Do(ONE, "write"),
+        Do(ONE, "release"),
+        Do(TWO, "release"),
+    )
+
+
+def late_release(last: str, third: str) -> tuple[Step, ...]:
+    """Client 1 releases when its lease is over and client 2 has the lock."""
+    return (
+        Do(ONE, "acquire"),
+        LeaseOver(ONE),
+        Do(TWO, "acquire", again=True),
+        Do(ONE, "release", expect=last),
+        Do(THREE, "acquire", expect=third),
+        Do(TWO, "release", expect="any"),
+    )
