@@ -248,7 +248,7 @@ def bench(
     time_s, number = seconds("time", time), _seed(seed)
     names = list(dict.fromkeys([costs.BASELINE, *locks]))
     specs = [costs.spec_of(choose("lock", name, LOCKS), number) for name in names]
-    with session(_nodes(specs), screen.say) as cluster:
+    with session(_nodes(specs), screen.say, libraries=_libraries(specs)) as cluster:
         found = [costs.measure(spec, cluster, time_s, screen.say).to_json() for spec in specs]
         versions = cluster.versions
     folder = store.create("bench")
