@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from workloads.scenarios import etcd, postgres, redis, redlock, zookeeper
+from workloads.scenarios import etcd, libraries, postgres, redis, redlock, zookeeper
 from workloads.scenarios.scenario import Scenario, Suite, Timed
 
 CONTROL_S = 3.0
@@ -100,6 +100,7 @@ SUITES: dict[str, Suite] = {
     "redis": _suite("redis", 1000, redis.SCENARIOS, {"token": "incr"}, families=_ALL),
     "zookeeper": _suite("zookeeper", 2000, zookeeper.SCENARIOS, {}, (_queue("zookeeper"), _herd())),
     "etcd": _suite("etcd", 2000, etcd.SCENARIOS, {}, (_queue("etcd"),)),
+    "libraries": Suite("", libraries.SCENARIOS),
     "postgres": _suite("postgres", 2000, postgres.SCENARIOS, {"token": "sequence"}),
 }
 """Every suite by name."""
