@@ -125,7 +125,8 @@ def _build(name: str, say: Say) -> None:
         shutil.copytree(COMPOSE / "node", context / "node")
         for file in ("Dockerfile", "requirements.txt"):
             shutil.copy(COMPOSE / file, context / file)
-        libraries.download(COMPOSE / "requirements.txt", context / "wheels")
+        pins = COMPOSE / "requirements.txt"
+        libraries.download(pins, context / "wheels", "--only-binary=:all:")
         left_out = libraries.fetch(context, say)
         there = [library for library in libraries.names() if library not in left_out]
         buildx = _run(["docker", "buildx", "version"]).returncode == 0

@@ -7,6 +7,7 @@ label: the other locks do not need it. `harness.cluster.image` asks before a run
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shutil
@@ -66,8 +67,23 @@ def names() -> list[str]:
     ]
 
 
-def download(requirements: Path, folder: Path) -> None:
-    """The wheels of a requirements file for the nodes' Python; Crashed where one can not be had."""
+def version(name: str) -> str:
+    """The version of a library that is pinned here; of Debian's, where it comes from."""
+    pins = PINS / f"{name}.txt"
+    if pins.is_file():
+        lines = [line.partition("==") for line in pins.read_text().split()]
+        wanted = "redis" if name == "redis-py" else name
+        return next(version for package, _, version in lines if package == wanted)
+    package = PINS / name / "package.json"
+    if package.is_file():
+        pinned: dict[str, str] = json.loads(package.read_text())["dependencies"]
+        return pinned[name.removeprefix("node-")]
+    return "as Debian has it"
+
+
+def download(requirements: Path, folder: Path, *options: str) -> None:
+    """What a requirements file asks for, for the nodes' Python: wheels, or sources where there
+    are none. Crashed where something can not be had."""
     machine = platform.machine()
     _must(
         [
@@ -75,7 +91,7 @@ def download(requirements: Path, folder: Path) -> None:
             "--implementation", "cp", "--python-version", "3.11", "--abi", "cp311",
             "--abi", "abi3", "--abi", "none", "--platform", f"manylinux2014_{machine}",
             "--platform", f"manylinux_2_17_{machine}", "--platform", f"manylinux_2_28_{machine}",
-            "--platform", "any", "-d", str(folder), "-r", str(requirements),
+            "--platform", "any", *options, "-d", str(folder), "-r", str(requirements),
         ],
         "pip download",
     )  # fmt: skip
