@@ -39,16 +39,16 @@ class PotteryLock:
         try:
             self._held[grant.secret].extend()
         except ExtendUnlockedLock as error:
-            raise _unsure_if_silent("not-held", error) from error
+            raise _not_held(error) from error
         except PotteryError as error:
-            raise Failed("not-held", repr(error)) from error
+            raise Failed("not-held", type(error).__name__) from error
         return replace(grant, deadline=_valid_until(begun, ttl_ns))
 
     def release(self, grant: Grant) -> None:
         try:
             self._held.pop(grant.secret).release()
         except ReleaseUnlockedLock as error:
-            raise _unsure_if_silent("not-held", error) from error
+            raise _not_held(error) from error
 
     def close(self) -> None:
         for master in self._masters:
@@ -59,8 +59,9 @@ def _valid_until(begun: int, ttl_ns: int) -> int:
     return begun + ttl_ns - int(ttl_ns * _DRIFT_FACTOR) - _DRIFT_NS
 
 
-def _unsure_if_silent(kind: str, error: Any) -> Failed:
-    """A server that did not answer may have done it."""
-    if error._redis_errors:
-        return Indeterminate("no-quorum", repr(error))
-    return Failed(kind, repr(error))
+def _not_held(error: Any) -> Failed:
+    """A server that did not answer may have done it. pottery's own words are pages long."""
+    kind = type(error).__name__
+    if error.redis_errors:
+        return Indeterminate("no-quorum", f"{kind}: {len(error.redis_errors)} without an answer")
+    return Failed("not-held", kind)
