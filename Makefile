@@ -5,8 +5,10 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install test test-unit test-cluster lint format test-redlock bench-harness \
-        bench-lincheck heal clean lock
+SUITES := redlock redis zookeeper etcd postgres
+SUMMARY ?= results/nightly.md
+.PHONY: help install test test-unit test-cluster lint format nightly bench bench-harness \
+        bench-lincheck heal clean lock $(SUITES:%=test-%)
 
 help: ## what there is
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +24,25 @@ $(READY): pyproject.toml requirements.lock
 
 test-redlock: install ## Redlock on trial: the published schedules, then faults at random
 	$(BIN)/fencepost suite redlock $(ARGS)
+
+test-redis: install ## one Redis, with and without a replica, and the mistakes made with it
+	$(BIN)/fencepost suite redis $(ARGS)
+
+test-zookeeper: install ## ZooKeeper: the service never grants twice
+	$(BIN)/fencepost suite zookeeper $(ARGS)
+
+test-etcd: install ## etcd: the recipe, the lock API with its known defect, Chubby's remedies
+	$(BIN)/fencepost suite etcd $(ARGS)
+
+test-postgres: install ## PostgreSQL: locks without a lease
+	$(BIN)/fencepost suite postgres $(ARGS)
+
+nightly: install ## every suite with a new seed; the summary in results/nightly.md
+	mkdir -p $(dir $(SUMMARY)) && rm -f $(SUMMARY)
+	$(BIN)/fencepost suite $(SUITES) --summary $(SUMMARY) $(ARGS); code=$$?; cat $(SUMMARY); exit $$code
+
+bench: install ## what the locks cost, against one Redis
+	$(BIN)/fencepost bench redlock zookeeper etcd etcd-lock-api chubby postgres $(ARGS)
 
 test: lint test-unit test-cluster ## everything that must pass
 

@@ -71,6 +71,10 @@ def _events(history: History) -> Iterator[tuple[int, dict[str, Any]]]:
 def _adjusted(history: History) -> Iterator[tuple[int, dict[str, Any]]]:
     open_ops: dict[int | str, dict[str, Any]] = {}
     early = _granted_early(history)
+    renewed: dict[Any, list[Op]] = {}
+    for op in history.clients():
+        if op.f == "renewed":
+            renewed.setdefault(op.value.get("hold"), []).append(op)
     for op in history:
         if op.index in early:
             # Its end, brought forward; where it stands itself, nothing is left of it.
@@ -91,7 +95,7 @@ def _adjusted(history: History) -> Iterator[tuple[int, dict[str, Any]]]:
         elif op.process in open_ops:
             begin = open_ops.pop(op.process)
             if op.type == "ok" and op.f != "release":
-                _shorten(begin, op)
+                _time(begin, op, renewed.get(op.value.get("hold"), []))
         yield op.index, event
 
 
@@ -112,13 +116,24 @@ def _granted_early(history: History) -> dict[int, Op | None]:
     return found
 
 
-def _shorten(begin: dict[str, Any], end: Op) -> None:
-    """A session may have been heard of last before this op was invoked, and so may expire before
-    its invocation + ttl: where the client's own deadline is earlier, that counts. Where the
-    client can see no deadline, nothing is known about its lease, and it may expire at any time.
+def _time(begin: dict[str, Any], end: Op, renewed: list[Op]) -> None:
+    """Give an op the lease that its client may count on, from its invocation.
+
+    A session may have been heard of last before the op was invoked, and so may expire before its
+    invocation + ttl: where the client's own deadline is earlier, that counts. Where the client can
+    see no deadline, nothing is known about its lease, and it may expire at any time. A grant that
+    was renewed in the background, each time before it ran out, lasts to the end of the last one.
     """
     if "ttl" not in begin["value"]:
         return
     deadline = end.value.get("deadline")
     lease = 0 if deadline is None else max(0, int(deadline) - begin["time"])
-    begin["value"]["ttl"] = min(begin["value"]["ttl"], lease)
+    lease = min(begin["value"]["ttl"], lease)
+    if end.f == "acquire" and deadline is not None:
+        until = int(deadline)
+        for op in renewed:
+            if op.time <= until:
+                until = max(until, int(op.value["deadline"]))
+        if until > deadline:
+            lease = until - begin["time"]
+    begin["value"]["ttl"] = lease

@@ -6,6 +6,7 @@ import random
 import signal
 import sys
 import traceback
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
 
@@ -196,33 +197,43 @@ def _carry_out(spec: Spec, cluster: ComposeCluster, scenario: Scenario | None = 
 
 @app.command("suite")
 def suite_command(
-    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(SUITES)}.")],
+    names: Annotated[list[str], typer.Argument(help=f"Of: {', '.join(SUITES)}.")],
     only: Annotated[
         list[str] | None, typer.Option(help="Only scenarios whose name begins so.")
     ] = None,
     seed: Annotated[str | None, typer.Option(help="What all random choices come from.")] = None,
+    summary: Annotated[
+        Path | None, typer.Option(help="Append what came out to this file, in Markdown.")
+    ] = None,
     leave_up: Annotated[
         bool, typer.Option("--leave-db-running", help="Leave the nodes up afterwards.")
     ] = False,
 ) -> int:
-    """A set of scenarios, each against its published outcome; 0 if all came out so."""
-    choose("suite", name, SUITES)
+    """Sets of scenarios, each against its published outcome; 0 if all came out so."""
     number = _seed(seed)
-    chosen = _chosen(suite.items(name, number), only or [])
-    screen.say(f"Suite {name}, {len(chosen)} runs, seed {number}")
-    specs = [item.spec for item in chosen]
+    chosen = {
+        name: _chosen(suite.items(choose("suite", name, SUITES), number), only or [])
+        for name in dict.fromkeys(names)
+    }
+    specs = [item.spec for items in chosen.values() for item in items]
+    bad = 0
     with session(_nodes(specs), screen.say, leave_up, _libraries(specs)) as cluster:
-        folder, rows = suite.run(
-            name,
-            chosen,
-            lambda item: _carry_out(item.spec, cluster, item.scenario),
-            screen.suite_row,
-        )
-    screen.suite_table(rows)
-    bad = [row for row in rows if not row["as_expected"]]
-    expected = sum(1 for row in rows if row["expected"])
-    screen.CONSOLE.print(f"{expected - len(bad)} of {expected} came out as published.")
-    screen.CONSOLE.print(f"report: {folder / 'report.html'}", soft_wrap=True)
+        for name, items in chosen.items():
+            screen.say(f"Suite {name}, {len(items)} runs, seed {number}")
+            folder, rows = suite.run(
+                name,
+                items,
+                lambda item: _carry_out(item.spec, cluster, item.scenario),
+                screen.suite_row,
+            )
+            screen.suite_table(rows)
+            words = suite.words(rows)
+            screen.CONSOLE.print(words)
+            screen.CONSOLE.print(f"report: {folder / 'report.html'}", soft_wrap=True)
+            if summary is not None:
+                with summary.open("a", encoding="utf-8") as file:
+                    file.write(suite.summary(name, number, rows))
+            bad += sum(1 for row in rows if not row["as_expected"])
     return 1 if bad else 0
 
 

@@ -38,7 +38,7 @@ class RunSite:
         settings = {
             "PERSISTENCE": spec.persistence,
             "CLOCK": "fake" if fake else "real",
-            "ETCD_VERSION": spec.etcd,
+            "RELEASE": spec.etcd,
         }
         self._servers = {
             node: Server(cluster.remote(node), KINDS[role(node)], settings | self._primary(node))

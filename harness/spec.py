@@ -164,14 +164,6 @@ def validate(spec: Spec) -> Spec:
         raise BadArguments(f"a TTL of {spec.ttl_ms} ms: from 100ms to 10m")
     if not 1 <= spec.time_s <= 86_400:
         raise BadArguments(f"a run of {spec.time_s:g} s: from 1s to 24h")
-    # Redlock asks every server in turn; a client of a cluster asks one.
-    asked = spec.lock_type.servers if spec.lock_type.kind == "redis" else 1
-    timeouts_ms = spec.options.get("node_timeout_ms", 0) * asked
-    if timeouts_ms >= spec.ttl_ms:
-        raise BadArguments(
-            f"node_timeout_ms {spec.options['node_timeout_ms']} on {asked} "
-            f"server(s) can use up the whole TTL of {spec.ttl_ms} ms: it must be far below it"
-        )
     lock = spec.lock_type
     if spec.ttl_ms < lock.least_ttl_ms:
         raise BadArguments(
@@ -181,6 +173,14 @@ def validate(spec: Spec) -> Spec:
     if lock.whole_seconds and spec.ttl_ms % 1000:
         raise BadArguments(
             f"a TTL of {spec.ttl_ms} ms: the leases of {lock.name} are whole seconds, 2s say"
+        )
+    # Redlock asks every server in turn; a client of a cluster asks one.
+    asked = spec.lock_type.servers if spec.lock_type.kind == "redis" else 1
+    timeouts_ms = spec.options.get("node_timeout_ms", 0) * asked
+    if timeouts_ms >= spec.ttl_ms:
+        raise BadArguments(
+            f"node_timeout_ms {spec.options['node_timeout_ms']} on {asked} "
+            f"server(s) can use up the whole TTL of {spec.ttl_ms} ms: it must be far below it"
         )
     _guarded(spec)
     return spec

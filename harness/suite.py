@@ -129,3 +129,26 @@ def run(
         say(rows[-1], outcome)
     report.render(folder)
     return folder, rows
+
+
+def words(rows: list[dict[str, Any]]) -> str:
+    """How many of the runs that something was expected of came out so."""
+    bad = sum(1 for row in rows if not row["as_expected"])
+    expected = sum(1 for row in rows if row["expected"])
+    return f"{expected - bad} of {expected} came out as published."
+
+
+def summary(name: str, seed: int, rows: list[dict[str, Any]]) -> str:
+    """A suite in Markdown: what came out otherwise, and what the runs without prediction found."""
+    lines = [f"### {name}, seed {seed}: {words(rows)}", ""]
+    lines += [
+        f"- **{row['scenario']}**, guard {row['guard']}: {row['why']}"
+        for row in rows
+        if not row["as_expected"]
+    ]
+    for row in rows:
+        if not row["expected"]:
+            broken = [checker for checker, valid in row["observed"].items() if valid is not True]
+            found = ", ".join(broken) or "nothing broken"
+            lines.append(f"- {row['scenario']}, guard {row['guard']} (a finding): {found}")
+    return "\n".join([*lines, "", ""])

@@ -152,6 +152,10 @@ class Gateway:
         if int(answer.get("TTL", 0)) <= 0:
             raise Failed("not-held", f"etcd says that lease {lease:x} is gone")
 
+    def lives(self, lease: int) -> bool:
+        """Whether the lease is there; asking does not renew it."""
+        return int(self.ask("lease/timetolive", {"ID": str(lease)}).get("TTL", 0)) >= 0
+
     def revoke(self, lease: int) -> None:
         self.call("lease/revoke", {"ID": str(lease)})
 

@@ -44,6 +44,15 @@ class Horizon:
         self.observers = [op for op in operations if model.observes(op.action)]
         self.alone = len(by_cell) == 1  # else a state is more than what one cell's observers see
 
+    def copy(self, search: Search) -> Horizon:
+        """The same, for a copy of the search."""
+        other = Horizon.__new__(Horizon)
+        other.__dict__.update(self.__dict__)
+        other.search = search
+        other.goals = {cell: goals.copy() for cell, goals in self.goals.items()}
+        other.replacing = self.replacing.copy()
+        return other
+
     def passed(self, operation: Operation, position: int) -> None:
         """The event of this operation at this position has been searched."""
         self._aim(self.cells(operation.action), position)

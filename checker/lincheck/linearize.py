@@ -7,10 +7,15 @@ from collections.abc import Hashable
 from checker.lincheck.budget import Budget
 from checker.lincheck.horizon import Horizon
 from checker.lincheck.model import Action, Model, Timed
-from checker.lincheck.operation import Operation, in_order
-from checker.lincheck.search import Search
+from checker.lincheck.operation import Events, Operation
+from checker.lincheck.search import Search, compact
 
-WIDTHS = (4, 16, 64, 256, 1024, 16_384, None)
+NARROW = 2  # configurations kept as long as that leads on
+# Where that leads nowhere: how many are kept, from how many events before, until so many after.
+WIDER = ((8, 64, 16), (32, 256, 32), (128, 1024, 64))
+WIDTHS = (64, 256, 1024, 16_384, None)  # and then for the whole history, in the end all of them
+CHECKPOINT = 16  # events between two places to go back to
+RECENT = 8  # of those that are kept all; of older ones every second, fourth, eighth
 
 
 def explore(
@@ -22,61 +27,148 @@ def explore(
     Many crashed ops can be used in so many ways that keeping all is out of the question, and is
     seldom needed. So, until one of these answers:
 
-    1. Keep few configurations. If a way to the end is found, that is a linearization. If
-       none is found and none was dropped, there is none.
+    1. Keep few configurations, and more of them around the places where few lead nowhere. If a
+       way to the end is found, that is a linearization. If none is found and none was dropped,
+       there is none.
     2. Once: let every crashed op happen as often as one likes. Records fall away and the search
        is small; if even so an op can not be placed, there is none.
-    3. Keep more, and in the end all.
+    3. Keep more from the beginning on, and in the end all.
     """
-    pending = any(operation.returned is None for operation in operations)
-    for width in WIDTHS if pending else (None,):
-        search, failed = search_for(operations, model, budget, trace=trace, width=width)
-        if failed is None or not search.cut:
-            return search, failed
-        if width == WIDTHS[0]:
-            relaxed, impossible = search_for(operations, model, budget, endless=True)
-            if impossible is not None and not relaxed.cut:
-                return search, impossible
+    if all(operation.returned is not None for operation in operations):
+        walk = Walk(operations, model, budget, trace=trace)
+        return walk.search, walk.to_end()
+    walk, failed = _narrowly(operations, model, budget, trace)
+    if failed is None or not walk.search.cut:
+        return walk.search, failed
+    relaxed = Walk(operations, model, budget, endless=True)
+    impossible = relaxed.to_end()
+    if impossible is not None and not relaxed.search.cut:
+        return walk.search, impossible
+    for width in WIDTHS:
+        walk = Walk(operations, model, budget, trace=trace, width=width)
+        failed = walk.to_end()
+        if failed is None or not walk.search.cut:
+            return walk.search, failed
     raise AssertionError("the last width keeps everything")
 
 
-def search_for(
-    operations: list[Operation],
-    model: Model,
-    budget: Budget,
-    *,
-    trace: bool = False,
-    width: int | None = None,
-    endless: bool = False,
-) -> tuple[Search, Operation | None]:
-    """The search after the last event, and None; or as it was at the first return that it could
-    not place, and its operation. See Search for the options. Raises Exhausted."""
-    search = Search(model, budget, trace=trace, width=width, endless=endless)
-    leases = Leases(model, search) if model.spawns is not None else None
-    horizon = Horizon(model, operations, search) if model.reaches is not None else None
-    for count, (position, operation) in enumerate(in_order(operations)):
-        if not count & 1023:
-            budget.spend(f"after {count} events of an object")
-        if leases is not None:
-            leases.advance(operation.time if position == operation.id else operation.ended)
-        if position != operation.id:
-            if not search.complete(operation.id):
-                return search, operation
-            if endless and search.cut:
-                return search, None
-            search.compact()
+def _narrowly(
+    operations: list[Operation], model: Model, budget: Budget, trace: bool
+) -> tuple[Walk, Operation | None]:
+    """A search that widens only where it has to; at its end, or where even the widest fails."""
+    walk = Walk(operations, model, budget, trace=trace, width=NARROW)
+    walk.alone = False
+    checkpoints = [walk.copy()]
+    level, narrow_at, furthest = -1, 0, -1
+    while True:
+        failed = walk.to(max(narrow_at, walk.at + CHECKPOINT))
+        if failed is None:
+            if walk.at >= narrow_at and level >= 0:
+                level = -1
+                walk.search.width = NARROW
+            if walk.over:
+                return walk, None
+            checkpoints.append(walk.copy())
+            _thin(checkpoints)
+            compact([walk.search, *(place.search for place in checkpoints)])
+            continue
+        if not walk.search.cut:
+            return walk, failed
+        if walk.at > furthest:
+            furthest, level = walk.at, -1
+        level += 1
+        if level == len(WIDER):
+            return walk, failed
+        width, back, ahead = WIDER[level]
+        while len(checkpoints) > 1 and checkpoints[-1].at > furthest - back:
+            checkpoints.pop()
+        walk = checkpoints[-1].copy()
+        walk.search.width, narrow_at = width, furthest + ahead
+
+
+def _thin(checkpoints: list[Walk]) -> None:
+    """Keep the latest, and of older ones fewer the older they are; always the first."""
+    size, step = RECENT, 2
+    while len(checkpoints) > 2 * size:
+        place = len(checkpoints) - 2 * size
+        del checkpoints[place]
+        size, step = size * 2, step * 2
+
+
+class Walk:
+    """One search on its way through a history's events; `at` is the next one."""
+
+    def __init__(
+        self,
+        operations: list[Operation],
+        model: Model,
+        budget: Budget,
+        *,
+        trace: bool = False,
+        width: int | None = None,
+        endless: bool = False,
+    ) -> None:
+        """See Search for the options."""
+        self.events = Events(operations)
+        self.budget = budget
+        self.at = 0
+        self.alone = True  # no copy shares the table of states and actions
+        self.search = Search(model, budget, trace=trace, width=width, endless=endless)
+        self.leases = Leases(model, self.search) if model.spawns is not None else None
+        self.horizon = (
+            Horizon(model, operations, self.search) if model.reaches is not None else None
+        )
+
+    @property
+    def over(self) -> bool:
+        return self.at == len(self.events)
+
+    def copy(self) -> Walk:
+        """A walk that can go another way from here."""
+        other = Walk.__new__(Walk)
+        other.__dict__.update(self.__dict__)
+        other.search = self.search.copy()
+        if self.leases is not None:
+            other.leases = self.leases.copy(other.search)
+        if self.horizon is not None:
+            other.horizon = self.horizon.copy(other.search)
+        return other
+
+    def to_end(self) -> Operation | None:
+        return self.to(len(self.events))
+
+    def to(self, place: int) -> Operation | None:
+        """Up to that event, or the end: None, or the operation that can not be placed.
+
+        Where it can not, the search is as it was before. Raises Exhausted.
+        """
+        search, leases, horizon = self.search, self.leases, self.horizon
+        for position, operation in self.events.between(self.at, place):
+            if not self.at & 1023:
+                self.budget.spend(f"after {self.at} events of an object")
             if leases is not None:
-                leases.returned(operation.action)
-        else:
-            if operation.returned is None:
-                search.loose(operation.action)
+                leases.advance(operation.time if position == operation.id else operation.ended)
+            if position != operation.id:
+                if not search.complete(operation.id):
+                    return operation
+                if search.endless and search.cut:
+                    self.at = len(self.events)
+                    return None
+                if self.alone:
+                    compact([search])
+                if leases is not None:
+                    leases.returned(operation.action)
             else:
-                search.invoke(operation.id, operation.action)
-            if leases is not None:
-                leases.invoked(operation.action)
-        if horizon is not None:
-            horizon.passed(operation, position)
-    return search, None
+                if operation.returned is None:
+                    search.loose(operation.action)
+                else:
+                    search.invoke(operation.id, operation.action)
+                if leases is not None:
+                    leases.invoked(operation.action)
+            if horizon is not None:
+                horizon.passed(operation, position)
+            self.at += 1
+        return None
 
 
 class Leases:

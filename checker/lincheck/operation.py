@@ -79,17 +79,33 @@ def unknown_function(call: Call, model: Model) -> BadHistory:
     )
 
 
-def in_order(operations: list[Operation]) -> Iterator[tuple[int, Operation]]:
+class Events:
     """(position, operation) of every invocation and return, in the order of the history."""
-    # Sorting ints is several times faster than sorting tuples, and lists can be millions long.
-    shift = len(operations).bit_length()
-    low = (1 << shift) - 1
-    codes = [operation[0] << shift | index for index, operation in enumerate(operations)]
-    codes += [
-        operation[1] << shift | index
-        for index, operation in enumerate(operations)
-        if operation[1] is not None
-    ]
-    codes.sort()
-    for code in codes:
-        yield code >> shift, operations[code & low]
+
+    def __init__(self, operations: list[Operation]) -> None:
+        # Sorting ints is several times faster than sorting tuples, and lists can be millions long.
+        self._operations = operations
+        self._shift = shift = len(operations).bit_length()
+        codes = [operation[0] << shift | index for index, operation in enumerate(operations)]
+        codes += [
+            operation[1] << shift | index
+            for index, operation in enumerate(operations)
+            if operation[1] is not None
+        ]
+        codes.sort()
+        self._codes = codes
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def __iter__(self) -> Iterator[tuple[int, Operation]]:
+        return self.between(0, len(self._codes))
+
+    def between(self, start: int, end: int) -> Iterator[tuple[int, Operation]]:
+        """The events from number `start` on, up to but not including number `end`."""
+        shift, operations = self._shift, self._operations
+        low = (1 << shift) - 1
+        codes = self._codes
+        for number in range(start, min(end, len(codes))):
+            code = codes[number]
+            yield code >> shift, operations[code & low]

@@ -121,6 +121,7 @@ class Search:
         """The numbers of the states and of the actions that this search still needs."""
         states = {state for state, _ in self.configurations}
         actions = {action for _, action in self.open.values()} | set(self.crashed.counts)
+        actions |= {action for _, action in self.goals.values()}
         return states, actions | set(self.crashed.shifts)
 
     # -- events
@@ -214,15 +215,6 @@ class Search:
         if len(self.crashed.shifts) > self.write_off_at:
             self._write_off()
         return True
-
-    def compact(self) -> None:
-        """Forgets states and actions that are not needed any more; the table is not shared."""
-        if self.table.crowded():
-            states, actions = self.live()
-            self.table.compact(states, actions | {action for _, action in self.goals.values()})
-            self.fitting.clear()
-            self.reached.clear()
-            self.unseen = None
 
     def aim(self, cell: frozenset[Hashable] | None, op: int | None, action: Action | None) -> None:
         """Op `op` is the next observer of the cell to return, and no op that resets will be
@@ -427,6 +419,23 @@ class Search:
             del self.observers[bit]
             self.fitting.clear()
         self.free.append(bit.bit_length() - 1)
+
+
+def compact(searches: list[Search]) -> None:
+    """Forgets states and actions that none of these needs any more. All that share one table."""
+    table = searches[0].table
+    if not table.crowded():
+        return
+    states: set[int] = set()
+    actions: set[int] = set()
+    for search in searches:
+        own_states, own_actions = search.live()
+        states |= own_states
+        actions |= own_actions
+        search.fitting.clear()
+        search.reached.clear()
+        search.unseen = None
+    table.compact(states, actions)
 
 
 def _used(entry: Entry) -> int:

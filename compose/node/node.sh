@@ -7,7 +7,7 @@
 #   node wipe ROLE     forget its data (it must be down)
 #
 # PERSISTENCE (none, everysec, always), CLOCK (real, fake) and PRIMARY (a host to replicate) are
-# settings of redis, ETCD_VERSION (3.4, 3.5) of etcd.
+# settings of redis, RELEASE (3.4, 3.5) of etcd.
 set -eu
 
 role=${2:?node: which role?}
@@ -45,7 +45,7 @@ zookeeper_command() {
 
 etcd_command() {
   etcd=/opt/fencepost/etcd-3.5
-  [ "${ETCD_VERSION:-3.5}" != 3.4 ] || etcd=/usr/bin/etcd
+  [ "${RELEASE:-3.5}" != 3.4 ] || etcd=/usr/bin/etcd
   command=($etcd --name "$host" --data-dir "$data/etcd" --logger zap
     --listen-client-urls http://0.0.0.0:2379 --advertise-client-urls "http://$host:2379"
     --listen-peer-urls http://0.0.0.0:2380 --initial-advertise-peer-urls "http://$host:2380"

@@ -189,6 +189,7 @@ class Worker:
         ops = [line for line in lines if line not in answers] if answers else lines
         events = self._recorder.lines(ops) if ops else []
         with self._changed:
+            self._point = None  # what says more has gone on since
             place = len(events) - 1
             while place >= 0 and events[place].f in UNASKED:
                 place -= 1

@@ -44,7 +44,7 @@ class ChubbyLock:
             self._delay = Session(self._env, self._nodes, ttl_ns + delay_ns, self._timeout_s)
             # The delay begins where the session ends: from then on nobody prolongs it.
             self._session = Session(
-                self._env, self._nodes, ttl_ns, self._timeout_s, lambda why, gone: self._end_delay()
+                self._env, self._nodes, ttl_ns, self._timeout_s, lambda lease: self._end_delay()
             )
         for attempt in range(self._options["retries"] + 1):
             if attempt:

@@ -59,7 +59,7 @@ class EtcdLock:
             self._session = Session(self._env, self._nodes, ttl_ns, self._timeout_s, self._over)
         return self._session
 
-    def _over(self, why: str, gone: bool) -> None:
+    def _over(self, lease: int) -> None:
         """The session ended. A waiter sees to that itself when it is woken."""
 
     def _enqueue(self, key: str, lease: int) -> int:

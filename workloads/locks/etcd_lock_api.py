@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import json
+from contextlib import suppress
 from typing import Any
 
 from workloads.etcd_gateway import plain, read, text
@@ -55,10 +56,11 @@ class EtcdLockApi(EtcdLock):
         finally:
             connection.close()
 
-    def _over(self, why: str, gone: bool) -> None:
+    def _over(self, lease: int) -> None:
         # The server waits in the name of this lease: a grant after its end would be wrong.
-        if gone:
-            self._env.expired(why)
+        with suppress(Failed):
+            if not self._gateway.lives(lease):
+                self._env.expired(f"etcd says that lease {lease:x} is gone")
 
     def release(self, grant: Grant) -> None:
         assert self._session is not None

@@ -18,8 +18,7 @@ from workloads.locks.lock import Env, Failed
 class Session:
     """Opened by the first grant; after its lease is gone another begins with the next one.
 
-    `over` is told, beside the holders, when the lease could not be kept alive: why, and whether
-    etcd itself has said that it is gone.
+    `over` is told, beside the holders, that a lease could not be kept alive.
     """
 
     def __init__(
@@ -28,12 +27,11 @@ class Session:
         nodes: Sequence[str],
         ttl_ns: int,
         timeout_s: float,
-        over: Callable[[str, bool], None] | None = None,
+        over: Callable[[int], None] | None = None,
     ) -> None:
         self._env = env
         self._ttl_ns = ttl_ns
         self._on_over = over
-        self._gone = ""
         # A request that waits must not hold up the one that keeps the lease alive.
         addresses = [env.address(node) for node in nodes]
         env.random.shuffle(addresses)
@@ -55,13 +53,8 @@ class Session:
 
     def beat(self) -> int:
         """Keep the lease alive; its new deadline."""
-        sent, lease = self._env.now(), self.lease
-        try:
-            self._gateway.keep_alive(lease)
-        except Failed as error:
-            if error.kind == "not-held":
-                self._gone = str(lease)
-            raise
+        sent = self._env.now()
+        self._gateway.keep_alive(self.lease)
         with self._lock:
             self._deadline = max(self._deadline, sent + self._ttl_ns)
             return self._deadline
@@ -99,7 +92,7 @@ class Session:
         for secret in held:
             self._env.lost(secret, why)
         if self._on_over is not None:
-            self._on_over(why, lease == self._gone)
+            self._on_over(int(lease))
 
     def abandon(self) -> None:
         """Renew the lease no more, and let it run out at the server; a new one may be opened."""

@@ -23,7 +23,8 @@ class _Lease:
 
 
 class Keepalive:
-    """One thread for all leases of a lock, from the first one until `close`.
+    """Two threads for all leases of a lock, from the first one until `close`: one renews, and one
+    looks at the clock, because a request that gets no answer may outlast the lease.
 
     What becomes of a lease is said, as a rule through the env: `renewed`, or `lost` once a server
     has said that it is gone, or its deadline has passed without an answer.
@@ -60,7 +61,8 @@ class Keepalive:
             self._leases[secret] = _Lease(ttl_ns, deadline, due, renew, every_ns)
             if not self._running:
                 self._running = True
-                self._env.background(self._run)
+                self._env.background(self._renew_all)
+                self._env.background(self._watch_all)
 
     def forget(self, secret: str) -> None:
         with self._lock:
@@ -72,27 +74,35 @@ class Keepalive:
             self._closed = True
             self._leases.clear()
 
-    def _run(self) -> None:
-        while True:
-            with self._lock:
-                if self._closed:
-                    return
-                leases = dict(self._leases)
-            shortest = min((lease.ttl_ns for lease in leases.values()), default=1_000_000_000)
-            for secret, lease in leases.items():
+    def _renew_all(self) -> None:
+        while not self._closed:
+            for secret, lease in self._all():
                 if self._env.now() >= lease.due:
                     self._renew(secret, lease)
-            self._env.sleep(shortest / _LOOKS / 1e9)
+            self._pause()
+
+    def _watch_all(self) -> None:
+        while not self._closed:
+            for secret, lease in self._all():
+                if self._env.now() >= lease.deadline:
+                    self._lose(secret, lease, "it could not be renewed in time")
+            self._pause()
+
+    def _all(self) -> list[tuple[str, _Lease]]:
+        with self._lock:
+            return list(self._leases.items())
+
+    def _pause(self) -> None:
+        shortest = min((lease.ttl_ns for _, lease in self._all()), default=1_000_000_000)
+        self._env.sleep(shortest / _LOOKS / 1e9)
 
     def _renew(self, secret: str, lease: _Lease) -> None:
         try:
             deadline = lease.renew()
-        except Indeterminate as error:
-            if self._env.now() >= lease.deadline:
-                self._lose(secret, lease, f"not renewed in time: {error.text}")
+        except Indeterminate:
             return
         except Failed as error:
-            if error.kind != "unreachable" or self._env.now() >= lease.deadline:
+            if error.kind != "unreachable":
                 self._lose(secret, lease, error.text)
             return
         with self._lock:

@@ -98,7 +98,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "Client 1 pauses past its lease, for less than the lock-delay: nobody is granted the lock "
         "meanwhile, and its late write does no harm, without any token.",
         "none", _within_the_delay(), KEPT,
-        {**_ONCE, "lock_delay_ms": 5000}, ttl_ms=2000, lock="chubby",
+        {**_ONCE, "lock_delay_ms": 3000}, ttl_ms=2000, lock="chubby",
     ),
     Scenario(
         "lock-delay-exceeded", "C22", BURROWS,

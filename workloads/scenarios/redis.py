@@ -64,20 +64,24 @@ def _failover(granted: str) -> tuple[Step, ...]:
     promote = {"words": f"{SERVER} dies and {REPLICA} is promoted"}
     second: tuple[Step, ...] = (Do(TWO, "acquire", again=True), Do(TWO, "read"))
     if granted == "ok":
-        writes: tuple[Step, ...] = (Do(ONE, "read"), Do(TWO, "write"), Do(ONE, "write"))
-        release: tuple[Step, ...] = (Do(ONE, "release", expect="fail"),)
+        after: tuple[Step, ...] = (
+            *second,
+            Do(ONE, "read"),
+            Do(TWO, "write"),
+            Do(ONE, "write"),
+            Do(ONE, "release", expect="fail"),
+            Do(TWO, "release"),
+            Heal("failover"),
+        )
     else:
-        writes, release = (Do(TWO, "write"),), ()
+        # Who waits for a replica is granted nothing until there is one again.
+        after = (Heal("failover"), *second, Do(TWO, "write"), Do(TWO, "release"))
     return (
         Inject("lag", "partition", (SERVER, REPLICA), lag),
         Do(ONE, "acquire", expect=granted),
         Inject("failover", "failover", (SERVER, REPLICA), promote),
         Heal("lag"),
-        *second,
-        *writes,
-        *release,
-        Do(TWO, "release"),
-        Heal("failover"),
+        *after,
     )
 
 

@@ -15,7 +15,7 @@ process that goes on after an op that never returned: all these are the general 
 from __future__ import annotations
 
 from checker.lincheck.model import Model
-from checker.lincheck.operation import Operation, in_order
+from checker.lincheck.operation import Events, Operation
 
 
 def disjoint_holds(operations: list[Operation], model: Model) -> bool | Operation | None:
@@ -26,7 +26,7 @@ def disjoint_holds(operations: list[Operation], model: Model) -> bool | Operatio
     holding: set[int | str] = set()
     gone: set[int | str] = set()
     second: Operation | None = None
-    for position, operation in in_order(operations):
+    for position, operation in Events(operations):
         process = operation.process
         if position != operation.id:  # a return
             if operation.action.f == "acquire":

@@ -10,7 +10,7 @@ from lincheck_oracle import linearizable
 
 from checker.lincheck import Online, check, verify
 from checker.lincheck.budget import Budget
-from checker.lincheck.linearize import explore, search_for
+from checker.lincheck.linearize import Walk, explore
 from checker.lincheck.operation import objects
 
 QUICK = settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
@@ -75,7 +75,7 @@ def test_narrow_searches_come_to_the_verdict_of_the_full_one(name, seed):
     events = history(random, SUBJECTS[name], 16, processes=5, crash=0.4, spoil=0.7)
     for operations in objects(enumerate(events, 1), model).parts.values():
         _, narrow = explore(operations, model, Budget.starting_now(20))
-        _, full = search_for(operations, model, Budget.starting_now(20))
+        full = Walk(operations, model, Budget.starting_now(20)).to_end()
         assert (narrow is None) is (full is None)
 
 

@@ -10,7 +10,7 @@ from lincheck_histories import SUBJECTS, Subject, history
 from checker.lincheck import check
 from checker.lincheck.budget import UNLIMITED
 from checker.lincheck.fastpaths import BY_MODEL
-from checker.lincheck.linearize import search_for
+from checker.lincheck.linearize import Walk
 from checker.lincheck.operation import objects
 
 
@@ -51,7 +51,7 @@ def test_a_fast_path_agrees_with_the_engine(name, seed):
     events = history(random, subject, ops, 4, crash=random.choice([0.02, 0.2]), spoil=0.2)
     for operations in objects(enumerate(events, 1), model).parts.values():
         quick = BY_MODEL[name](operations, model)
-        _, failed = search_for(operations, model, UNLIMITED)
+        failed = Walk(operations, model, UNLIMITED).to_end()
         assert quick in (failed or True, failed is None, None)
 
 
