@@ -20,6 +20,8 @@ final class Recipe implements AutoCloseable {
         }
     }
 
+    private static final int WARM_UP_MS = 2_000;
+
     private final String hosts;
     private final int requestMs;
     private final Consumer<String> unsure;
@@ -30,6 +32,22 @@ final class Recipe implements AutoCloseable {
         this.hosts = hosts;
         this.requestMs = requestMs;
         this.unsure = unsure;
+    }
+
+    /**
+     * Take and leave a lock that nobody else asks for: loading Curator's classes takes the JVM
+     * some half a second, which would be a wait for the lock by its look.
+     */
+    static void warmUp(String hosts, int requestMs, String node) {
+        try (Recipe recipe = new Recipe(hosts, requestMs, why -> { })) {
+            Mutex mutex = recipe.acquire("warm-up-" + node, WARM_UP_MS, WARM_UP_MS);
+            if (mutex != null) {
+                recipe.token(mutex);
+                mutex.release();
+            }
+        } catch (Exception error) {
+            System.err.println("not warmed up: " + error);
+        }
     }
 
     /** The mutex, held; null where it was not its turn in time. */

@@ -68,6 +68,7 @@ public final class Worker {
         BufferedReader in =
             new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         Worker worker = new Worker(JSON.readTree(in.readLine()));
+        Recipe.warmUp(worker.hosts(), worker.requestMs(), worker.setup.get("node").asText());
         ObjectNode ready = JSON.createObjectNode();
         ready.put("control", "ready").put("pid", ProcessHandle.current().pid());
         worker.say(ready.put("generates", false));
@@ -87,16 +88,23 @@ public final class Worker {
         }
     }
 
-    private void open() {
+    private String hosts() {
         StringBuilder hosts = new StringBuilder();
         for (JsonNode server : setup.get("servers")) {
             JsonNode address = setup.get("addresses").get(server.asText());
             hosts.append(hosts.length() == 0 ? "" : ",");
             hosts.append(address.get(0).asText()).append(':').append(address.get(1).asInt());
         }
+        return hosts.toString();
+    }
+
+    private int requestMs() {
+        return setup.get("options").get("node_timeout_ms").asInt();
+    }
+
+    private void open() {
         long mine = process;
-        int timeout = setup.get("options").get("node_timeout_ms").asInt();
-        recipe = new Recipe(hosts.toString(), timeout, why -> lose(mine, why));
+        recipe = new Recipe(hosts(), requestMs(), why -> lose(mine, why));
         JsonNode storage = setup.get("addresses").get(setup.get("storage").asText());
         store = new Store(storage.get(0).asText(), storage.get(1).asInt());
     }
