@@ -16,7 +16,7 @@ from harness.recorder import Recorder
 from harness.remote.remote import Remote
 from harness.spec import Spec
 from harness.worker.process import CODE, PYTHON, Worker, command
-from nemesis.clock import CLOCK_FILE
+from nemesis.clock import CLOCK_FILE, SKEW_FILE
 from workloads.resources.redis_register import WRITE
 from workloads.resources.server import PORT
 
@@ -172,7 +172,7 @@ def _fresh(remote: Remote, server: Server) -> None:
     server.wait_pid()
     server.kill()
     server.wipe()
-    remote.run(["bash", "-c", f"rm -f /var/log/fencepost/*.log {CLOCK_FILE}"])
+    remote.run(["bash", "-c", f"rm -f /var/log/fencepost/*.log {CLOCK_FILE} {SKEW_FILE}"])
     server.start()
     server.wait_ready()
 

@@ -1,21 +1,104 @@
-"""Clock jumps: the wall clock of one server is set forwards or back while it runs.
+"""Clock faults: a running server's or client's clock jumps, drifts, strobes, is set right again.
 
-The server runs under libfaketime, which reads the offset from a file at every look at the
-clock. The receipt is the clock as the server itself shows it: Redis' TIME.
+`arguments`: `kind` is one of KINDS below, a jump where nothing is said; `clocks` are `wall`,
+`monotonic` or both (what is not named goes on right), the wall clock where nothing is said;
+`offset_s` for a jump and a strobe; `rate` for a drift, 1.01 being 1 % fast and 0 standing still;
+`period_s` for a strobe: the offset is there for one period and gone for the next.
+
+The means is the process' own vDSO, rewritten on the node (compose/node/vdso.py), whatever
+language the program is written in. A jump of the wall clock of a server that was started under
+libfaketime is made by libfaketime, which reads an offset from a file at every look at the clock.
+Its rates are of no use while a server runs: it multiplies all the time since the server's start.
+
+A monotonic clock that is ahead when a fault ends stays ahead, at the right rate, until its
+process ends: to go back is what no monotonic clock does, and it would stop whatever a server of
+Go or Java has timed for as long. What comes later adds to it.
+
+The receipt is the clock as the process itself shows it (harness/db/kinds.py says which shows
+what), in bounds that are narrowed by looking again. A client's monotonic clock times the history,
+and skewing it would forge that: only its wall clock can be skewed.
 """
 
 from __future__ import annotations
 
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
+from nemesis import skewed
 from nemesis.nemesis import Fault, Receipt
-from nemesis.site import Site
+from nemesis.site import Clocked, Hidden, Site
+from nemesis.skewed import Proof
 
 CLOCK_FILE = "/run/fencepost/clock"
-# How far the offset that the server shows may be from the one that was set: the question is
-# asked through a shell, which takes a while on a busy machine.
-TOLERANCE_S = 0.25
+SKEW_FILE = "/run/fencepost/skew"
+KINDS = ("jump", "drift", "strobe", "reset")
+CLOCKS = ("wall", "monotonic")
+
+
+@dataclass(frozen=True)
+class Skew:
+    """How clocks are off, from now on."""
+
+    kind: str
+    clocks: tuple[str, ...]
+    offset_s: float = 0.0
+    rate: float = 1.0
+    period_s: float = 0.0
+
+    @staticmethod
+    def of(arguments: dict[str, Any]) -> Skew:
+        """From a fault's arguments. ValueError where they make no sense, saying why."""
+        skew = Skew(
+            arguments.get("kind", "jump"),
+            tuple(arguments.get("clocks", ("wall",))),
+            float(arguments.get("offset_s", 0.0)),
+            float(arguments.get("rate", 1.0)),
+            float(arguments.get("period_s", 0.0)),
+        )
+        if why := skew._senseless():
+            raise ValueError(f"clock {skew.kind}: {why}")
+        return skew
+
+    def _senseless(self) -> str | None:
+        if self.kind not in KINDS:
+            return f"there is no such kind; choose one of {', '.join(KINDS)}"
+        if not self.clocks or not set(self.clocks) <= set(CLOCKS):
+            return f"clocks {', '.join(self.clocks) or 'none'}: choose from {', '.join(CLOCKS)}"
+        needed = {"jump": ("offset_s",), "drift": ("rate",), "strobe": ("offset_s", "period_s")}
+        given = {"offset_s": self.offset_s, "rate": self.rate - 1, "period_s": self.period_s}
+        for name in given:
+            if bool(given[name]) != (name in needed.get(self.kind, ())):
+                return f"it {'takes no' if given[name] else 'needs'} {name}"
+        if not 0 <= self.rate <= 1000 or self.period_s < 0:
+            return "rate is from 0 to 1000, and period_s above 0"
+        return None
+
+    def __str__(self) -> str:
+        clocks = " and ".join(self.clocks)
+        return {
+            "jump": f"{clocks} clock set to {self.offset_s:+.3f} s",
+            "drift": f"{clocks} clock set to run at {self.rate:g} times its rate",
+            "strobe": f"{clocks} clock set to {self.offset_s:+.3f} s and right again, every "
+            f"{self.period_s * 1000:g} ms",
+            "reset": f"{clocks} clock set right",
+        }[self.kind]
+
+
+def refusal(arguments: dict[str, Any], node: str, shown: tuple[str, ...], client: bool) -> str:
+    """Why this fault can not be had of a node whose process shows these clocks; else ''."""
+    try:
+        skew = Skew.of(arguments)
+    except ValueError as error:
+        return str(error)
+    if client and "monotonic" in skew.clocks:
+        return f"{node}: a client's monotonic clock times the history; only its wall clock can skew"
+    for clock in skew.clocks:
+        if clock not in shown:
+            return f"{node} does not show its {clock} clock: nothing could prove that it is off"
+    return ""
 
 
 class Clock:
@@ -23,23 +106,136 @@ class Clock:
         self._site = site
 
     def inject(self, fault: Fault) -> Receipt:
-        return self._set(fault.targets, fault.arguments["offset_s"])
+        skew = Skew.of(fault.arguments)
+        for node in fault.targets:
+            client = node in self._site.clients
+            why = refusal(fault.arguments, node, self._clocked(node).shown_clocks, client)
+            if why:
+                return Receipt(False, why)
+        return self._each(fault.targets, skew, abs(skew.offset_s))
 
     def heal(self, fault: Fault) -> Receipt:
-        return self._set(fault.targets, 0.0)
+        clocks = tuple(fault.arguments.get("clocks", ("wall",)))
+        step_s = abs(fault.arguments.get("offset_s", 0.0))
+        return self._each(fault.targets, Skew("reset", clocks), step_s)
 
-    def _set(self, nodes: list[str], offset_s: float) -> Receipt:
-        shown: dict[str, float] = {}
-        for node in nodes:
-            self._site.remote(node).put(CLOCK_FILE, f"{offset_s:+.6f}\n".encode())
-            shown[node] = round(self._site.server(node).clock_offset_s(), 3)
-        right = all(abs(seen - offset_s) <= TOLERANCE_S for seen in shown.values())
-        seen = ", ".join(f"{node} shows {offset:+.3f} s" for node, offset in shown.items())
-        return Receipt(right, f"set to {offset_s:+.3f} s; {seen}", {"offset_s": shown})
+    def _each(self, nodes: list[str], skew: Skew, step_s: float) -> Receipt:
+        with ThreadPoolExecutor(len(nodes)) as pool:
+            proofs = list(pool.map(lambda node: self._one(node, skew, step_s), nodes))
+        return skewed.receipt(str(skew), proofs)
+
+    def _one(self, node: str, skew: Skew, step_s: float) -> dict[tuple[str, str], Proof]:
+        """Set one node's clocks, some step away, and see what they show."""
+        process = self._clocked(node)
+        ahead_s = 0.0
+        try:
+            marks = {clock: _mark(process, clock) for clock in skew.clocks}
+            off_s = self._offsets(node)
+        finally:  # whether or not it can be read, a clock is set right when it is to be
+            ahead_s = self._set(node, skew)
+        proofs: dict[tuple[str, str], Proof] = {}
+        for clock, mark in marks.items():
+            if isinstance(mark, Hidden):
+                proofs[node, clock] = Proof(None, f"not shown: {mark}")
+                continue
+            look = skewed.Look(process, clock, mark, off_s.get(clock, 0.0) if mark else 0.0)
+            wanted_s = skew.offset_s + (ahead_s if clock == "monotonic" else 0.0)
+            proof = _prove(look, skew, wanted_s, max(step_s, abs(off_s.get(clock, 0.0))))
+            if skew.kind == "reset" and wanted_s:
+                proof = replace(proof, seen=f"{proof.seen}, and stays so far ahead")
+            proofs[node, clock] = proof
+        return proofs
+
+    def _offsets(self, node: str) -> dict[str, float]:
+        """How far off the node's clocks are made to be already, in seconds."""
+        pid = self._pid(node)
+        offsets = self._vdso(node, "show", str(pid))["offset_ns"][str(pid)]
+        return {clock: offset_ns / 1e9 for clock, offset_ns in offsets.items()}
+
+    def _set(self, node: str, skew: Skew) -> float:
+        """Set a node's clocks; how far its monotonic clock had been ahead and stays, in seconds."""
+        remote, process = self._site.remote(node), self._clocked(node)
+        jump_s = skew.offset_s if skew.kind == "jump" and skew.clocks == ("wall",) else 0.0
+        if process.reads_clock_file:
+            remote.put(CLOCK_FILE, f"{jump_s:+.6f}\n".encode())
+        if skew.kind == "reset" or (jump_s and process.reads_clock_file):
+            # Every process on the node: a server that was restarted has another pid.
+            left = self._vdso(node, "rest")["offset_ns"].values()
+            ahead_ns = max((offsets.get("monotonic", 0) for offsets in left), default=0)
+        else:
+            ahead_ns = self._vdso(node, "set", str(self._pid(node)), *_options(skew))["ahead_ns"]
+        return float(ahead_ns) / 1e9
+
+    def _vdso(self, node: str, *arguments: str) -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads(self._site.remote(node).run(["vdso", *arguments]).out)
+        return answer
+
+    def _clocked(self, node: str) -> Clocked:
+        site = self._site
+        return site.client(node) if node in site.clients else site.server(node)
+
+    def _pid(self, node: str) -> int:
+        if node in self._site.clients:
+            return self._site.client(node).pid
+        pid = self._site.server(node).pid()
+        if pid is None:
+            raise RuntimeError(f"no server was there on {node}")
+        return pid
+
+
+def _options(skew: Skew) -> list[str]:
+    return [
+        "--clocks", ",".join(skew.clocks),
+        "--offset-ns", str(round(skew.offset_s * 1e9)),
+        "--rate", repr(skew.rate),
+        "--period-ns", str(round(skew.period_s * 1e9)),
+    ]  # fmt: skip
+
+
+def _mark(process: Clocked, clock: str) -> dict[str, Any] | Hidden:
+    try:
+        return process.mark_clock(clock)
+    except Hidden as why:
+        return why
+
+
+def _prove(look: skewed.Look, skew: Skew, wanted_s: float, step_s: float) -> Proof:
+    if skew.kind == "drift":
+        return skewed.drifts(look, skew.rate)
+    if skew.kind == "strobe":
+        return skewed.strobes(look, skew.offset_s, skew.period_s)
+    return skewed.stands(look, wanted_s, step_s)
 
 
 def draw(random: Random, servers: list[str], ttl_s: float) -> tuple[list[str], dict[str, Any]]:
-    """One server, forwards or back, by a tenth of the TTL up to ten times as much."""
+    """A server, or some, forwards or back, by a tenth of the TTL up to ten times as much.
+
+    One in three drifts or strobes instead. Leases of etcd and sessions of ZooKeeper live by the
+    monotonic clock, which is never set back; etcd's by its leader's alone: there all servers jump.
+    """
     node = random.choice(servers)
     offset_s = round(random.choice((1, 1, -1)) * ttl_s * 10 ** random.uniform(-1, 1), 3)
-    return [node], {"offset_s": offset_s, "words": f"the clock of {node} jumps {offset_s:+.3f} s"}
+    kind = random.choice(("jump", "jump", "jump", "jump", "drift", "strobe"))
+    rate = round(2 ** (random.choice((1, -1)) * random.uniform(0.1, 1)), 3)
+    period_s = round(10 ** random.uniform(-2, -0.7), 3)
+    targets, clocks = [node], ["wall"]
+    if random.random() < 0.25:
+        others = random.sample(servers, random.randint(1, len(servers)))
+        targets = [node, *(other for other in others if other != node)]
+    if node.startswith("zookeeper"):
+        # A clock that comes and goes would go back.
+        clocks, kind = ["wall", "monotonic"], kind.replace("strobe", "jump")
+    if not node.startswith("redis"):
+        offset_s = abs(offset_s)
+    if node.startswith("etcd"):
+        # What etcd shows is cut off to seconds: too coarse for what comes and goes.
+        targets, clocks, kind = servers, ["wall", "monotonic"], "jump"
+    arguments: dict[str, Any] = {"kind": kind, "clocks": clocks}
+    if kind == "drift":
+        arguments["rate"] = rate
+    else:
+        arguments["offset_s"] = offset_s
+    if kind == "strobe":
+        arguments["period_s"] = period_s
+    words = f"{', '.join(targets)}: {Skew.of(arguments)}"
+    return list(targets), arguments | {"words": words}

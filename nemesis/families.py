@@ -62,7 +62,7 @@ FAMILIES: dict[str, Family] = {
         ),
         Family(
             "clock",
-            "the wall clock of one server jumps",
+            "clocks of servers and clients jump, drift, strobe",
             lambda site, chains: clock.Clock(site),
             lambda random, at: clock.draw(random, at.servers, at.ttl_s),
         ),

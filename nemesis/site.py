@@ -22,17 +22,39 @@ class Remote(Protocol):
     def state(self, pid: int) -> str | None: ...
 
 
-class Server(Protocol):
+class Hidden(Exception):
+    """A process does not show this clock; the text says why."""
+
+
+class Clocked(Protocol):
+    """A process whose clocks can be read from outside, against those of its node."""
+
+    @property
+    def shown_clocks(self) -> tuple[str, ...]: ...
+    @property
+    def reads_clock_file(self) -> bool:
+        """Whether it runs under libfaketime, and so takes its wall clock's offset from a file."""
+
+    def mark_clock(self, clock: str) -> dict[str, Any]:
+        """What later looks start from: empty where a clock shows more than its change."""
+
+    def look_at_clock(self, clock: str, mark: dict[str, Any]) -> tuple[float, float]:
+        """Bounds of the clock's offset (since the mark, if that is not empty), in seconds.
+
+        Hidden where this process does not show it, now or ever.
+        """
+
+
+class Server(Clocked, Protocol):
     def pid(self) -> int | None: ...
     def start(self, **changed: str) -> None: ...
     def kill(self) -> int | None: ...
     def pause(self) -> int | None: ...
     def resume(self) -> int | None: ...
     def wait_ready(self, timeout_s: float = 30.0) -> None: ...
-    def clock_offset_s(self) -> float: ...
 
 
-class Client(Protocol):
+class Client(Clocked, Protocol):
     """The worker on a client node: its pid there, and the process number it goes by now."""
 
     @property

@@ -144,10 +144,13 @@ class Crashed:
             self._own()
             shift = self.freed.pop() if self.freed else COST_FIELD + FIELD * len(self.shifts)
             self.shifts[number] = shift
-            anywhere = self._hints[number][0] is UNSAID
-            self._costs[number] = ANYWHERE if anywhere else SOMEWHERE
+            self._costs[number] = self.cost(number)
             self.guards |= 1 << (shift + FIELD - 1)
         return (1 << shift) + self._costs[number]
+
+    def cost(self, number: int) -> int:
+        """What one op of the class is worth."""
+        return ANYWHERE if self._hints[number][0] is UNSAID else SOMEWHERE
 
     def left(self, number: int, used: int) -> bool:
         """Is there an op of this class that a configuration with this record has not used?"""

@@ -119,6 +119,8 @@ def _for_false(
         try:
             search, found = explore(operations, model, Budget.starting_now(LAST_S), trace=True)
         except Exhausted:
+            found = None
+        if found is None:  # the limit came before there was a sub-history that fails by itself
             return Evidence(False, {}, key, failed, (), 0, small, False, reason)
     assert found is not None, "the engine does not confirm the verdict"
     failed = failed or found

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any, Final, NamedTuple
 
 NEMESIS: Final = "nemesis"
+UNASKED: Final = frozenset({"lost", "renewed"})  # what a client's library says by itself
 
 
 class Unknown(Enum):
@@ -96,8 +97,8 @@ def calls(numbered: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Call]:
             continue
         opened = open_ops.pop(process, None)
         if opened is None:
-            if kind == "info" and f == "lost":
-                # The client library's own notice (DESIGN: `lost`), which has no invocation.
+            if kind == "info" and f in UNASKED:
+                # The client library's own notice, which has no invocation.
                 yield Call(
                     process, f, kind, event.get("value"), UNKNOWN, position, None, time, None, line
                 )
@@ -105,7 +106,7 @@ def calls(numbered: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Call]:
             _require_type(kind, line)
             raise BadHistory(f"process {process} completes {f}, which it never invoked", line)
         began, value, invoked, at, opened_line = opened
-        if f == "lost" and kind == "info" and began != f:
+        if f in UNASKED and kind == "info" and began != f:
             open_ops[process] = opened
             yield Call(
                 process, f, kind, event.get("value"), UNKNOWN, position, None, time, None, line

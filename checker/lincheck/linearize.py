@@ -10,10 +10,11 @@ from checker.lincheck.model import Action, Model, Timed
 from checker.lincheck.operation import Events, Operation
 from checker.lincheck.search import Search, compact
 
-NARROW = 2  # configurations kept as long as that leads on
+NARROW = 1  # configurations kept as long as that leads on
 # Where that leads nowhere: how many are kept, from how many events before, until so many after.
-WIDER = ((8, 64, 16), (32, 256, 32), (128, 1024, 64))
-WIDTHS = (64, 256, 1024, 16_384, None)  # and then for the whole history, in the end all of them
+NEAR = ((8, 64, 16), (32, 256, 32))
+FAR = (*NEAR, (128, 1024, 64), (512, 4096, 128))
+WIDTHS = (1024, 16_384, None)  # and then for the whole history, in the end all of them
 CHECKPOINT = 16  # events between two places to go back to
 RECENT = 8  # of those that are kept all; of older ones every second, fourth, eighth
 
@@ -30,20 +31,23 @@ def explore(
     1. Keep few configurations, and more of them around the places where few lead nowhere. If a
        way to the end is found, that is a linearization. If none is found and none was dropped,
        there is none.
-    2. Once: let every crashed op happen as often as one likes. Records fall away and the search
-       is small; if even so an op can not be placed, there is none.
-    3. Keep more from the beginning on, and in the end all.
+    2. Let every crashed op happen as often as one likes. Records fall away and the search is
+       small; if even so an op can not be placed, there is none.
+    3. Keep more, in wider surroundings; then more from the beginning on, and in the end all.
     """
     if all(operation.returned is not None for operation in operations):
         walk = Walk(operations, model, budget, trace=trace)
         return walk.search, walk.to_end()
-    walk, failed = _narrowly(operations, model, budget, trace)
+    walk, failed = _narrowly(operations, model, budget, trace, NEAR)
     if failed is None or not walk.search.cut:
         return walk.search, failed
     relaxed = Walk(operations, model, budget, endless=True)
     impossible = relaxed.to_end()
     if impossible is not None and not relaxed.search.cut:
         return walk.search, impossible
+    walk, failed = _narrowly(operations, model, budget, trace, FAR)
+    if failed is None or not walk.search.cut:
+        return walk.search, failed
     for width in WIDTHS:
         walk = Walk(operations, model, budget, trace=trace, width=width)
         failed = walk.to_end()
@@ -53,7 +57,11 @@ def explore(
 
 
 def _narrowly(
-    operations: list[Operation], model: Model, budget: Budget, trace: bool
+    operations: list[Operation],
+    model: Model,
+    budget: Budget,
+    trace: bool,
+    wider: tuple[tuple[int, int, int], ...],
 ) -> tuple[Walk, Operation | None]:
     """A search that widens only where it has to; at its end, or where even the widest fails."""
     walk = Walk(operations, model, budget, trace=trace, width=NARROW)
@@ -77,9 +85,9 @@ def _narrowly(
         if walk.at > furthest:
             furthest, level = walk.at, -1
         level += 1
-        if level == len(WIDER):
+        if level == len(wider):
             return walk, failed
-        width, back, ahead = WIDER[level]
+        width, back, ahead = wider[level]
         while len(checkpoints) > 1 and checkpoints[-1].at > furthest - back:
             checkpoints.pop()
         walk = checkpoints[-1].copy()

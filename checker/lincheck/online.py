@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from checker.lincheck.budget import Budget, Exhausted
-from checker.lincheck.history import NEMESIS, BadHistory, Call, calls
+from checker.lincheck.history import NEMESIS, UNASKED, BadHistory, Call, calls
 from checker.lincheck.linearize import Leases
 from checker.lincheck.model import Action, Model
 from checker.lincheck.models import named
@@ -163,7 +163,7 @@ class Online:
         if process == NEMESIS:
             return True
         opened = self._open.get(process) if isinstance(process, int | str) else None
-        if opened is None or event.get("f") == "lost":
+        if opened is None or event.get("f") in UNASKED:
             call = next(calls([(line, event)]))
         else:  # raises for an op on top of an open one
             call = next(calls([(opened[0], opened[1]), (line, event)]))
@@ -173,7 +173,7 @@ class Online:
             key = self._key(call)
             self._open[call.process] = line, event, key
             return self._tell("invoke", call, line, key, event)
-        if opened is None or call.f == "lost":
+        if opened is None or call.f in UNASKED:
             return True
         del self._open[call.process]
         kind: Literal["ok", "info"] = "info" if call.type == "info" else "ok"

@@ -35,7 +35,7 @@ from checker.lincheck.table import Table
 NOBODY = -2  # the key of the state that stands for all that nobody can see
 CHECK_EVERY = 512  # expansions between two looks at the clock and the memory
 WORK = 4  # configurations looked at for one return, for each that is kept,
-LEAST_WORK = 32  # and these at least
+LEAST_WORK = 8  # and these at least
 ENDLESS_WORK = 4_000  # for one return where crashed ops are endless: queues and sums have no end
 ENOUGH = 1  # ways to place what returned before no more are looked for, for each that is kept
 WRITE_OFF_AT = 8  # classes of crashed ops in the records before common use is written off
@@ -274,9 +274,12 @@ class Search:
             if endless:
                 moves += [(0, action, 0) for action in crashed.candidates(facets[state])]
             elif loose:
+                candidates = crashed.candidates(facets[state])
+                if self.width is not None:
+                    candidates.sort(key=crashed.cost)  # few are kept: the cheapest first
                 moves += [
                     (0, action, crashed.unit(action))
-                    for action in crashed.candidates(facets[state])
+                    for action in candidates
                     if crashed.left(action, used)
                 ]
             for bit, action, unit in moves:

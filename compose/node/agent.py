@@ -5,13 +5,24 @@ takes some 70 ms, and a fault is to take hold at once. It ends with its standard
 """
 
 import base64
+import contextlib
+import io
 import json
 import os
 import subprocess
 import sys
 
+import clocks
+import vdso
+
+# Programs of our own that are quicker called than started: a fault is to take hold at once.
+OWN = {"clocks": clocks.command, "vdso": vdso.command}
+
 
 def run(request):
+    name, *arguments = request["run"]
+    if name in OWN:
+        return call(OWN[name], arguments)
     try:
         done = subprocess.run(
             request["run"],
@@ -27,6 +38,17 @@ def run(request):
         "out": done.stdout.decode(errors="replace"),
         "err": done.stderr.decode(errors="replace"),
     }
+
+
+def call(command, arguments):
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return {"code": 0, "out": json.dumps(command(arguments)), "err": ""}
+    except SystemExit as refused:  # argparse, of arguments that it does not know
+        return {"code": refused.code, "out": "", "err": said.getvalue()}
+    except (OSError, vdso.Refused) as error:
+        return {"code": 1, "out": "", "err": str(error)}
 
 
 def put(request):
@@ -86,4 +108,5 @@ def main():
         print(json.dumps(answer), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

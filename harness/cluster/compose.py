@@ -73,15 +73,18 @@ class ComposeCluster:
                 node = container.labels["com.docker.compose.service"]
                 networks = container.attrs["NetworkSettings"]["Networks"]
                 self._addresses[node] = next(iter(networks.values()))["IPAddress"]
-                # Compose makes a node anew where its image has changed.
-                before = self._remotes.get(node)
-                if before is None or before.container != container.id:
-                    if before is not None:
-                        before.close()
-                    self._remotes[node] = DockerRemote(node, str(container.id))
+                self._reach(node, str(container.id))
         except DockerException as error:
             raise Crashed(f"Docker does not list its containers: {error}") from error
         return self.nodes
+
+    def _reach(self, node: str, container: str) -> None:
+        # Compose puts another container in a node's place where the image has changed.
+        known = self._remotes.get(node)
+        if known is None or known.container != container:
+            if known is not None:
+                known.close()
+            self._remotes[node] = DockerRemote(node, container)
 
     def down(self) -> None:
         """Remove every node, its data and the network; also what another run left of them."""

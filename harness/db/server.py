@@ -5,28 +5,34 @@ What differs between Redis, ZooKeeper and etcd is data (`Kind`), and stands in a
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from harness.errors import Crashed
 from harness.remote.remote import Remote, RemoteError
+from nemesis.site import Hidden
 
 PID_FILE = "/run/fencepost/server.pid"
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of server. `offset` reads how far its clock is from its node's, in seconds.
+    """A kind of server.
 
-    `forks`: it serves each connection in a process of its own.
+    `clocks`: those that it shows, as compose/node/clocks.py reads them. `faketime`: whether it
+    runs under libfaketime where CLOCK=fake is set for it. `forks`: it serves each connection in a
+    process of its own.
     """
 
     role: str
     port: int
     version: tuple[str, ...]
-    offset: Callable[[Remote], float] | None = None
+    clocks: tuple[str, ...] = ()
+    faketime: bool = False
     forks: bool = False
 
 
@@ -125,14 +131,34 @@ class Server:
     def version(self) -> str:
         return self._remote.run(self.kind.version).out.strip().splitlines()[0]
 
-    def clock_offset_s(self) -> float:
-        """How far the clock that the server itself shows is from its node's clock.
+    @property
+    def shown_clocks(self) -> tuple[str, ...]:
+        return self.kind.clocks
 
-        RemoteError where the server does not answer, or where its clock can not be read.
+    @property
+    def reads_clock_file(self) -> bool:
+        return self.kind.faketime and self._settings.get("CLOCK") == "fake"
+
+    def mark_clock(self, clock: str) -> dict[str, Any]:
+        """What `look_at_clock` starts from. RemoteError where the server does not answer."""
+        return self._clocks(clock, "--mark")
+
+    def look_at_clock(self, clock: str, mark: dict[str, Any]) -> tuple[float, float]:
+        """Bounds of how far the clock that the server itself shows is from its node's, in s.
+
+        Raises:
+            Hidden: it does not show this clock.
+            RemoteError: it does not answer.
         """
-        if self.kind.offset is None:
-            raise RemoteError(f"{self.node}: the clock of {self.kind.role} can not be read")
-        return self.kind.offset(self._remote)
+        seen = self._clocks(clock, "--since", json.dumps(mark))
+        return seen["low_s"], seen["high_s"]
+
+    def _clocks(self, clock: str, *options: str) -> dict[str, Any]:
+        said = self._remote.run(["clocks", self.kind.role, clock, *options]).out
+        answer: dict[str, Any] = json.loads(said)
+        if "hidden" in answer:
+            raise Hidden(answer["hidden"])
+        return answer
 
 
 def _until(condition: Callable[[], bool], timeout_s: float) -> bool:

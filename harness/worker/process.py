@@ -6,6 +6,7 @@ ended is then completed as `info`, because nobody knows whether it happened.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import threading
 from collections import deque
@@ -24,8 +25,12 @@ from workloads.locks.locktype import LockType
 CODE = "/run/fencepost/code"
 PYTHON = "/opt/fencepost/client/bin/python"
 LIBRARIES = "/opt/fencepost/libraries"
-_PUMP = ("env", f"PYTHONPATH={CODE}", PYTHON, "-m", "harness.worker.pump")
+# Under the skew that a clock fault left for this node, if one is on.
+LAUNCH = "/opt/fencepost/launch.py"
+_PUMP = ("env", f"PYTHONPATH={CODE}", PYTHON, "-m", "harness.worker.pump", PYTHON, LAUNCH)
 _START_S = 20.0
+# A client looks for orders between two ops, and some ops take a while.
+_CLOCK_S = 3.0
 
 
 def command(lock: LockType) -> tuple[str, ...]:
@@ -49,6 +54,7 @@ class Worker:
         self.node = remote.node
         self.pid = 0
         self.process: int = setup["process"]
+        self._remote = remote
         self._stride: int = setup["stride"]
         self._seed = f"{setup['seed']}/{self.process}/work"
         self._generates = True
@@ -154,6 +160,31 @@ class Worker:
     @property
     def gone(self) -> bool:
         return self._gone
+
+    @property
+    def shown_clocks(self) -> tuple[str, ...]:
+        return ("wall",)
+
+    @property
+    def reads_clock_file(self) -> bool:
+        return False
+
+    def mark_clock(self, clock: str) -> dict[str, Any]:
+        return {}
+
+    def look_at_clock(self, clock: str, mark: dict[str, Any]) -> tuple[float, float]:
+        """Bounds of the wall clock's offset as the program itself shows it, in seconds.
+
+        Held against the monotonic clock, here as on the node, so that it does not matter how
+        long the answer is under way. Crashed where the program does not answer in time.
+        """
+        with self._changed:
+            self._answers = deque(a for a in self._answers if a["control"] != "clock")
+        self._send({"control": "clock"})
+        shown = self._answer("clock", _CLOCK_S)
+        own = json.loads(self._remote.run(["clocks", "node", "wall"]).out)
+        low_ns, high_ns = shown["low_ns"] - own["high_ns"], shown["high_ns"] - own["low_ns"]
+        return low_ns / 1e9, high_ns / 1e9
 
     def wait_gone(self, timeout_s: float) -> None:
         self._reader.join(timeout_s)

@@ -7,9 +7,11 @@ Standard input takes ops, `{"f": "acquire", "value": {...}}`, and orders:
     {"control": "disarm", "point": P}
     {"control": "work", ...}    run the generator here until `until_ns`; answered `idle`
     {"control": "rest"}         end that early
+    {"control": "clock"}        say what the wall clock shows; answered `clock`
 
 Standard output gives events, as DESIGN's history has them but for `index`, and answers, which
-have `control` as their first field: `ready`, `idle`, and `point`, the last sign before a stop.
+have `control` as their first field: `ready`, `idle`, `clock`, and `point`, the last sign before
+a stop.
 An invocation is written out before its op begins, so that a process that is killed has said
 what it had begun. A completion goes out with what is written next, in the same write, or before
 anything is waited for: a process that is killed in those microseconds leaves an op that may
@@ -215,6 +217,13 @@ class Client:
     def disarm(self, point: str) -> None:
         self._armed.discard(point)
 
+    def tell_clock(self) -> None:
+        """Say how far the wall clock is ahead of the monotonic one: bounds, in ns."""
+        before = time.monotonic_ns()
+        wall = time.time_ns()
+        after = time.monotonic_ns()
+        self.say({"control": "clock", "low_ns": wall - after, "high_ns": wall - before})
+
     def reach(self, point: str) -> None:
         if point in self._armed:
             self._armed.remove(point)
@@ -374,6 +383,8 @@ def _wait(client: Client, inbox: Inbox, step: Next, until: int) -> bool:
             return False
         if order.get("control") in ("arm", "disarm"):
             getattr(client, order["control"])(order["point"])
+        elif order.get("control") == "clock":
+            client.tell_clock()
         elif order.get("control") == "rest":
             return True
 
@@ -399,6 +410,8 @@ def main() -> None:
                 client.flush()
             elif order["control"] in ("arm", "disarm"):
                 getattr(client, order["control"])(order["point"])
+            elif order["control"] == "clock":
+                client.tell_clock()
             elif order["control"] == "work":
                 work(client, inbox, order, f"{setup.seed}/{setup.process}/work")
     except EOFError:

@@ -25,6 +25,11 @@ CUT = Fault(
 PAUSE = Fault("pause", "pause", ["redis-2"])
 STOP = Fault("stop", "pause", ["client-2"])
 JUMP = Fault("jump", "clock", ["redis-3"], {"offset_s": -7200.0})
+DRIFT = Fault("drift", "clock", ["redis-3", "redis-5"], {"kind": "drift", "rate": 0.8})
+STROBE = Fault(
+    "strobe", "clock", ["redis-3"], {"kind": "strobe", "offset_s": 30.0, "period_s": 0.02}
+)
+SKEW = Fault("skew", "clock", ["client-1", "client-2"], {"offset_s": -3600.0})
 CRASH = Fault("crash", "kill", ["redis-4"])
 DEATH = Fault("death", "kill", ["client-3"])
 HOLD = Fault("hold", "hold", ["client-1", "storage"], {"source": "client-1", "to": "storage"})
@@ -59,7 +64,11 @@ def bench(cluster, tmp_path):
     found.site.close_clients()
 
 
-@pytest.mark.parametrize("fault", [CUT, PAUSE, STOP, JUMP, CRASH, DEATH], ids=lambda f: f.name)
+@pytest.mark.parametrize(
+    "fault",
+    [CUT, PAUSE, STOP, JUMP, DRIFT, STROBE, SKEW, CRASH, DEATH],
+    ids=lambda f: f.name,
+)
 def test_a_fault_takes_hold_and_is_healed_each_with_its_receipt(bench, fault):
     took_hold = bench.director.inject(fault)
     healed = bench.director.heal(fault.name)
@@ -67,6 +76,20 @@ def test_a_fault_takes_hold_and_is_healed_each_with_its_receipt(bench, fault):
     assert took_hold.proved, took_hold
     assert healed.proved, healed
     assert bench.judge().valid is True
+
+
+def test_a_client_s_skewed_wall_clock_outlives_its_process_and_leaves_the_history_alone(bench):
+    assert bench.director.inject(SKEW).proved
+    assert bench.director.inject(Fault("death", "kill", ["client-1"])).proved
+    assert bench.director.heal("death").proved
+    successor = bench.site.client("client-1")
+    low_s, high_s = successor.look_at_clock("wall", {})
+    assert low_s <= -3600 <= high_s
+
+    began = bench.recorder.now()
+    successor.begin("acquire", {"lock": "l", "ttl": 2_000_000_000})
+    assert began < successor.finish(5)["time"] < bench.recorder.now()
+    assert bench.director.heal("skew").proved
 
 
 def test_held_packets_arrive_when_the_hold_ends(bench):

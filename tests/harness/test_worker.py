@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +15,8 @@ from checker.history import read
 from checker.holds import holds
 from harness.errors import Crashed
 from harness.recorder import Recorder
-from harness.worker.process import CODE, PYTHON, Worker, command
+from harness.worker import process
+from harness.worker.process import CODE, LAUNCH, PYTHON, Worker, command
 from workloads.locks.registry import LOCKS
 
 ROOT = Path(__file__).parents[2]
@@ -29,8 +32,17 @@ class Local:
         self._spawn = spawn
 
     def spawn(self, argv):
-        here = {PYTHON: sys.executable, f"PYTHONPATH={CODE}": f"PYTHONPATH={ROOT}"}
+        here = {
+            PYTHON: sys.executable,
+            f"PYTHONPATH={CODE}": f"PYTHONPATH={ROOT}",
+            LAUNCH: str(ROOT / "compose/node/launch.py"),
+        }
         return self._spawn([here.get(word, word) for word in argv])
+
+    def run(self, argv):
+        program = ROOT / f"compose/node/{argv[0]}.py"
+        command = [sys.executable, str(program), *argv[1:]]
+        return SimpleNamespace(out=subprocess.check_output(command, text=True))
 
 
 @pytest.fixture
@@ -149,6 +161,26 @@ def test_a_program_that_does_not_come_up_is_a_crash_with_its_last_words(recorder
     assert "the worker on client-1 did not say 'ready'" in str(error.value)
     assert "no-such-lock" in str(error.value)
     worker.close()
+
+
+def test_a_program_shows_its_wall_clock_whether_it_works_or_not(worker):
+    for _ in range(2):
+        low_s, high_s = worker.look_at_clock("wall", worker.mark_clock("wall"))
+        assert low_s <= 0 <= high_s < low_s + 0.01
+        worker.work({"ttl_ns": 10**9, "write": False}, 10**15)
+
+
+def test_a_stopped_program_shows_no_clock(worker, stopped, monkeypatch):
+    monkeypatch.setattr(process, "_CLOCK_S", 0.05)
+    stopped()
+    with pytest.raises(Crashed):
+        worker.look_at_clock("wall", {})
+    os.kill(worker.pid, signal.SIGCONT)
+    worker.finish(10)
+    monkeypatch.undo()
+    # The answer that came too late is not taken for the next one's.
+    low_s, high_s = worker.look_at_clock("wall", {})
+    assert low_s <= 0 <= high_s
 
 
 def test_closing_ends_the_program_and_twice_is_no_error(worker, eventually, state):

@@ -1,24 +1,27 @@
 """A cluster in memory whose faults take hold, or do not: each kind can be made to do nothing.
 
 `deaf` names what is without effect: "rules" (packets pass whatever iptables says), "signals"
-(they reach another process), "clock" (nobody reads the clock's file), "restart" (a server that
-was started does not serve).
+(they reach another process), "clock" (nobody reads the clock's file, and another process' vDSO is
+rewritten), "restart" (a server that was started does not serve).
 """
 
 from __future__ import annotations
 
+import json
 import re
 import signal
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
 from checker.history import History, Op
-from nemesis import kill, pause
+from nemesis import kill, pause, skewed
 from nemesis.chains import CHAINS
 from nemesis.clock import CLOCK_FILE
 from nemesis.director import Director
+from nemesis.site import Hidden
 
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 4)]
@@ -35,6 +38,48 @@ class Result:
 
 
 @dataclass
+class Clocks:
+    """The clocks of a node's process; `file_s` is what it has read from libfaketime's file.
+
+    `grain_s` is what its showing is cut off to; `hidden` are the clocks that it does not show.
+    """
+
+    file_s: float = 0.0
+    set_: dict[str, tuple[float, float, float, float]] = field(default_factory=dict)
+    ahead_s: float = 0.0
+    grain_s: float = 0.0
+    hidden: set[str] = field(default_factory=set)
+
+    def offset_s(self, clock: str) -> float:
+        offset_s, rate, period_s, since_s = self.set_.get(clock, (0.0, 1.0, 0.0, 0.0))
+        passed_s = time.monotonic() - since_s
+        if period_s and int(passed_s / period_s) % 2:
+            offset_s = 0.0
+        own_s = self.file_s if clock == "wall" else self.ahead_s
+        return own_s + offset_s + passed_s * (rate - 1)
+
+    def vdso(self, verb: str, pid: str, **options: str) -> dict[str, object]:
+        before = {clock: self.offset_s(clock) for clock in ("wall", "monotonic")}
+        if verb == "show":
+            return {"offset_ns": {pid: {clock: s * 1e9 for clock, s in before.items() if s}}}
+        self.ahead_s = max(0.0, before["monotonic"])
+        self.set_ = {}
+        if verb == "rest":
+            return {"offset_ns": {pid: {"monotonic": self.ahead_s * 1e9} if self.ahead_s else {}}}
+        skew = (int(options["offset_ns"]) / 1e9, float(options["rate"]))
+        for clock in options["clocks"].split(","):
+            self.set_[clock] = (*skew, int(options["period_ns"]) / 1e9, time.monotonic())
+        return {"ahead_ns": self.ahead_s * 1e9}
+
+    def look(self, clock: str) -> tuple[float, float]:
+        now_s = time.time()
+        shown_s = now_s + self.offset_s(clock)
+        if self.grain_s:
+            shown_s -= shown_s % self.grain_s
+        return shown_s - now_s - 1e-5, shown_s + self.grain_s - now_s + 1e-5
+
+
+@dataclass
 class Node:
     """Remote, Server and Client of one node at once, as far as the nemesis looks at them."""
 
@@ -45,7 +90,7 @@ class Node:
     states: dict[int, str] = field(default_factory=dict)
     rules: set[tuple[str, str, str]] = field(default_factory=set)
     packets: int = 0
-    offset_s: float = 0.0
+    clocks: Clocks = field(default_factory=lambda: Clocks())
     points: set[str] = field(default_factory=set)
     armed: set[str] = field(default_factory=set)
 
@@ -57,6 +102,8 @@ class Node:
         elif "/dev/tcp/" in text:
             met = ((node, self.site.meets(self.name, node)) for node in _PROBE.findall(text))
             return Result("".join(f"{node} {code}\n" for node, code in met))
+        elif argv[0] == "vdso":
+            return Result(json.dumps(self.vdso(argv[1:])))
         elif argv[0] == "iptables":
             return Result(f"Chain\nhead\n{self.packets} 60 DROP all\n" if self.rules else "c\nh\n")
         else:
@@ -66,7 +113,36 @@ class Node:
     def put(self, path: str, content: bytes) -> None:
         assert path == CLOCK_FILE
         if "clock" not in self.site.deaf:
-            self.offset_s = float(content)
+            self.clocks.file_s = float(content)
+
+    def vdso(self, words: Sequence[str]) -> dict[str, object]:
+        verb, *rest = words
+        pid = rest.pop(0) if rest and rest[0].isdigit() else str(self.pid_)
+        assert pid == str(self.pid_)
+        names = [name.removeprefix("--").replace("-", "_") for name in rest[::2]]
+        # The clocks of a process that nobody looks at.
+        clocks = Clocks() if "clock" in self.site.deaf else self.clocks
+        return clocks.vdso(verb, pid, **dict(zip(names, rest[1::2], strict=True)))
+
+    @property
+    def shown_clocks(self) -> tuple[str, ...]:
+        return ("wall",) if self.name.startswith(("redis", "client")) else ("wall", "monotonic")
+
+    @property
+    def reads_clock_file(self) -> bool:
+        return self.name.startswith("redis")
+
+    def mark_clock(self, clock: str) -> dict[str, float]:
+        if self.name.startswith("etcd") and clock == "monotonic":
+            return {"from_s": self.clocks.offset_s(clock)}
+        return {}
+
+    def look_at_clock(self, clock: str, mark: dict[str, float]) -> tuple[float, float]:
+        if clock in self.clocks.hidden:
+            raise Hidden("it is no leader")
+        low_s, high_s = self.clocks.look(clock)
+        from_s = mark.get("from_s", 0.0)
+        return low_s - from_s, high_s - from_s
 
     def signal(self, pid: int, number: int) -> bool:
         if "signals" not in self.site.deaf:
@@ -83,7 +159,7 @@ class Node:
     @property
     def pid(self):
         # A server is asked for it, a client has it.
-        return (lambda: self.pid_) if self.name in SERVERS else self.pid_
+        return (lambda: self.pid_) if self.name not in CLIENTS else self.pid_
 
     def _signalled(self, number: int) -> int | None:
         there = self.pid_ in self.states
@@ -107,9 +183,6 @@ class Node:
         if "restart" in self.site.deaf:
             raise RuntimeError(f"{self.name} did not get ready")
 
-    def clock_offset_s(self) -> float:
-        return self.offset_s
-
     def arm(self, point: str) -> None:
         self.armed.add(point)
         if point in self.points:
@@ -126,12 +199,15 @@ class Node:
 
 
 class Site:
-    servers, clients = SERVERS, CLIENTS
+    clients = CLIENTS
 
-    def __init__(self) -> None:
+    def __init__(self, servers: Sequence[str] = SERVERS) -> None:
+        self.servers = list(servers)
         self.deaf: set[str] = set()
         self.waited_gone: list[str] = []
-        self.nodes = {name: Node(self, name, 100 + n, n) for n, name in enumerate(NODES)}
+        self.nodes = {
+            name: Node(self, name, 100 + n, n) for n, name in enumerate([*servers, *CLIENTS])
+        }
         for node in self.nodes.values():
             node.states[node.pid_] = "S"
 
@@ -170,6 +246,7 @@ class Site:
 def site(monkeypatch):
     monkeypatch.setattr(pause, "_STATE_S", 0.01)
     monkeypatch.setattr(kill, "_GONE_S", 0.01)
+    monkeypatch.setattr(skewed, "_PATIENCE_S", 0.2)
     return Site()
 
 

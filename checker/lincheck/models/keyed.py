@@ -15,6 +15,7 @@ from typing import Any
 
 from checker.lincheck.history import UNKNOWN, Call
 from checker.lincheck.model import Action, BadValue, Inconsistent, Model, frozen
+from checker.lincheck.models.register import LOCK_OPS
 
 Mapping = frozenset[tuple[Hashable, Any]]  # a state: (key, value) of all that have one
 
@@ -116,7 +117,7 @@ def multi_register(init: Any = None) -> Model:
         action=_txn_action,
         step=_txn_step,
         functions=frozenset({"txn", "read", "write"}),
-        ignored=frozenset({"acquire", "extend", "release", "lost"}),
+        ignored=LOCK_OPS,
         observes=lambda action: all(f == "read" for f, _, _ in action.value),
         cells=lambda action: frozenset(key for _, key, _ in action.value),
         show=_show,

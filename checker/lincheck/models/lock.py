@@ -3,8 +3,8 @@
 An acquire or release names its lock as `lock` in its value, or as the value itself, or not at
 all; each lock is an object of its own. A failed acquire did not happen. What a failed
 release did is a setting: `nothing`, or `ended`: then its process's hold, if it had one, is
-over once the release returns. `extend` and `lost` change nothing here, and reads and writes
-of what the lock protects are passed over.
+over once the release returns. `extend`, `lost` and `renewed` change nothing here, and reads and
+writes of what the lock protects are passed over.
 
 All of them are never helped by a crashed acquire that nobody releases, and say so: `gives`
 names the holder, and only that holder's release wants it.
@@ -16,10 +16,10 @@ from collections.abc import Hashable
 from functools import partial
 from typing import Any, Final
 
-from checker.lincheck.history import UNKNOWN, Call
+from checker.lincheck.history import UNASKED, UNKNOWN, Call
 from checker.lincheck.model import UNSAID, Action, BadValue, Inconsistent, Model, State, frozen
 
-RESOURCE_OPS = frozenset({"read", "write", "lost"})
+RESOURCE_OPS = frozenset({"read", "write"}) | UNASKED
 FREE: Final = None
 HELD: Final = "held"
 FAILED_RELEASE = ("nothing", "ended")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from checker.lincheck.history import UNKNOWN, Call
+from checker.lincheck.history import UNASKED, UNKNOWN, Call
 from checker.lincheck.model import (
     ANY_STATE,
     UNSAID,
@@ -24,7 +24,7 @@ from checker.lincheck.model import (
     shown,
 )
 
-LOCK_OPS = frozenset({"acquire", "extend", "release", "lost"})
+LOCK_OPS = frozenset({"acquire", "extend", "release"}) | UNASKED
 
 
 def register(init: Any = None) -> Model:

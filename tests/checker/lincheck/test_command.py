@@ -159,6 +159,38 @@ def test_a_failed_release_decides_as_it_is_told(run):
         assert run([text], "--model", name, "--failed-release", "ended")[0] == 0
 
 
+def test_a_failed_release_decides_a_jepsen_history_of_a_lock(run, tmp_path):
+    """As Jepsen writes one; in its run against etcd's lock the verdict turned on just that."""
+    rows = [
+        (0, "invoke", "acquire"),
+        (0, "ok", "acquire"),
+        (0, "invoke", "release"),
+        (0, "fail", "release"),
+        (1, "invoke", "acquire"),
+        (1, "ok", "acquire"),
+    ]
+    text = "\n".join(
+        f"{{:process {process}, :type :{kind}, :f :{f}, :value nil, :time {number}}}"
+        for number, (process, kind, f) in enumerate(rows)
+    )
+    for model in ("mutex", "owner-mutex"):
+        assert run([text], "--model", model, "--format", "edn")[0] == 1
+        ended = ("--failed-release", "ended")
+        assert run([text], "--model", model, "--format", "edn", *ended)[0] == 0
+
+
+def test_a_clients_own_notices_are_no_ops(run):
+    text = lines(
+        (0, "invoke", "acquire", {"lock": "a", "ttl": 5}),
+        (1, "invoke", "acquire", {"lock": "a", "ttl": 5}),
+        (1, "info", "lost", {"lock": "a", "hold": None}),
+        (0, "ok", "acquire", {"lock": "a", "ttl": 5, "hold": "x"}),
+        (0, "info", "renewed", {"lock": "a", "hold": "x", "deadline": 9}),
+        (0, "info", "lost", {"lock": "a", "hold": "x"}),
+    )
+    assert run([text], "--model", "owner-mutex")[0] == 0
+
+
 def test_locks_look_past_reads_and_writes_and_each_lock_is_its_own(run):
     text = lines(
         (0, "invoke", "acquire", {"lock": "a"}),

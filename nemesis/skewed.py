@@ -1,0 +1,150 @@
+"""Is a clock off as it was set? Bounds, narrowed by looking again.
+
+A look at a clock gives bounds of its offset, never a number: reading takes time, and some
+servers cut off what they show to a second. Where the offset stands still, the bounds of many
+looks have it in common, and soon it is known to some ms: one look is just before the second
+changes, and the next just after. Nothing is called proved that would also fit a clock which is
+right.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from nemesis.nemesis import Receipt
+from nemesis.site import Clocked, Hidden
+
+# Longer than the second that the coarsest clock takes to show the next.
+_PATIENCE_S = 1.5
+# libfaketime's file has microseconds, and a kernel's coarse clock lags by up to a tick.
+_SLACK_S = 0.001
+# The narrowest bounds that are waited for, and the widest that will do.
+_FINEST_S, _COARSEST_S = 0.004, 1.2
+# Looks that are nearer say little of a rate: when exactly each was is not known to some ms.
+_APART_S = 0.25
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """When a clock was looked at (seconds, of this program's own), and its offset's bounds."""
+
+    at_s: float
+    low_s: float
+    high_s: float
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Whether a clock is as it was set (None: it is not shown), and what was seen."""
+
+    right: bool | None
+    seen: str
+    low_s: float | None = None
+    high_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Look:
+    """A process' clock to look at. `from_s`: its offset when the mark was taken."""
+
+    process: Clocked
+    clock: str
+    mark: dict[str, Any]
+    from_s: float = 0.0
+
+    def __call__(self) -> Bounds:
+        low_s, high_s = self.process.look_at_clock(self.clock, self.mark)
+        return Bounds(time.monotonic(), low_s + self.from_s, high_s + self.from_s)
+
+
+def stands(look: Look, offset_s: float, step_s: float) -> Proof:
+    """Whether the offset is this one, and known much closer than the step that was taken."""
+    enough_s = min(max(step_s / 4, _FINEST_S), _COARSEST_S)
+    end = time.monotonic() + _PATIENCE_S
+    low_s, high_s = -math.inf, math.inf
+    try:
+        while high_s - low_s > enough_s and time.monotonic() < end:
+            seen = look()
+            low_s, high_s = max(low_s, seen.low_s), min(high_s, seen.high_s)
+            if low_s - _SLACK_S > offset_s or high_s + _SLACK_S < offset_s:
+                break
+    except Hidden as why:
+        return Proof(None, f"not shown: {why}")
+    near = low_s - _SLACK_S <= offset_s <= high_s + _SLACK_S
+    right = near and high_s - low_s <= enough_s
+    return Proof(right, _words(low_s, high_s), low_s, high_s)
+
+
+def drifts(look: Look, rate: float) -> Proof:
+    """Whether the offset grows as it would at this rate, and not as at the right one."""
+    enough = abs(rate - 1) / 2
+    end = time.monotonic() + 2 * _PATIENCE_S
+    looks: list[Bounds] = []
+    low, high = -math.inf, math.inf
+    try:
+        while high - low > enough and time.monotonic() < end:
+            new = look()
+            for old in looks:
+                if (passed_s := new.at_s - old.at_s) < _APART_S:
+                    break
+                low = max(low, (new.low_s - old.high_s) / passed_s)
+                high = min(high, (new.high_s - old.low_s) / passed_s)
+            looks.append(new)
+            time.sleep(0.01)
+    except Hidden as why:
+        return Proof(None, f"not shown: {why}")
+    slack = enough / 5
+    right = high - low <= enough and low - slack <= rate - 1 <= high + slack
+    seen = f"a rate from {1 + low:.3f} to {1 + high:.3f}"
+    return Proof(right, seen, looks[-1].low_s, looks[-1].high_s)
+
+
+def strobes(look: Look, offset_s: float, period_s: float) -> Proof:
+    """Whether the clock is seen off, and right, and off again or right again, in turns."""
+    end = time.monotonic() + max(2 * _PATIENCE_S, 6 * period_s)
+    seen: list[bool] = []
+    try:
+        while len(seen) < 4 and time.monotonic() < end:
+            bounds = look()
+            off, right = (_fits(bounds, wanted_s) for wanted_s in (offset_s, 0.0))
+            if off != right and seen[-1:] != [off]:
+                seen.append(off)
+            time.sleep(min(period_s / 5, 0.02))
+    except Hidden as why:
+        return Proof(None, f"not shown: {why}")
+    turns = ", ".join(f"{offset_s:+.3f} s" if off else "right" for off in seen)
+    return Proof(len(seen) == 4, turns or "neither right nor off")
+
+
+def _fits(bounds: Bounds, offset_s: float) -> bool:
+    return bounds.low_s - _SLACK_S <= offset_s <= bounds.high_s + _SLACK_S
+
+
+def _words(low_s: float, high_s: float) -> str:
+    if math.isinf(high_s - low_s):
+        return "nothing"
+    return f"{(low_s + high_s) / 2:+.3f} s (±{(high_s - low_s) / 2:.3f})"
+
+
+def receipt(what: str, nodes: list[dict[tuple[str, str], Proof]]) -> Receipt:
+    """Proved where each node shows a clock, each clock is shown by a node, and all are right.
+
+    Not every node shows every clock: etcd's monotonic clock shows on its leader alone.
+    """
+    proofs = {key: proof for node in nodes for key, proof in node.items()}
+    shown = {key: proof for key, proof in proofs.items() if proof.right is not None}
+    proved = (
+        all(proof.right for proof in shown.values())
+        and {node for node, _ in shown} == {node for node, _ in proofs}
+        and {clock for _, clock in shown} == {clock for _, clock in proofs}
+        and bool(shown)
+    )
+    how = "; ".join(f"{node}, {clock}: {proof.seen}" for (node, clock), proof in proofs.items())
+    data: dict[str, Any] = {}
+    for (node, clock), proof in proofs.items():
+        bounds = [proof.low_s, proof.high_s] if proof.low_s is not None else None
+        data.setdefault(node, {})[clock] = bounds
+    return Receipt(proved, f"{what}; {how}", {"offset_bounds_s": data})

@@ -1,0 +1,178 @@
+"""A clock fault is proved by what the process shows, and never by what would fit a right clock."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from nemesis import skewed
+from nemesis.clock import Clock, Skew, draw, refusal
+from nemesis.nemesis import Fault
+
+SERVERS = ["redis-1", "etcd-1", "etcd-2", "zookeeper-1"]
+BOTH = ["wall", "monotonic"]
+
+
+def fault(*targets, **arguments):
+    return Fault("c", "clock", list(targets), arguments)
+
+
+FAULTS = [
+    fault("redis-1", offset_s=0.01),
+    fault("redis-1", offset_s=-7200.0),
+    fault("redis-1", kind="drift", rate=1.5),
+    fault("redis-1", kind="drift", rate=0),
+    fault("redis-1", kind="strobe", offset_s=-0.2, period_s=0.02),
+    fault("zookeeper-1", offset_s=3.0, clocks=BOTH),
+    fault("etcd-1", offset_s=4.0, clocks=BOTH),
+    fault("etcd-1", offset_s=-4.0, clocks=["monotonic"]),
+    fault("client-1", offset_s=60.0),
+    fault("client-1", kind="strobe", offset_s=1.0, period_s=0.02),
+    fault("zookeeper-1", "redis-1", "client-2", offset_s=1.0),
+]
+each = pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f.targets} {f.arguments}")
+
+
+@pytest.fixture
+def site(site):
+    return type(site)(SERVERS)
+
+
+@pytest.fixture
+def clocks(site):
+    return Clock(site)
+
+
+@each
+def test_a_skew_that_shows_is_proved_and_so_is_its_end(clocks, site, fault):
+    took_hold = clocks.inject(fault)
+    healed = clocks.heal(fault)
+    assert took_hold.proved, took_hold
+    assert healed.proved, healed
+    assert not any(site.nodes[node].clocks.set_ for node in fault.targets)
+
+
+@each
+def test_a_skew_that_does_not_show_is_not_proved(clocks, site, fault):
+    site.deaf.add("clock")
+    assert not clocks.inject(fault).proved
+
+
+@each
+def test_a_skew_of_all_but_one_of_its_targets_is_not_proved(clocks, site, fault, monkeypatch):
+    last = site.nodes[fault.targets[-1]]
+    monkeypatch.setattr(last.clocks, "look", lambda clock: (-1e-5, 1e-5))
+    assert not clocks.inject(fault).proved
+
+
+@pytest.mark.parametrize("offset_s", [3.0, 0.3])
+def test_a_clock_that_shows_whole_seconds_is_looked_at_until_it_is_known_well_enough(
+    clocks, site, monkeypatch, offset_s
+):
+    monkeypatch.setattr(skewed, "_PATIENCE_S", 1.5)
+    site.nodes["etcd-1"].clocks.grain_s = 1.0
+    receipt = clocks.inject(fault("etcd-1", offset_s=offset_s))
+    low_s, high_s = receipt.data["offset_bounds_s"]["etcd-1"]["wall"]
+    assert receipt.proved
+    assert low_s - 0.001 <= offset_s <= high_s + 0.001
+    assert high_s - low_s <= offset_s / 4
+
+
+def test_a_jump_too_small_for_what_the_server_shows_is_not_proved(clocks, site):
+    site.nodes["etcd-1"].clocks.grain_s = 1000.0
+    assert not clocks.inject(fault("etcd-1", offset_s=3.0)).proved
+
+
+def test_a_clock_that_only_the_leader_shows_is_proved_by_the_leader(clocks, site):
+    jump = fault("etcd-1", "etcd-2", offset_s=5.0, clocks=BOTH)
+    site.nodes["etcd-2"].clocks.hidden = {"monotonic"}
+    assert clocks.inject(jump).proved
+    site.nodes["etcd-1"].clocks.hidden = {"monotonic"}
+    receipt = clocks.heal(jump)
+    assert not receipt.proved
+    assert "etcd-1, monotonic: not shown: it is no leader" in receipt.how
+
+
+def test_a_monotonic_clock_stays_ahead_when_the_fault_ends_and_the_next_adds_to_it(clocks, site):
+    jump = fault("etcd-1", offset_s=5.0, clocks=BOTH)
+    clocks.inject(jump)
+    healed = clocks.heal(jump)
+    assert healed.proved
+    assert "etcd-1, monotonic: +5.000 s (±0.000), and stays so far ahead" in healed.how
+
+    assert clocks.inject(jump).proved
+    assert site.nodes["etcd-1"].clocks.offset_s("monotonic") == pytest.approx(10)
+    assert site.nodes["etcd-1"].clocks.offset_s("wall") == pytest.approx(5)
+
+
+def test_a_server_that_does_not_answer_is_set_right_all_the_same(clocks, site):
+    jump = fault("zookeeper-1", offset_s=5.0)
+    clocks.inject(jump)
+
+    def silent(clock):
+        raise RuntimeError("no answer")
+
+    site.nodes["zookeeper-1"].mark_clock = silent
+    with pytest.raises(RuntimeError, match="no answer"):
+        clocks.heal(jump)
+    assert site.nodes["zookeeper-1"].clocks.set_ == {}
+
+
+def test_a_wall_clock_jumps_by_libfaketime_where_the_server_reads_its_file(clocks, site):
+    clocks.inject(fault("redis-1", offset_s=5.0))
+    clocks.inject(fault("etcd-1", offset_s=5.0))
+    assert site.nodes["redis-1"].clocks.file_s == 5
+    assert site.nodes["redis-1"].clocks.set_ == {}
+    assert site.nodes["etcd-1"].clocks.file_s == 0
+
+
+@pytest.mark.parametrize(
+    ("node", "shown", "arguments", "why"),
+    [
+        ("redis-1", ["wall"], {"offset_s": 1, "clocks": BOTH}, "redis-1 does not show its mono"),
+        ("client-1", ["wall"], {"offset_s": 1, "clocks": BOTH}, "times the history"),
+        ("redis-1", ["wall"], {}, "it needs offset_s"),
+        ("redis-1", ["wall"], {"kind": "drift", "offset_s": 1, "rate": 2}, "takes no offset_s"),
+        ("redis-1", ["wall"], {"kind": "drift"}, "it needs rate"),
+        ("redis-1", ["wall"], {"kind": "drift", "rate": -1}, "rate is from 0"),
+        ("redis-1", ["wall"], {"kind": "strobe", "offset_s": 1}, "it needs period_s"),
+        ("redis-1", ["wall"], {"kind": "swing"}, "no such kind"),
+        ("redis-1", ["wall"], {"offset_s": 1, "clocks": ["cpu"]}, "choose from wall"),
+        ("redis-1", ["wall"], {"offset_s": 1}, ""),
+        ("redis-1", ["wall"], {"kind": "reset"}, ""),
+    ],
+)
+def test_a_fault_that_can_not_be_had_is_refused_with_the_reason(node, shown, arguments, why):
+    refused = refusal(arguments, node, tuple(shown), client=node.startswith("client"))
+    assert why in refused
+    assert bool(refused) == bool(why)
+
+
+def test_a_refused_fault_leaves_every_clock_alone(clocks, site):
+    receipt = clocks.inject(fault("zookeeper-1", "client-1", offset_s=1.0, clocks=BOTH))
+    assert not receipt.proved
+    assert "times the history" in receipt.how
+    assert all(node.clocks.set_ == {} for node in site.nodes.values())
+
+
+@pytest.mark.parametrize("kind", ["redis", "etcd", "zookeeper"])
+def test_what_is_drawn_makes_sense_for_each_kind_of_server(kind):
+    servers = [f"{kind}-{n}" for n in (1, 2, 3)]
+    shown = ("wall",) if kind == "redis" else ("wall", "monotonic")
+    kinds = set()
+    for seed in range(200):
+        targets, arguments = draw(Random(seed), servers, 2.0)
+        for node in targets:
+            assert refusal(arguments, node, shown, client=False) == ""
+        skew = Skew.of(arguments)
+        assert skew.offset_s >= 0 or "monotonic" not in skew.clocks
+        kinds.add(skew.kind)
+    assert (
+        kinds
+        == {
+            "redis": {"jump", "drift", "strobe"},
+            "etcd": {"jump"},
+            "zookeeper": {"jump", "drift"},
+        }[kind]
+    )
