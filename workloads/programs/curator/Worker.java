@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
+import java.time.Instant;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -85,7 +86,19 @@ public final class Worker {
             armed.add(order.get("point").asText());
         } else if (order.get("control").asText().equals("disarm")) {
             armed.remove(order.get("point").asText());
+        } else if (order.get("control").asText().equals("clock")) {
+            tellClock();
         }
+    }
+
+    /** How far the wall clock is ahead of the monotonic one: bounds, in ns. */
+    private void tellClock() {
+        long before = System.nanoTime();
+        Instant shown = Instant.now();
+        long after = System.nanoTime();
+        long wall = shown.getEpochSecond() * 1_000_000_000L + shown.getNano();
+        ObjectNode answer = JSON.createObjectNode().put("control", "clock");
+        say(answer.put("low_ns", wall - after).put("high_ns", wall - before));
     }
 
     private String hosts() {
