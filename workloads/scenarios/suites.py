@@ -79,6 +79,16 @@ def _herd() -> Timed:
     )
 
 
+def _clocks(ttl_ms: int) -> Timed:
+    """What the articles leave out: the leader's own monotonic clock, by which leases end."""
+    settings = {"time_s": 20.0, "ttl_ms": ttl_ms, "nemesis": ("clock",), "interval_s": 3.0}
+    what = (
+        "The servers' clocks jump, the monotonic ones included, by which they count leases and "
+        "sessions; the articles take these to be right."
+    )
+    return Timed("clocks", what, {}, claim="C18", settings=settings)
+
+
 _ALL = ("partition", "pause", "clock", "kill")
 _NO_CLOCK = ("partition", "pause", "kill")
 
@@ -98,9 +108,11 @@ def _suite(
 SUITES: dict[str, Suite] = {
     "redlock": _suite("redlock", 1000, redlock.SCENARIOS, {"token": "one"}, families=_ALL),
     "redis": _suite("redis", 1000, redis.SCENARIOS, {"token": "incr"}, families=_ALL),
-    "zookeeper": _suite("zookeeper", 2000, zookeeper.SCENARIOS, {}, (_queue("zookeeper"), _herd())),
-    "etcd": _suite("etcd", 2000, etcd.SCENARIOS, {}, (_queue("etcd"),)),
-    "libraries": Suite("", libraries.SCENARIOS),
+    "zookeeper": _suite(
+        "zookeeper", 2000, zookeeper.SCENARIOS, {}, (_queue("zookeeper"), _herd(), _clocks(2000))
+    ),
+    "etcd": _suite("etcd", 2000, etcd.SCENARIOS, {}, (_queue("etcd"), _clocks(2000))),
     "postgres": _suite("postgres", 2000, postgres.SCENARIOS, {"token": "sequence"}),
+    "libraries": Suite("", libraries.SCENARIOS),
 }
 """Every suite by name."""
