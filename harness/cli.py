@@ -168,7 +168,7 @@ def test(
         )
     )
     screen.say(f"Testing {lock}, seed {spec.seed}")
-    with session(_nodes([spec]), screen.say, leave_up) as cluster:
+    with session(_nodes([spec]), screen.say, leave_up, _libraries([spec])) as cluster:
         outcome = _carry_out(spec, cluster)
     screen.verdict(outcome)
     return EXIT[outcome.valid]
@@ -184,6 +184,10 @@ def _lock_options(lock: str, given: list[str]) -> dict[str, Any]:
 def _nodes(specs: list[Spec]) -> list[str]:
     needed = [node for spec in specs for node in (*spec.servers, STORAGE, *spec.clients)]
     return list(dict.fromkeys(needed))
+
+
+def _libraries(specs: list[Spec]) -> set[str]:
+    return {spec.lock_type.library for spec in specs} - {""}
 
 
 def _carry_out(spec: Spec, cluster: ComposeCluster, scenario: Scenario | None = None) -> Outcome:
@@ -211,9 +215,9 @@ def suite_command(
         name: _chosen(suite.items(choose("suite", name, SUITES), number), only or [])
         for name in dict.fromkeys(names)
     }
-    needed = _nodes([item.spec for items in chosen.values() for item in items])
+    specs = [item.spec for items in chosen.values() for item in items]
     bad = 0
-    with session(needed, screen.say, leave_up) as cluster:
+    with session(_nodes(specs), screen.say, leave_up, _libraries(specs)) as cluster:
         for name, items in chosen.items():
             screen.say(f"Suite {name}, {len(items)} runs, seed {number}")
             folder, rows = suite.run(
@@ -255,7 +259,7 @@ def bench(
     time_s, number = seconds("time", time), _seed(seed)
     names = list(dict.fromkeys([costs.BASELINE, *locks]))
     specs = [costs.spec_of(choose("lock", name, LOCKS), number) for name in names]
-    with session(_nodes(specs), screen.say) as cluster:
+    with session(_nodes(specs), screen.say, libraries=_libraries(specs)) as cluster:
         found = [costs.measure(spec, cluster, time_s, screen.say).to_json() for spec in specs]
         versions = cluster.versions
     folder = store.create("bench")
@@ -369,8 +373,11 @@ def cluster_status() -> int:
 def cluster_build() -> int:
     """Provide the engine and the nodes' image, and start nothing."""
     with claimed(screen.say):
-        image.ensure(screen.say)
-        screen.CONSOLE.print("The engine answers and the nodes' image is there.")
+        name = image.ensure(screen.say, whole=True)
+        screen.CONSOLE.print(
+            "The engine answers and the nodes' image is there, with the libraries "
+            f"{', '.join(sorted(image.held(name)))}."
+        )
     return 0
 
 

@@ -20,6 +20,7 @@ from checker.history import History
 from checker.holds import holds
 from checker.verdict import Valid, Verdict
 from harness import store
+from harness.cluster import libraries
 from harness.cluster.compose import ComposeCluster
 from harness.errors import BadArguments, Crashed
 from harness.recorder import Recorder, finish
@@ -252,6 +253,8 @@ def _describe(spec: Spec, schedule: list[Scheduled], cluster: dict[str, str]) ->
         "kernel": platform.release(),
         **cluster,
     }
+    if spec.lock_type.library:
+        versions[spec.lock_type.library] = libraries.version(spec.lock_type.library)
     return spec.to_json() | {
         "schedule": [fault.to_json() for fault in schedule],
         "versions": versions,

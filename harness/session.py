@@ -18,15 +18,19 @@ from harness.healing import heal
 
 
 @contextmanager
-def session(nodes: Iterable[str], say: Say, leave_up: bool = False) -> Iterator[ComposeCluster]:
+def session(
+    nodes: Iterable[str], say: Say, leave_up: bool = False, libraries: Iterable[str] = ()
+) -> Iterator[ComposeCluster]:
     """These nodes, up and healed. Afterwards all are removed, but those of `cluster up`.
 
     Raises:
         Crashed: no engine, no image, no nodes, or somebody else is using them.
+        BadArguments: a library that is needed is not in the image; nothing was started.
     """
     with claimed(say) as (cluster, claim):
         wanted = list(nodes)
         name = image.ensure(say)
+        image.must_hold(name, libraries)
         if not claim.keep and cluster.look():
             say("Removing what an earlier run left behind")
             cluster.down()

@@ -199,6 +199,11 @@ def _guarded(spec: Spec) -> None:
             f"guard {guard.name} can not be kept in store {spec.store!r}; choose one of: "
             f"{', '.join(guard.stores)}"
         )
+    if lock.program and spec.stored_in != "redis":
+        raise BadArguments(
+            f"the client of {lock.name} writes to a store in redis, not in {spec.stored_in}: "
+            "leave --store out"
+        )
 
 
 _NEEDS = {

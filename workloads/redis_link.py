@@ -8,10 +8,11 @@ reply was lost is sent again and finds its own key: Redlock wants one try and a 
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 from redis.backoff import NoBackoff
-from redis.connection import Connection
+from redis.connection import AbstractConnection, Connection
 from redis.exceptions import ConnectionError as Unreachable
 from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as TimedOut
@@ -19,46 +20,55 @@ from redis.retry import Retry
 
 from workloads.locks.lock import Failed, Indeterminate
 
+# RESP2 and no word about the driver: connecting then sends nothing of its own, so that the timeout
+# is that of the one request. A library under test may bring an older redis-py, which calls this
+# otherwise: driver_info is new in 8, lib_name and protocol in 5.
+_WORDS = signature(AbstractConnection.__init__).parameters
+_SILENT: dict[str, Any] = {"protocol": 2} if "protocol" in _WORDS else {}
+if "driver_info" in _WORDS:
+    _SILENT["driver_info"] = None
+elif "lib_name" in _WORDS:
+    _SILENT |= {"lib_name": None, "lib_version": None}
+
 
 class RedisLink:
     """Connects when first used, and again after an error; a reply never meets another request."""
 
     def __init__(self, host: str, port: int, timeout_s: float) -> None:
         self.address = f"{host}:{port}"
-        # RESP2 and no driver info: connecting then sends nothing of its own, so that the
-        # timeout is that of the one request.
         self._connection = Connection(
             host=host,
             port=port,
             socket_timeout=timeout_s,
             socket_connect_timeout=timeout_s,
             retry=Retry(NoBackoff(), 0),
-            protocol=2,
-            driver_info=None,
             decode_responses=True,
+            **_SILENT,
         )
+        self._connected = False
 
     def send(self, *command: Any) -> None:
         try:
             self._drop_if_stale()
             self._connection.connect()
+            self._connected = True
         except (RedisError, OSError) as error:
             raise Failed("unreachable", f"{self.address}: {error}") from error
         try:
             self._connection.send_command(*command)
         except (RedisError, OSError) as error:
-            self._connection.disconnect()
+            self._disconnect()
             raise Indeterminate("timeout", f"{self.address}: {error}") from error
 
     def _drop_if_stale(self) -> None:
         """A connection whose server has gone away since says so: it has something to read."""
-        if self._connection.is_connected:
+        if self._connected:
             try:
                 stale = self._connection.can_read(timeout=0)
             except (RedisError, OSError):
                 stale = True
             if stale:
-                self._connection.disconnect()
+                self._disconnect()
 
     def receive(self) -> Any:
         try:
@@ -66,7 +76,7 @@ class RedisLink:
         except ResponseError as error:
             raise Failed("refused", f"{self.address}: {error}") from error
         except (TimedOut, Unreachable, OSError) as error:
-            self._connection.disconnect()
+            self._disconnect()
             raise Indeterminate("timeout", f"{self.address}: {error}") from error
 
     def call(self, *command: Any) -> Any:
@@ -74,4 +84,8 @@ class RedisLink:
         return self.receive()
 
     def close(self) -> None:
+        self._disconnect()
+
+    def _disconnect(self) -> None:
+        self._connected = False
         self._connection.disconnect()

@@ -47,7 +47,7 @@ def _provide(say: Say) -> None:
             "A Docker engine is running, but this user may not use it. Run as root, or join the "
             f"docker group (`sudo usermod -aG docker $USER`, then log in again). It said: {refused}"
         )
-    if os.geteuid() != 0 or not _is_debian():
+    if os.geteuid() != 0 or not is_debian():
         raise Crashed(
             f"No Docker engine answers{f' ({refused})' if refused else ''}. Start it, or install "
             "Docker Engine with the Compose plugin; as root on Debian or Ubuntu this command "
@@ -78,7 +78,8 @@ def _docker(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def _is_debian() -> bool:
+def is_debian() -> bool:
+    """Whether packages come from apt here."""
     try:
         release = Path("/etc/os-release").read_text()
     except OSError:
@@ -94,7 +95,7 @@ def _compose(say: Say) -> tuple[str, ...]:
         tried = subprocess.run([*call, "version"], capture_output=True, check=False)
         if tried.returncode == 0:
             return call
-    if os.geteuid() == 0 and _is_debian():
+    if os.geteuid() == 0 and is_debian():
         install(say, "docker-compose")
         return ("docker-compose",)
     raise Crashed("Docker answers but has no Compose: install its Compose plugin.")

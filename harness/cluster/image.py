@@ -8,27 +8,28 @@ from __future__ import annotations
 
 import hashlib
 import os
-import platform
 import selectors
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
+from harness.cluster import libraries
 from harness.cluster.engine import Say, install
-from harness.errors import Crashed
+from harness.errors import BadArguments, Crashed
 
 BASE = "debian:bookworm-slim"
 REPOSITORY = "fencepost-node"
 COMPOSE = Path(__file__).resolve().parents[2] / "compose"
 
 _REGISTRY_S = 8.0
+_LABEL = "fencepost.libraries"
 
 
-def ensure(say: Say) -> str:
-    """The image's name, built if it is not there.
+def ensure(say: Say, whole: bool = False) -> str:
+    """The image's name, built if it is not there; with `whole`, also if it lacks a library.
 
     Raises:
         Crashed: with the end of what the build said.
@@ -39,16 +40,34 @@ def ensure(say: Say) -> str:
             "(`make install` there), not an installed wheel."
         )
     name = f"{REPOSITORY}:{_fingerprint()}"
-    if not _there(name):
+    if not _there(name) or (whole and held(name) != set(libraries.names())):
         _base(say)
         _build(name, say)
     return name
 
 
+def held(name: str) -> set[str]:
+    """The libraries under test that an image holds."""
+    label = f'{{{{index .Config.Labels "{_LABEL}"}}}}'
+    return set(_run(["docker", "image", "inspect", "-f", label, name]).stdout.strip().split(","))
+
+
+def must_hold(name: str, wanted: Iterable[str]) -> None:
+    """Raises BadArguments where an image lacks a library, with those that it has."""
+    there = held(name)
+    lacking = sorted(set(wanted) - there)
+    if lacking:
+        raise BadArguments(
+            f"{', '.join(lacking)} is not installed on the nodes: their image was built without. "
+            "`fencepost cluster build` tries again, and says what is in the way. "
+            f"Installed are: {', '.join(sorted(there & set(libraries.names()))) or 'none'}"
+        )
+
+
 def _fingerprint() -> str:
     digest = hashlib.sha256()
     files = [COMPOSE / "Dockerfile", COMPOSE / "requirements.txt", *sorted(_node_files())]
-    for file in files:
+    for file in (*files, *libraries.inputs()):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:12]
 
@@ -106,33 +125,24 @@ def _build(name: str, say: Say) -> None:
         shutil.copytree(COMPOSE / "node", context / "node")
         for file in ("Dockerfile", "requirements.txt"):
             shutil.copy(COMPOSE / file, context / file)
-        _wheels(context / "wheels")
+        pins = COMPOSE / "requirements.txt"
+        libraries.download(pins, context / "wheels", "--only-binary=:all:")
+        left_out = libraries.fetch(context, say)
+        there = [library for library in libraries.names() if library not in left_out]
         buildx = _run(["docker", "buildx", "version"]).returncode == 0
         environment = os.environ | ({} if buildx else {"DOCKER_BUILDKIT": "0"})
         started = time.monotonic()
         # The host's network: behind some firewalls a bridge has no way to the package mirrors.
         _must(
-            ["docker", "build", "--network", "host", "-t", name, str(context)],
+            [
+                "docker", "build", "--network", "host", "-t", name,
+                "--label", f"{_LABEL}={','.join(there)}", str(context),
+            ],
             "docker build",
             environment,
-        )
+        )  # fmt: skip
         _run(["docker", "tag", name, f"{REPOSITORY}:latest"])
         say(f"Built {name} in {time.monotonic() - started:.0f} s")
-
-
-def _wheels(folder: Path) -> None:
-    """Fetch the clients' wheels here: inside a build, pip may not see the package index."""
-    machine = platform.machine()
-    _must(
-        [
-            sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:",
-            "--implementation", "cp", "--python-version", "3.11", "--abi", "cp311",
-            "--abi", "none", "--platform", f"manylinux2014_{machine}",
-            "--platform", f"manylinux_2_17_{machine}", "--platform", f"manylinux_2_28_{machine}",
-            "--platform", "any", "-d", str(folder), "-r", str(COMPOSE / "requirements.txt"),
-        ],
-        "pip download",
-    )  # fmt: skip
 
 
 def _must(command: list[str], what: str, environment: dict[str, str] | None = None) -> None:

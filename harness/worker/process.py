@@ -71,6 +71,11 @@ class Worker:
         self._program = remote.spawn(command)
         self._reader = threading.Thread(target=self._read, name=f"read {self.node}", daemon=True)
         self._reader.start()
+        # Read while it runs: a library that logs much would come to a stop at a full pipe.
+        self._listener = threading.Thread(
+            target=self._listen, name=f"hear {self.node}", daemon=True
+        )
+        self._listener.start()
         self._send({"control": "setup", **setup})
 
     def wait_ready(self) -> None:
@@ -239,9 +244,15 @@ class Worker:
             else:
                 self._answers.append(answer)
 
-    def _end(self) -> None:
+    def _listen(self) -> None:
         assert self._program.stderr
-        self._said = self._program.stderr.read().decode(errors="replace").strip()[-3000:]
+        said = b""
+        while chunk := self._program.stderr.read(1 << 16):
+            said = (said + chunk)[-3000:]
+            self._said = said.decode(errors="replace").strip()
+
+    def _end(self) -> None:
+        self._listener.join(2.0)
         with self._changed:
             if self._open is not None:
                 error = ["killed", "the worker is gone; whether this happened is not known"]

@@ -187,3 +187,21 @@ def test_closing_ends_the_program_and_twice_is_no_error(worker, eventually, stat
     worker.close()
     eventually(lambda: state(worker.pid) is None)
     worker.close()
+
+
+LOUD = """
+import sys
+sys.stdin.readline()
+for n in range(20_000):
+    print("an error of a library's", n, file=sys.stderr)
+print('{"control":"ready","pid":1,"generates":false}', flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_library_that_logs_much_does_not_stop_at_a_full_pipe(recorder, spawn, setup):
+    worker = Worker(Local(spawn), recorder, setup, [sys.executable, "-c", LOUD])
+    worker.wait_ready()
+    worker.close()
+    assert len(worker.last_words()) <= 3000
+    assert worker.last_words().endswith("an error of a library's 19999")

@@ -107,7 +107,7 @@ def test_a_pause_at_a_point_follows_the_op_that_stops_there(suite, scenario):
 @every_scenario
 def test_every_scenario_says_what_happens_who_said_so_and_when(suite, scenario):
     assert len(scenario.source) > 10
-    assert re.fullmatch(r"[CAP]\d+( and C\d+)?|etcd \d+", scenario.claim)
+    assert re.fullmatch(r"[CAPL]\d+( and C\d+)?|etcd \d+", scenario.claim)
     assert scenario.what.endswith(".")
     assert scenario.expected
     for words in scenario.to_json()["steps"]:

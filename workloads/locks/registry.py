@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from workloads.locks.libraries.catalogue import LIBRARIES
 from workloads.locks.locktype import LockType, Option
 
 _POLLS = {
@@ -199,5 +200,7 @@ _BROKEN = (
     ),
 )
 
-LOCKS: dict[str, LockType] = {lock.name: lock for lock in (*_OURS, *_SESSIONS, *_BROKEN)}
+LOCKS: dict[str, LockType] = {
+    lock.name: lock for lock in (*_OURS, *_SESSIONS, *LIBRARIES, *_BROKEN)
+}
 """Every lock by name."""

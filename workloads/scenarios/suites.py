@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from workloads.scenarios import etcd, postgres, redis, redlock, zookeeper
+from workloads.scenarios import etcd, libraries, postgres, redis, redlock, zookeeper
 from workloads.scenarios.scenario import Scenario, Suite, Timed
 
 CONTROL_S = 3.0
@@ -113,5 +113,6 @@ SUITES: dict[str, Suite] = {
     ),
     "etcd": _suite("etcd", 2000, etcd.SCENARIOS, {}, (_queue("etcd"), _clocks(2000))),
     "postgres": _suite("postgres", 2000, postgres.SCENARIOS, {"token": "sequence"}),
+    "libraries": Suite("", libraries.SCENARIOS),
 }
 """Every suite by name."""

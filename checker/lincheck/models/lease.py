@@ -127,7 +127,8 @@ def step(state: Lease, action: Action) -> Lease | Inconsistent:
     if state.grant == grant:
         return Lease(FREE, None, state.token, state.expired)
     if f == "ended" or grant in state.expired:
-        return state
+        # Given back, it is nobody's any more: whether it had expired before makes no difference.
+        return state._replace(expired=state.expired - {grant})
     return Inconsistent(f"{grant} can't release: {_held(state)}")
 
 

@@ -1,0 +1,144 @@
+"""The lock libraries that are tested as they are: fetched here, each into a folder of its own.
+
+Inside an image's build neither pip nor npm may see its index, so what they need is put into the
+build's context. A library that can not be fetched is left out, and the image says so by its
+label: the other locks do not need it. `harness.cluster.image` asks before a run starts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from harness.cluster.engine import Say, install, is_debian
+from harness.errors import Crashed
+
+_ROOT = Path(__file__).resolve().parents[2]
+PINS = _ROOT / "compose" / "libraries"
+"""NAME.txt: what pip installs for a Python library; NAME/package.json: what npm installs."""
+CURATOR = _ROOT / "workloads" / "programs" / "curator"
+"""The client of Debian's Curator, compiled in the image's build."""
+
+
+def inputs() -> Iterator[Path]:
+    """Every file of the repository that decides what of the libraries is in the image."""
+    yield from sorted(PINS.glob("*.txt"))
+    yield from sorted(PINS.glob("*/package.json"))
+    yield from sorted(CURATOR.glob("*.java"))
+
+
+def fetch(context: Path, say: Say) -> dict[str, str]:
+    """Put them into a build's context, as libraries/NAME; those left out, each with the reason."""
+    folder = context / "libraries"
+    folder.mkdir()
+    shutil.copytree(CURATOR, context / "curator")
+    python = sorted(PINS.glob("*.txt"))
+    packages = sorted(PINS.glob("*/package.json"))
+    with ThreadPoolExecutor(4) as pool:
+        fetched = {pins.stem: pool.submit(_python, pins, folder / pins.stem) for pins in python}
+        fetched |= {
+            package.parent.name: pool.submit(_node, package, folder / package.parent.name, say)
+            for package in packages
+        }
+        left_out: dict[str, str] = {}
+        for name, task in fetched.items():
+            try:
+                task.result()
+            except Crashed as error:
+                left_out[name] = str(error)
+                shutil.rmtree(folder / name, ignore_errors=True)
+                say(f"The image goes without {name}: {error}")
+    return left_out
+
+
+def names() -> list[str]:
+    """Every library that an image can hold."""
+    return [
+        *(pins.stem for pins in sorted(PINS.glob("*.txt"))),
+        *(package.parent.name for package in sorted(PINS.glob("*/package.json"))),
+        "curator",
+    ]
+
+
+def version(name: str) -> str:
+    """The version of a library that is pinned here; of Debian's, where it comes from."""
+    pins = PINS / f"{name}.txt"
+    if pins.is_file():
+        lines = [line.partition("==") for line in pins.read_text().split()]
+        wanted = "redis" if name == "redis-py" else name
+        return next(version for package, _, version in lines if package == wanted)
+    package = PINS / name / "package.json"
+    if package.is_file():
+        pinned: dict[str, str] = json.loads(package.read_text())["dependencies"]
+        return pinned[name.removeprefix("node-")]
+    return "as Debian has it"
+
+
+def download(requirements: Path, folder: Path, *options: str) -> None:
+    """What a requirements file asks for, for the nodes' Python: wheels, or sources where there
+    are none. Crashed where something can not be had."""
+    machine = platform.machine()
+    _must(
+        [
+            sys.executable, "-m", "pip", "download", "-q", "--no-deps",
+            "--implementation", "cp", "--python-version", "3.11", "--abi", "cp311",
+            "--abi", "abi3", "--abi", "none", "--platform", f"manylinux2014_{machine}",
+            "--platform", f"manylinux_2_17_{machine}", "--platform", f"manylinux_2_28_{machine}",
+            "--platform", "any", *options, "-d", str(folder), "-r", str(requirements),
+        ],
+        "pip download",
+    )  # fmt: skip
+
+
+def _python(pins: Path, home: Path) -> None:
+    wheels = home / "wheels"
+    wheels.mkdir(parents=True)
+    shutil.copy(pins, home / "requirements.txt")
+    download(pins, wheels)
+    for source in wheels.glob("*.tar.gz"):
+        # Some are published as sources alone. Pure Python, so that this machine's will do.
+        _must(
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "wheel",
+                "-q",
+                "--no-deps",
+                "-w",
+                str(wheels),
+                str(source),
+            ],
+            "pip wheel",
+        )
+        source.unlink()
+
+
+def _node(package: Path, home: Path, say: Say) -> None:
+    home.mkdir()
+    shutil.copy(package, home)
+    if shutil.which("npm") is None:
+        if os.geteuid() != 0 or not is_debian():
+            raise Crashed("npm is not installed here")
+        install(say, "npm")
+    _must(
+        ["npm", "install", "--prefix", str(home), "--no-package-lock", "--no-audit", "--no-fund",
+         "--ignore-scripts", "--omit=dev", "--loglevel=error"],
+        "npm install",
+    )  # fmt: skip
+    # A record of where each package came from, which nobody reads.
+    (home / "node_modules" / ".package-lock.json").unlink(missing_ok=True)
+
+
+def _must(command: list[str], what: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = " ".join((done.stdout + done.stderr).strip().splitlines()[-3:])
+        raise Crashed(f"{what} failed with exit code {done.returncode}: {said}")

@@ -1,0 +1,61 @@
+"""A lock whose library is not on the nodes is refused before anything starts."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.cluster import image, libraries
+from harness.errors import BadArguments, Crashed
+
+
+def holding(monkeypatch, label):
+    monkeypatch.setattr(image, "held", lambda name: set(label.split(",")))
+
+
+def test_what_the_image_holds_is_let_through(monkeypatch):
+    holding(monkeypatch, "kazoo,pottery")
+    image.must_hold("fencepost-node:1", ["kazoo"])
+    image.must_hold("fencepost-node:1", [])
+
+
+def test_what_it_lacks_is_bad_arguments_that_say_what_to_do_and_what_works(monkeypatch):
+    holding(monkeypatch, "pottery,kazoo")
+    with pytest.raises(BadArguments) as error:
+        image.must_hold("fencepost-node:1", ["node-redlock"])
+    assert str(error.value) == (
+        "node-redlock is not installed on the nodes: their image was built without. `fencepost "
+        "cluster build` tries again, and says what is in the way. Installed are: kazoo, pottery"
+    )
+
+
+def test_an_image_without_a_label_holds_none(monkeypatch):
+    holding(monkeypatch, "")
+    with pytest.raises(BadArguments, match="Installed are: none"):
+        image.must_hold("fencepost-node:1", ["kazoo"])
+
+
+def test_a_library_that_can_not_be_fetched_is_left_out_and_the_others_are_not(
+    monkeypatch, tmp_path
+):
+    def python(pins, home):
+        if pins.stem == "kazoo":
+            raise Crashed("no index answers")
+        home.mkdir()
+
+    monkeypatch.setattr(libraries, "_python", python)
+    monkeypatch.setattr(libraries, "_node", lambda package, home, say: home.mkdir())
+    said = []
+    left_out = libraries.fetch(tmp_path, said.append)
+    assert left_out == {"kazoo": "no index answers"}
+    assert said == ["The image goes without kazoo: no index answers"]
+    fetched = {path.name for path in (tmp_path / "libraries").iterdir()}
+    assert fetched == set(libraries.names()) - {"kazoo", "curator"}
+    assert (tmp_path / "curator" / "Worker.java").is_file()
+
+
+def test_without_npm_its_library_is_left_out_with_the_reason(monkeypatch, tmp_path):
+    monkeypatch.setattr(libraries.shutil, "which", lambda name: None)
+    monkeypatch.setattr(libraries, "is_debian", lambda: False)
+    (package,) = libraries.PINS.glob("*/package.json")
+    with pytest.raises(Crashed, match="npm is not installed here"):
+        libraries._node(package, tmp_path / "node-redlock", print)

@@ -1,0 +1,65 @@
+"""The libraries under test: what is on the nodes, and how their workers are started."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from harness.cluster import libraries
+from harness.worker.process import PYTHON, command
+from workloads.locks.libraries.catalogue import LIBRARIES
+from workloads.locks.registry import LOCKS
+
+IDS = [lock.name for lock in LIBRARIES]
+
+
+@pytest.mark.parametrize("lock", LIBRARIES, ids=IDS)
+def test_every_library_can_be_in_the_image(lock):
+    assert LOCKS[lock.name] is lock
+    assert lock.library in libraries.names()
+
+
+def test_every_library_in_the_image_can_be_tested():
+    assert {lock.library for lock in LIBRARIES} == set(libraries.names())
+
+
+@pytest.mark.parametrize("pins", sorted(libraries.PINS.glob("*.txt")), ids=lambda pins: pins.stem)
+def test_python_libraries_are_pinned_with_all_that_they_need(pins):
+    lines = pins.read_text().split()
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[0-9.]+", line) for line in lines), lines
+    assert len({line.partition("==")[0].lower() for line in lines}) == len(lines)
+
+
+@pytest.mark.parametrize("package", sorted(libraries.PINS.glob("*/package.json")))
+def test_npm_libraries_are_pinned_to_exact_versions(package):
+    versions = json.loads(package.read_text())["dependencies"].values()
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in versions)
+
+
+@pytest.mark.parametrize("lock", LIBRARIES, ids=IDS)
+def test_a_library_s_worker_runs_in_its_own_environment_or_is_a_program_of_its_own(lock):
+    words = command(lock)
+    if lock.program:
+        assert words[-len(lock.program) :] == lock.program
+    else:
+        assert f"/opt/fencepost/libraries/{lock.library}/bin/python" in words
+        # The pump that starts it is not the library's business.
+        assert words.index(PYTHON) < words.index(
+            f"/opt/fencepost/libraries/{lock.library}/bin/python"
+        )
+
+
+@pytest.mark.parametrize(
+    ("library", "version"),
+    [
+        ("redis-py", "8.1.0"),
+        ("redlock-py", "1.0.8"),
+        ("python-redis-lock", "4.0.1"),
+        ("node-redlock", "4.2.0"),
+        ("curator", "as Debian has it"),
+    ],
+)
+def test_a_run_says_which_version_it_tested(library, version):
+    assert libraries.version(library) == version

@@ -1,0 +1,66 @@
+"""aetcd's lock (aetcd.locks.Lock) on one server of an etcd cluster; its loop runs in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from aetcd import Client
+from aetcd.exceptions import ClientError
+from aetcd.locks import Lock
+
+from workloads.locks.lock import Env, Failed, Grant, Indeterminate
+
+
+class AetcdLock:
+    """`options`: token (revision, none), wait_ms, node_timeout_ms."""
+
+    def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
+        self._env = env
+        self._options = options
+        self._wait_s = options["wait_ms"] / 1000
+        self._address = env.address(env.random.choice(nodes))
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        self._client: Client = self._run(self._open())
+        self._held: dict[str, Lock] = {}
+
+    async def _open(self) -> Client:
+        host, port = self._address
+        return Client(host, port, timeout=self._options["node_timeout_ms"] / 1000)
+
+    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        except (ClientError, TimeoutError) as error:
+            raise Indeterminate("timeout", repr(error)) from error
+
+    def acquire(self, name: str, ttl_ns: int) -> Grant:
+        begun = self._env.now()
+        lock = self._client.lock(name.encode(), ttl_ns // 1_000_000_000)
+        if not self._run(lock.acquire(timeout=self._wait_s)):
+            raise Failed("not-granted", f"held by others for {self._wait_s:g} s")
+        secret = lock.uuid.hex()
+        self._held[secret] = lock
+        token = lock.revision if self._options["token"] == "revision" else None
+        return Grant(name, token, begun + ttl_ns, secret)
+
+    def extend(self, grant: Grant, ttl_ns: int) -> Grant:
+        begun = self._env.now()
+        reply = self._run(self._held[grant.secret].refresh())
+        if not reply.TTL:
+            raise Failed("not-held", "the lease is gone")
+        return replace(grant, deadline=begun + reply.TTL * 1_000_000_000)
+
+    def release(self, grant: Grant) -> None:
+        if not self._run(self._held.pop(grant.secret).release()):
+            raise Failed("not-held", "the key is not this holder's any more")
+
+    def close(self) -> None:
+        with suppress(Failed):
+            self._run(self._client.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)

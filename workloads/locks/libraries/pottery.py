@@ -1,0 +1,67 @@
+"""pottery's Redlock on five servers, asked by threads of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pottery import ExtendUnlockedLock, PotteryError, Redlock, ReleaseUnlockedLock
+
+from workloads.locks.libraries.redis_client import connect
+from workloads.locks.lock import Env, Failed, Grant, Indeterminate
+
+# What pottery itself takes off a lease (redlock.py, __drift).
+_DRIFT_FACTOR = 0.01
+_DRIFT_NS = 2_000_000
+
+
+class PotteryLock:
+    """`options`: wait_ms, node_timeout_ms, client_retries."""
+
+    def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
+        self._env = env
+        self._wait_s = options["wait_ms"] / 1000
+        self._masters = {connect(env, node, options) for node in nodes}
+        self._held: dict[str, Redlock] = {}
+
+    def acquire(self, name: str, ttl_ns: int) -> Grant:
+        begun = self._env.now()
+        lock = Redlock(key=name, masters=self._masters, auto_release_time=ttl_ns / 1e9)
+        if not lock.acquire(timeout=self._wait_s):
+            raise Failed("not-granted", f"not granted within {self._wait_s:g} s")
+        secret = self._env.random.randbytes(8).hex()
+        self._held[secret] = lock
+        return Grant(name, None, _valid_until(begun, ttl_ns), secret)
+
+    def extend(self, grant: Grant, ttl_ns: int) -> Grant:
+        begun = self._env.now()
+        try:
+            self._held[grant.secret].extend()
+        except ExtendUnlockedLock as error:
+            raise _not_held(error) from error
+        except PotteryError as error:
+            raise Failed("not-held", type(error).__name__) from error
+        return replace(grant, deadline=_valid_until(begun, ttl_ns))
+
+    def release(self, grant: Grant) -> None:
+        try:
+            self._held.pop(grant.secret).release()
+        except ReleaseUnlockedLock as error:
+            raise _not_held(error) from error
+
+    def close(self) -> None:
+        for master in self._masters:
+            master.close()
+
+
+def _valid_until(begun: int, ttl_ns: int) -> int:
+    return begun + ttl_ns - int(ttl_ns * _DRIFT_FACTOR) - _DRIFT_NS
+
+
+def _not_held(error: Any) -> Failed:
+    """A server that did not answer may have done it. pottery's own words are pages long."""
+    kind = type(error).__name__
+    if error.redis_errors:
+        return Indeterminate("no-quorum", f"{kind}: {len(error.redis_errors)} without an answer")
+    return Failed("not-held", kind)

@@ -1,0 +1,57 @@
+"""redis-py's own lock (redis.lock.Lock), on one server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from redis.exceptions import LockError, RedisError
+from redis.lock import Lock
+
+from workloads.locks.libraries.redis_client import connect
+from workloads.locks.lock import Env, Failed, Grant, Indeterminate
+
+
+class RedisPyLock:
+    """`options`: wait_ms, node_timeout_ms, client_retries."""
+
+    def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
+        self._env = env
+        self._wait_s = options["wait_ms"] / 1000
+        self._client = connect(env, nodes[0], options)
+        self._held: dict[str, Lock] = {}
+
+    def acquire(self, name: str, ttl_ns: int) -> Grant:
+        begun = self._env.now()
+        lock = self._client.lock(name, timeout=ttl_ns / 1e9, blocking_timeout=self._wait_s)
+        try:
+            granted = lock.acquire()
+        except RedisError as error:
+            raise Indeterminate("timeout", repr(error)) from error
+        if not granted:
+            raise Failed("not-granted", f"held by another for {self._wait_s:g} s")
+        secret = self._env.random.randbytes(8).hex()
+        self._held[secret] = lock
+        return Grant(name, None, begun + ttl_ns, secret)
+
+    def extend(self, grant: Grant, ttl_ns: int) -> Grant:
+        begun = self._env.now()
+        try:
+            self._held[grant.secret].extend(ttl_ns / 1e9, replace_ttl=True)
+        except LockError as error:
+            raise Failed("not-held", str(error)) from error
+        except RedisError as error:
+            raise Indeterminate("timeout", repr(error)) from error
+        return replace(grant, deadline=begun + ttl_ns)
+
+    def release(self, grant: Grant) -> None:
+        try:
+            self._held.pop(grant.secret).release()
+        except LockError as error:
+            raise Failed("not-held", str(error)) from error
+        except RedisError as error:
+            raise Indeterminate("timeout", repr(error)) from error
+
+    def close(self) -> None:
+        self._client.close()

@@ -1,0 +1,45 @@
+"""redlock-py's Redlock on five servers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from redlock import Lock, MultipleRedlockException, Redlock
+
+from workloads.locks.libraries.redis_client import connect
+from workloads.locks.lock import Env, Failed, Grant, Indeterminate
+
+
+class RedlockPyLock:
+    """`options`: retries, retry_delay_ms, node_timeout_ms, client_retries."""
+
+    def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
+        self._env = env
+        self._servers = [connect(env, node, options) for node in nodes]
+        self._redlock = Redlock(self._servers, options["retries"], options["retry_delay_ms"] / 1000)
+        self._held: dict[str, Lock] = {}
+
+    def acquire(self, name: str, ttl_ns: int) -> Grant:
+        begun = self._env.now()
+        try:
+            lock = self._redlock.lock(name, ttl_ns // 1_000_000)
+        except MultipleRedlockException as error:
+            # It has a quorum, says nothing of it, and leaves the keys: nobody can release them.
+            raise Indeterminate("no-quorum", str(error)) from error
+        if not lock:
+            raise Failed("not-granted", f"not granted in {self._redlock.retry_count} tries")
+        secret = lock.key.decode()
+        self._held[secret] = lock
+        return Grant(name, None, begun + lock.validity * 1_000_000, secret)
+
+    def extend(self, grant: Grant, ttl_ns: int) -> Grant:
+        raise Failed("not-held", "redlock-py extends no lease")
+
+    def release(self, grant: Grant) -> None:
+        """Servers that fail are written to the log and passed over: this always succeeds."""
+        self._redlock.unlock(self._held.pop(grant.secret))
+
+    def close(self) -> None:
+        for server in self._servers:
+            server.close()
