@@ -22,6 +22,8 @@ redis_command() {
     none) command+=(--appendonly no) ;;
     *) command+=(--appendonly yes --appendfsync "$PERSISTENCE") ;;
   esac
+  # A primary waits 5 s for more replicas before it sends the first one what it has.
+  command+=(--repl-diskless-sync-delay 0)
   [ -z "${PRIMARY:-}" ] || command+=(--replicaof "$PRIMARY" 6379)
   if [ "${CLOCK:-real}" = fake ]; then
     # libc's malloc first: under jemalloc, libfaketime 0.9.10 calls itself while it starts.

@@ -1,0 +1,91 @@
+"""ZooKeeper, etcd, PostgreSQL, a replicated Redis: their locks, and what tells them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from harness.cluster.compose import ComposeCluster
+from harness.session import session
+from workloads.scenarios.scenario import Timed
+from workloads.scenarios.suites import SUITES
+
+SERVERS = {"zookeeper": 3, "etcd": 3, "postgres": 1, "redis": 2}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ComposeCluster]:
+    nodes = [f"{kind}-{n}" for kind, count in SERVERS.items() for n in range(1, count + 1)]
+    with session([*nodes, "storage", *(f"client-{n}" for n in range(1, 6))], print) as found:
+        yield found
+
+
+def verdicts(outcome):
+    return {name: verdict.valid for name, verdict in outcome.verdicts.items()}
+
+
+@pytest.mark.parametrize(
+    ("lock", "options", "spec"),
+    [
+        ("zookeeper", {}, {"guard": "fenced"}),
+        ("etcd", {}, {"guard": "transaction"}),
+        ("etcd-lock-api", {"token": "revision"}, {"guard": "fenced"}),
+        ("chubby", {}, {"shared": 0.3}),
+        ("postgres", {"token": "sequence"}, {"guard": "fenced", "store": "postgres"}),
+        ("postgres", {"mode": "row"}, {}),
+        ("redis-replicated", {"wait": 1}, {}),
+    ],
+)
+def test_without_faults_a_lock_keeps_every_promise(run_test, lock, options, spec):
+    outcome = run_test(lock, options=options, ttl_ms=2000, **spec)
+
+    assert outcome.valid is True, verdicts(outcome)
+    assert outcome.results["stats"]["holds"] > 20
+
+
+def entries():
+    """One entry for what only it shows."""
+    chosen = {
+        "redis": ("failover", "both-stall/paired", "optimistic-postgres"),
+        "zookeeper": ("pause-after-acquire/fenced", "holder-cut-off"),
+        "etcd": (
+            "transaction",
+            "check-sequencer",
+            "lock-delay",
+            "expired-waiter-3.4",
+            "expired-waiter-3.5",
+        ),
+        "postgres": ("pause-after-acquire-advisory",),
+    }
+    for suite, names in chosen.items():
+        for name in names:
+            name, _, guard = name.partition("/")
+            found = [
+                entry
+                for entry in SUITES[suite].entries
+                if entry.name == name and guard in ("", entry.guard)
+            ]
+            assert len(found) == 1, (suite, name)
+            yield pytest.param(SUITES[suite].lock, found[0], id=f"{suite}-{name}")
+
+
+@pytest.mark.parametrize(("lock", "scenario"), list(entries()))
+def test_a_schedule_comes_out_as_published(run_test, lock, scenario):
+    outcome = run_test(lock, scenario)
+
+    found = verdicts(outcome)
+    assert found["faults"] is True, outcome.verdicts["faults"].summary
+    assert "run" not in found, outcome.verdicts["run"].summary
+    expected = dict(scenario.expected)
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_a_herd_is_told_from_the_wakeups(run_test):
+    (herd,) = (e for e in SUITES["zookeeper"].entries if e.name == "herd")
+    assert isinstance(herd, Timed)
+    outcome = run_test(herd.lock, **herd.settings)
+
+    assert outcome.verdicts["liveness"].valid is False
+    assert "wakes a herd" in outcome.verdicts["liveness"].summary
+    assert outcome.verdicts["lease_exclusion"].valid is True
