@@ -90,11 +90,12 @@ class RunSite:
         code = _code()
         with ThreadPoolExecutor(16) as pool:
             shipped = [pool.submit(self._ship, node, code) for node in self.clients]
-            fresh = [
-                pool.submit(_fresh, self.remote(node), server)
-                for node, server in {**self._servers, STORAGE: self._storage}.items()
-            ]
-            for task in (*shipped, *fresh):
+            servers = [*self._servers.values(), self._storage]
+            # All are down before the first one starts: it would meet members of the cluster that
+            # was, and take over their data (ZooKeeper) or be refused by them (etcd).
+            for task in [pool.submit(_empty, self.remote(s.node), s) for s in servers]:
+                task.result()
+            for task in [*shipped, *(pool.submit(_start, server) for server in servers)]:
                 task.result()
             if self._spec.stored_in == "server":
                 self._serve(code)
@@ -166,13 +167,16 @@ class RunSite:
         return logs | {name: text for name, text in said.items() if text}
 
 
-def _fresh(remote: Remote, server: Server) -> None:
+def _empty(remote: Remote, server: Server) -> None:
     # A node that has just come up starts its server by itself: not before that is it there to
     # be killed.
     server.wait_pid()
     server.kill()
     server.wipe()
     remote.run(["bash", "-c", f"rm -f /var/log/fencepost/*.log {CLOCK_FILE} {SKEW_FILE}"])
+
+
+def _start(server: Server) -> None:
     server.start()
     server.wait_ready()
 
