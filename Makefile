@@ -7,7 +7,7 @@ READY := .venv/.ready
 .DEFAULT_GOAL := help
 SUITES := redlock redis zookeeper etcd postgres
 SUMMARY ?= results/nightly.md
-.PHONY: help install test test-unit test-cluster lint format nightly bench bench-harness \
+.PHONY: help install test test-unit test-cluster lint format nightly bench bench-adapters bench-harness \
         bench-lincheck heal clean lock $(SUITES:%=test-%)
 
 help: ## what there is
@@ -63,6 +63,9 @@ format: install ## put the code into shape
 
 bench-harness: install ## what recording costs, against the same loop without it
 	$(BIN)/python benchmarks/recording.py
+
+bench-adapters: install ## what our adapters cost, against the bare calls beneath them
+	$(BIN)/python benchmarks/adapters.py $(ARGS)
 
 bench-lincheck: install ## the checker's speed against Porcupine's
 	$(BIN)/python benchmarks/lincheck.py
