@@ -306,6 +306,8 @@ def _description(folder: Path, history: History) -> dict[str, Any]:
         ops = history.clients()
         absent = {
             "fencing": all(op.value.get("token") is None for op in ops),
+            "linearizable": all(op.value.get("ttl") is None for op in ops),
+            "store": all(op.value.get("stored") is None for op in ops),
             "resource": all(op.f != "write" for op in ops),
         }
         test["checkers"] = [name for name in CHECKERS if not absent.get(name)]
