@@ -37,6 +37,16 @@ class Chains:
             nodes = list(self._on.pop(fault, {}))
             self._write(nodes)
 
+    def cut(self, one: str, other: str) -> bool:
+        """Whether a fault that is on drops anything between these two."""
+        with self._lock:
+            return any(
+                self._site.address(far) in rule.split()
+                for rules in self._on.values()
+                for near, far in ((one, other), (other, one))
+                for rule in rules.get(near, ())
+            )
+
     def dropped(self, node: str) -> int:
         """How many packets the node's chains have dropped since they were last written."""
         count = 0

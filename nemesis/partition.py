@@ -34,11 +34,26 @@ class Partition:
         return self._receipt(fault, cut=False)
 
     def _receipt(self, fault: Fault, cut: bool) -> Receipt:
+        # A way that another fault cuts as well does not open when this one ends.
+        shared = set() if cut else self._shared(fault)
         met = self._probes(fault.arguments["links"])
-        right = [probe for probe, answer in met.items() if (answer == "silent") == cut]
+        if not cut:
+            shared |= self._shared(fault)
+            met = {way: "cut by another fault" if way in shared else met[way] for way in met}
+        right = [way for way, answer in met.items() if (answer == "silent") == cut]
         what = "no answer across" if cut else "an answer across"
-        how = f"{what} {len(right)} of {len(met)} probed ways"
+        still = f", {len(shared)} of them cut by another fault still" if shared else ""
+        how = f"{what} {len(right)} of {len(met)} probed ways{still}"
         return Receipt(bool(met) and len(right) == len(met), how, {"probes": met})
+
+    def _shared(self, fault: Fault) -> set[str]:
+        """The ways of a fault that has ended which another one cuts."""
+        return {
+            f"{source} to {target}"
+            for near, far in fault.arguments["links"]
+            if self._chains.cut(near, far)
+            for source, target in ((near, far), (far, near))
+        }
 
     def _probes(self, links: list[list[str]]) -> dict[str, str]:
         wanted: dict[str, list[str]] = {}

@@ -231,3 +231,19 @@ def test_a_node_that_does_not_answer_is_booked_and_not_fatal(site, recorded):
 def test_a_nemesis_that_does_nothing_says_so():
     assert NoFaults().inject(CUT).proved is False
     assert NoFaults().heal(CUT).proved is True
+
+
+def test_a_way_that_another_partition_cuts_as_well_is_no_reason_to_doubt_the_first_one_s_end(
+    director,
+):
+    other = Fault(
+        "other", "partition", ["client-1", "redis-1"], {"links": [["redis-1", "client-1"]]}
+    )
+    assert director.inject(CUT).proved
+    assert director.inject(other).proved
+    receipt = director.heal(CUT.name)
+    assert receipt.proved
+    assert "cut by another fault still" in receipt.how
+    receipt = director.heal(other.name)
+    assert receipt.proved
+    assert "another" not in receipt.how
