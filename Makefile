@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-SUITES := redlock redis zookeeper etcd postgres
+SUITES := redlock redis zookeeper etcd postgres libraries
 SUMMARY ?= results/nightly.md
 .PHONY: help install test test-unit test-cluster lint format nightly bench bench-adapters bench-harness \
         bench-lincheck heal clean lock $(SUITES:%=test-%)
@@ -36,6 +36,9 @@ test-etcd: install ## etcd: the recipe, the lock API with its known defect, Chub
 
 test-postgres: install ## PostgreSQL: locks without a lease
 	$(BIN)/fencepost suite postgres $(ARGS)
+
+test-libraries: install ## what the libraries that people install do when it matters
+	$(BIN)/fencepost suite libraries $(ARGS)
 
 nightly: install ## every suite with a new seed; the summary in results/nightly.md
 	mkdir -p $(dir $(SUMMARY)) && rm -f $(SUMMARY)
