@@ -227,8 +227,9 @@ class Client:
     def reach(self, point: str) -> None:
         if point in self._armed:
             self._armed.remove(point)
-            self.say({"control": "point", "point": point, "process": self._process})
-            os.kill(os.getpid(), signal.SIGSTOP)
+            with self._saying:  # nothing is said between this and the stop
+                self.say({"control": "point", "point": point, "process": self._process})
+                os.kill(os.getpid(), signal.SIGSTOP)
 
     def apply(self, f: str, asked: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Do one op, from its invocation to its completion; how it ended, and its value.
