@@ -147,6 +147,8 @@ def validate(spec: Spec) -> Spec:
             f"nemesis failover needs a lock on a replicated server, and {spec.lock} is none; "
             f"these are: {', '.join(lock.name for lock in LOCKS.values() if lock.replicated)}"
         )
+    if "memory" in spec.nemesis and spec.lock_type.kind != "redis":
+        raise BadArguments(f"nemesis memory limits Redis servers, and {spec.lock} runs on none")
     choose("etcd version", spec.etcd, ETCD)
     if not 0 <= spec.shared <= 1:
         raise BadArguments(f"a share of {spec.shared:g} of shared holds: from 0 to 1")

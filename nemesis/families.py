@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from nemesis import clock, failover, kill, partition, pause
+from nemesis import clock, failover, kill, memory, partition, pause
 from nemesis.chains import Chains
 from nemesis.hold import Hold
 from nemesis.nemesis import Fault, Nemesis
@@ -77,6 +77,12 @@ FAMILIES: dict[str, Family] = {
             "the primary of a replicated Redis dies, and its replica is promoted",
             lambda site, chains: failover.Failover(site),
             lambda random, at: failover.draw(random, at.servers),
+        ),
+        Family(
+            "memory",
+            "a Redis server runs into its memory limit, and evicts keys or refuses writes",
+            lambda site, chains: memory.Memory(site),
+            lambda random, at: memory.draw(random, at.servers),
         ),
         Family(
             "hold",

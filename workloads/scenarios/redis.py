@@ -24,6 +24,7 @@ from workloads.scenarios.schedules import (
 )
 
 SERVER, REPLICA = "redis-1", "redis-2"
+EVICTION = "redis.io, Key eviction"
 COMMENTS = f"{KLEPPMANN}, comments"
 _ONCE: dict[str, Any] = {"retries": 0}
 _COUNTED = {**_ONCE, "token": "incr"}
@@ -50,6 +51,34 @@ def _server_down() -> tuple[Step, ...]:
         Do(ONE, "acquire", expect="fail"),
         Do(TWO, "acquire", expect="fail"),
         Heal("crash"),
+        Do(TWO, "acquire", again=True),
+        Do(TWO, "read"),
+        Do(TWO, "write"),
+        Do(TWO, "release"),
+    )
+
+
+def _evicted(granted: str) -> tuple[Step, ...]:
+    policy = "allkeys-lru" if granted == "ok" else "noeviction"
+    limit = {"policy": policy, "words": f"{SERVER} runs out of memory under {policy}"}
+    full = Inject("full", "memory", (SERVER,), limit)
+    if granted == "ok":
+        return (
+            Do(ONE, "acquire"),
+            full,
+            Do(TWO, "acquire"),
+            Do(ONE, "read"),
+            Do(TWO, "read"),
+            Do(TWO, "write"),
+            Do(ONE, "write"),
+            Heal("full"),
+            Do(ONE, "release", expect="fail"),
+            Do(TWO, "release"),
+        )
+    return (
+        full,
+        Do(ONE, "acquire", expect="fail"),
+        Heal("full"),
         Do(TWO, "acquire", again=True),
         Do(TWO, "read"),
         Do(TWO, "write"),
@@ -182,6 +211,17 @@ SCENARIOS: tuple[Scenario, ...] = (
         "The same, with a client that waits until the replica has its key: it is not granted the "
         "lock, since the replica never answers.", "none",
         _failover("fail"), KEPT, {**_ONCE, "wait": 1}, ttl_ms=5000, lock="redis-replicated",
+    ),
+    Scenario(
+        "evicted", "P1", EVICTION,
+        "The server runs out of memory under allkeys-lru and evicts client 1's key with others "
+        "that were not used lately: client 2 is granted the lock.", "none",
+        _evicted("ok"), TWICE | DAMAGED, _ONCE, ttl_ms=10_000,
+    ),
+    Scenario(
+        "out-of-memory", "P1", EVICTION,
+        "The same under noeviction: the server refuses every write, and so grants nothing.",
+        "none", _evicted("fail"), KEPT, _ONCE,
     ),
     Scenario(
         "both-stall", "C12", COMMENTS,

@@ -1,0 +1,77 @@
+"""Memory: a Redis server runs into its limit while other data comes in.
+
+Under `allkeys-lru` it makes room by evicting whatever was not used for longest, a lock's key
+included: an evicted lock is a lost lock. Under `noeviction` it keeps what it has and refuses
+every write, a lock's as well. `arguments.policy` names the policy. The limit is what the server
+uses already and a little more; the data that comes in is the nemesis' own, and goes with the fault.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from nemesis.nemesis import Fault, Receipt
+from nemesis.site import Site
+
+POLICIES = ("allkeys-lru", "noeviction")
+_ROOM = 2 << 20  # bytes above what is used already
+_VALUE = 10 << 10
+# Five times what fits: of keys that were not used since, practically none survives.
+_KEYS = 5 * _ROOM // _VALUE
+_BATCH = 64
+_PREFIX = "fencepost:fill:"
+_FILL = """
+for i = ARGV[1], ARGV[1] + ARGV[2] - 1 do
+  redis.call('set', ARGV[3] .. i, string.rep('x', ARGV[4]))
+end
+"""
+_CLEAR = """
+for i = 1, ARGV[1] do redis.call('del', ARGV[2] .. i) end
+"""
+
+
+class Memory:
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    def inject(self, fault: Fault) -> Receipt:
+        (node,) = fault.targets
+        policy = fault.arguments["policy"]
+        before = self._info(node)
+        limit = int(before["used_memory"]) + _ROOM
+        self._redis(node, "config", "set", "maxmemory-policy", policy)
+        self._redis(node, "config", "set", "maxmemory", str(limit))
+        said = ""
+        for start in range(1, _KEYS + 1, _BATCH):
+            said = self._redis(
+                node, "eval", _FILL, "0", str(start), str(_BATCH), _PREFIX, str(_VALUE)
+            )
+            if "OOM" in said:
+                break
+        evicted = int(self._info(node)["evicted_keys"]) - int(before["evicted_keys"])
+        refused = "OOM" in said
+        data = {"policy": policy, "limit": limit, "evicted": evicted, "refused": refused}
+        took = refused if policy == "noeviction" else evicted > 0
+        how = f"{node} is limited to {limit} bytes: it evicted {evicted} keys"
+        return Receipt(took, f"{how} and {'refuses' if refused else 'takes'} writes", data)
+
+    def heal(self, fault: Fault) -> Receipt:
+        (node,) = fault.targets
+        self._redis(node, "config", "set", "maxmemory", "0")
+        self._redis(node, "config", "set", "maxmemory-policy", "noeviction")
+        self._redis(node, "eval", _CLEAR, "0", str(_KEYS + _BATCH), _PREFIX)
+        limit = self._redis(node, "config", "get", "maxmemory").split()[-1:]
+        return Receipt(limit == ["0"], f"{node} has no limit any more: maxmemory {limit}")
+
+    def _redis(self, node: str, *words: str) -> str:
+        return self._site.remote(node).run(["redis-cli", *words], check=False).out
+
+    def _info(self, node: str) -> dict[str, str]:
+        rows = self._redis(node, "info").splitlines()
+        return dict(row.split(":", 1) for row in rows if ":" in row)
+
+
+def draw(random: Random, servers: list[str]) -> tuple[list[str], dict[str, Any]]:
+    node, policy = random.choice(servers), random.choice(POLICIES)
+    return [node], {"policy": policy, "words": f"{node} runs out of memory under {policy}"}
