@@ -1,0 +1,96 @@
+"""A memory limit is proved by what the server then does, not by what it was told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from nemesis.memory import Memory
+from nemesis.nemesis import Fault
+
+
+@dataclass
+class Redis:
+    """As much of a server as the nemesis looks at. `deaf`: it takes settings and ignores them."""
+
+    deaf: bool = False
+    config: dict[str, str] = field(default_factory=lambda: {"maxmemory": "0"})
+    used: int = 1 << 20
+    evicted: int = 0
+    filled: set[int] = field(default_factory=set)
+
+    def run(self, argv, *, timeout_s=10.0, check=True):
+        return type("Result", (), {"code": 0, "out": self.answer(*argv[1:])})()
+
+    def answer(self, verb, *words):
+        if verb == "info":
+            return f"# Memory\nused_memory:{self.used}\nevicted_keys:{self.evicted}\n"
+        if verb == "config" and words[0] == "get":
+            return f"{words[1]}\n{self.config[words[1]]}\n"
+        if verb == "config":
+            if not self.deaf:
+                self.config[words[1]] = words[2]
+            return "OK\n"
+        assert verb == "eval"
+        if "del" in words[0]:
+            self.used -= 10_240 * len(self.filled)
+            self.filled.clear()
+            return "\n"
+        return self.fill(int(words[2]), int(words[3]))
+
+    def fill(self, start, count):
+        limit = int(self.config["maxmemory"])
+        for key in range(start, start + count):
+            if limit and self.used + 10_240 > limit:
+                if self.config["maxmemory-policy"] == "noeviction":
+                    return "OOM command not allowed when used memory > 'maxmemory'.\n"
+                self.evicted += 1
+            else:
+                self.used += 10_240
+                self.filled.add(key)
+        return "\n"
+
+
+class Site:
+    def __init__(self, redis):
+        self.redis = redis
+
+    def remote(self, node):
+        assert node == "redis-1"
+        return self.redis
+
+
+def fault(policy):
+    return Fault("full", "memory", ["redis-1"], {"policy": policy})
+
+
+def test_under_allkeys_lru_keys_are_evicted_until_it_is_healed():
+    redis = Redis()
+    receipt = Memory(Site(redis)).inject(fault("allkeys-lru"))
+    assert receipt.proved
+    assert receipt.data["evicted"] > 0
+    assert not receipt.data["refused"]
+    assert Memory(Site(redis)).heal(fault("allkeys-lru")).proved
+    assert redis.config["maxmemory"] == "0"
+    assert redis.used == 1 << 20
+
+
+def test_under_noeviction_writes_are_refused():
+    redis = Redis()
+    receipt = Memory(Site(redis)).inject(fault("noeviction"))
+    assert receipt.proved
+    assert receipt.data["refused"]
+    assert receipt.data["evicted"] == 0
+
+
+@pytest.mark.parametrize("policy", ["allkeys-lru", "noeviction"])
+def test_a_limit_that_the_server_ignores_is_not_proved(policy):
+    assert not Memory(Site(Redis(deaf=True))).inject(fault(policy)).proved
+
+
+def test_a_limit_that_stays_is_not_proved_to_be_gone():
+    redis = Redis()
+    Memory(Site(redis)).inject(fault("allkeys-lru"))
+    redis.deaf = True
+    assert not Memory(Site(redis)).heal(fault("allkeys-lru")).proved
