@@ -21,14 +21,17 @@ from harness.cluster.compose import NODES, ComposeCluster, role
 from harness.db.kinds import KINDS
 from harness.db.server import Server
 from harness.errors import BadArguments, Crashed
+from harness.healing import amiss
 from harness.healing import heal as heal_nodes
 from harness.remote.remote import RemoteError
-from harness.run import Outcome, judge
+from harness.run import Outcome, judge, layout_of
 from harness.run import run as run_test
 from harness.session import claimed, session
 from harness.site import STORAGE
-from harness.spec import ETCD, Spec, choose, seconds, validate
+from harness.spec import ETCD, Spec, choose, seconds, stored, validate
 from nemesis.families import RANDOM
+from nemesis.schedule import Scheduled
+from nemesis.schedule import stored as stored_schedule
 from report import bench as report_bench
 from report import run as report_run
 from report.stored import ReportError
@@ -111,6 +114,10 @@ def _ms(what: str, text: str) -> int:
     return round(seconds(what, text) * 1000)
 
 
+Run = Annotated[str, typer.Argument(help="A run's folder, or TEST, or TEST/TIME.")]
+LeaveUp = Annotated[bool, typer.Option("--leave-db-running", help="Leave the nodes up afterwards.")]
+
+
 @app.command()
 def test(
     lock: Annotated[str, typer.Argument(help="The lock to test, redlock say.")],
@@ -141,9 +148,7 @@ def test(
         list[str] | None,
         typer.Option("--option", "-o", help="The lock's own, NAME=VALUE; x=x lists them."),
     ] = None,
-    leave_up: Annotated[
-        bool, typer.Option("--leave-db-running", help="Leave the nodes up afterwards.")
-    ] = False,
+    leave_up: LeaveUp = False,
 ) -> int:
     """One test: clients take LOCK and write, faults strike, the history is judged."""
     options = _lock_options(lock, option or [])
@@ -190,9 +195,31 @@ def _libraries(specs: list[Spec]) -> set[str]:
     return {spec.lock_type.library for spec in specs} - {""}
 
 
-def _carry_out(spec: Spec, cluster: ComposeCluster, scenario: Scenario | None = None) -> Outcome:
+def _carry_out(
+    spec: Spec,
+    cluster: ComposeCluster,
+    scenario: Scenario | None = None,
+    schedule: list[Scheduled] | None = None,
+) -> Outcome:
     with screen.progress(spec.name) as progress:
-        return run_test(spec, cluster, progress, scenario)
+        return run_test(spec, cluster, progress, scenario, schedule)
+
+
+@app.command()
+def replay(run: Run, leave_up: LeaveUp = False) -> int:
+    """A stored run's test once more: the same spec, the same faults at the same offsets."""
+    folder = store.find(run)
+    try:
+        test = store.read(folder / "test.json")
+        spec = stored(test)
+        schedule = stored_schedule(test.get("schedule", []), layout_of(spec))
+    except (OSError, ValueError) as error:
+        raise BadArguments(f"{folder} can not be run again: {error}") from error
+    screen.say(f"Testing {spec.lock} as in {folder}: {len(schedule)} faults, seed {spec.seed}")
+    with session(_nodes([spec]), screen.say, leave_up) as cluster:
+        outcome = _carry_out(spec, cluster, schedule=schedule)
+    screen.verdict(outcome)
+    return EXIT[outcome.valid]
 
 
 @app.command("suite")
@@ -205,9 +232,7 @@ def suite_command(
     summary: Annotated[
         Path | None, typer.Option(help="Append what came out to this file, in Markdown.")
     ] = None,
-    leave_up: Annotated[
-        bool, typer.Option("--leave-db-running", help="Leave the nodes up afterwards.")
-    ] = False,
+    leave_up: LeaveUp = False,
 ) -> int:
     """Sets of scenarios, each against its published outcome; 0 if all came out so."""
     number = _seed(seed)
@@ -290,9 +315,6 @@ def guards() -> int:
     return 0
 
 
-Run = Annotated[str, typer.Argument(help="A run's folder, or TEST, or TEST/TIME.")]
-
-
 @app.command()
 def analyze(run: Run) -> int:
     """Check a stored history again, also what a killed run left."""
@@ -309,10 +331,16 @@ def report(run: Run) -> int:
 
 
 @app.command()
-def heal() -> int:
+def heal(
+    check: Annotated[
+        bool, typer.Option("--check", help="Only say what is amiss, and exit with 1 if anything.")
+    ] = False,
+) -> int:
     """Undo and remove whatever a killed run left behind."""
     with claimed(screen.say) as (cluster, claim):
         nodes = cluster.look()
+        if check:
+            return _check(cluster, nodes, claim.keep)
         if not nodes:
             # A network or a stopped node may be there without a running one.
             cluster.down()
@@ -324,6 +352,12 @@ def heal() -> int:
             cluster.down()
             screen.CONSOLE.print(f"Removed {len(nodes)} nodes that a run had left behind.")
     return 0
+
+
+def _check(cluster: ComposeCluster, nodes: list[str], kept: bool) -> int:
+    found = amiss(cluster, nodes) if kept else [f"{node}: a run left it up" for node in nodes]
+    screen.CONSOLE.print("\n".join(found) or "Nothing is left behind, and nothing is amiss.")
+    return 1 if found else 0
 
 
 @cluster_app.command("up")

@@ -1,11 +1,13 @@
-"""Undoing whatever a run, also a killed one, may have left in its nodes."""
+"""Finding and undoing whatever a run, also a killed one, may have left in its nodes."""
 
 from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 
 from harness.cluster.compose import ComposeCluster, role
 from harness.db.kinds import KINDS
@@ -15,57 +17,107 @@ from nemesis.chains import CHAINS, clear
 from nemesis.clock import CLOCK_FILE
 
 
+@dataclass(frozen=True)
+class Amiss:
+    """One thing that a run left: what it is, what undoing it is called, and how it is undone."""
+
+    what: str
+    undone: str
+    undo: Callable[[], object]
+
+
 def heal(cluster: ComposeCluster, nodes: Iterable[str]) -> list[str]:
     """Heal nodes that are to stay up; what was found and undone, in words. Idempotent."""
+
+    def mend(node: str) -> list[str]:
+        found = _amiss(cluster.remote(node), node)
+        for thing in found:
+            thing.undo()
+        return [f"{node}: {thing.undone}" for thing in found]
+
+    return _everywhere(mend, nodes)
+
+
+def amiss(cluster: ComposeCluster, nodes: Iterable[str]) -> list[str]:
+    """What `heal` would undo, in words; nothing is changed."""
+
+    def look(node: str) -> list[str]:
+        return [f"{node}: {thing.what}" for thing in _amiss(cluster.remote(node), node)]
+
+    return _everywhere(look, nodes)
+
+
+def _everywhere(work: Callable[[str], list[str]], nodes: Iterable[str]) -> list[str]:
     with ThreadPoolExecutor(8) as pool:
-        found = pool.map(lambda node: _heal(node, cluster.remote(node)), nodes)
-        return [words for words_of_node in found for words in words_of_node]
+        return [words for of_node in pool.map(work, nodes) for words in of_node]
 
 
-def _heal(node: str, remote: Remote) -> list[str]:
+def _amiss(remote: Remote, node: str) -> list[Amiss]:
     found = []
     listed = remote.run(["iptables", "-w", "-S"]).out
     if any(f"-j {chain}" in listed or f"-N {chain}" in listed for chain in CHAINS.values()):
-        clear(remote)
-        found.append(f"{node}: took fencepost's iptables chains away")
+        found.append(
+            Amiss(
+                "fencepost's iptables chains are there",
+                "took fencepost's iptables chains away",
+                partial(clear, remote),
+            )
+        )
     workers = remote.run(["pgrep", "-f", "harness.worker.program"], check=False).out.split()
-    for pid in workers:
-        remote.signal(int(pid), signal.SIGKILL)
-        found.append(f"{node}: ended a client that was left behind (pid {pid})")
-    ahead = _heal_clocks(node, remote, found)
+    found += [
+        Amiss(
+            f"a client was left behind (pid {pid})",
+            f"ended a client that was left behind (pid {pid})",
+            partial(remote.signal, int(pid), signal.SIGKILL),
+        )
+        for pid in workers
+    ]
     kind = KINDS.get(role(node))
-    if kind is not None:
-        server = Server(remote, kind, {})
-        if ahead:
-            server.kill()
-            found.append(f"{node}: ended its server, whose monotonic clock has gone back")
-        found += _heal_server(node, remote, server)
-    return found
+    server = None if kind is None else Server(remote, kind, {})
+    return found + _clocks(remote, server) + (_server(remote, server) if server else [])
 
 
-def _heal_clocks(node: str, remote: Remote, found: list[str]) -> bool:
-    """Undo the skew of every process, to the byte; whether a monotonic clock has gone back."""
+def _clocks(remote: Remote, server: Server | None) -> list[Amiss]:
+    """Skewed processes. A monotonic clock goes back with that, which its server can not bear."""
     # A node that was kept up may be of an image that is older than this command.
     said = remote.run(["bash", "-c", "! command -v vdso > /dev/null || vdso show"]).out
     skewed = json.loads(said or "{}")
     offsets = skewed.get("offset_ns", {})
-    if offsets or skewed.get("kept"):
+    if not offsets and not skewed.get("kept"):
+        return []
+    back = any(clocks.get("monotonic", 0) > 0 for clocks in offsets.values())
+
+    def undo() -> None:
         remote.run(["vdso", "undo"])
-        found.append(f"{node}: set the clocks of {len(offsets)} process(es) right")
-    return any(clocks.get("monotonic", 0) > 0 for clocks in offsets.values())
+        if back and server is not None:
+            server.kill()
+            server.start()
+            server.wait_ready()
+
+    restarted = ", and restarted its server" if back and server is not None else ""
+    return [
+        Amiss(
+            f"the clocks of {len(offsets)} process(es) are skewed",
+            f"set the clocks of {len(offsets)} process(es) right{restarted}",
+            undo,
+        )
+    ]
 
 
-def _heal_server(node: str, remote: Remote, server: Server) -> list[str]:
+def _server(remote: Remote, server: Server) -> list[Amiss]:
     found = []
     pid = server.pid()
     if pid is not None and remote.state(pid) == "T":
-        server.resume()
-        found.append(f"{node}: resumed its stopped server (pid {pid})")
+        what = f"its server is stopped (pid {pid})"
+        found.append(Amiss(what, f"resumed its stopped server (pid {pid})", server.resume))
     if remote.run(["cat", CLOCK_FILE], check=False).out.strip() not in ("", "+0", "+0.000000"):
-        remote.put(CLOCK_FILE, b"+0\n")
-        found.append(f"{node}: set its server's clock right")
+        right = partial(remote.put, CLOCK_FILE, b"+0\n")
+        found.append(Amiss("its server's clock is off", "set its server's clock right", right))
     if not server.running():
-        server.start()
-        server.wait_ready()
-        found.append(f"{node}: started its server, which was down")
+
+        def start() -> None:
+            server.start()
+            server.wait_ready()
+
+        found.append(Amiss("its server is down", "started its server, which was down", start))
     return found

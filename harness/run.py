@@ -58,11 +58,16 @@ class Outcome:
     results: dict[str, Any]
 
 
-def schedule_of(spec: Spec) -> list[Scheduled]:
-    """The faults of a timed run, from its seed."""
+def layout_of(spec: Spec) -> Layout:
+    """What the faults of a test may be aimed at."""
     ttl_s = spec.ttl_ms / 1000
     restart_s = 0.0 if spec.restart == "at-once" else ttl_s * 1.1
-    layout = Layout(spec.servers, spec.clients, ttl_s, restart_s)
+    return Layout(spec.servers, spec.clients, ttl_s, restart_s)
+
+
+def schedule_of(spec: Spec) -> list[Scheduled]:
+    """The faults of a timed run, from its seed."""
+    layout = layout_of(spec)
     return draw(spec.nemesis, spec.seed, spec.time_s, spec.interval_s, layout)
 
 
@@ -71,14 +76,17 @@ def run(
     cluster: ComposeCluster,
     progress: Progress,
     scenario: Scenario | None = None,
+    schedule: list[Scheduled] | None = None,
 ) -> Outcome:
-    """Carry out a test on a cluster that is up, and judge it.
+    """Carry out a test on a cluster that is up, and judge it; its faults are drawn from the seed
+    where no schedule is given.
 
     The run's folder is complete whatever happens, as far as the run went: the history is put
     in order and judged also where the run was interrupted or crashed.
     """
     folder = store.create(spec.name)
-    schedule = [] if scenario else schedule_of(spec)
+    if schedule is None:
+        schedule = [] if scenario else schedule_of(spec)
     test = _describe(spec, schedule, cluster.versions)
     store.write(folder / "test.json", test)
     recorder = Recorder(folder / "history.jsonl")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from checker.liveness import DEFAULT_BOUND_S
@@ -88,6 +88,25 @@ class Spec:
         row["checkers"] = [name for name, why in self.checkers.items() if why is None]
         row["not_checked"] = {name: why for name, why in self.checkers.items() if why}
         return row
+
+
+def stored(test: Mapping[str, Any]) -> Spec:
+    """The spec that a run's test.json describes.
+
+    Raises:
+        BadArguments: it is none of a timed run, or not one that this version can run.
+    """
+    if test.get("scenario"):
+        raise BadArguments("a scenario's faults are its schedule: run its suite again instead")
+    try:
+        known = {field.name for field in fields(Spec)}
+        given = {name: value for name, value in test.items() if name in known}
+        given |= {"lock": test["lock"]["name"], "options": test["lock"]["options"]}
+        given["nemesis"] = tuple(given.get("nemesis", ()))
+        spec = Spec(**given)
+    except (KeyError, TypeError) as error:
+        raise BadArguments(f"its test.json does not describe a test: {error!r}") from error
+    return validate(spec)
 
 
 def scripted(name: str, lock: str, scenario: Scenario, seed: int, **changed: Any) -> Spec:

@@ -16,12 +16,13 @@ from nemesis.site import Site
 
 @dataclass(frozen=True)
 class Layout:
-    """What a random fault may be aimed at. `restart_s`: how long a crashed server stays down."""
+    """What a fault may be aimed at. `restart_s`: how long a crashed server stays down."""
 
     servers: list[str]
     clients: list[str]
     ttl_s: float
     restart_s: float
+    stores: tuple[str, ...] = ("storage",)
 
 
 Draw = Callable[[Random, Layout], tuple[list[str], dict[str, Any]]]

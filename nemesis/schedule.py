@@ -38,6 +38,32 @@ class Scheduled:
         }
 
 
+def stored(rows: object, layout: Layout) -> list[Scheduled]:
+    """A schedule as `to_json` gave it, of faults that this layout can bear.
+
+    Raises:
+        ValueError: naming the row and what is wrong with it.
+    """
+    if not isinstance(rows, list):
+        raise ValueError("a schedule is a list of faults")
+    found = []
+    for number, row in enumerate(rows, 1):
+        try:
+            fault = Scheduled(**row)
+            at_s, duration_s = float(fault.at_s), float(fault.duration_s)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"fault {number}: {error}") from error
+        if fault.family not in FAMILIES:
+            raise ValueError(f"fault {number}: there is no family {fault.family!r}")
+        if at_s < 0 or duration_s < 0:
+            raise ValueError(f"fault {number}: times are from 0 s on")
+        strange = set(fault.targets) - {*layout.servers, *layout.clients, *layout.stores}
+        if strange:
+            raise ValueError(f"fault {number}: the test has no node {min(strange)!r}")
+        found.append(fault)
+    return found
+
+
 def draw(
     families: Sequence[str], seed: int, time_s: float, interval_s: float, layout: Layout
 ) -> list[Scheduled]:

@@ -27,6 +27,8 @@ def command(tmp_path):
             stderr=subprocess.STDOUT,
             text=True,
             env=environment,
+            # Tests that were started in the background have Ctrl-C ignored, and hand that on.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         if not wait:
             return process
