@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import BadArguments
-from harness.spec import Spec, choose, scripted, seconds, validate
+from harness.spec import Spec, choose, scripted, seconds, stored, validate
 from workloads.locks.registry import LOCKS
 from workloads.scenarios.suites import SUITES
 
@@ -144,3 +144,27 @@ def test_every_scenario_s_spec_makes_sense(scenario):
     # What is expected of a checker can be observed only where it is asked.
     asked = {name for name, why in spec.checkers.items() if why is None}
     assert set(scenario.expected) <= asked
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"nemesis": ("pause", "kill"), "time_s": 7.5, "work": {"think_ms": 3}},
+        {"lock": "chubby", "options": LOCKS["chubby"].read_options({}), "shared": 0.5},
+        {"guard": "compare-and-set", "store": "postgres", "liveness_bound_s": 9.0},
+    ],
+)
+def test_a_spec_that_was_stored_is_the_same_again(changed):
+    spec = replace(GOOD, **changed)
+    again = stored(json.loads(json.dumps(spec.to_json())))
+    assert replace(again, store=spec.store) == spec
+    assert again.stored_in == spec.stored_in
+
+
+def test_what_is_no_stored_spec_is_refused():
+    scenario = SUITES["redlock"].scenarios[0]
+    with pytest.raises(BadArguments, match="run its suite again"):
+        stored(scripted("x", "redlock", scenario, 1).to_json())
+    with pytest.raises(BadArguments, match="does not describe a test"):
+        stored({"name": "x"})

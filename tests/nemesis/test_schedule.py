@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import combinations, permutations
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from nemesis.director import Director
 from nemesis.families import FAMILIES, RANDOM, Layout
-from nemesis.schedule import QUIET_START_S, Scheduled, draw
+from nemesis.schedule import QUIET_START_S, Scheduled, draw, stored
 
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 6)]
@@ -33,6 +34,34 @@ def of(schedule, family):
 def test_the_same_seed_gives_the_same_schedule(seed, families, layout):
     drawn = [draw(families, seed, 60, 5, layout) for _ in range(2)]
     assert drawn[0] == drawn[1]
+
+
+@given(SEEDS, FAMILIES_CHOSEN, LAYOUTS)
+@settings(deadline=None, max_examples=50)
+def test_a_schedule_that_was_stored_is_the_same_again(seed, families, layout):
+    drawn = draw(families, seed, 60, 5, layout)
+    written = json.dumps([fault.to_json() for fault in drawn])
+    assert stored(json.loads(written), layout) == drawn
+
+
+ROW = {"at_s": 1, "duration_s": 2, "family": "pause", "targets": ["redis-1"], "arguments": {}}
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        ({}, "a schedule is a list of faults"),
+        ([ROW, {"at_s": 1}], "fault 2: "),
+        ([ROW | {"family": "flood"}], "fault 1: there is no family 'flood'"),
+        ([ROW | {"targets": ["redis-9"]}], "fault 1: the test has no node 'redis-9'"),
+        ([ROW | {"at_s": -1}], "fault 1: times are from 0 s on"),
+        ([ROW | {"at_s": "soon"}], "fault 1: could not convert"),
+    ],
+)
+def test_a_stored_schedule_that_can_not_be_carried_out_is_an_error_that_says_where(rows, why):
+    with pytest.raises(ValueError) as error:
+        stored(rows, LAYOUT)
+    assert why in str(error.value)
 
 
 def test_other_seeds_give_other_schedules():
