@@ -29,7 +29,7 @@ from harness.run import run as run_test
 from harness.session import claimed, session
 from harness.site import STORAGE
 from harness.spec import ETCD, Spec, choose, seconds, stored, validate
-from nemesis.families import RANDOM
+from nemesis.families import FAMILIES, RANDOM
 from nemesis.schedule import Scheduled
 from nemesis.schedule import stored as stored_schedule
 from report import bench as report_bench
@@ -50,6 +50,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+nemesis_app = typer.Typer(help="The faults.")
+app.add_typer(nemesis_app, name="nemesis", no_args_is_help=True)
 cluster_app = typer.Typer(help="The cluster of containers, apart from any test.")
 app.add_typer(cluster_app, name="cluster", no_args_is_help=True)
 
@@ -112,6 +114,13 @@ def _pairs(given: list[str]) -> dict[str, str]:
 
 def _ms(what: str, text: str) -> int:
     return round(seconds(what, text) * 1000)
+
+
+@nemesis_app.command("list")
+def nemesis_list() -> int:
+    """Every family of faults, and what proves that one took hold."""
+    screen.families_table(FAMILIES.values())
+    return 0
 
 
 Run = Annotated[str, typer.Argument(help="A run's folder, or TEST, or TEST/TIME.")]

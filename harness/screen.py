@@ -14,6 +14,7 @@ from rich.text import Text
 
 from checker.verdict import Valid
 from harness.run import Outcome, Progress, Status
+from nemesis.families import Family
 from report.bench import COLUMNS
 from workloads.locks.locktype import LockType
 from workloads.resources.resource import Guard
@@ -127,6 +128,16 @@ def guards_table(guards: Iterable[Guard]) -> None:
         table.add_column(title, no_wrap=title == "guard")
     for guard in guards:
         table.add_row(guard.name, _NEEDS[guard.needs], ", ".join(guard.stores), guard.what)
+    CONSOLE.print(table)
+
+
+def families_table(families: Iterable[Family]) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for title in ("family", "used", "what it does", "receipt"):
+        table.add_column(title, no_wrap=title in ("family", "used"))
+    for family in families:
+        used = "--nemesis and scenarios" if family.draw else "scenarios"
+        table.add_row(family.name, used, family.what, family.receipt)
     CONSOLE.print(table)
 
 
