@@ -72,10 +72,6 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     origin_ns: int
 
 
-def _background(work: Callable[[], None]) -> None:
-    threading.Thread(target=work, daemon=True).start()
-
-
 class Inbox:
     """Lines of a file descriptor, read with or without waiting."""
 
@@ -114,6 +110,8 @@ class Client:
         self._waits_for: str | None = None
         # A lock's own thread says what becomes of a hold while the client is in an op.
         self._saying = threading.RLock()
+        # Until it starts one nobody is to be kept out. A library's threads nobody announces.
+        self._alone = not LOCKS[setup.lock].library
         self._verbs = {
             "acquire": self._acquire,
             "extend": self._extend,
@@ -132,7 +130,7 @@ class Client:
             connect=self._connect,
             address=setup.addresses.__getitem__,
             reach=self.reach,
-            background=_background,
+            background=self._background,
             renewed=functools.partial(self._renewed, self._process),
             lost=functools.partial(self._lost, self._process),
             expired=functools.partial(self._expired, self._process),
@@ -144,6 +142,10 @@ class Client:
         self._grants: dict[str, Grant] = {}
         self._holds: dict[str, str] = {}
         self._gone: dict[str, str] = {}
+
+    def _background(self, work: Callable[[], None]) -> None:
+        self._alone = False
+        threading.Thread(target=work, daemon=True).start()
 
     def _connect(self, node: str, timeout_s: float) -> Link:
         return RedisLink(*self._setup.addresses[node], timeout_s)
@@ -158,25 +160,35 @@ class Client:
 
     def flush(self) -> None:
         """Write out what was put off."""
-        with self._saying:
-            lines, self._unsaid = self._unsaid, b""
-            while lines:
-                lines = lines[os.write(self._out, lines) :]
+        if self._alone:
+            self._write_out()
+        else:
+            with self._saying:
+                self._write_out()
+
+    def _write_out(self) -> None:
+        lines, self._unsaid = self._unsaid, b""
+        while lines:
+            lines = lines[os.write(self._out, lines) :]
 
     def _event(self, type: str, f: str, value: dict[str, Any], error: Failed | None = None) -> None:
         """Put an event off until `flush`, stamped now."""
+        event: dict[str, Any] = {
+            "time": self.now(),
+            "process": self._process,
+            "type": type,
+            "f": f,
+            "value": value,
+            "node": self._setup.node,
+        }
+        if error is not None:
+            event["error"] = [error.kind, error.text]
+        line = self._encode(event) + b"\n"
+        if self._alone:
+            self._unsaid += line
+            return
         with self._saying:
-            event: dict[str, Any] = {
-                "time": self.now(),
-                "process": self._process,
-                "type": type,
-                "f": f,
-                "value": value,
-                "node": self._setup.node,
-            }
-            if error is not None:
-                event["error"] = [error.kind, error.text]
-            self._unsaid += self._encode(event) + b"\n"
+            self._unsaid += line
 
     def _renewed(self, process: int, secret: str, deadline: int) -> None:
         """A lease runs on, says the lock's own thread; nobody has asked."""
@@ -247,7 +259,8 @@ class Client:
             return self._failed("fail", f, value, error)
         self._event("ok", f, answer)
         if f == "acquire":
-            self._say_if_lost_already(answer["hold"])
+            if self._gone:
+                self._say_if_lost_already(answer["hold"])
             self.reach("acquired")
         return "ok", answer
 
@@ -298,8 +311,11 @@ class Client:
             answer["minor"] = grant.minor
         if grant.wakeups is not None:
             answer["wakeups"] = grant.wakeups
-        with self._saying:
+        if self._alone:
             self._grants[hold], self._holds[grant.secret] = grant, hold
+        else:
+            with self._saying:
+                self._grants[hold], self._holds[grant.secret] = grant, hold
         return answer
 
     def _extend(self, value: dict[str, Any]) -> dict[str, Any]:
