@@ -7,6 +7,7 @@ the receipt proves it, `info` where nothing proves it. Its value carries `phase`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -103,7 +104,9 @@ def check(history: History, test: Mapping[str, Any]) -> Verdict:
             "unknown", f"{len(evidence)} of {len(found)} faults lack a receipt.", evidence
         )
     came = {fault.family for fault in found}
-    missed = [family for family in test.get("nemesis") or () if family not in came]
+    # What was asked for may name targets as well: partition:halves@5s.
+    asked = (re.split("[:/@=]", entry)[0] for entry in test.get("nemesis") or ())
+    missed = [family for family in dict.fromkeys(asked) if family not in came]
     if missed:
         wanted = ", ".join(missed)
         return Verdict("unknown", f"Faults were asked for ({wanted}) and none was injected.")

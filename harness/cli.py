@@ -6,6 +6,7 @@ import random
 import signal
 import sys
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ import typer
 from checker.history import HistoryError
 from checker.verdict import Valid
 from harness import bench as costs
-from harness import screen, store, suite
+from harness import screen, suite
 from harness.cluster import image
 from harness.cluster.compose import NODES, ComposeCluster, role
 from harness.db.kinds import KINDS
@@ -24,14 +25,15 @@ from harness.errors import BadArguments, Crashed
 from harness.healing import amiss
 from harness.healing import heal as heal_nodes
 from harness.remote.remote import RemoteError
-from harness.run import Outcome, judge, layout_of
+from harness.run import Outcome, judge
 from harness.run import run as run_test
 from harness.session import claimed, session
 from harness.site import STORAGE
-from harness.spec import ETCD, Spec, choose, seconds, stored, validate
-from nemesis.families import FAMILIES, RANDOM
+from harness.spec import ETCD, RESTART, Spec, choose, layout_of, seconds, stored, validate
+from harness.store import create, find, read, write
+from nemesis import schedule as nemesis_schedule
+from nemesis.families import FAMILIES
 from nemesis.schedule import Scheduled
-from nemesis.schedule import stored as stored_schedule
 from report import bench as report_bench
 from report import run as report_run
 from report.stored import ReportError
@@ -129,10 +131,28 @@ LeaveUp = Annotated[bool, typer.Option("--leave-db-running", help="Leave the nod
 
 @app.command()
 def test(
-    lock: Annotated[str, typer.Argument(help="The lock to test, redlock say.")],
+    context: typer.Context,
+    lock: Annotated[str, typer.Argument(help="The lock to test, redlock say.")] = "",
     nemesis: Annotated[
-        str, typer.Option(help=f"Faults, comma-separated: {', '.join(RANDOM)}.")
+        str,
+        typer.Option(
+            help="Faults: FAMILY[:WHERE][/HOW][@INTERVAL][=WEIGHT],...  "
+            f"of {', '.join(FAMILIES)}; `fencepost nemesis list` says more."
+        ),
     ] = "",
+    schedule: Annotated[
+        Path | None, typer.Option(help="The faults from a file: JSON, or a run's test.json.")
+    ] = None,
+    replay: Annotated[
+        str | None,
+        typer.Option(
+            help="A stored run's test once more, with the faults at the same offsets; on another "
+            "LOCK, if one is named."
+        ),
+    ] = None,
+    until_violation: Annotated[
+        bool, typer.Option("--until-violation", help="Stop at the first violation.")
+    ] = False,
     guard: Annotated[
         str, typer.Option(help="What the resource checks: `fencepost guards` lists them.")
     ] = "none",
@@ -149,7 +169,9 @@ def test(
     ttl: Annotated[str, typer.Option(help="The lease of a grant.")] = "2s",
     interval: Annotated[str, typer.Option(help="A family's faults are about so far apart.")] = "5s",
     persistence: Annotated[str, typer.Option(help="Redis: none, everysec, always.")] = "none",
-    restart: Annotated[str, typer.Option(help="A crashed server: at-once, after-ttl.")] = "at-once",
+    restart: Annotated[
+        str, typer.Option(help=f"When a crashed server is back: {', '.join(RESTART)}, or a time.")
+    ] = "at-once",
     failed_release: Annotated[
         str, typer.Option(help="What a release that failed did: ended, nothing.")
     ] = "ended",
@@ -160,12 +182,17 @@ def test(
     leave_up: LeaveUp = False,
 ) -> int:
     """One test: clients take LOCK and write, faults strike, the history is judged."""
-    options = _lock_options(lock, option or [])
-    spec = validate(
-        Spec(
+    faults: list[Scheduled] | None
+    if replay is not None:
+        _alone("replay", context, ("lock", "replay", "until_violation", "option", "leave_up"))
+        spec, faults = _replayed(replay, lock, option or [], until_violation)
+    else:
+        if not lock:
+            raise BadArguments("which LOCK? `fencepost locks` lists them")
+        spec = Spec(
             name=lock,
             lock=lock,
-            options=options,
+            options=_lock_options(lock, option or []),
             guard=guard,
             store=store,
             shared=shared,
@@ -179,13 +206,68 @@ def test(
             persistence=persistence,
             restart=restart,
             failed_release=failed_release,
+            until_violation=until_violation,
         )
-    )
-    screen.say(f"Testing {lock}, seed {spec.seed}")
+        spec, faults = _scheduled(validate(spec), schedule)
+    screen.say(f"Testing {spec.lock}, seed {spec.seed}" + _of(faults))
     with session(_nodes([spec]), screen.say, leave_up, _libraries([spec])) as cluster:
-        outcome = _carry_out(spec, cluster)
+        outcome = _carry_out(spec, cluster, schedule=faults)
     screen.verdict(outcome)
     return EXIT[outcome.valid]
+
+
+def _of(faults: list[Scheduled] | None) -> str:
+    return "" if faults is None else f", {len(faults)} faults as scheduled"
+
+
+def _alone(option: str, context: typer.Context, beside: tuple[str, ...]) -> None:
+    """BadArguments where something was given that the option decides already."""
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if name not in beside and source is not None and source.name == "COMMANDLINE":
+            raise BadArguments(
+                f"--{option} takes all from the run that it names: leave {name.replace('_', '-')} "
+                "out"
+            )
+
+
+def _scheduled(spec: Spec, path: Path | None) -> tuple[Spec, list[Scheduled] | None]:
+    """A test with the faults of a file, if one is given."""
+    if path is None:
+        return spec, None
+    if spec.nemesis:
+        raise BadArguments("--schedule and --nemesis exclude one another: the file has the faults")
+    try:
+        faults = nemesis_schedule.read(path, spec.seed, layout_of(spec))
+    except ValueError as error:
+        raise BadArguments(f"schedule {error}") from error
+    late = [fault for fault in faults if fault.at_s > spec.time_s]
+    if late:
+        raise BadArguments(
+            f"schedule {path}: a fault at {late[0].at_s:g} s never comes in a run of "
+            f"{spec.time_s:g} s; write --time {late[-1].at_s + late[-1].duration_s:g}s"
+        )
+    families = dict.fromkeys(fault.family for fault in faults)
+    return validate(replace(spec, nemesis=tuple(families))), faults
+
+
+def _replayed(
+    run: str, lock: str, option: list[str], until_violation: bool
+) -> tuple[Spec, list[Scheduled]]:
+    """A stored run's test and its schedule, on another lock if one is named."""
+    folder = find(run)
+    try:
+        described = read(folder / "test.json")
+        spec = stored(described)
+        if lock and lock != spec.lock:
+            spec = replace(spec, name=lock, lock=lock, options=_lock_options(lock, option))
+        elif option:
+            spec = replace(spec, options=_lock_options(spec.lock, option))
+        spec = validate(replace(spec, until_violation=until_violation))
+        rows = described.get("schedule", [])
+        return spec, nemesis_schedule.stored(rows, layout_of(spec), spec.seed)
+    except (OSError, ValueError) as error:
+        raise BadArguments(f"{folder} can not be run again: {error}") from error
 
 
 def _lock_options(lock: str, given: list[str]) -> dict[str, Any]:
@@ -212,23 +294,6 @@ def _carry_out(
 ) -> Outcome:
     with screen.progress(spec.name) as progress:
         return run_test(spec, cluster, progress, scenario, schedule)
-
-
-@app.command()
-def replay(run: Run, leave_up: LeaveUp = False) -> int:
-    """A stored run's test once more: the same spec, the same faults at the same offsets."""
-    folder = store.find(run)
-    try:
-        test = store.read(folder / "test.json")
-        spec = stored(test)
-        schedule = stored_schedule(test.get("schedule", []), layout_of(spec))
-    except (OSError, ValueError) as error:
-        raise BadArguments(f"{folder} can not be run again: {error}") from error
-    screen.say(f"Testing {spec.lock} as in {folder}: {len(schedule)} faults, seed {spec.seed}")
-    with session(_nodes([spec]), screen.say, leave_up) as cluster:
-        outcome = _carry_out(spec, cluster, schedule=schedule)
-    screen.verdict(outcome)
-    return EXIT[outcome.valid]
 
 
 @app.command("suite")
@@ -296,7 +361,7 @@ def bench(
     with session(_nodes(specs), screen.say, libraries=_libraries(specs)) as cluster:
         found = [costs.measure(spec, cluster, time_s, screen.say).to_json() for spec in specs]
         versions = cluster.versions
-    folder = store.create("bench")
+    folder = create("bench")
     command = f"fencepost bench {' '.join(locks)} --time {time_s:g}s --seed {number}"
     stored = {
         "baseline": costs.BASELINE,
@@ -304,7 +369,7 @@ def bench(
         "command": command,
         "versions": versions,
     }
-    store.write(folder / "bench.json", stored)
+    write(folder / "bench.json", stored)
     screen.bench_table(report_bench.relative(found, costs.BASELINE))
     screen.CONSOLE.print(f"report: {report_bench.render(folder)}", soft_wrap=True)
     return 0
@@ -327,7 +392,7 @@ def guards() -> int:
 @app.command()
 def analyze(run: Run) -> int:
     """Check a stored history again, also what a killed run left."""
-    outcome = judge(store.find(run))
+    outcome = judge(find(run))
     screen.verdict(outcome)
     return EXIT[outcome.valid]
 
@@ -335,7 +400,7 @@ def analyze(run: Run) -> int:
 @app.command()
 def report(run: Run) -> int:
     """Write a run's report.html again."""
-    screen.CONSOLE.print(str(report_run.render(store.find(run))), soft_wrap=True)
+    screen.CONSOLE.print(str(report_run.render(find(run))), soft_wrap=True)
     return 0
 
 

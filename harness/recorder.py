@@ -28,12 +28,16 @@ class Event(msgspec.Struct):
 
 
 class Recorder:
-    """`origin_ns` is the test's start on CLOCK_MONOTONIC."""
+    """`origin_ns` is the test's start on CLOCK_MONOTONIC.
+
+    `counts`: ops by f and type; `grants`: grants of a lock by process.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.origin_ns = time.monotonic_ns()
         self.counts: Counter[tuple[str, str]] = Counter()
+        self.grants: Counter[int] = Counter()
         self.failure: OSError | None = None
         self._file = path.open("ab", buffering=0)
         self._lock = threading.Lock()
@@ -57,6 +61,9 @@ class Recorder:
                 )
             )
             self.counts.update([(event.f, event.type) for event in events])
+            self.grants.update(
+                [int(e.process) for e in events if e.f == "acquire" and e.type == "ok"]
+            )
         return events
 
     def op(

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -25,10 +25,10 @@ from harness.cluster.compose import ComposeCluster
 from harness.errors import BadArguments, Crashed
 from harness.recorder import Recorder, finish
 from harness.site import RunSite
-from harness.spec import Spec, choose
+from harness.spec import Spec, choose, layout_of
 from harness.stage import NotAsScheduled, Stage
+from harness.watch import Watch, first_violation
 from nemesis.director import Director
-from nemesis.families import Layout
 from nemesis.schedule import Scheduled, draw
 from report import run as report
 from workloads.scenarios.scenario import Scenario
@@ -56,13 +56,6 @@ class Outcome:
     valid: Valid
     verdicts: dict[str, Verdict]
     results: dict[str, Any]
-
-
-def layout_of(spec: Spec) -> Layout:
-    """What the faults of a test may be aimed at."""
-    ttl_s = spec.ttl_ms / 1000
-    restart_s = 0.0 if spec.restart == "at-once" else ttl_s * 1.1
-    return Layout(spec.servers, spec.clients, ttl_s, restart_s)
 
 
 def schedule_of(spec: Spec) -> list[Scheduled]:
@@ -169,9 +162,17 @@ def _timed(
     for worker in site.workers:
         worker.work(settings, until)
     end = time.monotonic() + spec.time_s
-    director.run(schedule, lambda: time.monotonic() > end or recorder.failure is not None)
-    while time.monotonic() < end and recorder.failure is None:
-        time.sleep(0.05)
+    with _watched(spec, recorder) as watch:
+
+        def over() -> bool:
+            late = time.monotonic() > end or recorder.failure is not None
+            return late or bool(watch and watch.seen)
+
+        director.run(schedule, over)
+        while not over():
+            time.sleep(0.05)
+    if watch and watch.seen:
+        live.phase = f"{watch.seen} is violated; stopping"
     if recorder.failure is not None:
         raise recorder.failure
     live.phase = "healed; recovering"
@@ -186,6 +187,12 @@ def _timed(
     last = site.workers[-1]
     last.begin("read", {"resource": "account"})
     last.finish(5)
+
+
+def _watched(spec: Spec, recorder: Recorder) -> AbstractContextManager[Watch | None]:
+    if not spec.until_violation:
+        return nullcontext()
+    return Watch(recorder.path, spec.to_json())
 
 
 class _Live:
@@ -283,6 +290,10 @@ def judge(folder: Path, notes: list[str] | None = None) -> Outcome:
         if not before.is_file() and "started" in test:
             notes = ["The run was ended from outside before it was over."]
     verdicts = check(history, test, test["checkers"])
+    broken = first_violation(verdicts)
+    early = history.end_ns / 1e9 < test.get("time_s", 0)
+    if test.get("until_violation") and early and broken is None and not notes:
+        notes.append("It was stopped by what looked like a violation and was none.")
     if notes:
         verdicts["run"] = Verdict("unknown", " ".join(notes))
     results = {
@@ -291,6 +302,7 @@ def judge(folder: Path, notes: list[str] | None = None) -> Outcome:
         "seed": test.get("seed"),
         "checkers": {name: verdict.to_json() for name, verdict in verdicts.items()},
         "faults": [fault.to_json() for fault in faults(history)],
+        "first_violation": broken,
         "stats": _stats(history),
         "notes": [*notes, *history.notes],
         "run_notes": notes,

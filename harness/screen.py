@@ -133,12 +133,19 @@ def guards_table(guards: Iterable[Guard]) -> None:
 
 def families_table(families: Iterable[Family]) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for title in ("family", "used", "what it does", "receipt"):
-        table.add_column(title, no_wrap=title in ("family", "used"))
+    for title in ("family", "what it does", "where (:)", "how (/)", "receipt"):
+        table.add_column(title, no_wrap=title == "family")
     for family in families:
-        used = "--nemesis and scenarios" if family.draw else "scenarios"
-        table.add_row(family.name, used, family.what, family.receipt)
+        where = ", ".join((*family.targets, *(["a node"] if family.aims else [])))
+        how = ", ".join(family.variants)
+        table.add_row(family.name, family.what, where, how, family.receipt)
     CONSOLE.print(table)
+    CONSOLE.print(
+        "\n--nemesis FAMILY[:WHERE][/HOW][@INTERVAL][=WEIGHT],...   "
+        "partition:primary/reject@10s,pause:client=3,pause:server,clock:redis-3/+1h",
+        soft_wrap=True,
+        markup=False,
+    )
 
 
 def suite_row(row: Mapping[str, Any], outcome: Outcome) -> None:

@@ -16,6 +16,7 @@ from harness.recorder import Recorder
 from harness.remote.remote import Remote
 from harness.spec import Spec
 from harness.worker.process import CODE, PYTHON, Worker, command
+from nemesis.asked import families
 from nemesis.clock import CLOCK_FILE, SKEW_FILE
 from workloads.resources.redis_register import WRITE
 from workloads.resources.server import PORT
@@ -34,7 +35,7 @@ class RunSite:
         self._cluster = cluster
         self._recorder = recorder
         self._workers: dict[str, Worker] = {}
-        fake = "clock" in spec.nemesis or bool((spec.scenario or {}).get("clock"))
+        fake = "clock" in families(spec.nemesis) or bool((spec.scenario or {}).get("clock"))
         settings = {
             "PERSISTENCE": spec.persistence,
             "CLOCK": "fake" if fake else "real",
@@ -126,6 +127,22 @@ class RunSite:
             self._workers[node] = self._start(node, number)
         for worker in self._workers.values():
             worker.wait_ready()
+
+    def primary(self) -> str | None:
+        """The server that says that it leads, if one does."""
+        with ThreadPoolExecutor(len(self._servers)) as pool:
+            leads = pool.map(Server.leads, self._servers.values())
+            return next((node for node, one in zip(self._servers, leads, strict=True) if one), None)
+
+    def grants(self, without: str) -> int:
+        """How many grants were recorded, leaving out those to one client."""
+        number = self.clients.index(without)
+        of_others = (
+            count
+            for process, count in list(self._recorder.grants.items())
+            if process % self._spec.concurrency != number
+        )
+        return sum(of_others)
 
     def restart_client(self, node: str) -> Worker:
         """A new worker in the place of one that is gone, under its successor's number."""

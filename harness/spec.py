@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from checker.liveness import DEFAULT_BOUND_S
+from harness.db.kinds import KINDS
 from harness.errors import BadArguments
-from nemesis.families import RANDOM
+from nemesis import asked
+from nemesis.aim import Layout
+from nemesis.families import check
+from nemesis.kill import NEVER_S
 from workloads.locks.locktype import LockType
 from workloads.locks.registry import LOCKS
 from workloads.resources.resource import GUARDS, Guard
@@ -17,9 +20,8 @@ from workloads.scenarios.scenario import Scenario
 
 PERSISTENCE = ("none", "everysec", "always")
 ETCD = ("3.5", "3.4")
-RESTART = ("at-once", "after-ttl")
+RESTART = ("at-once", "after-ttl", "never")
 MOST_CLIENTS = 10
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Spec:
     restart: str = "at-once"
     failed_release: str = "ended"
     liveness_bound_s: float = DEFAULT_BOUND_S
+    until_violation: bool = False
     scenario: Mapping[str, Any] | None = None
     work: Mapping[str, float] = field(default_factory=dict)
 
@@ -144,11 +147,38 @@ def seconds(what: str, text: str) -> float:
     Raises:
         BadArguments: no such time, or none above zero.
     """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|)\s*", text)
-    value = float(match[1]) * _UNITS[match[2]] if match else 0.0
-    if not match or value <= 0:
-        raise BadArguments(f"{what} {text!r} is no time: write 500ms, 60s or 2m, above zero")
-    return value
+    try:
+        return asked.seconds(text)
+    except ValueError as error:
+        raise BadArguments(f"{what} {error}") from error
+
+
+def layout_of(spec: Spec) -> Layout:
+    """What the faults of a test may be aimed at."""
+    lock, kind = spec.lock_type, KINDS[spec.lock_type.kind]
+    ttl_s = spec.ttl_ms / 1000
+    shown = dict.fromkeys(spec.servers, kind.clocks) | dict.fromkeys(spec.clients, ("wall",))
+    return Layout(
+        spec.servers,
+        spec.clients,
+        ttl_s,
+        _restart_s(spec, ttl_s),
+        kind=kind.role,
+        leads=kind.leads or lock.replicated,
+        replicated=lock.replicated,
+        shown=shown,
+    )
+
+
+def _restart_s(spec: Spec, ttl_s: float) -> float:
+    match spec.restart:
+        case "at-once":
+            return 0.0
+        case "after-ttl":
+            return ttl_s * 1.1
+        case "never":
+            return NEVER_S
+    return seconds("restart", spec.restart)
 
 
 def validate(spec: Spec) -> Spec:
@@ -159,15 +189,6 @@ def validate(spec: Spec) -> Spec:
     """
     choose("lock", spec.lock, LOCKS)
     choose("guard", spec.guard, GUARDS)
-    for family in spec.nemesis:
-        choose("nemesis", family, RANDOM)
-    if "failover" in spec.nemesis and not spec.lock_type.replicated:
-        raise BadArguments(
-            f"nemesis failover needs a lock on a replicated server, and {spec.lock} is none; "
-            f"these are: {', '.join(lock.name for lock in LOCKS.values() if lock.replicated)}"
-        )
-    if "memory" in spec.nemesis and spec.lock_type.kind != "redis":
-        raise BadArguments(f"nemesis memory limits Redis servers, and {spec.lock} runs on none")
     choose("etcd version", spec.etcd, ETCD)
     if not 0 <= spec.shared <= 1:
         raise BadArguments(f"a share of {spec.shared:g} of shared holds: from 0 to 1")
@@ -177,7 +198,14 @@ def validate(spec: Spec) -> Spec:
             f"{spec.lock} has no shared mode; these have: {', '.join(modes) or 'none'}"
         )
     choose("persistence", spec.persistence, PERSISTENCE)
-    choose("restart", spec.restart, RESTART)
+    if spec.restart not in RESTART:
+        try:
+            asked.seconds(spec.restart)
+        except ValueError as error:
+            raise BadArguments(
+                f"there is no restart {spec.restart!r}; choose one of: {', '.join(RESTART)}, or a "
+                "time, 3s say"
+            ) from error
     choose("meaning of a failed release", spec.failed_release, ("ended", "nothing"))
     if not 1 <= spec.concurrency <= MOST_CLIENTS:
         raise BadArguments(f"concurrency {spec.concurrency}: from 1 to {MOST_CLIENTS} clients")
@@ -196,14 +224,18 @@ def validate(spec: Spec) -> Spec:
             f"a TTL of {spec.ttl_ms} ms: the leases of {lock.name} are whole seconds, 2s say"
         )
     # Redlock asks every server in turn; a client of a cluster asks one.
-    asked = spec.lock_type.servers if spec.lock_type.kind == "redis" else 1
-    timeouts_ms = spec.options.get("node_timeout_ms", 0) * asked
+    servers = spec.lock_type.servers if spec.lock_type.kind == "redis" else 1
+    timeouts_ms = spec.options.get("node_timeout_ms", 0) * servers
     if timeouts_ms >= spec.ttl_ms:
         raise BadArguments(
-            f"node_timeout_ms {spec.options['node_timeout_ms']} on {asked} "
+            f"node_timeout_ms {spec.options['node_timeout_ms']} on {servers} "
             f"server(s) can use up the whole TTL of {spec.ttl_ms} ms: it must be far below it"
         )
     _guarded(spec)
+    try:
+        check(spec.nemesis, layout_of(spec))
+    except ValueError as error:
+        raise BadArguments(str(error)) from error
     return spec
 
 

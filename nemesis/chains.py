@@ -7,7 +7,10 @@ leaves behind can not outlive the next change, and nobody else's rule is ever to
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 from nemesis.site import Remote, Site
 
@@ -17,7 +20,10 @@ CHAINS = {"INPUT": "FENCEPOST-IN", "OUTPUT": "FENCEPOST-OUT"}
 PROBE_S = 0.25
 
 Rules = Mapping[str, list[str]]
-"""For each node the rules to add to its chains, each as '<chain> <match> -j DROP'."""
+"""For each node the rules to add to its chains, each as '<IN or OUT> <match> -j <target>'."""
+
+# UDP's discard service (RFC 863): nobody listens there, and nothing else is sent to it.
+_DISCARD = 9
 
 
 class Chains:
@@ -25,16 +31,20 @@ class Chains:
         self._site = site
         self._lock = threading.Lock()
         self._on: dict[str, Rules] = {}
+        self._counted: dict[str, Mapping[str, list[str]]] = {}
         self._ready: set[str] = set()
 
-    def add(self, fault: str, rules: Rules) -> None:
+    def add(self, fault: str, rules: Rules, counted: Mapping[str, list[str]] | None = None) -> None:
+        """Put a fault's rules on. `counted`: for each node those whose datagrams it is to count
+        when nothing has dropped them."""
         with self._lock:
             self._on[fault] = rules
-            self._write(list(rules))
+            self._counted[fault] = counted or {}
+            self._write({*rules, *self._counted[fault]})
 
     def remove(self, fault: str) -> None:
         with self._lock:
-            nodes = list(self._on.pop(fault, {}))
+            nodes = {*self._on.pop(fault, {}), *self._counted.pop(fault, {})}
             self._write(nodes)
 
     def cut(self, one: str, other: str) -> bool:
@@ -49,25 +59,48 @@ class Chains:
 
     def dropped(self, node: str) -> int:
         """How many packets the node's chains have dropped since they were last written."""
-        count = 0
-        for chain in CHAINS.values():
-            listed = self._site.remote(node).run(["iptables", "-w", "-nvxL", chain]).out
-            rows = [row.split() for row in listed.splitlines()[2:]]
-            count += sum(int(row[0]) for row in rows if len(row) > 2 and row[2] == "DROP")
-        return count
+        return sum(n for (_, _, target), n in self.hits(node).items() if target == "DROP")
 
-    def _write(self, nodes: list[str]) -> None:
-        for node in nodes:
-            remote = self._site.remote(node)
-            if node not in self._ready:
-                _hook(remote)
-                self._ready.add(node)
-            rules = [rule for on in self._on.values() for rule in on.get(node, [])]
-            lines = "\n".join(f"-A {rule}" for rule in rules)
-            heads = "\n".join(f":{chain} - [0:0]" for chain in CHAINS.values())
-            # Naming a chain in the head empties it; the whole table changes in one step.
-            table = f"*filter\n{heads}\n{lines}\nCOMMIT\n"
-            remote.run(["bash", "-c", f"iptables-restore -w --noflush <<'E'\n{table}E"])
+    def hits(self, node: str) -> dict[tuple[str, str, str], int]:
+        """How many packets the node's rules met since they were last written.
+
+        By chain (IN, OUT), the other node's address, and what becomes of them: DROP, REJECT, or
+        "" where they are only counted.
+        """
+        found: dict[tuple[str, str, str], int] = {}
+        for short, chain in zip(("IN", "OUT"), CHAINS.values(), strict=True):
+            listed = self._site.remote(node).run(["iptables", "-w", "-v", "-S", chain]).out
+            for line in listed.splitlines():
+                words = line.split()
+                if words[0] != "-A":
+                    continue
+                after = dict(pairwise(words))
+                address = (after.get("-s") or after.get("-d") or "").partition("/")[0]
+                key = (short, address, after.get("-j", ""))
+                found[key] = found.get(key, 0) + int(after.get("-c", "0"))
+        return found
+
+    def _write(self, nodes: Collection[str]) -> None:
+        if nodes:
+            with ThreadPoolExecutor(len(nodes)) as pool:
+                list(pool.map(self._write_one, nodes))
+
+    def _write_one(self, node: str) -> None:
+        remote = self._site.remote(node)
+        if node not in self._ready:
+            _hook(remote)
+            self._ready.add(node)
+        rules = [rule for on in self._on.values() for rule in on.get(node, [])]
+        rules += [
+            f"IN -s {self._site.address(peer)} -p udp --dport {_DISCARD}"
+            for counted in self._counted.values()
+            for peer in counted.get(node, [])
+        ]
+        lines = "\n".join(f"-A FENCEPOST-{rule}" for rule in rules)
+        heads = "\n".join(f":{chain} - [0:0]" for chain in CHAINS.values())
+        # Naming a chain in the head empties it; the whole table changes in one step.
+        table = f"*filter\n{heads}\n{lines}\nCOMMIT\n"
+        remote.run(["bash", "-c", f"iptables-restore -w --noflush <<'E'\n{table}E"])
 
 
 def _hook(remote: Remote) -> None:
@@ -105,3 +138,22 @@ def probe(site: Site, source: str, targets: list[str]) -> dict[str, str]:
         for row in site.remote(source).run(["bash", "-c", script + "wait"]).out.splitlines()
     )
     return {node: words.get(code, f"exit code {code}") for node, code in rows}
+
+
+def datagram(site: Site, chains: Chains, source: str, to: str) -> str:
+    """What became of one datagram: "dropped" by a rule where it arrived, "passed", or "lost"."""
+    keys = {
+        "dropped": ("IN", site.address(source), "DROP"),
+        "passed": ("IN", site.address(source), ""),
+    }
+    before = chains.hits(to)
+    send = f"echo fencepost > /dev/udp/{site.address(to)}/{_DISCARD}"
+    site.remote(source).run(["bash", "-c", send])
+    end = time.monotonic() + PROBE_S
+    while True:
+        after = chains.hits(to)
+        for what, key in keys.items():
+            if after.get(key, 0) > before.get(key, 0):
+                return what
+        if time.monotonic() > end:
+            return "lost"

@@ -28,6 +28,8 @@ from random import Random
 from typing import Any
 
 from nemesis import skewed
+from nemesis.aim import PRIMARY, SERVERS, Drawn, Layout, pick
+from nemesis.asked import Asked, seconds
 from nemesis.nemesis import Fault, Receipt
 from nemesis.site import Clocked, Hidden, Site
 from nemesis.skewed import Proof
@@ -36,6 +38,7 @@ CLOCK_FILE = "/run/fencepost/clock"
 SKEW_FILE = "/run/fencepost/skew"
 KINDS = ("jump", "drift", "strobe", "reset")
 CLOCKS = ("wall", "monotonic")
+TARGETS = (*SERVERS, "client", "clients")
 
 
 @dataclass(frozen=True)
@@ -207,14 +210,15 @@ def _prove(look: skewed.Look, skew: Skew, wanted_s: float, step_s: float) -> Pro
     return skewed.stands(look, wanted_s, step_s)
 
 
-def draw(random: Random, servers: list[str], ttl_s: float) -> tuple[list[str], dict[str, Any]]:
+def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     """A server, or some, forwards or back, by a tenth of the TTL up to ten times as much.
 
     One in three drifts or strobes instead. Leases of etcd and sessions of ZooKeeper live by the
     monotonic clock, which is never set back; etcd's by its leader's alone: there all servers jump.
     """
+    servers = at.servers
     node = random.choice(servers)
-    offset_s = round(random.choice((1, 1, -1)) * ttl_s * 10 ** random.uniform(-1, 1), 3)
+    offset_s = round(random.choice((1, 1, -1)) * at.ttl_s * 10 ** random.uniform(-1, 1), 3)
     kind = random.choice(("jump", "jump", "jump", "jump", "drift", "strobe"))
     rate = round(2 ** (random.choice((1, -1)) * random.uniform(0.1, 1)), 3)
     period_s = round(10 ** random.uniform(-2, -0.7), 3)
@@ -222,20 +226,47 @@ def draw(random: Random, servers: list[str], ttl_s: float) -> tuple[list[str], d
     if random.random() < 0.25:
         others = random.sample(servers, random.randint(1, len(servers)))
         targets = [node, *(other for other in others if other != node)]
-    if node.startswith("zookeeper"):
+    if at.kind == "etcd":
+        targets = list(servers)
+    if asked.target:
+        targets = pick(random, at, asked.target)
+    of_clients = set(targets) <= set(at.clients)
+    if asked.variant in KINDS:
+        kind = asked.variant
+    elif asked.variant:
+        kind, offset_s = "jump", offset(asked.variant)
+    if at.kind == "zookeeper" and not of_clients:
         # A clock that comes and goes would go back.
-        clocks, kind = ["wall", "monotonic"], kind.replace("strobe", "jump")
-    if not node.startswith("redis"):
+        clocks = ["wall"] if kind == "strobe" and asked.variant else ["wall", "monotonic"]
+        kind = kind if asked.variant else kind.replace("strobe", "jump")
+    if at.kind != "redis" and not of_clients and asked.variant[:1] not in ("+", "-"):
         offset_s = abs(offset_s)
-    if node.startswith("etcd"):
+    if at.kind == "etcd" and not of_clients:
         # What etcd shows is cut off to seconds: too coarse for what comes and goes.
-        targets, clocks, kind = servers, ["wall", "monotonic"], "jump"
+        clocks, kind = ["wall", "monotonic"], "jump"
+    if offset_s < 0:
+        clocks = ["wall"]
     arguments: dict[str, Any] = {"kind": kind, "clocks": clocks}
     if kind == "drift":
         arguments["rate"] = rate
-    else:
+    elif kind != "reset":
         arguments["offset_s"] = offset_s
     if kind == "strobe":
         arguments["period_s"] = period_s
-    words = f"{', '.join(targets)}: {Skew.of(arguments)}"
-    return list(targets), arguments | {"words": words}
+    who = "the primary" if targets == [PRIMARY] else ", ".join(targets)
+    words = f"{who}: {Skew.of(arguments)}"
+    return [Drawn(list(targets), arguments | {"words": words})]
+
+
+def offset(text: str) -> float:
+    """An offset like +3600s, -500ms or +1h in seconds. ValueError where it is none."""
+    if text[:1] not in ("+", "-"):
+        raise ValueError(f"{text!r}: choose one of {', '.join(KINDS[:-1])}, or write +5s or -500ms")
+    return seconds(text[1:]) * (-1 if text[0] == "-" else 1)
+
+
+def refuse(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:
+    for node in at.servers[:1] if targets == [PRIMARY] else targets:
+        if why := refusal(arguments, node, at.shown.get(node, CLOCKS), node in at.clients):
+            return why
+    return ""

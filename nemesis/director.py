@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from nemesis.aim import resolve
 from nemesis.chains import Chains
 from nemesis.families import FAMILIES
 from nemesis.nemesis import Fault, Nemesis, Receipt
@@ -15,6 +16,9 @@ from nemesis.site import Site
 
 Record = Callable[[str, str, dict[str, Any], list[str] | None], None]
 """Writes an op of the nemesis: type, f, value, error."""
+
+# How often is looked whether a fault may end before its time.
+_LOOK_S = 0.01
 
 
 class Director:
@@ -39,13 +43,24 @@ class Director:
             return list(self._on.values())
 
     def inject(self, fault: Fault) -> Receipt:
-        """Inject a fault; its receipt, which proves nothing where the node did not answer."""
-        moment = FAMILIES[fault.family].moment
-        if moment is not None:
-            moment(self._site, fault)
+        """Inject a fault; its receipt, which proves nothing where the node did not answer.
+
+        One that failed half-way is healed at once, and booked as failed.
+        """
+        try:
+            fault = resolve(self._site, fault)
+            moment = FAMILIES[fault.family].moment
+            if moment is not None:
+                moment(self._site, fault)
+        except Exception as error:  # what a node or a server did wrong is booked, not fatal
+            failed = _failed(error)
+            return self._do(fault, "start", lambda _: failed)
         with self._lock:
             self._on[fault.name] = fault
-        return self._do(fault, "start", self._nemeses[fault.family].inject)
+        receipt = self._do(fault, "start", self._nemeses[fault.family].inject)
+        if "failed" in receipt.data:
+            self.heal(fault.name)
+        return receipt
 
     def heal(self, name: str) -> Receipt:
         with self._lock:
@@ -83,8 +98,14 @@ class Director:
         if self._stop.wait(max(0.0, self._begun + scheduled.at_s - time.monotonic())):
             return
         name = f"{scheduled.family}-{index + 1}"
-        self.inject(Fault(name, scheduled.family, scheduled.targets, scheduled.arguments))
-        self._stop.wait(scheduled.duration_s)
+        fault = Fault(name, scheduled.family, scheduled.targets, scheduled.arguments)
+        self.inject(fault)
+        end = time.monotonic() + scheduled.duration_s
+        family = FAMILIES[scheduled.family]
+        over = family.over(self._site, fault) if family.over else None
+        while (left_s := end - time.monotonic()) > 0:
+            if self._stop.wait(min(left_s, _LOOK_S) if over else left_s) or (over and over()):
+                break
         self.heal(name)
 
     def _do(self, fault: Fault, phase: str, act: Callable[[Fault], Receipt]) -> Receipt:
@@ -98,9 +119,13 @@ class Director:
         try:
             receipt = act(fault)
         except Exception as error:  # what a node or a server did wrong is booked, not fatal
-            receipt = Receipt(False, f"it could not be carried out: {error}")
+            receipt = _failed(error)
         # Without proof nobody knows whether it happened: that is what info means.
         type = "ok" if receipt.proved else "info"
         error_field = None if receipt.proved else ["unproved", receipt.how]
         self._record(type, fault.family, value | {"receipt": receipt.to_json()}, error_field)
         return receipt
+
+
+def _failed(error: Exception) -> Receipt:
+    return Receipt(False, f"it could not be carried out: {error}", {"failed": str(error)})

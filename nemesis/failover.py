@@ -7,8 +7,9 @@ fault ends, the old primary comes back as a replica of the new one, as Sentinel 
 from __future__ import annotations
 
 from random import Random
-from typing import Any
 
+from nemesis.aim import Drawn, Layout
+from nemesis.asked import Asked
 from nemesis.nemesis import Fault, Receipt
 from nemesis.site import Site
 
@@ -54,5 +55,6 @@ class Failover:
         return done.out.split() or [f"no answer (exit code {done.code})"]
 
 
-def draw(random: Random, servers: list[str]) -> tuple[list[str], dict[str, Any]]:
-    return list(servers), {"words": f"{servers[0]} fails over, or its successor"}
+def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
+    words = f"{at.servers[0]} fails over, or its successor"
+    return [Drawn(list(at.servers), {"words": words})]

@@ -1,39 +1,44 @@
-"""The fault families by name: what injects each, and how one is drawn at random."""
+"""The fault families by name: what injects each, how one is drawn, and what it can not be."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from nemesis import clock, failover, kill, memory, partition, pause
+from nemesis import clock, failover, hold, kill, leave, memory, packet, partition, pause
+from nemesis.aim import PRIMARY, Drawn, Layout, named
+from nemesis.asked import Asked, parse
 from nemesis.chains import Chains
-from nemesis.hold import Hold
 from nemesis.nemesis import Fault, Nemesis
 from nemesis.site import Site
 
 
-@dataclass(frozen=True)
-class Layout:
-    """What a fault may be aimed at. `restart_s`: how long a crashed server stays down."""
-
-    servers: list[str]
-    clients: list[str]
-    ttl_s: float
-    restart_s: float
-    stores: tuple[str, ...] = ("storage",)
+def _nothing(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:
+    return ""
 
 
-Draw = Callable[[Random, Layout], tuple[list[str], dict[str, Any]]]
+def _always(at: Layout, asked: Asked) -> str:
+    return ""
+
+
+def _replicated(at: Layout, asked: Asked) -> str:
+    return "" if at.replicated else "a lock on one server can not fail over; these are: redis-replicated"
+
+
+def _redis(at: Layout, asked: Asked) -> str:
+    return "" if at.kind == "redis" else f"it limits Redis servers, and these are of {at.kind}"
 
 
 @dataclass(frozen=True)
 class Family:
-    """A fault family. `receipt`: what proves that a fault took hold. `draw` gives targets and
-    arguments; None: scripted use only.
+    """A fault family. `receipt`: what proves that a fault took hold.
 
-    `moment` waits for the right moment before the fault is ordered. `own` says whether a
+    `targets`: the names that it knows beside those of nodes (`aims`: servers, clients, or both).
+    `variants`: how it can strike. `lacks` says why a layout can not have what is asked, `refuse`
+    why one fault makes no sense; both '' where they do. `moment` waits for the right moment before
+    the fault is ordered; `over` tells when it is to end before its time. `own` says whether a
     target can bear no second fault at the same time.
     """
 
@@ -41,9 +46,20 @@ class Family:
     what: str
     receipt: str
     make: Callable[[Site, Chains], Nemesis]
-    draw: Draw | None = None
+    draw: Callable[[Random, Layout, Asked], list[Drawn]]
+    targets: tuple[str, ...] = ()
+    aims: str = "servers"
+    variants: tuple[str, ...] = ()
+    lacks: Callable[[Layout, Asked], str] = _always
+    refuse: Callable[[Layout, list[str], dict[str, Any]], str] = _nothing
     moment: Callable[[Site, Fault], None] | None = None
+    over: Callable[[Site, Fault], Callable[[], bool] | None] | None = None
     own: bool = True
+
+    def nodes(self, at: Layout) -> list[str]:
+        """The nodes that a fault of this family may be aimed at."""
+        servers = at.servers if "servers" in self.aims else []
+        return [*servers, *(at.clients if "clients" in self.aims else [])]
 
 
 FAMILIES: dict[str, Family] = {
@@ -51,57 +67,154 @@ FAMILIES: dict[str, Family] = {
     for family in (
         Family(
             "partition",
-            "links between nodes are cut with iptables",
-            "a probe across each cut link gets no answer; at the end, one does",
+            "links between nodes are cut with iptables, by shape; drop or reject; one way or both",
+            "a probe across each cut link gets no answer, and at the end one does; of one way, "
+            "datagrams that the receiver's chain counts",
             lambda site, chains: partition.Partition(site, chains),
-            lambda random, at: partition.draw(random, at.servers, at.clients),
+            partition.draw,
+            targets=partition.SHAPES,
+            aims="servers and clients",
+            variants=partition.HOW,
+            lacks=partition.lacks,
+            refuse=partition.refuse,
             own=False,
         ),
         Family(
+            "hold",
+            "packets of one direction are held back and arrive later",
+            "a probe gets no answer; at the end, packets had been held and a probe gets one",
+            lambda site, chains: hold.Hold(site, chains),
+            hold.draw,
+            targets=("storage",),
+            aims="servers and clients",
+            refuse=hold.refuse,
+            own=False,
+        ),
+        Family(
+            "packet",
+            "packets are late, lost, doubled or out of order (netem)",
+            "the queue that the kernel shows; without sch_netem there is none, and no receipt",
+            lambda site, chains: packet.Packet(site),
+            packet.draw,
+            targets=packet.TARGETS,
+            aims="servers and clients",
+            variants=tuple(packet.KINDS),
+            refuse=packet.refuse,
+        ),
+        Family(
             "pause",
-            "SIGSTOP of a server, or of a client at a named point",
+            "SIGSTOP of servers, or of a client at a named point or until another holds the lock",
             "the process is in state T; at the end, it is not",
             lambda site, chains: pause.Pause(site),
-            lambda random, at: pause.draw(random, at.servers, at.clients),
+            pause.draw,
+            targets=pause.TARGETS,
+            aims="servers and clients",
+            variants=pause.VARIANTS,
+            refuse=pause.refuse,
             moment=pause.await_point,
+            over=pause.held,
         ),
         Family(
             "clock",
             "clocks of servers and clients jump, drift, strobe",
             "the clock as the server or client itself shows it",
             lambda site, chains: clock.Clock(site),
-            lambda random, at: clock.draw(random, at.servers, at.ttl_s),
+            clock.draw,
+            targets=clock.TARGETS,
+            aims="servers and clients",
+            variants=("jump", "drift", "strobe", "+OFFSET", "-OFFSET"),
+            refuse=clock.refuse,
         ),
         Family(
             "kill",
-            "SIGKILL and restart of a server or a client",
+            "SIGKILL and restart of servers or a client, the data kept or wiped",
             "the pid is gone; at the end, the server serves again",
             lambda site, chains: kill.Kill(site),
-            lambda random, at: kill.draw(random, at.servers, at.clients, at.restart_s),
+            kill.draw,
+            targets=kill.TARGETS,
+            aims="servers and clients",
+            variants=kill.VARIANTS,
+            refuse=kill.refuse,
         ),
         Family(
             "failover",
             "the primary of a replicated Redis dies, and its replica is promoted",
             "the pid is gone and the replica says that it is master",
             lambda site, chains: failover.Failover(site),
-            lambda random, at: failover.draw(random, at.servers),
+            failover.draw,
+            aims="",
+            lacks=_replicated,
+        ),
+        Family(
+            "leave",
+            "a server leaves the cluster, and comes back with an empty disk",
+            "its pid and its data are gone, the others' list of members is without it; at the end "
+            "it has another identity",
+            lambda site, chains: leave.Leave(site),
+            leave.draw,
+            targets=leave.TARGETS,
+            lacks=leave.lacks,
+            refuse=leave.refuse,
         ),
         Family(
             "memory",
             "a Redis server runs into its memory limit, and evicts keys or refuses writes",
             "keys that it says were evicted, or a write that it refused",
             lambda site, chains: memory.Memory(site),
-            lambda random, at: memory.draw(random, at.servers),
-        ),
-        Family(
-            "hold",
-            "packets of one direction are held back and arrive later",
-            "a probe gets no answer; at the end, packets had been held and a probe gets one",
-            lambda site, chains: Hold(site, chains),
-            own=False,
+            memory.draw,
+            targets=("one",),
+            variants=memory.POLICIES,
+            lacks=_redis,
+            refuse=memory.refuse,
         ),
     )
 }
 
-RANDOM = tuple(family.name for family in FAMILIES.values() if family.draw)
-"""The families that `--nemesis` can name."""
+
+def check(entries: Iterable[str], at: Layout) -> list[Asked]:
+    """What `--nemesis` asks for, if this layout can bear it.
+
+    Raises:
+        ValueError: saying what it can not, and what there is instead.
+    """
+    return [_check(parse(entry), at) for entry in entries]
+
+
+def _check(asked: Asked, at: Layout) -> Asked:
+    family = FAMILIES.get(asked.family)
+    if family is None:
+        known = ", ".join(FAMILIES)
+        raise ValueError(f"there is no nemesis {asked.family!r}; choose one of: {known}")
+    why = named(asked, family.targets, at, family.nodes(at)) or _variant(family, asked)
+    why = why or family.lacks(at, asked)
+    if not why:
+        try:
+            drawn = family.draw(Random(0), at, asked)
+        except ValueError as error:
+            why = str(error)
+        else:
+            refused = (family.refuse(at, one.targets, one.arguments) for one in drawn)
+            why = next(filter(None, refused), "")
+    if why:
+        raise ValueError(f"nemesis {asked.text}: {why}")
+    return asked
+
+
+def _variant(family: Family, asked: Asked) -> str:
+    variants = family.variants
+    if not asked.variant or asked.variant in variants or "+OFFSET" in variants:
+        return ""
+    return f"there is no /{asked.variant}; choose one of: {', '.join(variants) or 'none'}"
+
+
+def refuse(family: str, targets: list[str], arguments: dict[str, Any], at: Layout) -> str:
+    """Why a fault that somebody wrote down can not be had of this layout; else ''."""
+    if family not in FAMILIES:
+        return f"there is no family {family!r}; choose one of: {', '.join(FAMILIES)}"
+    strange = set(targets) - {*at.nodes, PRIMARY}
+    if strange or not targets:
+        return f"the test has no node {min(strange)!r}" if strange else "it has no targets"
+    found = FAMILIES[family]
+    if PRIMARY in targets and not at.leads:
+        return "none of its servers leads: each is on its own"
+    return found.lacks(at, Asked(family)) or found.refuse(at, targets, arguments)

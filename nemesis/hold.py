@@ -7,6 +7,11 @@ GitHub's network did so for about 90 s in 2012 (Kleppmann 2016). `arguments`: `s
 
 from __future__ import annotations
 
+from random import Random
+from typing import Any
+
+from nemesis.aim import STORAGE, Drawn, Layout
+from nemesis.asked import Asked
 from nemesis.chains import Chains, probe
 from nemesis.nemesis import Fault, Receipt
 from nemesis.site import Site
@@ -19,7 +24,7 @@ class Hold:
 
     def inject(self, fault: Fault) -> Receipt:
         source, to = fault.arguments["source"], fault.arguments["to"]
-        rule = f"FENCEPOST-IN -s {self._site.address(source)} -j DROP"
+        rule = f"IN -s {self._site.address(source)} -j DROP"
         self._chains.add(fault.name, {to: [rule]})
         answer = probe(self._site, source, [to])[to]
         return Receipt(
@@ -33,3 +38,20 @@ class Hold:
         answer = probe(self._site, source, [to])[to]
         how = f"{held} packets had been held back; then a probe met: {answer}"
         return Receipt(held > 0 and answer != "silent", how, {"held": held, "probe": answer})
+
+
+def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
+    """A client's requests to the storage or to a server; those to the storage do more harm."""
+    client = asked.target if asked.target in at.clients else random.choice(at.clients)
+    to = asked.target if asked.target in (*at.servers, STORAGE) else ""
+    if not to:
+        to = STORAGE if random.random() < 2 / 3 else random.choice(at.servers)
+    words = f"what {client} sends to {to} is held back"
+    return [Drawn([client, to], {"source": client, "to": to, "words": words})]
+
+
+def refuse(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:
+    source, to = arguments.get("source"), arguments.get("to")
+    if source not in at.nodes or to not in at.nodes or source == to:
+        return "a hold needs source and to: two nodes of the test"
+    return f"{to} is a client: nothing is sent to it first" if to in at.clients else ""

@@ -1,20 +1,30 @@
-"""Crashes: SIGKILL of a server or of a client, and its restart.
+"""Crashes: SIGKILL of servers or of a client, and their restart.
 
-What a server still knows afterwards is what its persistence kept. The fault ends when the
-server serves again; a client's successor is a new process with a new number.
+`arguments.data`: a server comes back with what its persistence `kept` (the default), or `wiped`.
+The fault ends when all of its servers serve again; a client's successor is a new process with a
+new number. One whose server is never to come back lasts until the run is healed.
 """
 
 from __future__ import annotations
 
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
 
+from nemesis.aim import SERVERS, Drawn, Layout, pick
+from nemesis.asked import Asked
 from nemesis.nemesis import Fault, Receipt
 from nemesis.site import Site
 
+DATA = ("kept", "wiped")
+TARGETS = (*SERVERS, "rolling", "client")
+VARIANTS = (*DATA, "never")
+
 _GONE_S = 5.0
+# Longer than any run: what heals such a fault is the end of it.
+NEVER_S = 100_000.0
 
 
 class Kill:
@@ -22,7 +32,10 @@ class Kill:
         self._site = site
 
     def inject(self, fault: Fault) -> Receipt:
-        (node,) = fault.targets
+        with ThreadPoolExecutor(len(fault.targets)) as pool:
+            return together(list(pool.map(self._kill, fault.targets)))
+
+    def _kill(self, node: str) -> Receipt:
         if node in self._site.clients:
             return self._kill_client(node)
         pid = self._site.server(node).kill()
@@ -48,27 +61,97 @@ class Kill:
         )
 
     def heal(self, fault: Fault) -> Receipt:
-        (node,) = fault.targets
-        if node in self._site.clients:
-            client = self._site.restart_client(node)
-            return Receipt(
-                True,
-                f"process {client.process} follows, pid {client.pid} on {node}",
-                {"pid": client.pid},
-            )
-        server = self._site.server(node)
+        clients = [node for node in fault.targets if node in self._site.clients]
+        servers = [node for node in fault.targets if node not in clients]
+        wiped = fault.arguments.get("data") == "wiped"
+        return together(
+            [
+                *(self._follow(node) for node in clients),
+                *revive(self._site, servers, wiped),
+            ]
+        )
+
+    def _follow(self, node: str) -> Receipt:
+        client = self._site.restart_client(node)
+        return Receipt(
+            True,
+            f"process {client.process} follows, pid {client.pid} on {node}",
+            {"pid": client.pid},
+        )
+
+
+def revive(site: Site, nodes: list[str], wiped: bool) -> list[Receipt]:
+    """Start servers that are down, all before the first is waited for: a quorum takes several."""
+    for node in nodes:
+        server = site.server(node)
+        if wiped:
+            server.wipe()
         server.start()
-        server.wait_ready()
-        pid = server.pid()
-        return Receipt(True, f"{node} serves again, pid {pid}", {"pid": pid})
+    return [_serves(site, node, wiped) for node in nodes]
 
 
-def draw(
-    random: Random, servers: list[str], clients: list[str], restart_s: float
-) -> tuple[list[str], dict[str, Any]]:
-    """A server three times as often as a client; `restart_s` is how long a server stays down."""
-    if random.random() < 0.25:
-        node = random.choice(clients)
-        return [node], {"words": f"{node} is killed"}
-    node = random.choice(servers)
-    return [node], {"restart_s": restart_s, "words": f"{node} crashes"}
+def _serves(site: Site, node: str, wiped: bool) -> Receipt:
+    server = site.server(node)
+    server.wait_ready()
+    pid = server.pid()
+    empty = ", with an empty disk" if wiped else ""
+    return Receipt(True, f"{node} serves again{empty}, pid {pid}", {"pid": pid})
+
+
+def together(receipts: list[Receipt]) -> Receipt:
+    """One receipt of several: proved where all are; with one alone it is that one."""
+    if len(receipts) == 1:
+        return receipts[0]
+    return Receipt(
+        bool(receipts) and all(receipt.proved for receipt in receipts),
+        "; ".join(receipt.how for receipt in receipts),
+        {
+            "pids": [receipt.data.get("pid") for receipt in receipts],
+            "processes": [p for receipt in receipts for p in receipt.data.get("processes", ())],
+        },
+    )
+
+
+def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
+    """A server three times as often as a client, where nothing else is asked."""
+    target = asked.target
+    if not target:
+        target = "client" if random.random() < 0.25 else "one"
+    arguments: dict[str, Any] = {"data": asked.variant} if asked.variant in DATA else {}
+    if target == "rolling":
+        return _rolling(at, arguments)
+    nodes = pick(random, at, target)
+    down_s = NEVER_S if asked.variant == "never" else at.restart_s
+    if set(nodes) <= set(at.clients):
+        return [Drawn(nodes, arguments | {"words": f"{nodes[0]} is killed"})]
+    return [_crash(nodes, arguments, down_s)]
+
+
+def _crash(nodes: list[str], arguments: dict[str, Any], down_s: float, after_s: float = 0) -> Drawn:
+    who = "the primary crashes" if nodes == ["primary"] else f"{' and '.join(nodes)} crash"
+    who += "es" if len(nodes) == 1 and nodes != ["primary"] else ""
+    lost = " and loses its data" if arguments.get("data") == "wiped" else ""
+    never = ", for good" if down_s == NEVER_S else ""
+    return Drawn(nodes, arguments | {"words": f"{who}{lost}{never}"}, after_s, down_s)
+
+
+# A server is back some hundred ms after it was started, a member of a cluster a second or two.
+_BETWEEN_S = 3.0
+
+
+def _rolling(at: Layout, arguments: dict[str, Any]) -> list[Drawn]:
+    """Every server in turn, each some time after the one before came back."""
+    step_s = at.restart_s + _BETWEEN_S
+    return [
+        _crash([node], arguments, at.restart_s, number * step_s)
+        for number, node in enumerate(at.servers)
+    ]
+
+
+def refuse(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:
+    data = arguments.get("data", "kept")
+    if data not in DATA:
+        return f"data {data!r}: choose one of {', '.join(DATA)}"
+    if data == "wiped" and at.kind == "etcd":
+        return "a member of etcd that lost its data is refused by the others: see nemesis leave"
+    return ""

@@ -11,6 +11,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+from nemesis.aim import Drawn, Layout, pick
+from nemesis.asked import Asked
 from nemesis.nemesis import Fault, Receipt
 from nemesis.site import Site
 
@@ -72,6 +74,14 @@ class Memory:
         return dict(row.split(":", 1) for row in rows if ":" in row)
 
 
-def draw(random: Random, servers: list[str]) -> tuple[list[str], dict[str, Any]]:
-    node, policy = random.choice(servers), random.choice(POLICIES)
-    return [node], {"policy": policy, "words": f"{node} runs out of memory under {policy}"}
+def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
+    nodes = pick(random, at, asked.target or "one")
+    policy = asked.variant or random.choice(POLICIES)
+    words = f"{nodes[0]} runs out of memory under {policy}"
+    return [Drawn(nodes, {"policy": policy, "words": words})]
+
+
+def refuse(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:
+    if arguments.get("policy") not in POLICIES:
+        return f"policy {arguments.get('policy')!r}: choose one of {', '.join(POLICIES)}"
+    return "" if len(targets) == 1 else "one server at a time is limited"

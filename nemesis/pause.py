@@ -2,22 +2,30 @@
 
 A garbage collector, a hypervisor and an operator do this to real processes. A client can be
 stopped at a named point of its code (`arguments.point`), where it sends itself the signal: so
-the point is hit every time, and not most times.
+the point is hit every time, and not most times. `arguments.until`: with `other-holds` the pause
+lasts until another client was granted the lock, or as long as it was scheduled where none was.
 """
 
 from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from nemesis.aim import SERVERS, Drawn, Layout, pick
+from nemesis.asked import Asked
+from nemesis.kill import together
 from nemesis.nemesis import Fault, Receipt
 from nemesis.site import Site
 
 POINTS = ("acquired", "before-write", "replies-in-flight")
 """The points that every client comes by, or nearly every one."""
 ALL_POINTS = (*POINTS, "between-check-and-delete")
+UNTIL = "other-holds"
+TARGETS = ("server", *SERVERS, "client")
+VARIANTS = (*ALL_POINTS, UNTIL)
 
 # How long a client may take to come to its point before it is stopped wherever it is.
 _POINT_S = 3.0
@@ -40,7 +48,9 @@ class Pause:
         self._site = site
 
     def inject(self, fault: Fault) -> Receipt:
-        (node,) = fault.targets
+        return together([self._stop(node, fault) for node in fault.targets])
+
+    def _stop(self, node: str, fault: Fault) -> Receipt:
         if node not in self._site.clients:
             return self._state(node, self._site.server(node).pause(), stopped=True)
         client = self._site.client(node)
@@ -56,7 +66,9 @@ class Pause:
         return Receipt(receipt.proved, f"{receipt.how}, {at}", data)
 
     def heal(self, fault: Fault) -> Receipt:
-        (node,) = fault.targets
+        return together([self._go_on(node) for node in fault.targets])
+
+    def _go_on(self, node: str) -> Receipt:
         if node not in self._site.clients:
             return self._state(node, self._site.server(node).resume(), stopped=False)
         pid = self._site.client(node).pid
@@ -76,14 +88,50 @@ class Pause:
         )
 
 
-def draw(
-    random: Random, servers: list[str], clients: list[str]
-) -> tuple[list[str], dict[str, Any]]:
+def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     """A client twice as often as a server, and a client mostly at a named point."""
-    if random.random() < 1 / 3:
-        node = random.choice(servers)
-        return [node], {"words": f"{node} is paused"}
-    node = random.choice(clients)
-    point = random.choice((*POINTS, None))
+    target = asked.target
+    if not target:
+        target = "server" if random.random() < 1 / 3 and not asked.variant else "client"
+    nodes = pick(random, at, target)
+    arguments: dict[str, Any] = {}
+    if not set(nodes) <= set(at.clients):
+        if asked.variant:  # refused, and then in the words for it
+            arguments["until" if asked.variant == UNTIL else "point"] = asked.variant
+        verb = "is" if len(nodes) == 1 else "are"
+        who = "the primary" if nodes == ["primary"] else " and ".join(nodes)
+        return [Drawn(nodes, arguments | {"words": f"{who} {verb} paused"})]
+    point, until = random.choice((*POINTS, None)), None
+    if asked.variant == UNTIL:
+        point, until = "acquired", UNTIL
+    elif asked.variant:
+        point = asked.variant
     where = f" at {point}" if point else ""
-    return [node], {"point": point, "words": f"{node} is paused{where}"}
+    arguments["point"] = point
+    if until:
+        arguments["until"], where = until, f"{where} until another holds the lock"
+    words = f"{nodes[0]} is paused{where}"
+    return [Drawn(nodes, arguments | {"words": words}, duration_s=4 * at.ttl_s if until else None)]
+
+
+def refuse(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:
+    point, until = arguments.get("point"), arguments.get("until")
+    servers = [node for node in targets if node not in at.clients]
+    if point is not None and point not in ALL_POINTS:
+        return f"clients have no point {point!r}; choose one of: {', '.join(ALL_POINTS)}"
+    if until not in (None, UNTIL):
+        return f"until {until!r}: there is only {UNTIL}"
+    if servers and (point or until):
+        return f"{servers[0]} is a server: points and {UNTIL} are for clients"
+    if point is not None and len(targets) > 1:
+        return "one client at a time is stopped at a point"
+    return ""
+
+
+def held(site: Site, fault: Fault) -> Callable[[], bool] | None:
+    """Tells whether a fault may end before its time, if it may."""
+    if fault.arguments.get("until") != UNTIL:
+        return None
+    (node,) = fault.targets
+    before = site.grants(without=node)
+    return lambda: site.grants(without=node) > before

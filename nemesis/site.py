@@ -11,6 +11,8 @@ class Result(Protocol):
     def code(self) -> int: ...
     @property
     def out(self) -> str: ...
+    @property
+    def err(self) -> str: ...
 
 
 class Remote(Protocol):
@@ -52,6 +54,15 @@ class Server(Clocked, Protocol):
     def pause(self) -> int | None: ...
     def resume(self) -> int | None: ...
     def wait_ready(self, timeout_s: float = 30.0) -> None: ...
+    def wipe(self) -> None:
+        """Forget its data; it must be down."""
+
+    def identity(self) -> str:
+        """What tells this server from one that comes in its place; '' where it does not answer."""
+
+    @property
+    def removed_by_others(self) -> bool:
+        """Whether the others keep a list of members, from which one that leaves is taken."""
 
 
 class Client(Clocked, Protocol):
@@ -85,6 +96,11 @@ class Site(Protocol):
     def server(self, node: str) -> Server: ...
     def client(self, node: str) -> Client: ...
     def restart_client(self, node: str) -> Client: ...
+    def primary(self) -> str | None:
+        """The server that says that it leads now, if one does."""
+
+    def grants(self, without: str) -> int:
+        """How many grants of a lock were recorded, leaving out those to one client."""
 
 
 Arguments = dict[str, Any]

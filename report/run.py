@@ -168,6 +168,8 @@ def _stats(run: Run, on: list[Fault]) -> list[tuple[str, str]]:
         ("duration", f"{float(length):.1f} s"),
         ("ops", f"{stats.get('ops', len(run.history.calls())):,}"),
     ]
+    if broken := (run.results or {}).get("first_violation"):
+        found.append(("first violation", f"at {broken['time_s']:.3f} s"))
     if "holds" in stats:
         found.append(("holds", f"{stats['holds']:,}"))
     return found

@@ -4,10 +4,12 @@
 #   node run ROLE      start the server, then wait for ever (the container's main process)
 #   node start ROLE    start it, detached; its pid goes to /run/fencepost/server.pid
 #   node health ROLE   whether it serves: for a cluster, whether a quorum does
+#   node leads ROLE    whether it says that it is the primary or the leader
+#   node identity ROLE what tells it from a server that comes in its place
 #   node wipe ROLE     forget its data (it must be down)
 #
 # PERSISTENCE (none, everysec, always), CLOCK (real, fake) and PRIMARY (a host to replicate) are
-# settings of redis, RELEASE (3.4, 3.5) of etcd.
+# settings of redis, RELEASE (3.4, 3.5) and JOIN (new, existing) of etcd.
 set -eu
 
 role=${2:?node: which role?}
@@ -51,6 +53,7 @@ etcd_command() {
   command=($etcd --name "$host" --data-dir "$data/etcd" --logger zap
     --listen-client-urls http://0.0.0.0:2379 --advertise-client-urls "http://$host:2379"
     --listen-peer-urls http://0.0.0.0:2380 --initial-advertise-peer-urls "http://$host:2380"
+    --initial-cluster-state "${JOIN:-new}"
     --initial-cluster etcd-1=http://etcd-1:2380,etcd-2=http://etcd-2:2380,etcd-3=http://etcd-3:2380)
 }
 
@@ -86,7 +89,29 @@ health() {
   esac
 }
 
-case ${1:?node: run, start, health or wipe} in
+etcd_status() {
+  ETCDCTL_API=3 etcdctl --command-timeout 2s endpoint status
+}
+
+leads() {
+  case $role in
+    redis) timeout 2 redis-cli role | head -1 | grep -qx master ;;
+    zookeeper) echo srvr | nc -w 2 localhost 2181 | grep -q '^Mode: leader' ;;
+    etcd) [ "$(etcd_status | cut -d, -f5)" = " true" ] ;;
+    *) false ;;
+  esac
+}
+
+identity() {
+  case $role in
+    redis) timeout 2 redis-cli info server | tr -d '\r' | sed -n 's/^run_id:/run /p' ;;
+    # Its number is its place; what it knows of the past begins where its disk does.
+    zookeeper) echo "disk $(stat -c %W.%i "$data/version-2")" ;;
+    etcd) etcd_status | sed -n 's/^[^,]*, \([0-9a-f]*\),.*/member \1/p' ;;
+  esac
+}
+
+case ${1:?node: which verb?} in
   run)
     start
     trap 'exit 0' TERM INT
@@ -94,6 +119,8 @@ case ${1:?node: run, start, health or wipe} in
     ;;
   start) start ;;
   health) health ;;
+  leads) leads ;;
+  identity) identity ;;
   wipe) rm -rf "$data" ;;
   *) echo "node: no such verb: $1" >&2; exit 2 ;;
 esac

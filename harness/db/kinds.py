@@ -10,10 +10,11 @@ ZOOKEEPER = Kind(
     2181,
     ("dpkg-query", "-W", "-f", "zookeeper ${Version}", "zookeeper"),
     ("wall", "monotonic"),
+    leads=True,
 )
 # There are two of them in the image: the one that runs.
 _ETCD = f'"$(readlink /proc/$(cat {PID_FILE})/exe)" --version'
-ETCD = Kind("etcd", 2379, ("bash", "-c", _ETCD), ("wall", "monotonic"))
+ETCD = Kind("etcd", 2379, ("bash", "-c", _ETCD), ("wall", "monotonic"), leads=True, members=True)
 POSTGRES = Kind(
     "postgres",
     5432,

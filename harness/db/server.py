@@ -25,7 +25,8 @@ class Kind:
 
     `clocks`: those that it shows, as compose/node/clocks.py reads them. `faketime`: whether it
     runs under libfaketime where CLOCK=fake is set for it. `forks`: it serves each connection in a
-    process of its own.
+    process of its own. `leads`: one of its servers is the leader. `members`: they keep a list of
+    themselves, from which one that leaves is removed.
     """
 
     role: str
@@ -34,6 +35,8 @@ class Kind:
     clocks: tuple[str, ...] = ()
     faketime: bool = False
     forks: bool = False
+    leads: bool = False
+    members: bool = False
 
 
 class Server:
@@ -111,6 +114,18 @@ class Server:
     def ready(self) -> bool:
         """Whether it serves; for a cluster, whether a quorum does."""
         return self._remote.run(["node", "health", self.kind.role], check=False).code == 0
+
+    def leads(self) -> bool:
+        """Whether it says that it is the primary or the leader."""
+        return self._remote.run(["node", "leads", self.kind.role], check=False).code == 0
+
+    def identity(self) -> str:
+        """What tells it from a server that comes in its place; '' where it does not answer."""
+        return self._remote.run(["node", "identity", self.kind.role], check=False).out.strip()
+
+    @property
+    def removed_by_others(self) -> bool:
+        return self.kind.members
 
     def wait_ready(self, timeout_s: float = 30.0) -> None:
         """Raises Crashed, with the end of its log, where it never serves."""

@@ -35,7 +35,9 @@ def test_the_defaults_make_sense():
         {"time_s": 86_400},
         {"concurrency": 1},
         {"concurrency": 10},
-        {"nemesis": ("partition", "pause", "clock", "kill")},
+        {"nemesis": ("partition", "pause:client=2", "clock:redis-3/+1h@9s", "kill")},
+        {"restart": "never"},
+        {"restart": "1500ms"},
         {"guard": "fenced", "options": options(token="one")},
     ],
 )
@@ -50,14 +52,15 @@ def test_what_is_just_within_the_bounds_makes_sense(changed):
         ({"guard": "fence"}, "there is no guard 'fence'; choose one of: none, deadline, fenced"),
         (
             {"nemesis": ("pause", "flood")},
-            "there is no nemesis 'flood'; choose one of: partition, pause, clock, kill",
+            "there is no nemesis 'flood'; choose one of: partition, hold, packet, pause, ",
         ),
-        ({"nemesis": ("hold",)}, "there is no nemesis 'hold'; choose one of: partition, "),
+        ({"nemesis": ("pause:redis-9",)}, "nemesis pause:redis-9: the test has no 'redis-9'"),
+        ({"nemesis": ("kill:primary",)}, "none of its servers leads"),
         (
             {"persistence": "rdb"},
             "there is no persistence 'rdb'; choose one of: none, everysec, always",
         ),
-        ({"restart": "never"}, "there is no restart 'never'; choose one of: at-once, after-ttl"),
+        ({"restart": "later"}, "there is no restart 'later'; choose one of: at-once, after-ttl"),
         (
             {"failed_release": "maybe"},
             "there is no meaning of a failed release 'maybe'; choose one of: ended, nothing",

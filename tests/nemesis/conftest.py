@@ -11,7 +11,8 @@ import json
 import re
 import signal
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -27,7 +28,8 @@ SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 4)]
 NODES = [*SERVERS, *CLIENTS]
 _PROBE = re.compile(r"/dev/tcp/\S+/\d+' 2>/dev/null; echo (\S+) \$\?")
-_RULE = re.compile(r"^-A (\S+) -([sd]) (\S+) -j DROP$", re.MULTILINE)
+_RULE = re.compile(r"^-A (\S+) -([sd]) (\S+)(?: -p \S+)?(?: --dport 9)?(?: -j (\S+).*)?$", re.M)
+_DATAGRAM = re.compile(r"> /dev/udp/(\S+)/9$")
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,11 @@ class Node:
     pid_: int
     process: int = 0
     states: dict[int, str] = field(default_factory=dict)
-    rules: set[tuple[str, str, str]] = field(default_factory=set)
-    packets: int = 0
+    rules: list[tuple[str, str, str, str]] = field(default_factory=list)
+    hits: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
+    queue: str = "qdisc noqueue 0: root refcnt 2"
+    wiped: int = 0
+    born: int = 0
     clocks: Clocks = field(default_factory=lambda: Clocks())
     points: set[str] = field(default_factory=set)
     armed: set[str] = field(default_factory=set)
@@ -98,17 +103,55 @@ class Node:
         text = argv[-1]
         if "iptables-restore" in text:
             assert set(re.findall(r"^:(\S+) ", text, re.MULTILINE)) == set(CHAINS.values())
-            self.rules = set(_RULE.findall(text))
+            self.rules = _RULE.findall(text)
+            self.hits = Counter()
+            assert len(self.rules) == text.count("-A "), text
         elif "/dev/tcp/" in text:
             met = ((node, self.site.meets(self.name, node)) for node in _PROBE.findall(text))
             return Result("".join(f"{node} {code}\n" for node, code in met))
+        elif found := _DATAGRAM.search(text):
+            self.site.passes(self.name, self.site.at(found[1]), "udp")
         elif argv[0] == "vdso":
             return Result(json.dumps(self.vdso(argv[1:])))
         elif argv[0] == "iptables":
-            return Result(f"Chain\nhead\n{self.packets} 60 DROP all\n" if self.rules else "c\nh\n")
+            return Result("".join(self.listed(argv[-1])))
+        elif argv[0] in ("tc", "ip"):
+            return self.tc(argv)
         else:
             assert "iptables -w -N" in text, text
         return Result()
+
+    def tc(self, argv: Sequence[str]) -> Result:
+        if argv[0] == "ip":
+            return Result("10.0.0.9 dev eth0 src 10.0.0.1 uid 0")
+        verb = argv[2]
+        if verb == "replace":
+            if "sch_netem" in self.site.deaf:
+                return Result(err="Error: Specified qdisc kind is unknown.", code=2)
+            if "tc" not in self.site.deaf:
+                self.queue = "qdisc netem fe9c: root refcnt 2 limit 1000"
+        elif verb == "del":
+            self.queue = "qdisc noqueue 0: root refcnt 2"
+        return Result(self.queue)
+
+    def listed(self, chain: str) -> Iterator[str]:
+        yield f"-N {chain} -c 0 0\n"
+        for rule in self.rules:
+            if rule[0] == chain:
+                jump = f"-j {rule[3]} " if rule[3] else ""
+                count = self.hits[rule]
+                yield f"-A {chain} -{rule[1]} {rule[2]}/32 {jump}-c {count} {count * 60}\n"
+
+    def meets(self, chain: str, way: str, address: str, kind: str) -> bool:
+        """Whether a packet gets through this node's chain; what it meets on its way counts it."""
+        for rule in self.rules:
+            if rule[:3] == (chain, way, address) and (rule[3] or kind == "udp"):
+                if rule[3] == "REJECT" and kind == "udp":
+                    continue
+                self.hits[rule] += 1
+                if rule[3]:
+                    return False
+        return True
 
     def put(self, path: str, content: bytes) -> None:
         assert path == CLOCK_FILE
@@ -175,13 +218,22 @@ class Node:
     def resume(self) -> int | None:
         return self._signalled(signal.SIGCONT)
 
-    def start(self) -> None:
+    def start(self, **changed: str) -> None:
+        self.born += "restart" not in self.site.deaf
         self.pid_ += 1000
         self.states[self.pid_] = "S"
 
     def wait_ready(self, timeout_s: float = 30.0) -> None:
         if "restart" in self.site.deaf:
             raise RuntimeError(f"{self.name} did not get ready")
+
+    removed_by_others = False
+
+    def wipe(self) -> None:
+        self.wiped += 1
+
+    def identity(self) -> str:
+        return f"run {self.born}"
 
     def arm(self, point: str) -> None:
         self.armed.add(point)
@@ -205,6 +257,8 @@ class Site:
         self.servers = list(servers)
         self.deaf: set[str] = set()
         self.waited_gone: list[str] = []
+        self.leader: str | None = None
+        self.granted: Counter[str] = Counter()
         self.nodes = {
             name: Node(self, name, 100 + n, n) for n, name in enumerate([*servers, *CLIENTS])
         }
@@ -221,23 +275,35 @@ class Site:
         self.nodes[node].process += len(CLIENTS)
         return self.nodes[node]
 
+    def primary(self):
+        return self.leader
+
+    def grants(self, without):
+        return sum(count for node, count in self.granted.items() if node != without)
+
+    def at(self, address):
+        return next(node for node in self.nodes if self.address(node) == address)
+
     def address(self, node):
         return f"10.0.0.{NODES.index(node) + 1}"
 
     def port(self, node):
         return 6379 if node in SERVERS else None
 
-    def passes(self, source: str, target: str) -> bool:
+    def passes(self, source: str, target: str, kind: str = "tcp") -> bool:
         """Whether a packet from one node reaches the other."""
-        sent = ("FENCEPOST-OUT", "d", self.address(target)) in self.nodes[source].rules
-        taken = ("FENCEPOST-IN", "s", self.address(source)) in self.nodes[target].rules
-        if "rules" not in self.deaf and taken:
-            self.nodes[target].packets += 1
-        return "rules" in self.deaf or not (sent or taken)
+        if "rules" in self.deaf:
+            return True
+        out = self.nodes[source].meets("FENCEPOST-OUT", "d", self.address(target), kind)
+        return out and self.nodes[target].meets("FENCEPOST-IN", "s", self.address(source), kind)
 
     def meets(self, source: str, target: str) -> int:
         """A probe's exit code: the request and its answer must both come through."""
-        if not (self.passes(source, target) and self.passes(target, source)):
+        if not self.passes(source, target):
+            # The rule that met it tells the sender, or does not.
+            out = ("FENCEPOST-OUT", "d", self.address(target), "REJECT")
+            return 1 if self.nodes[source].hits[out] else 124
+        if not self.passes(target, source):
             return 124
         return 0 if self.nodes[target].states.get(self.nodes[target].pid_) else 1
 

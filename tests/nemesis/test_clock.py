@@ -7,6 +7,8 @@ from random import Random
 import pytest
 
 from nemesis import skewed
+from nemesis.aim import Layout
+from nemesis.asked import Asked
 from nemesis.clock import Clock, Skew, draw, refusal
 from nemesis.nemesis import Fault
 
@@ -161,8 +163,10 @@ def test_what_is_drawn_makes_sense_for_each_kind_of_server(kind):
     servers = [f"{kind}-{n}" for n in (1, 2, 3)]
     shown = ("wall",) if kind == "redis" else ("wall", "monotonic")
     kinds = set()
+    layout = Layout(servers, ["client-1"], 2.0, 0.0, kind=kind)
     for seed in range(200):
-        targets, arguments = draw(Random(seed), servers, 2.0)
+        (drawn,) = draw(Random(seed), layout, Asked("clock"))
+        targets, arguments = drawn.targets, drawn.arguments
         for node in targets:
             assert refusal(arguments, node, shown, client=False) == ""
         skew = Skew.of(arguments)

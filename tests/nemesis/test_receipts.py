@@ -7,6 +7,7 @@ import pytest
 from checker import faults
 from nemesis.director import Director
 from nemesis.nemesis import Fault, NoFaults
+from nemesis.schedule import Scheduled
 
 
 def cut(*links):
@@ -21,6 +22,14 @@ JUMP = Fault("c", "clock", ["redis-3"], {"offset_s": -5.5})
 KILL_SERVER = Fault("k", "kill", ["redis-1"])
 KILL_CLIENT = Fault("k", "kill", ["client-1"])
 HELD = Fault("h", "hold", ["client-1", "redis-1"], {"source": "client-1", "to": "redis-1"})
+REJECTED = Fault("r", "partition", CUT.targets, CUT.arguments | {"how": "reject"})
+ONE_WAY = {"links": [["client-1", "redis-1"], ["client-1", "redis-2"]]}
+REQUESTS = Fault("q", "partition", ["client-1"], ONE_WAY | {"lost": "requests"})
+REPLIES = Fault("y", "partition", ["client-1"], ONE_WAY | {"lost": "replies"})
+CRASHES = Fault("ks", "kill", ["redis-1", "redis-2", "client-2"], {"data": "wiped"})
+PAUSES = Fault("ps", "pause", ["redis-1", "redis-2"])
+LEFT = Fault("l", "leave", ["redis-4"])
+DELAY = Fault("d", "packet", ["redis-1"], {"kind": "delay"})
 
 CASES = [
     (CUT, "rules"),
@@ -30,8 +39,32 @@ CASES = [
     (KILL_SERVER, "signals"),
     (KILL_CLIENT, "signals"),
     (HELD, "rules"),
+    (REJECTED, "rules"),
+    (REQUESTS, "rules"),
+    (REPLIES, "rules"),
+    (CRASHES, "signals"),
+    (PAUSES, "signals"),
+    (LEFT, "signals"),
+    (DELAY, "tc"),
+    (DELAY, "sch_netem"),
 ]
-NAMES = ["partition", "pause", "pause-client", "clock", "kill", "kill-client", "hold"]
+NAMES = [
+    "partition",
+    "pause",
+    "pause-client",
+    "clock",
+    "kill",
+    "kill-client",
+    "hold",
+    "reject",
+    "requests",
+    "replies",
+    "kill-many",
+    "pause-many",
+    "leave",
+    "packet",
+    "packet-unsupported",
+]
 every_family = pytest.mark.parametrize(("fault", "deafness"), CASES, ids=NAMES)
 
 
@@ -76,6 +109,7 @@ def test_a_fault_that_does_not_take_hold_has_no_receipt_and_the_run_is_unknown(
         (PAUSE_CLIENT, "signals"),
         (JUMP, "clock"),
         (KILL_SERVER, "restart"),
+        (LEFT, "restart"),
     ],
 )
 def test_a_fault_that_stays_on_is_not_called_healed_and_the_run_is_unknown(
@@ -143,12 +177,12 @@ def test_cuts_add_up_and_healing_one_leaves_the_other_on(director, site):
     assert open_to() == ["redis-3"]
     director.heal("cut-2")
     assert open_to() == ["redis-1", "redis-2", "redis-3"]
-    assert all(node.rules == set() for node in site.nodes.values())
+    assert all(node.rules == [] for node in site.nodes.values())
 
 
 def test_a_hold_that_held_nothing_back_is_not_proved_when_it_ends(director, site):
     director.inject(HELD)
-    site.nodes["redis-1"].packets = 0
+    site.nodes["redis-1"].hits.clear()
     assert director.heal("h").proved is False
 
 
@@ -225,7 +259,7 @@ def test_a_node_that_does_not_answer_is_booked_and_not_fatal(site, recorded):
     site.nodes["redis-3"].put = broken
     receipt = Director(site, recorded).inject(JUMP)
     assert receipt.how == "it could not be carried out: the node does not answer"
-    assert [op.type for op in recorded.ops] == ["invoke", "info"]
+    assert [op.type for op in recorded.ops][:2] == ["invoke", "info"]
 
 
 def test_a_nemesis_that_does_nothing_says_so():
@@ -247,3 +281,110 @@ def test_a_way_that_another_partition_cuts_as_well_is_no_reason_to_doubt_the_fir
     receipt = director.heal(other.name)
     assert receipt.proved
     assert "another" not in receipt.how
+
+
+def test_one_way_is_proved_by_what_arrives_in_each_direction(director, site):
+    receipt = director.inject(REQUESTS)
+    assert receipt.data["ways"] == {
+        "client-1 to redis-1": "dropped",
+        "redis-1 to client-1": "passed",
+        "client-1 to redis-2": "dropped",
+        "redis-2 to client-1": "passed",
+    }
+    assert not site.passes("client-1", "redis-1")
+    assert site.passes("redis-1", "client-1")
+    director.heal("q")
+    assert director.inject(REPLIES).data["ways"]["redis-1 to client-1"] == "dropped"
+
+
+def test_a_cut_in_both_directions_is_no_cut_of_one(director, site):
+    """A rule too many: what was to pass is dropped as well, and the receipt sees it."""
+    director.inject(Fault("both", "partition", [], {"links": [["client-1", "redis-2"]]}))
+    receipt = director.inject(REQUESTS)
+    assert not receipt.proved
+    assert receipt.data["ways"]["redis-2 to client-1"] == "lost"
+
+
+def test_who_refuses_because_it_is_down_has_not_been_rejected(director, site, monkeypatch):
+    monkeypatch.setattr(site, "meets", lambda source, target: 1)
+    receipt = director.inject(REJECTED)
+    assert not receipt.proved
+    assert set(receipt.data["probes"].values()) == {"refused"}
+
+
+def test_without_sch_netem_the_receipt_says_that_it_is_not_supported(director, site):
+    site.deaf.add("sch_netem")
+    assert director.inject(DELAY).how == "not supported here: no sch_netem"
+
+
+def test_somebody_else_s_queue_is_left_alone(director, site):
+    site.nodes["redis-1"].queue = "qdisc tbf 1: root rate 1Mbit"
+    assert not director.inject(DELAY).proved
+    assert director.heal("d").proved
+    assert site.nodes["redis-1"].queue == "qdisc tbf 1: root rate 1Mbit"
+
+
+def test_a_server_whose_data_is_to_be_lost_is_wiped_before_it_starts_again(director, site):
+    director.inject(CRASHES)
+    assert [site.nodes[node].wiped for node in CRASHES.targets] == [0, 0, 0]
+    director.heal("ks")
+    assert [site.nodes[node].wiped for node in CRASHES.targets] == [1, 1, 0]
+
+
+def test_a_kill_of_which_one_failed_is_not_proved(director, site):
+    site.nodes["redis-2"].states.clear()
+    receipt = director.inject(CRASHES)
+    assert not receipt.proved
+    assert "no server was there on redis-2" in receipt.how
+
+
+def test_the_primary_is_who_leads_when_the_fault_begins(director, site, recorded):
+    links = [["primary", "redis-1"], ["primary", "redis-2"], ["primary", "client-1"]]
+    fault = Fault(
+        "f", "partition", ["primary"], {"links": links, "words": "the primary is cut off"}
+    )
+    site.leader = "redis-2"
+    assert director.inject(fault).proved
+    value = recorded.ops[0].value
+    assert value["targets"] == ["redis-2"]
+    assert value["arguments"]["links"] == [["redis-2", "redis-1"], ["redis-2", "client-1"]]
+    assert value["arguments"]["words"] == "redis-2, which leads, is cut off"
+
+
+def test_where_nobody_leads_there_is_no_fault_and_no_receipt(director, recorded):
+    assert not director.inject(Fault("f", "pause", ["primary"])).proved
+    assert recorded.ops[1].error == [
+        "unproved",
+        "it could not be carried out: no server says that it leads",
+    ]
+    assert director.on == []
+
+
+def test_a_fault_that_fails_half_way_is_healed_at_once_and_booked_as_failed(
+    director, site, recorded, monkeypatch
+):
+    monkeypatch.setattr("nemesis.partition.probe", _unreachable)
+    director.inject(CUT)
+    assert [op.type for op in recorded.ops] == ["invoke", "info", "invoke", "info"]
+    assert director.on == []
+    assert all(node.rules == [] for node in site.nodes.values())
+    assert faults.check(recorded.history(), {}).valid == "unknown"
+
+
+def _unreachable(*_):
+    raise RuntimeError("the node does not answer")
+
+
+def test_a_pause_until_another_holds_ends_with_the_next_grant_to_another(director, site, recorded):
+    fault = Scheduled(0.0, 3600.0, "pause", ["client-1"], {"point": None, "until": "other-holds"})
+
+    def grants():
+        if director.on:
+            site.granted["client-1"] += 1
+            if len(site.granted) == 1 and site.granted["client-1"] > 3:
+                site.granted["client-2"] += 1
+        return False
+
+    director.run([fault], until=grants)
+    assert site.granted["client-2"] == 1
+    assert [op.value["phase"] for op in recorded.ops] == ["start", "start", "end", "end"]

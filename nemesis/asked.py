@@ -1,0 +1,80 @@
+"""What `--nemesis` asks for: families of faults by name, where they strike, how, how often.
+
+    FAMILY[:TARGET][/VARIANT][@INTERVAL][=WEIGHT]      partition:primary/reject@10s=2
+
+Entries are separated by commas. TARGET is a node or a name that the family knows
+(`fencepost nemesis list`). Entries of one family take turns, each as often as its weight says; one
+with an interval of its own goes its own way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+_TIME = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|)\s*")
+_ENTRY = re.compile(
+    r"(?P<family>[a-z]+)(:(?P<target>[\w-]+))?(/(?P<variant>[\w.+-]+))?"
+    r"(@(?P<interval>[\w.]+))?(=(?P<weight>[\w.]+))?"
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One entry. `interval_s` None: the test's; the target and the variant "": the family's."""
+
+    family: str
+    target: str = ""
+    variant: str = ""
+    interval_s: float | None = None
+    weight: float = 1.0
+    text: str = ""
+
+
+def seconds(text: str) -> float:
+    """A time like 500ms, 60s, 2m or 60 in seconds. ValueError where it is none above zero."""
+    match = _TIME.fullmatch(text)
+    value = float(match[1]) * _UNITS[match[2]] if match else 0.0
+    if value <= 0:
+        raise ValueError(f"{text!r} is no time: write 500ms, 60s or 2m, above zero")
+    return value
+
+
+def parse(text: str) -> Asked:
+    """One entry; whether its family, target and variant exist is for `families.check` to say.
+
+    Raises:
+        ValueError: it is not written as above.
+    """
+    match = _ENTRY.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(
+            f"{text!r} can not be read: write FAMILY[:TARGET][/VARIANT][@INTERVAL][=WEIGHT], "
+            "partition:primary@10s say"
+        )
+    weight = match["weight"] or "1"
+    try:
+        number = float(weight)
+    except ValueError:
+        number = 0.0
+    if not 0 < number <= 1000:
+        raise ValueError(f"{text!r}: a weight of {weight} is none above zero, up to 1000")
+    try:
+        interval_s = seconds(match["interval"]) if match["interval"] else None
+    except ValueError as error:
+        raise ValueError(f"{text!r}: the interval {error}") from error
+    return Asked(
+        match["family"],
+        match["target"] or "",
+        match["variant"] or "",
+        interval_s,
+        number,
+        text.strip(),
+    )
+
+
+def families(entries: Iterable[str]) -> list[str]:
+    """The families that entries name, each once."""
+    return list(dict.fromkeys(re.split("[:/@=]", entry.strip())[0] for entry in entries))

@@ -1,0 +1,107 @@
+"""Membership: a server leaves, and another one with nothing on its disk comes in its place.
+
+What coming back means differs. A member of etcd is removed from the cluster and added again, under
+a new id, as etcd has it done for a machine that is lost. A server of ZooKeeper has its place by its
+number, and takes over what the leader has. A Redis server takes its name and knows nothing.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from nemesis.aim import PRIMARY, Drawn, Layout, pick
+from nemesis.asked import Asked
+from nemesis.nemesis import Fault, Receipt
+from nemesis.site import Site
+
+TARGETS = ("one", PRIMARY)
+
+
+class Leave:
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._was: dict[str, str] = {}
+
+    def inject(self, fault: Fault) -> Receipt:
+        (node,) = fault.targets
+        server = self._site.server(node)
+        was = self._was[fault.name] = server.identity()
+        members = self._members_without(node) if server.removed_by_others else None
+        pid = server.kill()
+        server.wipe()
+        gone = pid is not None and self._site.remote(node).state(pid) is None
+        how = f"pid {pid} on {node} is {'gone' if gone else 'still there'}, its data wiped"
+        data: dict[str, object] = {"pid": pid, "identity": was}
+        if members is not None:
+            gone = gone and node not in members
+            how += f"; the members are {', '.join(members) or 'not known'}"
+            data["members"] = members
+        return Receipt(gone, how, data)
+
+    def heal(self, fault: Fault) -> Receipt:
+        (node,) = fault.targets
+        server = self._site.server(node)
+        if server.removed_by_others:
+            self._add(node)
+            server.start(JOIN="existing")
+        else:
+            server.start()
+        server.wait_ready()
+        was, now = self._was.pop(fault.name, ""), server.identity()
+        return Receipt(
+            bool(now) and now != was,
+            f"{node} serves again: it was {was or 'not seen'}, and is {now or 'not seen'}",
+            {"was": was, "identity": now},
+        )
+
+    def _members_without(self, node: str) -> list[str]:
+        """Remove a member of etcd through another one; the names of those that are left."""
+        ids = self._members(node)
+        if node in ids:
+            self._etcdctl(node, "member", "remove", ids[node])
+        return list(self._members(node))
+
+    def _add(self, node: str) -> None:
+        if node not in self._members(node):
+            peer = f"--peer-urls=http://{node}:2380"
+            self._etcdctl(node, "member", "add", node, peer)
+
+    def _members(self, node: str) -> dict[str, str]:
+        """The ids of the members by name, as one of the others knows them."""
+        rows = [row.split(", ") for row in self._etcdctl(node, "member", "list").splitlines()]
+        # A member that was added and has not started yet has no name but in its address.
+        return {
+            row[2] or row[3].removeprefix("http://").partition(":")[0]: row[0]
+            for row in rows
+            if len(row) > 3
+        }
+
+    def _etcdctl(self, node: str, *words: str) -> str:
+        """A command to the first of the other servers that carries it out."""
+        said = "no other server"
+        for other in self._site.servers:
+            if other != node:
+                done = self._site.remote(other).run(
+                    ["env", "ETCDCTL_API=3", "etcdctl", "--command-timeout", "5s", *words],
+                    timeout_s=8.0,
+                    check=False,
+                )
+                if done.code == 0:
+                    return done.out
+                said = done.err.strip() or done.out.strip()
+        raise RuntimeError(f"etcdctl {' '.join(words)}: {said[-300:]}")
+
+
+def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
+    nodes = pick(random, at, asked.target or "one")
+    who = "the primary" if nodes == [PRIMARY] else nodes[0]
+    return [Drawn(nodes, {"words": f"{who} leaves, and comes back empty"})]
+
+
+def lacks(at: Layout, asked: Asked) -> str:
+    kinds = ("redis", "zookeeper", "etcd")
+    return "" if at.kind in kinds else f"it needs servers of {', '.join(kinds)}"
+
+
+def refuse(at: Layout, targets: list[str], arguments: dict[str, object]) -> str:
+    return "" if len(targets) == 1 else "one server at a time leaves"

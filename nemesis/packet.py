@@ -1,0 +1,87 @@
+"""Packets are late, lost, doubled or out of order: netem, on what a node sends.
+
+`arguments.kind` is one of KINDS. A kernel without sch_netem can not do it: then the fault has no
+receipt, which says so, and the run is unknown.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from nemesis.aim import PRIMARY, Drawn, Layout, pick
+from nemesis.asked import Asked
+from nemesis.nemesis import Fault, Receipt
+from nemesis.site import Remote, Site
+
+KINDS = {
+    "delay": ("delay", "100ms", "50ms"),
+    "loss": ("loss", "20%"),
+    "duplicate": ("duplicate", "20%"),
+    # What is not delayed overtakes what is.
+    "reorder": ("delay", "20ms", "reorder", "75%"),
+}
+TARGETS = ("one", "client", PRIMARY)
+# The handle by which a queue is known to be fencepost's own.
+HANDLE = "fe9c:"
+_PLAIN = ("noqueue", "pfifo_fast", "fq_codel", "fq", "mq")
+
+
+class Packet:
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    def inject(self, fault: Fault) -> Receipt:
+        (node,) = fault.targets
+        remote = self._site.remote(node)
+        device = self._device(node)
+        before = queues(remote, device)
+        if before and not before.startswith(tuple(f"qdisc {kind} " for kind in _PLAIN)):
+            return Receipt(False, f"{device} on {node} has a queue of somebody else's: {before}")
+        words = KINDS[fault.arguments["kind"]]
+        add = ["tc", "qdisc", "replace", "dev", device, "root", "handle", HANDLE, "netem", *words]
+        done = remote.run(add, check=False)
+        if done.code:
+            why = done.err.strip()
+            lacking = "qdisc kind is unknown" in why or "No such file" in why
+            return Receipt(False, "not supported here: no sch_netem" if lacking else why)
+        after = queues(remote, device)
+        return Receipt(f"netem {HANDLE}" in after, f"{device} on {node}: {after}", {"queue": after})
+
+    def heal(self, fault: Fault) -> Receipt:
+        (node,) = fault.targets
+        remote, device = self._site.remote(node), self._device(node)
+        clear(remote, device)
+        after = queues(remote, device)
+        return Receipt(HANDLE not in after, f"{device} on {node}: {after}", {"queue": after})
+
+    def _device(self, node: str) -> str:
+        """The device by which a node reaches the others."""
+        other = next(name for name in (*self._site.servers, *self._site.clients) if name != node)
+        told = self._site.remote(node).run(["ip", "-o", "route", "get", self._site.address(other)])
+        words = told.out.split()
+        return words[words.index("dev") + 1]
+
+
+def queues(remote: Remote, device: str) -> str:
+    """What the kernel says of a device's queue."""
+    return " ".join(remote.run(["tc", "qdisc", "show", "dev", device, "root"]).out.split())
+
+
+def clear(remote: Remote, device: str) -> None:
+    """Take fencepost's own queue off a device, and nobody else's."""
+    if HANDLE in queues(remote, device):
+        remote.run(["tc", "qdisc", "del", "dev", device, "root"])
+
+
+def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
+    nodes = pick(random, at, asked.target or random.choice(("one", "client")))
+    kind = asked.variant or random.choice(tuple(KINDS))
+    who = "the primary" if nodes == [PRIMARY] else nodes[0]
+    return [Drawn(nodes, {"kind": kind, "words": f"what {who} sends: {' '.join(KINDS[kind])}"})]
+
+
+def refuse(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:
+    if arguments.get("kind") not in KINDS:
+        return f"kind {arguments.get('kind')!r}: choose one of {', '.join(KINDS)}"
+    return "" if len(targets) == 1 else "one node at a time"

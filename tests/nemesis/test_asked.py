@@ -1,0 +1,245 @@
+"""What `--nemesis` can ask for, what is drawn for it, and what is refused beforehand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nemesis.aim import Layout
+from nemesis.asked import Asked, families, parse
+from nemesis.families import FAMILIES, check
+from nemesis.kill import NEVER_S
+from nemesis.partition import SHAPES
+from nemesis.schedule import draw, read, stored
+
+CLIENTS = [f"client-{n}" for n in range(1, 6)]
+
+
+def layout(kind="etcd", servers=3, leads=True, replicated=False):
+    nodes = [f"{kind}-{n + 1}" for n in range(servers)]
+    clocks = ("wall",) if kind == "redis" else ("wall", "monotonic")
+    shown = dict.fromkeys(nodes, clocks) | dict.fromkeys(CLIENTS, ("wall",))
+    return Layout(
+        nodes, CLIENTS, 2.0, 0.0, kind=kind, leads=leads, replicated=replicated, shown=shown
+    )
+
+
+ETCD = layout()
+REDLOCK = layout("redis", 5, leads=False)
+
+
+def schedule(*entries, at=ETCD, seed=7, time_s=300):
+    return draw(entries, seed, time_s, 5, at)
+
+
+def test_an_entry_has_a_family_and_may_have_a_target_a_variant_an_interval_and_a_weight():
+    text = "partition:random-halves/reject@1.5s=2"
+    assert parse(text) == Asked("partition", "random-halves", "reject", 1.5, 2.0, text)
+    assert parse("clock:redis-3/+1h") == Asked("clock", "redis-3", "+1h", text="clock:redis-3/+1h")
+    assert parse("pause") == Asked("pause", text="pause")
+    assert families(["pause:client=3", "pause/x", "clock@5s"]) == ["pause", "clock"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "at", "why"),
+    [
+        ("", ETCD, "write FAMILY[:TARGET]"),
+        ("pause:", ETCD, "write FAMILY[:TARGET]"),
+        ("pause client", ETCD, "write FAMILY[:TARGET]"),
+        ("flood", ETCD, "there is no nemesis 'flood'; choose one of: partition, "),
+        ("pause=0", ETCD, "a weight of 0 is none above zero"),
+        ("pause=many", ETCD, "a weight of many is none above zero"),
+        ("pause@soon", ETCD, "the interval 'soon' is no time"),
+        ("pause@0s", ETCD, "the interval '0s' is no time"),
+        ("pause:redis-3", ETCD, "the test has no 'redis-3'; choose one of: server, "),
+        ("kill:client-9", ETCD, "the test has no 'client-9'"),
+        ("leave:client-1", ETCD, "the test has no 'client-1'"),
+        ("pause:primary", REDLOCK, "none of its servers leads"),
+        ("partition:primary", REDLOCK, "none of its servers leads"),
+        ("leave:primary", REDLOCK, "none of its servers leads"),
+        ("partition:bridge", layout("redis", 1), "bridge takes three servers, and there are 1"),
+        ("partition:requests/reject", ETCD, "leave reject out"),
+        ("partition/tarpit", ETCD, "there is no /tarpit; choose one of: drop, reject"),
+        ("pause:etcd-1/acquired", ETCD, "is a server: points and other-holds are for clients"),
+        ("pause/asleep", ETCD, "there is no /asleep; choose one of: acquired, "),
+        ("kill:all/wiped", ETCD, "see nemesis leave"),
+        ("failover", ETCD, "a lock on one server can not fail over"),
+        ("memory", ETCD, "it limits Redis servers, and these are of etcd"),
+        ("memory/volatile-ttl", REDLOCK, "there is no /volatile-ttl"),
+        ("leave", layout("postgres", 1), "it needs servers of redis, zookeeper, etcd"),
+        ("packet/corrupt", ETCD, "there is no /corrupt"),
+        ("clock/never", ETCD, "'never': choose one of jump, drift, strobe, or write +5s"),
+        ("clock/+soon", ETCD, "'soon' is no time"),
+    ],
+)
+def test_what_can_not_be_had_is_refused_in_words(entry, at, why):
+    with pytest.raises(ValueError) as error:
+        check([entry], at)
+    assert why in str(error.value)
+
+
+def test_a_clock_that_nothing_shows_is_refused():
+    rows = [fault("clock", ["redis-1"], clocks=["monotonic"], offset_s=5)]
+    with pytest.raises(ValueError, match="redis-1 does not show its monotonic clock"):
+        stored(rows, REDLOCK)
+
+
+def fault(family, targets, **arguments):
+    return {
+        "at_s": 1,
+        "duration_s": 2,
+        "family": family,
+        "targets": targets,
+        "arguments": arguments,
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        (fault("partition", ["etcd-1"], links=[["etcd-1", "etcd-7"]]), "no node 'etcd-7'"),
+        (fault("partition", ["etcd-1"]), "a partition needs links"),
+        (fault("partition", ["client-1"], links=[["client-1", "client-2"]]), "no links to one"),
+        (fault("pause", []), "it has no targets"),
+        (fault("pause", ["etcd-1", "etcd-9"]), "the test has no node 'etcd-9'"),
+        (fault("pause", ["client-1"], point="nowhere"), "clients have no point 'nowhere'"),
+        (fault("pause", ["client-1"], until="dawn"), "until 'dawn': there is only other-holds"),
+        (fault("kill", ["etcd-1"], data="shredded"), "data 'shredded': choose one of"),
+        (fault("clock", ["etcd-1"], kind="jump"), "clock jump: it needs offset_s"),
+        (fault("hold", ["client-1"], source="client-1", to="client-2"), "client-2 is a client"),
+        (fault("packet", ["etcd-1"], kind="late"), "kind 'late': choose one of"),
+        (fault("memory", ["etcd-1"], policy="x"), "it limits Redis servers"),
+        ({"at_s": 1, "duration_s": 1, "fault": "pause:etcd-9"}, "the test has no 'etcd-9'"),
+        ({"at_s": 1, "fault": "pause"}, "could not convert"),
+        ({"at_s": 1, "duration_s": 1, "fault": "pause", "targets": ["x"]}, "targets does not go"),
+        ("pause", "it is no object"),
+    ],
+)  # fmt: skip
+def test_a_fault_that_somebody_wrote_wrongly_is_named(row, why):
+    good = fault("pause", ["etcd-1"])
+    with pytest.raises(ValueError) as error:
+        stored([good, row], ETCD)
+    assert why in str(error.value)
+    assert str(error.value).startswith("fault 2: ")
+
+
+def test_a_schedule_s_file_may_give_faults_as_the_option_has_them(tmp_path):
+    path = tmp_path / "faults.json"
+    path.write_text(
+        '[{"at_s": 5, "duration_s": 1, "fault": "kill:rolling"},'
+        ' {"at_s": 2, "duration_s": 3, "fault": "clock:etcd-1/+1h"}]'
+    )
+    found = read(path, 7, ETCD)
+    assert [(f.family, f.targets, f.at_s) for f in found] == [
+        ("clock", ["etcd-1"], 2),
+        ("kill", ["etcd-1"], 5),
+        ("kill", ["etcd-2"], 8),
+        ("kill", ["etcd-3"], 11),
+    ]
+    assert found[0].arguments["offset_s"] == 3600
+    assert found == read(path, 7, ETCD)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (None, "can not be read"),
+        ("{", "is no JSON"),
+        ("{}", "a schedule is a list"),
+        ("[1]", "fault 1"),
+    ],
+)
+def test_a_file_that_is_no_schedule_is_named(tmp_path, content, why):
+    path = tmp_path / "faults.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(ValueError) as error:
+        read(path, 7, ETCD)
+    assert str(path) in str(error.value)
+    assert why in str(error.value)
+
+
+def test_entries_of_one_family_take_turns_by_their_weights():
+    found = schedule("pause:client=9", "pause:server=1", time_s=3000)
+    clients = [fault for fault in found if fault.targets[0] in CLIENTS]
+    assert 0.82 < len(clients) / len(found) < 0.97
+
+
+def test_an_entry_with_an_interval_goes_its_own_way():
+    often = schedule("pause:client@1s", "pause:server@20s")
+    kinds = Counter(fault.targets[0] in CLIENTS for fault in often)
+    assert kinds[True] > 3 * kinds[False] > 0
+    alone = schedule("pause:server@20s")
+    assert [f for f in often if f.targets[0] not in CLIENTS] == alone
+
+
+def test_a_target_and_a_variant_are_kept_to():
+    assert {f.targets[0] for f in schedule("pause:etcd-2")} == {"etcd-2"}
+    assert {f.arguments["point"] for f in schedule("pause:client/before-write")} == {"before-write"}
+    assert {f.arguments.get("until") for f in schedule("pause/other-holds")} == {"other-holds"}
+    assert {f.arguments["how"] for f in schedule("partition/reject")} == {"reject"}
+    assert {len(f.targets) for f in schedule("kill:majority")} == {2}
+    assert {f.duration_s for f in schedule("kill:one/never")} == {NEVER_S}
+    assert {f.arguments["data"] for f in draw(["kill:one/wiped"], 7, 60, 5, REDLOCK)} == {"wiped"}
+    assert {f.arguments["offset_s"] for f in schedule("clock:all/+1h")} == {3600.0}
+    back = schedule("clock:etcd-1/-500ms")
+    assert {(f.arguments["offset_s"], *f.arguments["clocks"]) for f in back} == {(-0.5, "wall")}
+
+
+def test_a_rolling_crash_strikes_each_server_in_turn():
+    found = schedule("kill:rolling", time_s=12)
+    assert [fault.targets for fault in found[:3]] == [["etcd-1"], ["etcd-2"], ["etcd-3"]]
+    assert len({fault.at_s for fault in found}) == len(found)
+
+
+@given(st.integers(0, 2**32), st.sampled_from(SHAPES), st.sampled_from([3, 4, 5, 7]))
+@settings(deadline=None, max_examples=200)
+def test_a_partition_cuts_what_its_shape_says(seed, shape, servers):
+    at = layout(servers=servers)
+    links = (
+        FAMILIES["partition"]
+        .draw(Random(seed), at, Asked("partition", shape))[0]
+        .arguments["links"]
+    )
+    cut = {frozenset(link) for link in links}
+    sees = {
+        node: {
+            other for other in at.servers if other == node or frozenset((node, other)) not in cut
+        }
+        for node in (*at.servers, *CLIENTS, "primary")
+    }
+    majority = servers // 2 + 1
+    assert all(len(link) == 2 and link[0] != link[1] for link in links)
+    assert not any(set(link) <= set(CLIENTS) for link in links)
+    match shape:
+        case "halves" | "random-halves":
+            sides = {frozenset(sees[node]) for node in (*at.servers, *CLIENTS)}
+            assert sorted(len(side) for side in sides) == [servers // 2, (servers + 1) // 2]
+        case "ring":
+            assert all(len(sees[node]) >= majority for node in (*at.servers, *CLIENTS))
+            assert len({frozenset(sees[client]) for client in CLIENTS}) == min(
+                servers, len(CLIENTS)
+            )
+        case "bridge":
+            assert sum(len(sees[server]) == servers for server in at.servers) == 1
+        case "one" | "minority" | "majority":
+            alone = [server for server in at.servers if sees[server] == {server}]
+            alone = alone or [s for s in at.servers if frozenset((s, CLIENTS[0])) in cut]
+            wanted = {"one": 1, "minority": max(1, (servers - 1) // 2), "majority": majority}
+            assert (
+                len([s for s in at.servers if frozenset((s, CLIENTS[0])) in cut]) == wanted[shape]
+            )
+        case "clients":
+            assert all(len(sees[client]) == majority for client in CLIENTS)
+            assert all(len(sees[server]) == servers for server in at.servers)
+        case "storage":
+            assert [link[1] for link in links] == ["storage"]
+        case "primary":
+            assert set(chain(*links)) == {"primary", *at.servers, *CLIENTS}
+        case _:
+            assert {link[0] for link in links} <= set(CLIENTS)
