@@ -1,8 +1,8 @@
 """Order of grants, and how many clients a release wakes; part of what `liveness` judges.
 
 Both are promises of queueing locks (ZooKeeper's and etcd's recipes), and both are told from the
-history alone. Who asked first can be told only where the one had been asking for a while, with
-no fault on, when the other began: before that, either may have come to the service first.
+history alone. Who asked first can be told only where the one had been asking for a while, in
+calm, when the other began: before that, either may have come to the service first.
 """
 
 from __future__ import annotations
@@ -110,10 +110,15 @@ def _end(call: Call) -> int:
 
 
 class _Calm:
-    """Whether any fault was on between two times."""
+    """Whether any fault was on between two times, or was over for less long than it had been on.
+
+    TCP and the clients' own reconnecting wait twice as long after each try: what could not be
+    reached for a while may not be tried again for as long.
+    """
 
     def __init__(self, on: list[Fault], end_ns: int) -> None:
-        spans = sorted((f.start, f.end if f.end is not None else end_ns) for f in on)
+        whole = [(f.start, f.end if f.end is not None else end_ns) for f in on]
+        spans = sorted((start, end + (end - start)) for start, end in whole)
         self._starts = [start for start, _ in spans]
         self._ends: list[int] = []
         for _, end in spans:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -83,9 +84,9 @@ def resolve(site: Site, fault: Fault) -> Fault:
     """
     if PRIMARY not in fault.targets:
         return fault
-    found = site.primary()
+    found = _leader(site)
     if found is None:
-        raise RuntimeError("no server says that it leads")
+        raise RuntimeError(f"no server says that it leads, for {_ELECTION_S:g} s")
     targets = list(dict.fromkeys(found if node == PRIMARY else node for node in fault.targets))
     arguments = dict(fault.arguments)
     if "links" in arguments:
@@ -95,9 +96,20 @@ def resolve(site: Site, fault: Fault) -> Fault:
         arguments["links"] = [link for link in links if link[0] != link[1]]
     if "words" in arguments:
         arguments["words"] = str(arguments["words"]).replace(
-            "the primary", f"{found}, which leads,"
+            "the primary", f"{found} (the primary)"
         )
     return Fault(fault.name, fault.family, targets, arguments)
+
+
+# An election takes a second or two, longer while members come and go.
+_ELECTION_S = 6.0
+
+
+def _leader(site: Site) -> str | None:
+    end = time.monotonic() + _ELECTION_S
+    while (found := site.primary()) is None and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
 
 
 def named(asked: Asked, known: Sequence[str], at: Layout, nodes: Sequence[str]) -> str:

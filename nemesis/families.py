@@ -24,7 +24,11 @@ def _always(at: Layout, asked: Asked) -> str:
 
 
 def _replicated(at: Layout, asked: Asked) -> str:
-    return "" if at.replicated else "a lock on one server can not fail over; these are: redis-replicated"
+    return (
+        ""
+        if at.replicated
+        else "a lock on one server can not fail over; these are: redis-replicated"
+    )
 
 
 def _redis(at: Layout, asked: Asked) -> str:
@@ -82,7 +86,7 @@ FAMILIES: dict[str, Family] = {
         Family(
             "hold",
             "packets of one direction are held back and arrive later",
-            "a probe gets no answer; at the end, packets had been held and a probe gets one",
+            "a probe gets no answer; at the end a probe gets one, and the packets held are counted",
             lambda site, chains: hold.Hold(site, chains),
             hold.draw,
             targets=("storage",),

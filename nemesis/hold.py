@@ -21,23 +21,28 @@ class Hold:
     def __init__(self, site: Site, chains: Chains) -> None:
         self._site = site
         self._chains = chains
+        self._of_probe: dict[str, int] = {}
 
     def inject(self, fault: Fault) -> Receipt:
         source, to = fault.arguments["source"], fault.arguments["to"]
         rule = f"IN -s {self._site.address(source)} -j DROP"
         self._chains.add(fault.name, {to: [rule]})
         answer = probe(self._site, source, [to])[to]
+        self._of_probe[fault.name] = self._dropped(source, to)
         return Receipt(
             answer == "silent", f"a probe from {source} to {to} met: {answer}", {"probe": answer}
         )
 
     def heal(self, fault: Fault) -> Receipt:
         source, to = fault.arguments["source"], fault.arguments["to"]
-        held = self._chains.dropped(to)
+        held = max(0, self._dropped(source, to) - self._of_probe.pop(fault.name, 0))
         self._chains.remove(fault.name)
         answer = probe(self._site, source, [to])[to]
-        how = f"{held} packets had been held back; then a probe met: {answer}"
-        return Receipt(held > 0 and answer != "silent", how, {"held": held, "probe": answer})
+        how = f"{held} packets or more had been held back; then a probe met: {answer}"
+        return Receipt(answer != "silent", how, {"held": held, "probe": answer})
+
+    def _dropped(self, source: str, to: str) -> int:
+        return self._chains.hits(to).get(("IN", self._site.address(source), "DROP"), 0)
 
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:

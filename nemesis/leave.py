@@ -7,6 +7,7 @@ number, and takes over what the leader has. A Redis server takes its name and kn
 
 from __future__ import annotations
 
+import time
 from random import Random
 
 from nemesis.aim import PRIMARY, Drawn, Layout, pick
@@ -15,6 +16,9 @@ from nemesis.nemesis import Fault, Receipt
 from nemesis.site import Site
 
 TARGETS = ("one", PRIMARY)
+
+# etcd changes no members before all have been in touch for 5 s (strict-reconfig-check).
+_UNHEALTHY_S = 8.0
 
 
 class Leave:
@@ -26,8 +30,10 @@ class Leave:
         (node,) = fault.targets
         server = self._site.server(node)
         was = self._was[fault.name] = server.identity()
+        # A member that is removed ends by itself, or is ended here.
+        pid = server.pid()
         members = self._members_without(node) if server.removed_by_others else None
-        pid = server.kill()
+        server.kill()
         server.wipe()
         gone = pid is not None and self._site.remote(node).state(pid) is None
         how = f"pid {pid} on {node} is {'gone' if gone else 'still there'}, its data wiped"
@@ -78,9 +84,12 @@ class Leave:
 
     def _etcdctl(self, node: str, *words: str) -> str:
         """A command to the first of the other servers that carries it out."""
-        said = "no other server"
-        for other in self._site.servers:
-            if other != node:
+        end = time.monotonic() + _UNHEALTHY_S
+        while True:
+            said = "no other server answers"
+            for other in self._site.servers:
+                if other == node:
+                    continue
                 done = self._site.remote(other).run(
                     ["env", "ETCDCTL_API=3", "etcdctl", "--command-timeout", "5s", *words],
                     timeout_s=8.0,
@@ -88,8 +97,10 @@ class Leave:
                 )
                 if done.code == 0:
                     return done.out
-                said = done.err.strip() or done.out.strip()
-        raise RuntimeError(f"etcdctl {' '.join(words)}: {said[-300:]}")
+                said = "".join((done.err or done.out).strip().splitlines()[-1:])
+            if "unhealthy" not in said or time.monotonic() > end:
+                raise RuntimeError(f"etcdctl {' '.join(words)}: {said}")
+            time.sleep(0.2)
 
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:

@@ -20,6 +20,7 @@ from nemesis.families import FAMILIES, check, refuse
 
 QUIET_START_S = 1.0
 _TRIES = 20
+_LATER_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -116,25 +117,53 @@ def draw(
     for asked in check(entries, layout):
         # One with an interval of its own is a stream of its own.
         streams.setdefault(asked.text if asked.interval_s else asked.family, []).append(asked)
-    # In one order, so that naming the families in another changes nothing.
+    # By time, so that each family finds its room; in one order, so that naming the families in
+    # another changes nothing.
     order = list(FAMILIES)
+    names = sorted(streams, key=lambda name: (order.index(streams[name][0].family), name))
+    queue = [
+        _Stream(place, name, sorted(streams[name], key=lambda asked: asked.text), seed, interval_s)
+        for place, name in enumerate(names)
+    ]
     found: list[Scheduled] = []
-    for name in sorted(streams, key=lambda name: (order.index(streams[name][0].family), name)):
-        among = sorted(streams[name], key=lambda asked: asked.text)
-        apart_s = among[0].interval_s or interval_s
-        times = Random(f"{seed}/{name}")
-        at_s = QUIET_START_S + times.uniform(0, apart_s / 2)
-        number = 0
-        while at_s < time_s:
-            length_s = times.uniform(0.5, 2) * layout.ttl_s
-            targets = Random(f"{seed}/{name}/{number}")
-            drawn = _one(among, targets, at_s, min(length_s, time_s), layout, found)
-            found += drawn
-            # A rolling one has several, one after another.
-            last_s = max((fault.at_s for fault in drawn), default=at_s)
-            at_s = last_s + length_s + apart_s * times.uniform(0.3, 1.0)
-            number += 1
+    while queue:
+        stream = min(queue, key=lambda one: (one.at_s, one.place))
+        if stream.at_s >= time_s:
+            queue.remove(stream)
+        else:
+            found += stream.next(time_s, layout, found)
     return sorted((fault for fault in found if fault.at_s < time_s), key=lambda fault: fault.at_s)
+
+
+class _Stream:
+    """Faults of one family, or of one entry with an interval of its own, one after another."""
+
+    def __init__(
+        self, place: int, name: str, among: list[Asked], seed: int, interval_s: float
+    ) -> None:
+        self.place = place
+        self._name = f"{seed}/{name}"
+        self._among = among
+        self._apart_s = among[0].interval_s or interval_s
+        self._times = Random(self._name)
+        self._number = 0
+        self.at_s = QUIET_START_S + self._times.uniform(0, self._apart_s / 2)
+        self._length = self._times.uniform(0.5, 2)
+
+    def next(self, time_s: float, layout: Layout, others: list[Scheduled]) -> list[Scheduled]:
+        """The fault that is due, if there is room for it, else none: it is due again soon."""
+        length_s = self._length * layout.ttl_s
+        targets = Random(f"{self._name}/{self._number}")
+        drawn = _one(self._among, targets, self.at_s, min(length_s, time_s), layout, others)
+        if not drawn:
+            self.at_s += _LATER_S
+            return []
+        # A rolling one has several, one after another.
+        last_s = max(fault.at_s for fault in drawn)
+        self.at_s = last_s + length_s + self._apart_s * self._times.uniform(0.3, 1.0)
+        self._length = self._times.uniform(0.5, 2)
+        self._number += 1
+        return drawn
 
 
 def _one(
@@ -176,12 +205,35 @@ _MARGIN_S = 4.0
 
 
 def _collide(one: Scheduled, other: Scheduled, layout: Layout) -> bool:
-    if not (FAMILIES[one.family].own and FAMILIES[other.family].own):
-        return False
-    if not _nodes(one, layout) & _nodes(other, layout):
+    families = {one.family, other.family}
+    if families == {"clock", "partition"} and layout.leads:
+        # A server that is cut off from the others serves nobody, and shows no clock.
+        cut = one if one.family == "partition" else other
+        among = {node for link in _links(cut, layout) if link <= {*layout.servers} for node in link}
+        shared = not among.isdisjoint(_nodes(other if cut is one else one, layout))
+    elif FAMILIES[one.family].own and FAMILIES[other.family].own:
+        shared = not _nodes(one, layout).isdisjoint(_nodes(other, layout))
+    else:
+        # What is cut both ways shows nothing of a cut of one direction.
+        one_way = _one_way(one) or _one_way(other)
+        shared = one_way and not _links(one, layout).isdisjoint(_links(other, layout))
+    if not shared:
         return False
     first, second = sorted((one, other), key=lambda fault: fault.at_s)
     return second.at_s < first.at_s + first.duration_s + _MARGIN_S
+
+
+def _one_way(fault: Scheduled) -> bool:
+    return fault.family == "hold" or bool(fault.arguments.get("lost"))
+
+
+def _links(fault: Scheduled, layout: Layout) -> set[frozenset[str]]:
+    """The links that a fault may cut, whoever leads."""
+    links = fault.arguments.get("links") or ()
+    if fault.family == "hold":
+        links = [(fault.arguments["source"], fault.arguments["to"])]
+    ends = [[layout.servers if node == PRIMARY else [node] for node in link] for link in links]
+    return {frozenset((a, b)) for near, far in ends for a in near for b in far}
 
 
 def _nodes(fault: Scheduled, layout: Layout) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from checker import faults
+from nemesis import aim
 from nemesis.director import Director
 from nemesis.nemesis import Fault, NoFaults
 from nemesis.schedule import Scheduled
@@ -180,9 +181,14 @@ def test_cuts_add_up_and_healing_one_leaves_the_other_on(director, site):
     assert all(node.rules == [] for node in site.nodes.values())
 
 
-def test_a_hold_that_held_nothing_back_is_not_proved_when_it_ends(director, site):
+def test_a_hold_tells_what_it_held_beside_the_probe_and_ends_when_a_probe_passes(
+    director, site, monkeypatch
+):
     director.inject(HELD)
-    site.nodes["redis-1"].hits.clear()
+    assert not site.passes("client-1", "redis-1")
+    assert director.heal("h").data["held"] == 1
+    director.inject(HELD)
+    monkeypatch.setattr(site, "meets", lambda source, target: 124)
     assert director.heal("h").proved is False
 
 
@@ -348,14 +354,15 @@ def test_the_primary_is_who_leads_when_the_fault_begins(director, site, recorded
     value = recorded.ops[0].value
     assert value["targets"] == ["redis-2"]
     assert value["arguments"]["links"] == [["redis-2", "redis-1"], ["redis-2", "client-1"]]
-    assert value["arguments"]["words"] == "redis-2, which leads, is cut off"
+    assert value["arguments"]["words"] == "redis-2 (the primary) is cut off"
 
 
-def test_where_nobody_leads_there_is_no_fault_and_no_receipt(director, recorded):
+def test_where_nobody_leads_there_is_no_fault_and_no_receipt(director, recorded, monkeypatch):
+    monkeypatch.setattr(aim, "_ELECTION_S", 0.01)
     assert not director.inject(Fault("f", "pause", ["primary"])).proved
     assert recorded.ops[1].error == [
         "unproved",
-        "it could not be carried out: no server says that it leads",
+        "it could not be carried out: no server says that it leads, for 0.01 s",
     ]
     assert director.on == []
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nemesis.aim import Layout
 from nemesis.director import Director
 from nemesis.families import FAMILIES
-from nemesis.schedule import QUIET_START_S, Scheduled, draw, stored
+from nemesis.schedule import QUIET_START_S, Scheduled, _links, draw, stored
 
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 6)]
@@ -116,6 +116,18 @@ def test_the_order_in_which_families_are_named_changes_nothing(seed, families, l
 def test_each_family_has_a_stream_of_its_own():
     firsts = {draw([family], 7, 60, 5, LAYOUT)[0].at_s for family in RANDOM}
     assert len(firsts) == len(RANDOM)
+
+
+def test_a_link_of_which_one_direction_is_cut_is_cut_by_nothing_else_meanwhile():
+    entries = ["partition:requests", "partition:halves@3s", "hold@2s", "partition:primary@4s"]
+    schedule = draw(entries, 7, 300, 3, LAYOUT)
+    one_way = [f for f in schedule if f.family == "hold" or f.arguments.get("lost")]
+    assert len(one_way) > 5
+    for fault in one_way:
+        for other in schedule:
+            during = other.at_s < fault.at_s + fault.duration_s
+            if other is not fault and fault.at_s <= other.at_s and during:
+                assert not _links(fault, LAYOUT) & _links(other, LAYOUT)
 
 
 @given(SEEDS, LAYOUTS)
