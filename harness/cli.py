@@ -18,7 +18,10 @@ from checker.verdict import Valid
 from harness import bench as costs
 from harness import screen, suite
 from harness.cluster import image
-from harness.cluster.compose import NODES, ComposeCluster, role
+from harness.cluster.cluster import Cluster
+from harness.cluster.compose import NODES, role
+from harness.cluster.hosts import HostsCluster
+from harness.cluster.hosts import read as read_hosts
 from harness.db.kinds import KINDS
 from harness.db.server import Server
 from harness.errors import BadArguments, Crashed
@@ -27,7 +30,7 @@ from harness.healing import heal as heal_nodes
 from harness.remote.remote import RemoteError
 from harness.run import Outcome, judge
 from harness.run import run as run_test
-from harness.session import claimed, session
+from harness.session import Reach, claimed, session
 from harness.site import STORAGE
 from harness.spec import ETCD, RESTART, Spec, choose, layout_of, seconds, stored, validate
 from harness.store import create, find, read, write
@@ -44,6 +47,7 @@ from workloads.scenarios.suites import SUITES
 
 EXIT: dict[Valid, int] = {True: 0, False: 1, "unknown": 2}
 BAD_ARGUMENTS, CRASHED, INTERRUPTED = 254, 255, 130
+REMOTES = ("docker", "ssh")
 
 app = typer.Typer(
     help="Tests distributed locks: real servers, real faults, a verdict from the history alone.",
@@ -126,6 +130,11 @@ def nemesis_list() -> int:
 
 
 Run = Annotated[str, typer.Argument(help="A run's folder, or TEST, or TEST/TIME.")]
+How = Annotated[str, typer.Option("--remote", help=f"How nodes are reached: {', '.join(REMOTES)}.")]
+Hosts = Annotated[
+    Path | None,
+    typer.Option("--hosts", help="A TOML file of hosts to use by SSH, in place of Compose's."),
+]
 LeaveUp = Annotated[bool, typer.Option("--leave-db-running", help="Leave the nodes up afterwards.")]
 
 
@@ -179,12 +188,14 @@ def test(
         list[str] | None,
         typer.Option("--option", "-o", help="The lock's own, NAME=VALUE; x=x lists them."),
     ] = None,
+    remote: How = "docker",
+    hosts: Hosts = None,
     leave_up: LeaveUp = False,
 ) -> int:
     """One test: clients take LOCK and write, faults strike, the history is judged."""
     faults: list[Scheduled] | None
     if replay is not None:
-        _alone("replay", context, ("lock", "replay", "until_violation", "option", "leave_up"))
+        _alone("replay", context, _BESIDE)
         spec, faults = _replayed(replay, lock, option or [], until_violation)
     else:
         if not lock:
@@ -210,10 +221,19 @@ def test(
         )
         spec, faults = _scheduled(validate(spec), schedule)
     screen.say(f"Testing {spec.lock}, seed {spec.seed}" + _of(faults))
-    with session(_nodes([spec]), screen.say, leave_up, _libraries([spec])) as cluster:
+    nodes, libraries, reach = _nodes([spec]), _libraries([spec]), _reach(remote, hosts)
+    with session(nodes, screen.say, leave_up, libraries, reach) as cluster:
         outcome = _carry_out(spec, cluster, schedule=faults)
     screen.verdict(outcome)
     return EXIT[outcome.valid]
+
+
+_BESIDE = ("lock", "replay", "until_violation", "option", "remote", "hosts", "leave_up")
+
+
+def _reach(remote: str, hosts: Path | None) -> Reach:
+    choose("remote", remote, REMOTES)
+    return Reach(remote == "ssh", hosts)
 
 
 def _of(faults: list[Scheduled] | None) -> str:
@@ -288,7 +308,7 @@ def _libraries(specs: list[Spec]) -> set[str]:
 
 def _carry_out(
     spec: Spec,
-    cluster: ComposeCluster,
+    cluster: Cluster,
     scenario: Scenario | None = None,
     schedule: list[Scheduled] | None = None,
 ) -> Outcome:
@@ -306,6 +326,8 @@ def suite_command(
     summary: Annotated[
         Path | None, typer.Option(help="Append what came out to this file, in Markdown.")
     ] = None,
+    remote: How = "docker",
+    hosts: Hosts = None,
     leave_up: LeaveUp = False,
 ) -> int:
     """Sets of scenarios, each against its published outcome; 0 if all came out so."""
@@ -316,7 +338,8 @@ def suite_command(
     }
     specs = [item.spec for items in chosen.values() for item in items]
     bad = 0
-    with session(_nodes(specs), screen.say, leave_up, _libraries(specs)) as cluster:
+    nodes, libraries, reach = _nodes(specs), _libraries(specs), _reach(remote, hosts)
+    with session(nodes, screen.say, leave_up, libraries, reach) as cluster:
         for name, items in chosen.items():
             screen.say(f"Suite {name}, {len(items)} runs, seed {number}")
             folder, rows = suite.run(
@@ -406,11 +429,14 @@ def report(run: Run) -> int:
 
 @app.command()
 def heal(
+    hosts: Hosts = None,
     check: Annotated[
         bool, typer.Option("--check", help="Only say what is amiss, and exit with 1 if anything.")
     ] = False,
 ) -> int:
     """Undo and remove whatever a killed run left behind."""
+    if hosts is not None:
+        return _heal_hosts(hosts, check)
     with claimed(screen.say) as (cluster, claim):
         nodes = cluster.look()
         if check:
@@ -428,7 +454,14 @@ def heal(
     return 0
 
 
-def _check(cluster: ComposeCluster, nodes: list[str], kept: bool) -> int:
+def _heal_hosts(path: Path, check: bool) -> int:
+    cluster = HostsCluster(path, read_hosts(path))
+    found = (amiss if check else heal_nodes)(cluster, cluster.nodes)
+    screen.CONSOLE.print("\n".join(found) or "Nothing is left behind, and nothing is amiss.")
+    return 1 if check and found else 0
+
+
+def _check(cluster: Cluster, nodes: list[str], kept: bool) -> int:
     found = amiss(cluster, nodes) if kept else [f"{node}: a run left it up" for node in nodes]
     screen.CONSOLE.print("\n".join(found) or "Nothing is left behind, and nothing is amiss.")
     return 1 if found else 0
@@ -501,7 +534,7 @@ def _expand(given: list[str]) -> list[str]:
     return [n for n in NODES if n in given or (n.rpartition("-")[0] or n) in given]
 
 
-def _servers(cluster: ComposeCluster, nodes: list[str]) -> list[Server]:
+def _servers(cluster: Cluster, nodes: list[str]) -> list[Server]:
     return [
         Server(cluster.remote(node), KINDS[role(node)], {}) for node in nodes if role(node) in KINDS
     ]

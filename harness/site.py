@@ -9,7 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from harness.cluster.compose import ComposeCluster, role
+from harness.cluster import timing
+from harness.cluster.cluster import Cluster
+from harness.cluster.compose import role
 from harness.db.kinds import KINDS
 from harness.db.server import Server
 from harness.recorder import Recorder
@@ -30,19 +32,18 @@ _SHIPPED = ("workloads", "harness/__init__.py", "harness/worker")
 class RunSite:
     """Servers with the spec's settings, the store, and one worker a client node."""
 
-    def __init__(self, spec: Spec, cluster: ComposeCluster, recorder: Recorder) -> None:
+    def __init__(self, spec: Spec, cluster: Cluster, recorder: Recorder) -> None:
         self._spec = spec
         self._cluster = cluster
         self._recorder = recorder
         self._workers: dict[str, Worker] = {}
-        fake = "clock" in families(spec.nemesis) or bool((spec.scenario or {}).get("clock"))
-        settings = {
-            "PERSISTENCE": spec.persistence,
-            "CLOCK": "fake" if fake else "real",
-            "RELEASE": spec.etcd,
-        }
+        self.clocks: dict[str, timing.Offset] = {}
         self._servers = {
-            node: Server(cluster.remote(node), KINDS[role(node)], settings | self._primary(node))
+            node: Server(
+                cluster.remote(node),
+                KINDS[role(node)],
+                self._settings(node),
+            )
             for node in spec.servers
         }
         self._storage = Server(
@@ -51,10 +52,20 @@ class RunSite:
             {},
         )
 
-    def _primary(self, node: str) -> dict[str, str]:
-        """Of a replicated Redis all but the first follow the first."""
-        first = self._spec.servers[0]
-        return {"PRIMARY": first} if self._spec.lock_type.replicated and node != first else {}
+    def _settings(self, node: str) -> dict[str, str]:
+        """What a server is started with; of a replicated Redis all but the first follow it."""
+        spec = self._spec
+        fake = "clock" in families(spec.nemesis) or bool((spec.scenario or {}).get("clock"))
+        settings = {
+            "NODE": node,
+            "PERSISTENCE": spec.persistence,
+            "CLOCK": "fake" if fake else "real",
+            "RELEASE": spec.etcd,
+        }
+        first = spec.servers[0]
+        if spec.lock_type.replicated and node != first:
+            settings["PRIMARY"] = self._cluster.address(first)
+        return settings
 
     @property
     def servers(self) -> list[str]:
@@ -122,7 +133,14 @@ class RunSite:
         remote.put(f"{CODE}.tar", code)
         remote.run(["bash", "-c", f"rm -rf {CODE}; mkdir {CODE}; tar -xf {CODE}.tar -C {CODE}"])
 
+    def measure_clocks(self) -> dict[str, timing.Offset]:
+        """How far the clocks of the clients' nodes are from ours."""
+        with ThreadPoolExecutor(10) as pool:
+            found = pool.map(lambda node: timing.measure(self.remote(node)), self.clients)
+            return dict(zip(self.clients, found, strict=True))
+
     def start_clients(self) -> None:
+        self.clocks = self.measure_clocks()
         for number, node in enumerate(self.clients):
             self._workers[node] = self._start(node, number)
         for worker in self._workers.values():
@@ -169,7 +187,8 @@ class RunSite:
             "write_script": WRITE,
             "guard": self._spec.guard,
             "seed": str(self._spec.seed),
-            "origin_ns": self._recorder.origin_ns,
+            # The test's start by the clock of the client's own host.
+            "origin_ns": self._recorder.origin_ns + self.clocks[node].offset_ns,
         }
         return Worker(self.remote(node), self._recorder, setup, command(self._spec.lock_type))
 

@@ -44,8 +44,13 @@ class Chains:
 
     def remove(self, fault: str) -> None:
         with self._lock:
-            nodes = {*self._on.pop(fault, {}), *self._counted.pop(fault, {})}
-            self._write(nodes)
+            rules, counted = self._on.pop(fault, {}), self._counted.pop(fault, {})
+            try:
+                self._write({*rules, *counted})
+            except BaseException:
+                # It is on still, so that whoever tries once more takes it off.
+                self._on[fault], self._counted[fault] = rules, counted
+                raise
 
     def cut(self, one: str, other: str) -> bool:
         """Whether a fault that is on drops anything between these two."""

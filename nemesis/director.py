@@ -67,10 +67,18 @@ class Director:
             fault = self._on.get(name)
         if fault is None:
             return Receipt(True, "it was not on")
-        receipt = self._do(fault, "end", self._nemeses[fault.family].heal)
+        receipt = self._do(fault, "end", self._heal_twice)
         with self._lock:
             self._on.pop(name, None)
         return receipt
+
+    def _heal_twice(self, fault: Fault) -> Receipt:
+        """Once more where a node did not answer: its connection may have been lost meanwhile."""
+        heal = self._nemeses[fault.family].heal
+        try:
+            return heal(fault)
+        except Exception:
+            return heal(fault)
 
     def heal_all(self) -> None:
         for fault in self.on:

@@ -43,7 +43,7 @@ class Failover:
         old, new = self._was.pop(fault.name)
         server = self._site.server(old)
         # From its first moment on: else it would answer as the primary that it was.
-        server.start(PRIMARY=new)
+        server.start(PRIMARY=self._site.address(new))
         server.wait_ready()
         role = self._role(old)[0]
         return Receipt(role == "slave", f"{old} is back and says that it is {role}", {"role": role})

@@ -6,17 +6,18 @@
 #   node health ROLE   whether it serves: for a cluster, whether a quorum does
 #   node leads ROLE    whether it says that it is the primary or the leader
 #   node identity ROLE what tells it from a server that comes in its place
+#   node sshd client   let whoever has a key of /run/fencepost/authorized_keys in; the host's key
 #   node wipe ROLE     forget its data (it must be down)
 #
 # PERSISTENCE (none, everysec, always), CLOCK (real, fake) and PRIMARY (a host to replicate) are
-# settings of redis, RELEASE (3.4, 3.5) and JOIN (new, existing) of etcd.
+# settings of redis, NODE (a name that is not the host's) of all, RELEASE (3.4, 3.5) and JOIN (new, existing) of etcd.
 set -eu
 
 role=${2:?node: which role?}
 data=/var/lib/fencepost/$role
 log=/var/log/fencepost/$role.log
 run=/run/fencepost
-host=$(hostname)
+host=${NODE:-$(hostname)}
 
 redis_command() {
   command=(redis-server --port 6379 --bind 0.0.0.0 --protected-mode no --dir "$data" --save '')
@@ -50,6 +51,7 @@ zookeeper_command() {
 etcd_command() {
   etcd=/opt/fencepost/etcd-3.5
   [ "${RELEASE:-3.5}" != 3.4 ] || etcd=/usr/bin/etcd
+  [ -x $etcd ] || etcd=etcd
   command=($etcd --name "$host" --data-dir "$data/etcd" --logger zap
     --listen-client-urls http://0.0.0.0:2379 --advertise-client-urls "http://$host:2379"
     --listen-peer-urls http://0.0.0.0:2380 --initial-advertise-peer-urls "http://$host:2380"
@@ -111,6 +113,16 @@ identity() {
   esac
 }
 
+# For faults by SSH. Each node has a key of its own, made when it is first asked for.
+sshd() {
+  mkdir -p /run/sshd $run
+  [ -e $run/host_key ] || ssh-keygen -q -t ed25519 -N '' -f $run/host_key
+  /usr/sbin/sshd -f /dev/null -h $run/host_key -o PidFile=$run/sshd.pid -o UsePAM=no \
+    -o AuthorizedKeysFile=$run/authorized_keys -o StrictModes=no -o PasswordAuthentication=no \
+    -o KbdInteractiveAuthentication=no -o MaxSessions=100 -o MaxStartups=100
+  cat $run/host_key.pub
+}
+
 case ${1:?node: which verb?} in
   run)
     start
@@ -121,6 +133,7 @@ case ${1:?node: which verb?} in
   health) health ;;
   leads) leads ;;
   identity) identity ;;
+  sshd) sshd ;;
   wipe) rm -rf "$data" ;;
   *) echo "node: no such verb: $1" >&2; exit 2 ;;
 esac

@@ -6,23 +6,28 @@ be found and removed. `Claim` keeps a second run out while the first one lives.
 
 from __future__ import annotations
 
+import base64
 import fcntl
 import json
 import os
 import subprocess
 import tempfile
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
 import docker
+import paramiko
 from docker.errors import DockerException
 
 from harness.cluster.engine import Engine
 from harness.cluster.image import COMPOSE
 from harness.errors import Crashed
+from harness.remote.agent import AgentRemote
 from harness.remote.docker import DockerRemote
 from harness.remote.remote import Remote
+from harness.remote.ssh import Host, SshRemote
 
 PROJECT = "fencepost"
 NODES = (
@@ -42,13 +47,19 @@ def role(node: str) -> str:
 
 
 class ComposeCluster:
-    """Raises Crashed where Docker refuses, with Docker's own words."""
+    """Raises Crashed where Docker refuses, with Docker's own words.
 
-    def __init__(self, engine: Engine) -> None:
+    With `ssh` its nodes are reached by SSH, as hosts elsewhere are: each is made to run sshd, with
+    a key of its own, for a key that lives as long as this object.
+    """
+
+    def __init__(self, engine: Engine, ssh: bool = False) -> None:
         self._engine = engine
+        self._key = paramiko.ECDSAKey.generate() if ssh else None
         self._image = ""
         self._client = docker.from_env()
-        self._remotes: dict[str, DockerRemote] = {}
+        self._remotes: dict[str, AgentRemote] = {}
+        self._containers: dict[str, str] = {}
         self._addresses: dict[str, str] = {}
 
     @property
@@ -57,13 +68,19 @@ class ComposeCluster:
 
     @property
     def versions(self) -> dict[str, str]:
-        return {"docker": self._engine.version, "image": self._image}
+        by = {"remote": "ssh"} if self._key else {}
+        return {"docker": self._engine.version, "image": self._image} | by
 
     def up(self, nodes: Iterable[str], image: str) -> None:
         """Start these nodes from an image; those that are up stay as they are."""
         self._image = image
-        self._compose("up", "-d", "--no-build", *nodes)
+        wanted = list(nodes)
+        self._compose("up", "-d", "--no-build", *wanted)
         self.look()
+        if self._key is not None:
+            with ThreadPoolExecutor(8) as pool:
+                for node, remote in zip(wanted, pool.map(self._by_ssh, wanted), strict=True):
+                    self._remotes[node] = remote
 
     def look(self) -> list[str]:
         """Find the nodes that are up, also those of an earlier command; their names."""
@@ -80,17 +97,29 @@ class ComposeCluster:
 
     def _reach(self, node: str, container: str) -> None:
         # Compose puts another container in a node's place where the image has changed.
-        known = self._remotes.get(node)
-        if known is None or known.container != container:
-            if known is not None:
-                known.close()
-            self._remotes[node] = DockerRemote(node, container)
+        if self._containers.get(node) == container:
+            return
+        if node in self._remotes:
+            self._remotes[node].close()
+        self._containers[node] = container
+        self._remotes[node] = DockerRemote(node, container)
+
+    def _by_ssh(self, node: str) -> SshRemote:
+        docker, key = self._remotes[node], self._key
+        assert key is not None
+        docker.put(
+            "/run/fencepost/authorized_keys", f"{key.get_name()} {key.get_base64()}\n".encode()
+        )
+        name, known = docker.run(["node", "sshd", "client"]).out.split()[:2]
+        host_key = paramiko.PKey.from_type_string(name, base64.b64decode(known))
+        docker.close()
+        return SshRemote(node, Host(self._addresses[node], key=key, known_hosts=host_key))
 
     def down(self) -> None:
         """Remove every node, its data and the network; also what another run left of them."""
         for remote in self._remotes.values():
             remote.close()
-        self._remotes, self._addresses = {}, {}
+        self._remotes, self._addresses, self._containers = {}, {}, {}
         self._compose("down", "-t", "0", "-v", "--remove-orphans")
 
     def remote(self, node: str) -> Remote:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -19,6 +18,35 @@ class Result:
 
 class RemoteError(RuntimeError):
     """A command that could not be run, or that failed: node, command, what it said."""
+
+
+class Sink(Protocol):
+    def write(self, data: bytes, /) -> int | None: ...
+    def close(self) -> None: ...
+
+
+class Source(Protocol):
+    def fileno(self) -> int: ...
+    def read(self, size: int = -1, /) -> bytes | None:
+        """What is there, up to so many bytes, or what comes next; nothing once it has ended."""
+
+    def close(self) -> None: ...
+
+
+class Program(Protocol):
+    """A program on a node whose streams end here; a `subprocess.Popen` without buffers is one."""
+
+    @property
+    def stdin(self) -> Sink | None: ...
+    @property
+    def stdout(self) -> Source | None: ...
+    @property
+    def stderr(self) -> Source | None: ...
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit code. subprocess.TimeoutExpired where it does not end in time."""
+
+    def kill(self) -> None:
+        """End what connects it to us, and with that its standard input."""
 
 
 class Remote(Protocol):
@@ -41,7 +69,7 @@ class Remote(Protocol):
     def state(self, pid: int) -> str | None:
         """The process' state letter from /proc (T is stopped), None where it is gone."""
 
-    def spawn(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+    def spawn(self, argv: Sequence[str]) -> Program:
         """Start a program with its standard input and output connected here."""
 
     def close(self) -> None: ...
