@@ -14,8 +14,10 @@ from harness.cluster.compose import role
 from harness.db.kinds import KINDS
 from harness.db.server import Server
 from harness.remote.remote import Remote
+from nemesis import packet
 from nemesis.chains import CHAINS, clear
 from nemesis.clock import CLOCK_FILE
+from nemesis.disk import FILLER
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,33 @@ def _amiss(remote: Remote, node: str) -> list[Amiss]:
     ]
     kind = KINDS.get(role(node))
     server = None if kind is None else Server(remote, kind, {})
-    return found + _clocks(remote, server) + (_server(remote, server) if server else [])
+    return (
+        found
+        + _machine(remote, server)
+        + _clocks(remote, server)
+        + (_server(remote, server) if server else [])
+    )
+
+
+def _machine(remote: Remote, server: Server | None) -> list[Amiss]:
+    """What the network's card, the disk and the CPU were left with."""
+    found = []
+    # A node that was kept up may be of an image that is older than this command.
+    look = "! command -v cpu > /dev/null || cpu left; tc qdisc show"
+    said = remote.run(["bash", "-c", look]).out
+    if '"left": true' in said:
+        free = partial(remote.run, ["cpu", "free"])
+        found.append(Amiss("its server has a CPU quota", "took its server's CPU quota away", free))
+    for row in said.splitlines():
+        if packet.HANDLE in row:
+            device = row.split()[row.split().index("dev") + 1]
+            clear_queue = partial(packet.clear, remote, device)
+            found.append(Amiss(f"{device} has a queue", f"took {device}'s queue away", clear_queue))
+    filler = f"{server.data}/{FILLER}" if server else ""
+    if filler and not remote.run(["test", "-e", filler], check=False).code:
+        remove = partial(remote.run, ["rm", "-f", filler])
+        found.append(Amiss("its server's disk is full", "emptied its server's disk", remove))
+    return found
 
 
 def _clocks(remote: Remote, server: Server | None) -> list[Amiss]:

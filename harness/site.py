@@ -24,6 +24,8 @@ from workloads.resources.redis_register import WRITE
 from workloads.resources.server import PORT
 
 STORAGE = "storage"
+# The disk that a server needs for these faults (compose/node/node.sh).
+_DISKS = {"power": "lazy", "disk": "small"}
 _SERVER = "workloads.resources.server"
 _ROOT = Path(__file__).resolve().parents[1]
 _SHIPPED = ("workloads", "harness/__init__.py", "harness/worker")
@@ -55,12 +57,14 @@ class RunSite:
     def _settings(self, node: str) -> dict[str, str]:
         """What a server is started with; of a replicated Redis all but the first follow it."""
         spec = self._spec
-        fake = "clock" in families(spec.nemesis) or bool((spec.scenario or {}).get("clock"))
+        asked = {*families(spec.nemesis), *((spec.scenario or {}).get("families") or ())}
+        disks = [disk for family, disk in _DISKS.items() if family in asked]
         settings = {
             "NODE": node,
             "PERSISTENCE": spec.persistence,
-            "CLOCK": "fake" if fake else "real",
+            "CLOCK": "fake" if "clock" in asked else "real",
             "RELEASE": spec.etcd,
+            "DISK": ",".join(disks) or "plain",
         }
         first = spec.servers[0]
         if spec.lock_type.replicated and node != first:

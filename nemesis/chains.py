@@ -6,6 +6,7 @@ leaves behind can not outlive the next change, and nobody else's rule is ever to
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Collection, Mapping
@@ -51,6 +52,16 @@ class Chains:
                 # It is on still, so that whoever tries once more takes it off.
                 self._on[fault], self._counted[fault] = rules, counted
                 raise
+
+    def take_off(self) -> None:
+        """Take the chains off every node that has some, unless a fault is on."""
+        with self._lock:
+            if self._on:
+                return
+            nodes, self._ready = self._ready, set()
+            for node in nodes:
+                with contextlib.suppress(Exception):  # a node that is gone has none
+                    clear(self._site.remote(node))
 
     def cut(self, one: str, other: str) -> bool:
         """Whether a fault that is on drops anything between these two."""

@@ -27,7 +27,7 @@ class Director:
     def __init__(self, site: Site, record: Record) -> None:
         self._site = site
         self._record = record
-        chains = Chains(site)
+        self._chains = chains = Chains(site)
         self._nemeses: dict[str, Nemesis] = {
             name: family.make(site, chains) for name, family in FAMILIES.items()
         }
@@ -81,8 +81,10 @@ class Director:
             return heal(fault)
 
     def heal_all(self) -> None:
+        """Heal what is on, and take the chains off that rules were in."""
         for fault in self.on:
             self.heal(fault.name)
+        self._chains.take_off()
 
     def run(self, schedule: Sequence[Scheduled], until: Callable[[], bool]) -> None:
         """Carry out a schedule, and heal what is on at its end or once `until` says so."""

@@ -7,7 +7,20 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from nemesis import clock, failover, hold, kill, leave, memory, packet, partition, pause
+from nemesis import (
+    clock,
+    cpu,
+    disk,
+    failover,
+    hold,
+    kill,
+    leave,
+    memory,
+    packet,
+    partition,
+    pause,
+    power,
+)
 from nemesis.aim import PRIMARY, Drawn, Layout, named
 from nemesis.asked import Asked, parse
 from nemesis.chains import Chains
@@ -141,6 +154,15 @@ FAMILIES: dict[str, Family] = {
             refuse=kill.refuse,
         ),
         Family(
+            "power",
+            "servers lose power: what they had not synced is gone",
+            "of two files on the server's disk the synced one is left, and the other is not",
+            lambda site, chains: power.Power(site),
+            power.draw,
+            targets=power.TARGETS,
+            variants=power.VARIANTS,
+        ),
+        Family(
             "failover",
             "the primary of a replicated Redis dies, and its replica is promoted",
             "the pid is gone and the replica says that it is master",
@@ -170,6 +192,24 @@ FAMILIES: dict[str, Family] = {
             variants=memory.POLICIES,
             lacks=_redis,
             refuse=memory.refuse,
+        ),
+        Family(
+            "disk",
+            "a server's disk is full",
+            "no byte is left on it, and a write of one fails",
+            lambda site, chains: disk.Disk(site),
+            disk.draw,
+            targets=disk.TARGETS,
+            refuse=disk.refuse,
+        ),
+        Family(
+            "cpu",
+            "a server gets very little CPU time, by a cgroup's quota",
+            "the quota of the cgroup that it is in, which throttles a loop there",
+            lambda site, chains: cpu.Cpu(site),
+            cpu.draw,
+            targets=cpu.TARGETS,
+            refuse=cpu.refuse,
         ),
     )
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
@@ -119,7 +120,7 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
         target = "client" if random.random() < 0.25 else "one"
     arguments: dict[str, Any] = {"data": asked.variant} if asked.variant in DATA else {}
     if target == "rolling":
-        return _rolling(at, arguments)
+        return rolling(at, lambda nodes, after_s: _crash(nodes, arguments, at.restart_s, after_s))
     nodes = pick(random, at, target)
     down_s = NEVER_S if asked.variant == "never" else at.restart_s
     if set(nodes) <= set(at.clients):
@@ -139,13 +140,10 @@ def _crash(nodes: list[str], arguments: dict[str, Any], down_s: float, after_s: 
 _BETWEEN_S = 3.0
 
 
-def _rolling(at: Layout, arguments: dict[str, Any]) -> list[Drawn]:
+def rolling(at: Layout, one: Callable[[list[str], float], Drawn]) -> list[Drawn]:
     """Every server in turn, each some time after the one before came back."""
     step_s = at.restart_s + _BETWEEN_S
-    return [
-        _crash([node], arguments, at.restart_s, number * step_s)
-        for number, node in enumerate(at.servers)
-    ]
+    return [one([node], number * step_s) for number, node in enumerate(at.servers)]
 
 
 def refuse(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:

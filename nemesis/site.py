@@ -57,6 +57,10 @@ class Server(Clocked, Protocol):
     def wipe(self) -> None:
         """Forget its data; it must be down."""
 
+    @property
+    def data(self) -> str:
+        """The folder of its data on its node."""
+
     def identity(self) -> str:
         """What tells this server from one that comes in its place; '' where it does not answer."""
 

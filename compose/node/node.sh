@@ -10,11 +10,13 @@
 #   node wipe ROLE     forget its data (it must be down)
 #
 # PERSISTENCE (none, everysec, always), CLOCK (real, fake) and PRIMARY (a host to replicate) are
-# settings of redis, NODE (a name that is not the host's) of all, RELEASE (3.4, 3.5) and JOIN (new, existing) of etcd.
+# settings of redis, RELEASE (3.4, 3.5) and JOIN (new, existing) of etcd; NODE (a name that is not
+# the host's) and DISK (below) of all.
 set -eu
 
 role=${2:?node: which role?}
 data=/var/lib/fencepost/$role
+backing=$data.disk
 log=/var/log/fencepost/$role.log
 run=/run/fencepost
 host=${NODE:-$(hostname)}
@@ -66,9 +68,40 @@ postgres_command() {
     /usr/lib/postgresql/15/bin/postgres -D "$data" -k /tmp -h 0.0.0.0 -c max_connections=200)
 }
 
+# What a server's data lies on: DISK is plain, or of lazy (what was not synced can be lost, lazy.py)
+# and small (so that it can be full), with a comma between. ZooKeeper and etcd take 64 MB and more
+# of a disk beforehand.
+disk() {
+  local below=$data size=256m
+  [ "$role" != redis ] || size=64m
+  if [ "${DISK:-plain}" = plain ]; then
+    undisk
+    mkdir -p "$data"
+    return
+  fi
+  case ,$DISK, in *,lazy,*) below=$backing ;; esac
+  mkdir -p "$data" "$below"
+  case ,$DISK, in
+    *,small,*) mountpoint -q "$below" || mount -t tmpfs -o size=$size tmpfs "$below" ;;
+  esac
+  if [ "$below" != "$data" ] && ! mountpoint -q "$data"; then
+    [ -e /dev/fuse ] || mknod /dev/fuse c 10 229
+    setsid python3 /opt/fencepost/lazy.py serve "$backing" "$data" >> "$log" 2>&1 < /dev/null &
+    for _ in {1..100}; do ! mountpoint -q "$data" || break; sleep 0.05; done
+    mountpoint -q "$data" || { echo "node: the lazy disk is not mounted: see $log" >&2; exit 1; }
+  fi
+}
+
+undisk() {
+  for folder in "$data" "$backing"; do
+    ! mountpoint -q "$folder" || umount -l "$folder"
+  done
+}
+
 start() {
   [ "$role" != client ] || return 0
-  mkdir -p "$data" "$run" "$(dirname "$log")"
+  mkdir -p "$run" "$(dirname "$log")"
+  disk
   "${role}_command"
   # Under the skew that a clock fault left, if one is on.
   [ ! -e $run/skew ] || command=(python3 /opt/fencepost/launch.py "${command[@]}")
@@ -134,6 +167,6 @@ case ${1:?node: which verb?} in
   leads) leads ;;
   identity) identity ;;
   sshd) sshd ;;
-  wipe) rm -rf "$data" ;;
+  wipe) undisk; rm -rf "$data" "$backing" ;;
   *) echo "node: no such verb: $1" >&2; exit 2 ;;
 esac

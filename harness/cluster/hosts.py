@@ -44,7 +44,7 @@ _KEYS: dict[str, type] = {
 }
 _COMMON = ("port", "user", "key", "known_hosts", "sudo")
 _TOOLS = "/opt/fencepost"
-_LINKS = ("node", "clocks", "vdso")
+_LINKS = ("node", "clocks", "cpu", "lazy", "vdso")
 _NEEDS = {
     "redis": ("redis-server", "redis-cli"),
     "zookeeper": ("/usr/share/zookeeper/bin/zkServer.sh", "nc"),

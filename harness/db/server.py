@@ -107,6 +107,11 @@ class Server:
         listed = self._remote.run(["pgrep", "-P", str(pid)], check=False).out
         return [int(child) for child in listed.split()]
 
+    @property
+    def data(self) -> str:
+        """The folder of its data on its node."""
+        return f"/var/lib/fencepost/{self.kind.role}"
+
     def wipe(self) -> None:
         """Forget its data; it must be down."""
         self._remote.run(["node", "wipe", self.kind.role])

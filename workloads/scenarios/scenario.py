@@ -131,9 +131,9 @@ class Scenario:
     etcd: str = "3.5"
 
     @property
-    def clock(self) -> bool:
-        """Whether a server's clock is to jump, which a server must be started for."""
-        return any(isinstance(step, Inject) and step.family == "clock" for step in self.steps)
+    def families(self) -> list[str]:
+        """Its families of faults: for some a server must be started."""
+        return list(dict.fromkeys(step.family for step in self.steps if isinstance(step, Inject)))
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -141,7 +141,7 @@ class Scenario:
             "claim": self.claim,
             "source": self.source,
             "what": self.what,
-            "clock": self.clock,
+            "families": self.families,
             "steps": [step.words() for step in self.steps],
             "expected": dict(self.expected),
         }

@@ -1,0 +1,81 @@
+"""CPU starvation: a quota of the kernel's for a server, `arguments.share` of one CPU.
+
+A noisy neighbour, or a container's limit, does this to real servers: they run for some
+milliseconds and then stand still for longer, again and again.
+"""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+from nemesis.aim import SERVERS, Drawn, Layout, pick
+from nemesis.asked import Asked
+from nemesis.kill import together
+from nemesis.nemesis import Fault, Receipt
+from nemesis.site import Site
+
+SHARE = 0.02
+TARGETS = SERVERS
+
+
+class Cpu:
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    def inject(self, fault: Fault) -> Receipt:
+        share = float(fault.arguments.get("share", SHARE))
+        return together([self._limit(node, share) for node in fault.targets])
+
+    def _limit(self, node: str, share: float) -> Receipt:
+        pid = self._site.server(node).pid()
+        if pid is None:
+            return Receipt(False, f"no server was there on {node}")
+        told = self._cpu(node, "limit", str(pid), repr(share))
+        seen = self._cpu(node, "show", str(pid))
+        bites = seen["share"] is not None and told["throttled"] > 0
+        how = (
+            f"pid {pid} on {node} is in {seen['cgroup']}, which has {_words(seen['share'])}; a "
+            f"loop there was throttled {told['throttled']} times"
+        )
+        return Receipt(bites, how, {"pid": pid} | seen)
+
+    def heal(self, fault: Fault) -> Receipt:
+        return together([self._free(node) for node in fault.targets])
+
+    def _free(self, node: str) -> Receipt:
+        pid = self._site.server(node).pid()
+        before = self._cpu(node, "show", str(pid)) if pid is not None else {"throttled": 0}
+        self._cpu(node, "free")
+        if pid is None:
+            return Receipt(False, f"no server was there on {node}")
+        seen = self._cpu(node, "show", str(pid))
+        how = (
+            f"pid {pid} on {node} is in {seen['cgroup']}, which has {_words(seen['share'])}; it "
+            f"had been throttled {before['throttled']} times"
+        )
+        return Receipt(seen["share"] is None, how, {"pid": pid} | seen)
+
+    def _cpu(self, node: str, *words: str) -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads(self._site.remote(node).run(["cpu", *words]).out)
+        return answer
+
+
+def _words(share: float | None) -> str:
+    return "no quota" if share is None else f"a quota of {share:.1%} of a CPU"
+
+
+def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
+    nodes = pick(random, at, asked.target or "one")
+    who = "the primary" if nodes == ["primary"] else " and ".join(nodes)
+    verb = "has" if len(nodes) == 1 else "have"
+    return [Drawn(nodes, {"share": SHARE, "words": f"{who} {verb} {SHARE:.0%} of a CPU"})]
+
+
+def refuse(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:
+    share = arguments.get("share", SHARE)
+    if not isinstance(share, int | float) or not 0.01 <= share <= 1:
+        return f"a share of {share!r}: from 0.01 to 1 of a CPU"
+    client = next((node for node in targets if node in at.clients), None)
+    return f"{client} is a client: its load is too small for a quota to bite" if client else ""

@@ -1,0 +1,86 @@
+"""A full disk: a file of the nemesis' own takes all that was left on a server's disk.
+
+The server lies on a small disk of its own then (node.sh: DISK=small). What it makes of it is its
+own affair: Redis with an append-only file refuses writes, etcd may end. The fault ends with the
+file, and a server that has ended is started again.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from nemesis.aim import SERVERS, Drawn, Layout, pick
+from nemesis.asked import Asked
+from nemesis.kill import together
+from nemesis.nemesis import Fault, Receipt
+from nemesis.site import Site
+
+FILLER = ".fencepost-filler"
+# In large pieces, and then in the smallest that there are.
+_FILL = """
+mountpoint -q "$1" || exit 1
+dd if=/dev/zero of="$1/$2" bs=128k conv=fsync 2> /dev/null
+dd if=/dev/zero of="$1/$2" bs=512 conv=fsync,notrunc oflag=append 2> /dev/null
+true
+"""
+# Whether a byte can be written, and how many are left for whoever is no root.
+_LOOK = """
+echo x 2> /dev/null > "$1/.fencepost-try"
+if [ -s "$1/.fencepost-try" ]; then echo yes; else echo no; fi
+rm -f "$1/.fencepost-try"
+stat -f -c '%a %S' "$1"
+"""
+
+
+class Disk:
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    def inject(self, fault: Fault) -> Receipt:
+        return together([self._fill(node) for node in fault.targets])
+
+    def _fill(self, node: str) -> Receipt:
+        data = self._site.server(node).data
+        # Never the node's own disk, which others have a share in.
+        fill = ["bash", "-c", _FILL, "fill", data, FILLER]
+        small = self._site.remote(node).run(fill, check=False, timeout_s=60.0)
+        if small.code:
+            return Receipt(False, f"the data of {node} is on no disk of its own")
+        return self._look(node, full=True)
+
+    def heal(self, fault: Fault) -> Receipt:
+        return together([self._empty(node) for node in fault.targets])
+
+    def _empty(self, node: str) -> Receipt:
+        self._remove(node)
+        receipt, server = self._look(node, full=False), self._site.server(node)
+        server.start()
+        server.wait_ready()
+        return receipt
+
+    def _remove(self, node: str) -> None:
+        data = self._site.server(node).data
+        self._site.remote(node).run(["rm", "-f", f"{data}/{FILLER}"])
+
+    def _look(self, node: str, full: bool) -> Receipt:
+        data = self._site.server(node).data
+        said = self._site.remote(node).run(["bash", "-c", _LOOK, "look", data]).out.split()
+        writable, left = said[0] == "yes", int(said[1]) * int(said[2])
+        words = f"{left} bytes are left on the disk of {node}, and a write of one "
+        words += "succeeds" if writable else "fails"
+        return Receipt(writable != full, words, {"left": left, "writable": writable})
+
+
+def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
+    nodes = pick(random, at, asked.target or "one")
+    who = "the primary" if nodes == ["primary"] else " and ".join(nodes)
+    return [Drawn(nodes, {"words": f"the disk of {who} is full"})]
+
+
+TARGETS = SERVERS
+
+
+def refuse(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:
+    client = next((node for node in targets if node in at.clients), None)
+    return f"{client} is a client, and keeps nothing" if client else ""

@@ -1,0 +1,99 @@
+"""Power loss: a server's machine goes dark, and what the server had not synced is gone.
+
+A crash alone loses nothing that was written: the kernel has it. A server that is to lose power
+lies on a file system that keeps what was not synced apart (compose/node/lazydisk.py says exactly
+what that is), and can forget it. `targets` lose power together: all are killed before the first
+forgets. They come back when the fault ends.
+"""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from typing import Any
+
+from nemesis import kill
+from nemesis.aim import SERVERS, Drawn, Layout, pick
+from nemesis.asked import Asked
+from nemesis.nemesis import Fault, Receipt
+from nemesis.site import Site
+
+TARGETS = (*SERVERS, "rolling")
+VARIANTS = ("never",)
+
+
+class Power:
+    """The receipt is a witness: two files that were written just before, one of them synced."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    def inject(self, fault: Fault) -> Receipt:
+        with ThreadPoolExecutor(len(fault.targets)) as pool:
+            seen = list(pool.map(lambda node: self._cut(node, fault.name), fault.targets))
+            forgot = pool.map(lambda node: self._forget(node, fault.name), fault.targets)
+            return kill.together(
+                [
+                    _receipt(node, pid, before, after, dropped)
+                    for node, (pid, before), (after, dropped) in zip(
+                        fault.targets, seen, forgot, strict=True
+                    )
+                ]
+            )
+
+    def heal(self, fault: Fault) -> Receipt:
+        return kill.together(kill.revive(self._site, fault.targets, wiped=False))
+
+    def _cut(self, node: str, text: str) -> tuple[int | None, dict[str, bool]]:
+        server = self._site.server(node)
+        before = self._lazy(node, "witness", server.data, text)
+        return server.kill(), before
+
+    def _forget(self, node: str, text: str) -> tuple[dict[str, bool], dict[str, int]]:
+        dropped = self._lazy(node, "lose")
+        return self._lazy(node, "witnessed", self._site.server(node).data, text), dropped
+
+    def _lazy(self, node: str, *words: str) -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads(self._site.remote(node).run(["lazy", *words]).out)
+        return answer
+
+
+def _receipt(
+    node: str,
+    pid: int | None,
+    before: dict[str, bool],
+    after: dict[str, bool],
+    dropped: dict[str, int],
+) -> Receipt:
+    """Proved where both files had been there and the synced one alone is left."""
+    both = before == {"synced": True, "unsynced": True}
+    lost = after == {"synced": True, "unsynced": False}
+    what = {
+        (True, False): "what was synced is there, what was not is gone",
+        (True, True): "also what was not synced is there still",
+        (False, False): "also what was synced is gone",
+        (False, True): "what was synced is gone, and what was not is there",
+    }[after["synced"], after["unsynced"]]
+    how = (
+        f"pid {pid} on {node} is gone; {what}: {dropped['bytes']} bytes in {dropped['files']} "
+        f"files and {dropped['names']} changes of names were lost"
+    )
+    if pid is None:
+        how = f"no server was there on {node}"
+    return Receipt(pid is not None and both and lost, how, {"pid": pid, "dropped": dropped})
+
+
+def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
+    """One server, where nothing else is asked; a lock of several survives that of a minority."""
+    target = asked.target or "one"
+    down_s = kill.NEVER_S if asked.variant == "never" else at.restart_s
+    if target == "rolling":
+        return kill.rolling(at, lambda nodes, after_s: _drawn(nodes, at.restart_s, after_s))
+    return [_drawn(pick(random, at, target), down_s, 0.0)]
+
+
+def _drawn(nodes: list[str], down_s: float, after_s: float) -> Drawn:
+    who = "the primary" if nodes == ["primary"] else " and ".join(nodes)
+    verb = "loses" if len(nodes) == 1 else "lose"
+    return Drawn(nodes, {"words": f"{who} {verb} power"}, after_s, down_s)
