@@ -61,7 +61,7 @@ class Disk:
 
     def _remove(self, node: str) -> None:
         data = self._site.server(node).data
-        self._site.remote(node).run(["rm", "-f", f"{data}/{FILLER}"])
+        self._site.remote(node).run(["bash", "-c", f"rm -f {data}/{FILLER} && sync {data}"])
 
     def _look(self, node: str, full: bool) -> Receipt:
         data = self._site.server(node).data

@@ -207,6 +207,9 @@ class Disk:
     def write(self, number: int, offset: int, data: bytes) -> int:
         content = self.content(number)
         fresh = content.fresh(offset, len(data))
+        if fresh > self.free() and self._pending:
+            # What was removed gives its space back with the journal, as on ext4.
+            self._commit(len(self._pending))
         if fresh and fresh > self.free():
             raise OSError(errno.ENOSPC, "no space left")
         node = self.node(number)
