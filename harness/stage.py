@@ -18,6 +18,7 @@ from workloads.scenarios.scenario import (
     Inject,
     LeaseOver,
     Scenario,
+    SecondBegins,
     Step,
     TtlOver,
 )
@@ -100,6 +101,9 @@ class Stage:
             case TtlOver():
                 ttl_ns = self._scenario.ttl_ms * 1_000_000
                 self._sleep_until(self._recorder.now() + ttl_ns + 500_000_000)
+
+            case SecondBegins():
+                time.sleep(1.0 - time.time() % 1.0)
 
     def _inject(self, fault: Fault) -> None:
         receipt = self._director.inject(fault)

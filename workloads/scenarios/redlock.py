@@ -18,6 +18,7 @@ from workloads.scenarios.scenario import (
     Inject,
     LeaseOver,
     Scenario,
+    SecondBegins,
     Step,
 )
 
@@ -105,9 +106,17 @@ def _pause_during_acquire(granted: bool, last: str = "ok") -> tuple[Step, ...]:
     )
 
 
-def _crash(restart: str, last: str = "ok") -> tuple[Step, ...]:
-    """`restart`: "empty" and "full" at once, or "delayed" until 1's lease is over."""
+def _crash(restart: str, power: bool = False, last: str = "ok") -> tuple[Step, ...]:
+    """`restart`: "empty" and "full" at once, or "delayed" until 1's lease is over.
+
+    With `power` lost, C's key is not synced yet, if it is synced once a second: what is written
+    first in a second is synced at once, and 1 is granted the lock after that.
+    """
     crash = Inject("crash", "kill", (C,), {"words": f"{C} crashes"})
+    first: tuple[Step, ...] = (Do(ONE, "acquire"),)
+    if power:
+        crash = Inject("crash", "power", (C,), {"words": f"{C} loses power"})
+        first = (Do(ONE, "acquire"), SecondBegins(), Do(ONE, "release"), Do(ONE, "acquire"))
     second: tuple[Step, ...]
     if restart == "empty":
         second = (
@@ -132,7 +141,7 @@ def _crash(restart: str, last: str = "ok") -> tuple[Step, ...]:
             Do(TWO, "write"),
             *_JOIN,
         )
-    return (*_SPLIT, Do(ONE, "acquire"), crash, *second, Do(TWO, "release"))
+    return (*_SPLIT, *first, crash, *second, Do(TWO, "release"))
 
 
 def _counter_lost(last: str) -> tuple[Step, ...]:
@@ -295,6 +304,24 @@ SCENARIOS: tuple[Scenario, ...] = (
         _crash("full"), {**SERVICE_KEPT, **_UNHARMED},
         _crash("full"), {**SERVICE_KEPT, **_SAVED},
         persistence="always", ttl_ms=2000,
+    ),
+    *_both_guards(
+        "power-loss-aof-everysec", "C3", KLEPPMANN,
+        "C flushes its append-only file once a second, and loses power before client 1's key is "
+        "on the disk; client 2 is granted the lock by C, D and E.",
+        "majority",
+        _crash("empty", power=True), {**SERVICE_BROKEN, **_DAMAGED},
+        _crash("empty", power=True), {**SERVICE_BROKEN, **_DAMAGED, "fencing": False},
+        persistence="everysec", ttl_ms=3000,
+    ),
+    *_both_guards(
+        "power-loss-aof-always", "C3", KLEPPMANN,
+        "The same loss of power, with every write flushed before it is answered: C still knows "
+        "client 1's key, and client 2 is not granted.",
+        "majority",
+        _crash("full", power=True), {**SERVICE_KEPT, **_UNHARMED},
+        _crash("full", power=True), {**SERVICE_KEPT, **_SAVED},
+        persistence="always", ttl_ms=3000,
     ),
     *_both_guards(
         "crash-delayed-restart", "C3", SANFILIPPO,

@@ -104,7 +104,15 @@ class TtlOver:
         return "One TTL goes by, and half a second more."
 
 
-Step = Do | Begin | Finish | Inject | Heal | LeaseOver | TtlOver
+@dataclass(frozen=True)
+class SecondBegins:
+    """Until a second of the wall clock begins: Redis syncs at most once in each."""
+
+    def words(self) -> str:
+        return "A second begins."
+
+
+Step = Do | Begin | Finish | Inject | Heal | LeaseOver | TtlOver | SecondBegins
 
 
 @dataclass(frozen=True)
