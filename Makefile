@@ -8,7 +8,7 @@ READY := .venv/.ready
 SUITES := redlock redis zookeeper etcd postgres libraries
 SUMMARY ?= results/nightly.md
 .PHONY: help install test test-unit test-cluster lint format nightly bench bench-adapters bench-harness \
-        bench-lincheck heal clean lock $(SUITES:%=test-%)
+        bench-lincheck bench-nemesis heal clean lock $(SUITES:%=test-%)
 
 help: ## what there is
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ bench-harness: install ## what recording costs, against the same loop without it
 
 bench-adapters: install ## what our adapters cost, against the bare calls beneath them
 	$(BIN)/python benchmarks/adapters.py $(ARGS)
+
+bench-nemesis: install ## how long faults take from decision to effect
+	$(BIN)/python benchmarks/faults.py
 
 bench-lincheck: install ## the checker's speed against Porcupine's
 	$(BIN)/python benchmarks/lincheck.py
