@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from checker.history import Call, read
-from harness.cluster.compose import ComposeCluster
+from harness.cluster.cluster import Cluster
 from harness.errors import Crashed
 from harness.recorder import Recorder
 from harness.site import RunSite
@@ -64,9 +64,7 @@ def spec_of(lock: str, seed: int) -> Spec:
     )
 
 
-def measure(
-    spec: Spec, cluster: ComposeCluster, time_s: float, say: Callable[[str], None]
-) -> Measured:
+def measure(spec: Spec, cluster: Cluster, time_s: float, say: Callable[[str], None]) -> Measured:
     """Every phase of one lock, for `time_s` each, on a cluster that is up.
 
     Raises:

@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from harness.cluster.compose import ComposeCluster, role
+from harness.cluster.cluster import Cluster
+from harness.cluster.compose import role
 from harness.db.kinds import KINDS
 from harness.db.server import Server
 from harness.remote.remote import Remote
@@ -26,7 +27,7 @@ class Amiss:
     undo: Callable[[], object]
 
 
-def heal(cluster: ComposeCluster, nodes: Iterable[str]) -> list[str]:
+def heal(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
     """Heal nodes that are to stay up; what was found and undone, in words. Idempotent."""
 
     def mend(node: str) -> list[str]:
@@ -38,7 +39,7 @@ def heal(cluster: ComposeCluster, nodes: Iterable[str]) -> list[str]:
     return _everywhere(mend, nodes)
 
 
-def amiss(cluster: ComposeCluster, nodes: Iterable[str]) -> list[str]:
+def amiss(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
     """What `heal` would undo, in words; nothing is changed."""
 
     def look(node: str) -> list[str]:

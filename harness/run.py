@@ -21,7 +21,7 @@ from checker.holds import holds
 from checker.verdict import Valid, Verdict
 from harness import store
 from harness.cluster import libraries
-from harness.cluster.compose import ComposeCluster
+from harness.cluster.cluster import Cluster
 from harness.errors import BadArguments, Crashed
 from harness.recorder import Recorder, finish
 from harness.site import RunSite
@@ -73,7 +73,7 @@ def schedule_of(spec: Spec) -> list[Scheduled]:
 
 def run(
     spec: Spec,
-    cluster: ComposeCluster,
+    cluster: Cluster,
     progress: Progress,
     scenario: Scenario | None = None,
     schedule: list[Scheduled] | None = None,

@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from harness.cluster.compose import ComposeCluster, role
+from harness.cluster.cluster import Cluster
+from harness.cluster.compose import role
 from harness.db.kinds import KINDS
 from harness.db.server import Server
 from harness.recorder import Recorder
@@ -29,7 +30,7 @@ _SHIPPED = ("workloads", "harness/__init__.py", "harness/worker")
 class RunSite:
     """Servers with the spec's settings, the store, and one worker a client node."""
 
-    def __init__(self, spec: Spec, cluster: ComposeCluster, recorder: Recorder) -> None:
+    def __init__(self, spec: Spec, cluster: Cluster, recorder: Recorder) -> None:
         self._spec = spec
         self._cluster = cluster
         self._recorder = recorder

@@ -15,6 +15,7 @@ read before and after the server was asked, and what the server shows may be cut
                monotonic  when it was last answered (`cons`: lresp), to the ms
     postgres   wall       clock_timestamp(), to the us
     node       wall       the node's own, less its monotonic one: to hold a client's against
+               monotonic  the node's own, in ns: to hold other kernels' against
 
 Only etcd's leader keeps leases: it alone shows its monotonic clock, and only as change since a
 lease was granted, which is then taken from the leader's clock and not from the asked server's.
@@ -194,6 +195,7 @@ LOOKS: dict[tuple[str, str], Callable[[], Look]] = {
     ("zookeeper", "wall"): lambda: _zookeeper("est", time.CLOCK_REALTIME),
     ("zookeeper", "monotonic"): lambda: _zookeeper("lresp", time.CLOCK_MONOTONIC),
     ("node", "wall"): _own,
+    ("node", "monotonic"): lambda: {"ns": time.monotonic_ns()},
 }
 MARKS = {("etcd", "monotonic"): (_etcd_mark, _etcd_monotonic)}
 

@@ -5,16 +5,19 @@
 #   node start ROLE    start it, detached; its pid goes to /run/fencepost/server.pid
 #   node health ROLE   whether it serves: for a cluster, whether a quorum does
 #   node wipe ROLE     forget its data (it must be down)
+#   node sshd          let the harness in by SSH
 #
 # PERSISTENCE (none, everysec, always), CLOCK (real, fake) and PRIMARY (a host to replicate) are
 # settings of redis, RELEASE (3.4, 3.5) of etcd.
 set -eu
 
+[ "${1:-}" != sshd ] || exec bash /opt/fencepost/sshd.sh
 role=${2:?node: which role?}
 data=/var/lib/fencepost/$role
 log=/var/log/fencepost/$role.log
 run=/run/fencepost
-host=$(hostname)
+# A host of somebody else's may have a name that is not its node's.
+host=$(cat $run/name 2> /dev/null || hostname)
 
 redis_command() {
   command=(redis-server --port 6379 --bind 0.0.0.0 --protected-mode no --dir "$data" --save '')

@@ -1,0 +1,187 @@
+"""A Remote by an agent on the node: one program, asked by a JSON line, answering by another.
+
+How a program is started there is left to those who inherit (`spawn`); all else is here.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import queue
+import signal
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from harness.remote.remote import Program, RemoteError, Result
+
+AGENT = ("python3", "-u", "/opt/fencepost/agent.py")
+
+_SLACK_S = 10.0
+_END_S = 2.0
+# Sent twice, they do what they do once, and their answer is the same.
+_HARMLESS = (0, signal.SIGSTOP, signal.SIGCONT)
+
+
+class AgentRemote(ABC):
+    """The agent is started when it is first needed, and again when it is gone."""
+
+    def __init__(self, node: str) -> None:
+        self.node = node
+        self._lock = threading.Lock()
+        self._agent: _Agent | None = None
+
+    @abstractmethod
+    def spawn(self, argv: Sequence[str]) -> Program:
+        """Start a program on the node. OSError or RemoteError where the node can not be reached."""
+
+    def run(self, argv: Sequence[str], *, timeout_s: float = 10.0, check: bool = True) -> Result:
+        request = {"run": list(argv), "timeout_s": timeout_s}
+        answer = self._ask(request, " ".join(argv)[:200], timeout_s=timeout_s)
+        result = Result(answer["code"], answer["out"], answer["err"])
+        if check and result.code:
+            said = (result.err or result.out).strip()[-500:]
+            raise RemoteError(
+                f"{self.node}: {' '.join(argv)[:200]}: exit code {result.code}: {said}"
+            )
+        return result
+
+    def put(self, path: str, content: bytes) -> None:
+        encoded = base64.b64encode(content).decode()
+        self._ask({"put": path, "content": encoded}, f"write {path}", again=True)
+
+    def get(self, path: str) -> bytes:
+        answer = self._ask({"get": path}, f"read {path}", again=True)
+        return base64.b64decode(answer["content"])
+
+    def signal(self, pid: int, number: int) -> bool:
+        what = f"kill -{int(number)} {pid}"
+        request = {"signal": pid, "number": int(number)}
+        there: bool = self._ask(request, what, again=number in _HARMLESS)["there"]
+        return there
+
+    def state(self, pid: int) -> str | None:
+        letter: str | None = self._ask({"state": pid}, f"state of {pid}", again=True)["state"]
+        return letter
+
+    def close(self) -> None:
+        with self._lock:
+            self._drop()
+
+    def _drop(self) -> None:
+        if self._agent is not None:
+            self._agent.close()
+            self._agent = None
+
+    def _ask(
+        self, request: dict[str, Any], what: str, *, again: bool = False, timeout_s: float = 5.0
+    ) -> dict[str, Any]:
+        line = json.dumps(request).encode() + b"\n"
+        with self._lock:
+            try:
+                answer = self._once(line, timeout_s)
+            except _Lost as error:
+                if not again:
+                    raise RemoteError(f"{self.node}: {what}: the connection was lost, and nobody "
+                                      f"knows whether it was done: {error}") from error  # fmt: skip
+                answer = self._last(line, timeout_s, what)
+            except (OSError, ValueError) as error:
+                raise self._silent(what, error) from error
+        if "error" in answer:
+            raise RemoteError(f"{self.node}: {what}: {answer['error']}")
+        return answer
+
+    def _last(self, line: bytes, timeout_s: float, what: str) -> dict[str, Any]:
+        try:
+            return self._once(line, timeout_s)
+        except (OSError, ValueError, _Lost) as error:
+            raise self._silent(what, error) from error
+
+    def _silent(self, what: str, error: Exception) -> RemoteError:
+        return RemoteError(f"{self.node}: {what}: the node does not answer: {error}")
+
+    def _once(self, line: bytes, timeout_s: float) -> dict[str, Any]:
+        # One that ended between two requests has carried out nothing of this one.
+        if self._agent is not None and self._agent.over:
+            self._drop()
+        fresh = self._agent is None
+        if self._agent is None:
+            self._agent = _Agent(self.spawn(AGENT))
+        try:
+            return self._agent.exchange(line, timeout_s + _SLACK_S)
+        except _Lost as error:
+            words = self._agent.last_words() or str(error)
+            self._drop()
+            if fresh:
+                # It does not even start: another attempt would meet the same.
+                raise OSError(words) from error
+            raise _Lost(words) from error
+        except (OSError, ValueError):
+            self._drop()
+            raise
+
+
+class _Lost(Exception):
+    """The agent ended, or its connection did, before it answered."""
+
+
+class _Agent:
+    """A running agent, and a thread that takes its lines: no stream here knows a timeout."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self.over = False
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._program.stdout
+        rest = b""
+        try:
+            while chunk := self._program.stdout.read(65536):
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    self._answers.put(line)
+        except (OSError, ValueError):
+            pass  # closed from here
+        self.over = True
+        self._answers.put(None)
+
+    def exchange(self, line: bytes, timeout_s: float) -> dict[str, Any]:
+        """Raises _Lost, TimeoutError, or ValueError where the answer is no JSON."""
+        assert self._program.stdin
+        end = time.monotonic() + timeout_s
+        try:
+            while line:
+                line = line[self._program.stdin.write(line) or 0 :]
+        except OSError as error:
+            raise _Lost(str(error)) from error
+        try:
+            answer = self._answers.get(timeout=max(0.0, end - time.monotonic()))
+        except queue.Empty:
+            raise TimeoutError(f"no answer within {timeout_s:.0f} s") from None
+        if answer is None:
+            raise _Lost("its agent has ended")
+        decoded: dict[str, Any] = json.loads(answer)
+        return decoded
+
+    def last_words(self) -> str:
+        """What it wrote to its standard error; nothing where it has not ended."""
+        assert self._program.stderr
+        self._reader.join(_END_S)
+        if not self.over:
+            return ""
+        return self._program.stderr.read().decode(errors="replace").strip()[-300:]
+
+    def close(self) -> None:
+        program = self._program
+        assert program.stdin and program.stdout and program.stderr
+        program.stdin.close()
+        program.kill()
+        program.wait()
+        self._reader.join(_END_S)
+        program.stdout.close()
+        program.stderr.close()
