@@ -16,8 +16,9 @@ from checker.history import HistoryError
 from checker.verdict import Valid
 from harness import bench as costs
 from harness import screen, store, suite
-from harness.cluster import image
-from harness.cluster.compose import NODES, ComposeCluster, role
+from harness.cluster import hostsfile, image
+from harness.cluster.cluster import Cluster
+from harness.cluster.compose import NODES, role
 from harness.db.kinds import KINDS
 from harness.db.server import Server
 from harness.errors import BadArguments, Crashed
@@ -26,7 +27,7 @@ from harness.healing import heal as heal_nodes
 from harness.remote.remote import RemoteError
 from harness.run import Outcome, judge, layout_of
 from harness.run import run as run_test
-from harness.session import claimed, session
+from harness.session import Way, claimed, claimed_hosts, session
 from harness.site import STORAGE
 from harness.spec import ETCD, Spec, choose, seconds, stored, validate
 from nemesis.families import FAMILIES, RANDOM
@@ -42,6 +43,7 @@ from workloads.scenarios.suites import SUITES
 
 EXIT: dict[Valid, int] = {True: 0, False: 1, "unknown": 2}
 BAD_ARGUMENTS, CRASHED, INTERRUPTED = 254, 255, 130
+REMOTES = ("docker", "ssh")
 
 app = typer.Typer(
     help="Tests distributed locks: real servers, real faults, a verdict from the history alone.",
@@ -125,6 +127,11 @@ def nemesis_list() -> int:
 
 Run = Annotated[str, typer.Argument(help="A run's folder, or TEST, or TEST/TIME.")]
 LeaveUp = Annotated[bool, typer.Option("--leave-db-running", help="Leave the nodes up afterwards.")]
+By = Annotated[str, typer.Option("--remote", help=f"How nodes are reached: {', '.join(REMOTES)}.")]
+HostsFile = Annotated[
+    Path | None,
+    typer.Option("--hosts", help="A TOML file of hosts to use for nodes, by ssh (docs/ssh.md)."),
+]
 
 
 @app.command()
@@ -158,6 +165,8 @@ def test(
         typer.Option("--option", "-o", help="The lock's own, NAME=VALUE; x=x lists them."),
     ] = None,
     leave_up: LeaveUp = False,
+    remote: By = "docker",
+    hosts: HostsFile = None,
 ) -> int:
     """One test: clients take LOCK and write, faults strike, the history is judged."""
     options = _lock_options(lock, option or [])
@@ -181,8 +190,9 @@ def test(
             failed_release=failed_release,
         )
     )
+    way = _way(remote, hosts, [spec])
     screen.say(f"Testing {lock}, seed {spec.seed}")
-    with session(_nodes([spec]), screen.say, leave_up, _libraries([spec])) as cluster:
+    with session(_nodes([spec]), screen.say, leave_up, _libraries([spec]), way) as cluster:
         outcome = _carry_out(spec, cluster)
     screen.verdict(outcome)
     return EXIT[outcome.valid]
@@ -200,13 +210,22 @@ def _nodes(specs: list[Spec]) -> list[str]:
     return list(dict.fromkeys(needed))
 
 
+def _way(remote: str, hosts: Path | None, specs: list[Spec]) -> Way:
+    choose("remote", remote, REMOTES)
+    if hosts is None:
+        return Way(remote)
+    found = hostsfile.read(hosts)
+    found.must_name(_nodes(specs))
+    return Way("ssh", found)
+
+
 def _libraries(specs: list[Spec]) -> set[str]:
     return {spec.lock_type.library for spec in specs} - {""}
 
 
 def _carry_out(
     spec: Spec,
-    cluster: ComposeCluster,
+    cluster: Cluster,
     scenario: Scenario | None = None,
     schedule: list[Scheduled] | None = None,
 ) -> Outcome:
@@ -242,6 +261,8 @@ def suite_command(
         Path | None, typer.Option(help="Append what came out to this file, in Markdown.")
     ] = None,
     leave_up: LeaveUp = False,
+    remote: By = "docker",
+    hosts: HostsFile = None,
 ) -> int:
     """Sets of scenarios, each against its published outcome; 0 if all came out so."""
     number = _seed(seed)
@@ -251,7 +272,8 @@ def suite_command(
     }
     specs = [item.spec for items in chosen.values() for item in items]
     bad = 0
-    with session(_nodes(specs), screen.say, leave_up, _libraries(specs)) as cluster:
+    way = _way(remote, hosts, specs)
+    with session(_nodes(specs), screen.say, leave_up, _libraries(specs), way) as cluster:
         for name, items in chosen.items():
             screen.say(f"Suite {name}, {len(items)} runs, seed {number}")
             folder, rows = suite.run(
@@ -344,8 +366,11 @@ def heal(
     check: Annotated[
         bool, typer.Option("--check", help="Only say what is amiss, and exit with 1 if anything.")
     ] = False,
+    hosts: HostsFile = None,
 ) -> int:
     """Undo and remove whatever a killed run left behind."""
+    if hosts is not None:
+        return _heal_hosts(hostsfile.read(hosts), check)
     with claimed(screen.say) as (cluster, claim):
         nodes = cluster.look()
         if check:
@@ -363,7 +388,17 @@ def heal(
     return 0
 
 
-def _check(cluster: ComposeCluster, nodes: list[str], kept: bool) -> int:
+def _heal_hosts(hosts: hostsfile.Hosts, check: bool) -> int:
+    if check:
+        raise BadArguments("--check is about containers: leave it out with --hosts")
+    with claimed_hosts(hosts) as cluster:
+        nodes = cluster.look()
+        cluster.down()
+    screen.CONSOLE.print(f"{len(nodes)} hosts have nothing of a run any more.")
+    return 0
+
+
+def _check(cluster: Cluster, nodes: list[str], kept: bool) -> int:
     found = amiss(cluster, nodes) if kept else [f"{node}: a run left it up" for node in nodes]
     screen.CONSOLE.print("\n".join(found) or "Nothing is left behind, and nothing is amiss.")
     return 1 if found else 0
@@ -436,7 +471,7 @@ def _expand(given: list[str]) -> list[str]:
     return [n for n in NODES if n in given or (n.rpartition("-")[0] or n) in given]
 
 
-def _servers(cluster: ComposeCluster, nodes: list[str]) -> list[Server]:
+def _servers(cluster: Cluster, nodes: list[str]) -> list[Server]:
     return [
         Server(cluster.remote(node), KINDS[role(node)], {}) for node in nodes if role(node) in KINDS
     ]

@@ -12,10 +12,13 @@ from functools import partial
 from harness.cluster.cluster import Cluster
 from harness.cluster.compose import role
 from harness.db.kinds import KINDS
-from harness.db.server import Server
+from harness.db.server import PID_FILE, Server
 from harness.remote.remote import Remote
+from harness.worker.process import CODE
 from nemesis.chains import CHAINS, clear
-from nemesis.clock import CLOCK_FILE
+from nemesis.clock import CLOCK_FILE, SKEW_FILE
+
+_PROGRAMS = ("harness.worker.p", "workloads.resources.server")
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,21 @@ def heal(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
         return [f"{node}: {thing.undone}" for thing in found]
 
     return _everywhere(mend, nodes)
+
+
+def leave(remote: Remote, node: str) -> None:
+    """Take all that is fencepost's and runs, cuts or skews off a node that stays as a machine,
+    its server too, with its data. Idempotent."""
+    for program in _PROGRAMS:
+        remote.run(["pkill", "-9", "-f", program], check=False)
+    kind = KINDS.get(role(node))
+    if kind is not None:
+        server = Server(remote, kind, {})
+        server.kill()
+        server.wipe()
+    remote.run(["vdso", "undo"])
+    clear(remote)
+    remote.run(["bash", "-c", f"rm -rf {PID_FILE} {CLOCK_FILE} {SKEW_FILE} {CODE} {CODE}.tar"])
 
 
 def amiss(cluster: Cluster, nodes: Iterable[str]) -> list[str]:

@@ -98,11 +98,14 @@ def run(
             live.phase = "starting servers"
             with live:
                 test["versions"] |= site.prepare()
+                if clocks := site.clocks():
+                    test["clocks"] = clocks
                 store.write(folder / "test.json", test)
                 recorder.origin_ns = time.monotonic_ns()
                 live.phase = "starting clients"
                 site.start_clients()
                 _carry_out(spec, scenario, schedule, site, recorder, live, notes)
+                notes += site.drifted()
     except NotAsScheduled as error:
         notes.append(f"The schedule was not carried out: {error}")
     except BaseException as error:

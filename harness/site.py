@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from harness.cluster import timing
 from harness.cluster.cluster import Cluster
 from harness.cluster.compose import role
 from harness.db.kinds import KINDS
@@ -35,6 +36,7 @@ class RunSite:
         self._cluster = cluster
         self._recorder = recorder
         self._workers: dict[str, Worker] = {}
+        self._clocks = dict.fromkeys(spec.clients, timing.SAME)
         fake = "clock" in spec.nemesis or bool((spec.scenario or {}).get("clock"))
         settings = {
             "PERSISTENCE": spec.persistence,
@@ -98,6 +100,7 @@ class RunSite:
                 task.result()
             for task in [*shipped, *(pool.submit(_start, server) for server in servers)]:
                 task.result()
+            self._clocks = self._measured()
             if self._spec.stored_in == "server":
                 self._serve(code)
             kinds = {server.kind.role: server for server in self._servers.values()}
@@ -153,9 +156,27 @@ class RunSite:
             "write_script": WRITE,
             "guard": self._spec.guard,
             "seed": str(self._spec.seed),
-            "origin_ns": self._recorder.origin_ns,
+            "origin_ns": self._recorder.origin_ns + self._clocks[node].offset_ns,
         }
         return Worker(self.remote(node), self._recorder, setup, command(self._spec.lock_type))
+
+    def clocks(self) -> dict[str, dict[str, Any]]:
+        """By client node: how its kernel's clock differs from the harness'. Only where some do."""
+        if all(clock == timing.SAME for clock in self._clocks.values()):
+            return {}
+        return {node: clock.to_json() for node, clock in self._clocks.items()}
+
+    def drifted(self) -> list[str]:
+        """Measure the clients' clocks again; why the order of events may be another than told."""
+        if not self.clocks():
+            return []
+        again = self._measured()
+        words = [timing.drifted(node, self._clocks[node], again[node]) for node in again]
+        return [said for said in words if said]
+
+    def _measured(self) -> dict[str, timing.Clock]:
+        # One after the other: a round trip that waits for others' is a long one.
+        return {node: timing.measure(self.remote(node)) for node in self.clients}
 
     def close_clients(self) -> None:
         with ThreadPoolExecutor(10) as pool:

@@ -34,8 +34,13 @@ class Chains:
 
     def remove(self, fault: str) -> None:
         with self._lock:
-            nodes = list(self._on.pop(fault, {}))
-            self._write(nodes)
+            rules = self._on.pop(fault, {})
+            try:
+                self._write(list(rules))
+            except Exception:
+                # A node did not answer: whoever heals again must find what was to be healed.
+                self._on[fault] = rules
+                raise
 
     def cut(self, one: str, other: str) -> bool:
         """Whether a fault that is on drops anything between these two."""

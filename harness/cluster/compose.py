@@ -12,12 +12,14 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
 import docker
 from docker.errors import DockerException
 
+from harness.cluster.doors import Doors
 from harness.cluster.engine import Engine
 from harness.cluster.image import COMPOSE
 from harness.errors import Crashed
@@ -42,13 +44,18 @@ def role(node: str) -> str:
 
 
 class ComposeCluster:
-    """Raises Crashed where Docker refuses, with Docker's own words."""
+    """Raises Crashed where Docker refuses, with Docker's own words.
 
-    def __init__(self, engine: Engine) -> None:
+    With `doors` the nodes are reached by SSH, which is then started on each.
+    """
+
+    def __init__(self, engine: Engine, doors: Doors | None = None) -> None:
+        self._doors = doors
         self._engine = engine
         self._image = ""
         self._client = docker.from_env()
-        self._remotes: dict[str, DockerRemote] = {}
+        self._remotes: dict[str, Remote] = {}
+        self._containers: dict[str, str] = {}
         self._addresses: dict[str, str] = {}
 
     @property
@@ -57,43 +64,49 @@ class ComposeCluster:
 
     @property
     def versions(self) -> dict[str, str]:
-        return {"docker": self._engine.version, "image": self._image}
+        by = {"remote": "ssh"} if self._doors else {}
+        return {"docker": self._engine.version, "image": self._image, **by}
 
     def up(self, nodes: Iterable[str], image: str) -> None:
         """Start these nodes from an image; those that are up stay as they are."""
         self._image = image
         self._compose("up", "-d", "--no-build", *nodes)
         self.look()
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(self.remote, self.nodes))
 
     def look(self) -> list[str]:
         """Find the nodes that are up, also those of an earlier command; their names."""
-        self._addresses = {}
+        self._addresses, found = {}, {}
         try:
             for container in self._client.containers.list(filters=_FILTER):
                 node = container.labels["com.docker.compose.service"]
                 networks = container.attrs["NetworkSettings"]["Networks"]
                 self._addresses[node] = next(iter(networks.values()))["IPAddress"]
-                self._reach(node, str(container.id))
+                found[node] = str(container.id)
         except DockerException as error:
             raise Crashed(f"Docker does not list its containers: {error}") from error
+        for node, remote in list(self._remotes.items()):
+            # Compose puts another container in a node's place where the image has changed.
+            if found.get(node) != self._containers[node]:
+                remote.close()
+                del self._remotes[node]
+        self._containers = found
         return self.nodes
-
-    def _reach(self, node: str, container: str) -> None:
-        # Compose puts another container in a node's place where the image has changed.
-        known = self._remotes.get(node)
-        if known is None or known.container != container:
-            if known is not None:
-                known.close()
-            self._remotes[node] = DockerRemote(node, container)
 
     def down(self) -> None:
         """Remove every node, its data and the network; also what another run left of them."""
         for remote in self._remotes.values():
             remote.close()
-        self._remotes, self._addresses = {}, {}
+        self._remotes, self._containers, self._addresses = {}, {}, {}
         self._compose("down", "-t", "0", "-v", "--remove-orphans")
 
     def remote(self, node: str) -> Remote:
+        if node not in self._remotes:
+            inside = DockerRemote(node, self._containers[node])
+            self._remotes[node] = (
+                self._doors.open(inside, self._addresses[node]) if self._doors else inside
+            )
         return self._remotes[node]
 
     def address(self, node: str) -> str:

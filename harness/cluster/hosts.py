@@ -1,0 +1,235 @@
+"""Nodes on machines that exist already, reached by SSH: in place of containers.
+
+`up` puts what runs on a node to /opt/fencepost, gives the nodes names by which they find each
+other, and starts their servers. `down` takes away all but /opt/fencepost. The machines themselves
+are never started or stopped.
+"""
+
+from __future__ import annotations
+
+import io
+import shlex
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from harness.cluster import libraries
+from harness.cluster.compose import role
+from harness.cluster.hostsfile import Hosts
+from harness.cluster.image import COMPOSE
+from harness.db.kinds import KINDS
+from harness.db.server import Server
+from harness.errors import Crashed
+from harness.healing import leave
+from harness.remote.remote import Remote, RemoteError
+from harness.remote.ssh import SshRemote
+
+_HOME = "/opt/fencepost"
+_PROGRAMS = ("node.sh", "clocks.py", "vdso.py")
+_TOOLS = ("bash", "python3", "tar", "iptables", "iptables-restore", "pgrep", "setsid", "timeout")
+_NEEDS = {
+    "redis": ("redis-server", "redis-cli"),
+    "zookeeper": ("/usr/share/zookeeper/bin/zkServer.sh", "nc"),
+    "etcd": (f"{_HOME}/etcd-3.5", "etcdctl"),
+    "postgres": ("/usr/lib/postgresql/15/bin/postgres", f"{_HOME}/postgres", "psql"),
+}
+_MARK = "# fencepost"
+_START_S = 60.0
+_INSTALL_S = 180.0
+
+
+class HostsCluster:
+    """Raises Crashed where a host refuses or lacks something, with its name."""
+
+    def __init__(self, hosts: Hosts) -> None:
+        self._hosts = hosts
+        self._remotes = {node: SshRemote(node, host) for node, host in hosts.hosts.items()}
+        self._up: list[str] = []
+
+    @property
+    def nodes(self) -> list[str]:
+        return self._up
+
+    @property
+    def versions(self) -> dict[str, str]:
+        return {"remote": "ssh", "hosts": str(self._hosts.path)}
+
+    def up(self, nodes: Iterable[str], image: str = "") -> None:
+        wanted, self._up = list(nodes), []
+        # What one host lacks is no reason to leave another as it is: `down` undoes these.
+        self._everywhere(self._install, wanted)
+        self._up.sort(key=wanted.index)
+        self._provide_client([node for node in self._up if node == "storage" or _client(node)])
+        self._everywhere(lambda node: leave(self._remotes[node], node))
+        self._everywhere(self._name)
+        # All are named before the first one starts: the servers of a cluster look for each other.
+        self._everywhere(self._start)
+
+    def look(self) -> list[str]:
+        self._up = list(self._remotes)
+        return self._up
+
+    def down(self) -> None:
+        """Undo `up` on every host that can be reached. Crashed with the names of all others."""
+        failed: list[str] = []
+
+        def undo(node: str) -> None:
+            try:
+                if not self._lacking(node, [f"{_HOME}/agent.py"], "-e"):
+                    leave(self._remotes[node], node)
+                    self._remotes[node].run(["bash", "-c", f"{_unnamed('')}; rm -f {_NAME}"])
+            except (RemoteError, Crashed) as error:
+                failed.append(str(error))
+
+        self._everywhere(undo)
+        self._up = []
+        if failed:
+            raise Crashed(
+                "not everything was taken away; `fencepost heal --hosts FILE` tries again: "
+                + "; ".join(failed)
+            )
+
+    def close(self) -> None:
+        """Hang up; the nodes stay as they are."""
+        for remote in self._remotes.values():
+            remote.close()
+
+    def remote(self, node: str) -> Remote:
+        return self._remotes[node]
+
+    def address(self, node: str) -> str:
+        return self._hosts.addresses[node]
+
+    def lacking(self, wanted: Iterable[str], nodes: Iterable[str]) -> list[str]:
+        """The libraries under test that are not on each of these nodes."""
+        paths = {f"{_HOME}/libraries/{library}": library for library in wanted}
+        if not paths:
+            return []
+        found = {paths[path] for node in nodes for path in self._lacking(node, list(paths), "-e")}
+        return sorted(found)
+
+    def _everywhere(self, work: Callable[[str], object], nodes: list[str] | None = None) -> None:
+        with ThreadPoolExecutor(16) as pool:
+            for task in [pool.submit(work, node) for node in (nodes or self._up)]:
+                task.result()
+
+    def _install(self, node: str) -> None:
+        lacking = self._lacking(node, [*_TOOLS, *_NEEDS.get(role(node), ())])
+        if lacking:
+            raise Crashed(f"{node}: {', '.join(lacking)} must be installed on the host first")
+        links = "".join(
+            f"link=/usr/local/bin/{Path(name).stem}; "
+            f'[ ! -e $link ] || [ "$(readlink -f $link)" = {_HOME}/{name} ] '
+            '|| { echo "$link is there, and not fencepost\'s" >&2; exit 3; }; '
+            f"chmod +x {_HOME}/{name}; ln -sfn {_HOME}/{name} $link; "
+            for name in _PROGRAMS
+        )
+        script = f"set -e; mkdir -p {_HOME}; tar -xf - -C {_HOME}; {links}"
+        self._feed(node, script, _tar(COMPOSE / "node"))
+        self._up.append(node)
+
+    def _provide_client(self, nodes: list[str]) -> None:
+        """An environment for clients on those nodes that have none, or one of another version."""
+        pins = (COMPOSE / "requirements.txt").read_bytes()
+        python = f"{_HOME}/client/bin/python"
+        lacking = []
+        for node in nodes:
+            there = self._remotes[node].run(["test", "-x", python], check=False).code == 0
+            if not there or self._has(node) != pins:
+                lacking.append(node)
+        if not lacking:
+            return
+        with tempfile.TemporaryDirectory(prefix="fencepost-wheels-") as scratch:
+            wheels = Path(scratch) / "wheels"
+            libraries.download(COMPOSE / "requirements.txt", wheels, "--only-binary=:all:")
+            archive = _tar(wheels)
+        script = (
+            f"set -e; cd {_HOME}; rm -rf client wheels requirements.txt; mkdir wheels; "
+            "tar -xf - -C wheels; python3 -m venv client; "
+            "client/bin/pip install -q --no-index --no-deps wheels/*; rm -r wheels"
+        )
+        with ThreadPoolExecutor(4) as pool:
+            for task in [pool.submit(self._feed, node, script, archive) for node in lacking]:
+                task.result()
+        for node in lacking:
+            self._remotes[node].put(f"{_HOME}/requirements.txt", pins)
+
+    def _has(self, node: str) -> bytes:
+        try:
+            return self._remotes[node].get(f"{_HOME}/requirements.txt")
+        except RemoteError:
+            return b""
+
+    def _name(self, node: str) -> None:
+        """The node's own name, and the others' in /etc/hosts, in lines that `down` finds again."""
+        remote = self._remotes[node]
+        remote.put(_NAME, f"{node}\n".encode())
+        lines = "".join(f"{self.address(name)} {name} {_MARK}\n" for name in self._up)
+        remote.run(["bash", "-c", _unnamed(lines)])
+
+    def _start(self, node: str) -> None:
+        kind = KINDS.get(role(node))
+        if kind is None:
+            return
+        taken = ["timeout", "2", "bash", "-c", f"echo > /dev/tcp/127.0.0.1/{kind.port}"]
+        if self._remotes[node].run(taken, check=False).code == 0:
+            raise Crashed(
+                f"{node}: something listens on port {kind.port} already, and is not fencepost's: "
+                f"stop the host's own {kind.role}"
+            )
+        Server(self._remotes[node], kind, {}).start()
+
+    def _lacking(self, node: str, wanted: list[str], test: str = "-x") -> list[str]:
+        """Commands that are not found, or paths that are not there."""
+        script = "; ".join(
+            f'[ {test} "$(command -v {name} || echo {name})" ] || echo {name}' for name in wanted
+        )
+        return self._feed(node, script, b"").split()
+
+    def _feed(self, node: str, script: str, content: bytes) -> str:
+        """Run a script of sh, before there is an agent, with this on its standard input."""
+        try:
+            program = self._remotes[node].spawn(
+                ["timeout", f"{_INSTALL_S:.0f}", "sh", "-c", script]
+            )
+            assert program.stdin and program.stdout and program.stderr
+            if content:
+                program.stdin.write(content)
+            program.stdin.close()
+            out = program.stdout.read().decode(errors="replace")
+            said = program.stderr.read().decode(errors="replace").strip()
+            code = program.wait(_START_S)
+        except OSError as error:
+            raise Crashed(f"{node}: {error}") from error
+        if code:
+            raise Crashed(f"{node}: it could not be set up (exit code {code}): {said[-500:]}")
+        return out
+
+
+_NAME = "/run/fencepost/name"
+
+
+def _unnamed(lines: str) -> str:
+    """A script that puts these lines into /etc/hosts, in place of fencepost's earlier ones.
+
+    In place: in a container that file can not be replaced.
+    """
+    return (
+        f"kept=$(grep -v '{_MARK}$' /etc/hosts); "
+        f'printf "%s\\n%s" "$kept" {shlex.quote(lines)} > /etc/hosts'
+    )
+
+
+def _client(node: str) -> bool:
+    return role(node) == "client"
+
+
+def _tar(folder: Path) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for path in sorted(folder.iterdir()):
+            if path.is_file():
+                archive.add(path, arcname=path.name)
+    return buffer.getvalue()
