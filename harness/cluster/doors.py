@@ -41,7 +41,10 @@ class Doors:
             inside.run(["node", "sshd"])
             host_key = inside.get(f"{_HOME}/host_key.pub").decode()
         except RemoteError as error:
-            raise Crashed(f"SSH does not start: {error}") from error
+            raise Crashed(
+                f"SSH does not start: {error}. A node that was kept up may be of an older image: "
+                "then `fencepost cluster down` comes first"
+            ) from error
         finally:
             inside.close()
         kind, code = host_key.split()[:2]

@@ -112,12 +112,12 @@ class AgentRemote(ABC):
         try:
             return self._agent.exchange(line, timeout_s + _SLACK_S)
         except _Lost as error:
-            words = self._agent.last_words() or str(error)
+            words = self._agent.last_words()
             self._drop()
-            if fresh:
+            if fresh and words:
                 # It does not even start: another attempt would meet the same.
                 raise OSError(words) from error
-            raise _Lost(words) from error
+            raise _Lost(words or str(error)) from error
         except (OSError, ValueError):
             self._drop()
             raise

@@ -93,7 +93,7 @@ class SshRemote(AgentRemote):
                 host.host,
                 host.port,
                 host.user,
-                key_filename=str(host.key) if host.key else None,
+                pkey=self._key(host.key) if host.key else None,
                 allow_agent=host.key is None,
                 look_for_keys=host.key is None,
                 sock=_socket(host),
@@ -121,6 +121,15 @@ class SshRemote(AgentRemote):
         assert transport is not None
         transport.set_keepalive(_KEEPALIVE_S)
         return client
+
+    def _key(self, path: Path) -> paramiko.PKey:
+        try:
+            return paramiko.PKey.from_path(path)
+        except (OSError, ValueError, TypeError, paramiko.SSHException) as error:
+            raise self._refused(
+                f"the key {path} can not be used (one with a passphrase goes into the ssh agent, "
+                f"and is left out here): {error}"
+            ) from error
 
     def _refused(self, why: str) -> RemoteError:
         return RemoteError(f"{self.node}: {self.host.host} (port {self.host.port}): {why}")
