@@ -22,7 +22,21 @@ from harness.worker.process import CODE, LAUNCH, PYTHON, Worker, command
 from workloads.locks.registry import LOCKS
 
 ROOT = Path(__file__).parents[2]
-HOSTILE = ["a b", "$(touch x)", "`id`", "'", '"', "\\", ";rm -rf x", "*", "", "-n", "ü", "a\nb", "!!"]
+HOSTILE = [
+    "a b",
+    "$(touch x)",
+    "`id`",
+    "'",
+    '"',
+    "\\",
+    ";rm -rf x",
+    "*",
+    "",
+    "-n",
+    "ü",
+    "a\nb",
+    "!!",
+]
 SUDO = """#!/bin/sh
 [ "$1 $2" = "-n --" ] || exit 9
 shift 2
