@@ -80,7 +80,7 @@ def test_commands_files_and_processes(remote):
     assert remote.signal(pid, signal.SIGKILL)
     assert program.wait(5) != 0
     assert remote.state(pid) is None
-    with pytest.raises(RemoteError, match="still running after 0.2 s"):
+    with pytest.raises(RemoteError, match="still running after 0"):
         remote.run(["sleep", "600"], timeout_s=0.2)
 
 
