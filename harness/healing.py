@@ -18,6 +18,10 @@ from harness.worker.process import CODE
 from nemesis.chains import CHAINS, clear
 from nemesis.clock import CLOCK_FILE, SKEW_FILE
 
+_FILES = (
+    PID_FILE, CLOCK_FILE, SKEW_FILE, f"{SKEW_FILE}.lock", CODE, f"{CODE}.tar",
+    "/run/fencepost/zoo.cfg", "/var/log/fencepost",
+)  # fmt: skip
 _PROGRAMS = ("harness.worker.p", "workloads.resources.server")
 
 
@@ -54,7 +58,7 @@ def leave(remote: Remote, node: str) -> None:
         server.wipe()
     remote.run(["vdso", "undo"])
     clear(remote)
-    remote.run(["bash", "-c", f"rm -rf {PID_FILE} {CLOCK_FILE} {SKEW_FILE} {CODE} {CODE}.tar"])
+    remote.run(["rm", "-rf", *_FILES])
 
 
 def amiss(cluster: Cluster, nodes: Iterable[str]) -> list[str]:

@@ -25,6 +25,7 @@ class Chains:
         self._site = site
         self._lock = threading.Lock()
         self._on: dict[str, Rules] = {}
+        self._owed: dict[str, list[str]] = {}
         self._ready: set[str] = set()
 
     def add(self, fault: str, rules: Rules) -> None:
@@ -34,13 +35,11 @@ class Chains:
 
     def remove(self, fault: str) -> None:
         with self._lock:
-            rules = self._on.pop(fault, {})
-            try:
-                self._write(list(rules))
-            except Exception:
-                # A node did not answer: whoever heals again must find what was to be healed.
-                self._on[fault] = rules
-                raise
+            # Until all are written: where a node does not answer, whoever removes the fault once
+            # more must find the nodes that it was on.
+            nodes = self._owed.setdefault(fault, list(self._on.pop(fault, {})))
+            self._write(nodes)
+            del self._owed[fault]
 
     def cut(self, one: str, other: str) -> bool:
         """Whether a fault that is on drops anything between these two."""
