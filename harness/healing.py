@@ -19,7 +19,7 @@ from nemesis.chains import CHAINS, clear
 from nemesis.clock import CLOCK_FILE, SKEW_FILE
 
 _FILES = (
-    PID_FILE, CLOCK_FILE, SKEW_FILE, f"{SKEW_FILE}.lock", CODE, f"{CODE}.tar",
+    "/var/lib/fencepost", PID_FILE, CLOCK_FILE, SKEW_FILE, f"{SKEW_FILE}.lock", CODE, f"{CODE}.tar",
     "/run/fencepost/zoo.cfg", "/var/log/fencepost",
 )  # fmt: skip
 _PROGRAMS = ("harness.worker.p", "workloads.resources.server")
@@ -53,9 +53,7 @@ def leave(remote: Remote, node: str) -> None:
         remote.run(["pkill", "-9", "-f", program], check=False)
     kind = KINDS.get(role(node))
     if kind is not None:
-        server = Server(remote, kind, {})
-        server.kill()
-        server.wipe()
+        Server(remote, kind, {}).kill()
     remote.run(["vdso", "undo"])
     clear(remote)
     remote.run(["rm", "-rf", *_FILES])

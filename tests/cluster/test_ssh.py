@@ -5,10 +5,13 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from harness import store
+from harness.cluster import timing
 from harness.cluster.cluster import Cluster
 from harness.cluster.compose import ComposeCluster
 from harness.cluster.hosts import HostsCluster
@@ -188,8 +191,14 @@ def foreign(cluster, tmp_path) -> Iterator[tuple[Path, list[DockerRemote]]]:
         way.close()
 
 
-def test_hosts_that_were_there_are_set_up_and_left_as_they_were(foreign, results):
+def test_hosts_that_were_there_are_set_up_and_left_as_they_were(
+    foreign, results, tmp_path, monkeypatch
+):
     file, ways = foreign
+    # As if they had a kernel of their own: their clocks are measured, and found to be right.
+    (tmp_path / "boot_id").write_text("another\n")
+    measure = partial(timing.measure, boot_id=tmp_path / "boot_id")
+    monkeypatch.setattr(timing, "measure", measure)
     before = [way.get("/etc/hosts") for way in ways]
     options = LOCKS["redis"].read_options({})
     spec = validate(Spec("foreign", "redis", options, concurrency=2, time_s=3, seed=1))
@@ -202,6 +211,10 @@ def test_hosts_that_were_there_are_set_up_and_left_as_they_were(foreign, results
 
     assert outcome.valid is True, outcome.results
     assert outcome.results["stats"]["holds"] > 10
+    clocks = store.read(outcome.run / "test.json")["clocks"]
+    assert list(clocks) == CLIENTS
+    for clock in clocks.values():
+        assert abs(clock["offset_ns"]) <= clock["error_ns"] < timing.MOST_ERROR_NS
     for way, hosts_file in zip(ways, before, strict=True):
         assert way.run(["pgrep", "-f", "redis-server|harness"], check=False).out == ""
         assert "FENCEPOST" not in way.run(["iptables", "-w", "-S"]).out
