@@ -17,11 +17,9 @@ from checker.history import HistoryError
 from checker.verdict import Valid
 from harness import bench as costs
 from harness import screen, suite
-from harness.cluster import image
+from harness.cluster import hostsfile, image
 from harness.cluster.cluster import Cluster
 from harness.cluster.compose import NODES, role
-from harness.cluster.hosts import HostsCluster
-from harness.cluster.hosts import read as read_hosts
 from harness.db.kinds import KINDS
 from harness.db.server import Server
 from harness.errors import BadArguments, Crashed
@@ -30,7 +28,7 @@ from harness.healing import heal as heal_nodes
 from harness.remote.remote import RemoteError
 from harness.run import Outcome, judge
 from harness.run import run as run_test
-from harness.session import Reach, claimed, session
+from harness.session import Way, claimed, claimed_hosts, session
 from harness.site import STORAGE
 from harness.spec import ETCD, RESTART, Spec, choose, layout_of, seconds, stored, validate
 from harness.store import create, find, read, write
@@ -130,12 +128,12 @@ def nemesis_list() -> int:
 
 
 Run = Annotated[str, typer.Argument(help="A run's folder, or TEST, or TEST/TIME.")]
-How = Annotated[str, typer.Option("--remote", help=f"How nodes are reached: {', '.join(REMOTES)}.")]
-Hosts = Annotated[
-    Path | None,
-    typer.Option("--hosts", help="A TOML file of hosts to use by SSH, in place of Compose's."),
-]
 LeaveUp = Annotated[bool, typer.Option("--leave-db-running", help="Leave the nodes up afterwards.")]
+By = Annotated[str, typer.Option("--remote", help=f"How nodes are reached: {', '.join(REMOTES)}.")]
+HostsFile = Annotated[
+    Path | None,
+    typer.Option("--hosts", help="A TOML file of hosts to use for nodes, by ssh (docs/ssh.md)."),
+]
 
 
 @app.command()
@@ -188,9 +186,9 @@ def test(
         list[str] | None,
         typer.Option("--option", "-o", help="The lock's own, NAME=VALUE; x=x lists them."),
     ] = None,
-    remote: How = "docker",
-    hosts: Hosts = None,
     leave_up: LeaveUp = False,
+    remote: By = "docker",
+    hosts: HostsFile = None,
 ) -> int:
     """One test: clients take LOCK and write, faults strike, the history is judged."""
     faults: list[Scheduled] | None
@@ -220,20 +218,15 @@ def test(
             until_violation=until_violation,
         )
         spec, faults = _scheduled(validate(spec), schedule)
+    way = _way(remote, hosts, [spec])
     screen.say(f"Testing {spec.lock}, seed {spec.seed}" + _of(faults))
-    nodes, libraries, reach = _nodes([spec]), _libraries([spec]), _reach(remote, hosts)
-    with session(nodes, screen.say, leave_up, libraries, reach) as cluster:
+    with session(_nodes([spec]), screen.say, leave_up, _libraries([spec]), way) as cluster:
         outcome = _carry_out(spec, cluster, schedule=faults)
     screen.verdict(outcome)
     return EXIT[outcome.valid]
 
 
 _BESIDE = ("lock", "replay", "until_violation", "option", "remote", "hosts", "leave_up")
-
-
-def _reach(remote: str, hosts: Path | None) -> Reach:
-    choose("remote", remote, REMOTES)
-    return Reach(remote == "ssh", hosts)
 
 
 def _of(faults: list[Scheduled] | None) -> str:
@@ -302,6 +295,15 @@ def _nodes(specs: list[Spec]) -> list[str]:
     return list(dict.fromkeys(needed))
 
 
+def _way(remote: str, hosts: Path | None, specs: list[Spec]) -> Way:
+    choose("remote", remote, REMOTES)
+    if hosts is None:
+        return Way(remote)
+    found = hostsfile.read(hosts)
+    found.must_name(_nodes(specs))
+    return Way("ssh", found)
+
+
 def _libraries(specs: list[Spec]) -> set[str]:
     return {spec.lock_type.library for spec in specs} - {""}
 
@@ -326,9 +328,9 @@ def suite_command(
     summary: Annotated[
         Path | None, typer.Option(help="Append what came out to this file, in Markdown.")
     ] = None,
-    remote: How = "docker",
-    hosts: Hosts = None,
     leave_up: LeaveUp = False,
+    remote: By = "docker",
+    hosts: HostsFile = None,
 ) -> int:
     """Sets of scenarios, each against its published outcome; 0 if all came out so."""
     number = _seed(seed)
@@ -338,8 +340,8 @@ def suite_command(
     }
     specs = [item.spec for items in chosen.values() for item in items]
     bad = 0
-    nodes, libraries, reach = _nodes(specs), _libraries(specs), _reach(remote, hosts)
-    with session(nodes, screen.say, leave_up, libraries, reach) as cluster:
+    way = _way(remote, hosts, specs)
+    with session(_nodes(specs), screen.say, leave_up, _libraries(specs), way) as cluster:
         for name, items in chosen.items():
             screen.say(f"Suite {name}, {len(items)} runs, seed {number}")
             folder, rows = suite.run(
@@ -429,14 +431,14 @@ def report(run: Run) -> int:
 
 @app.command()
 def heal(
-    hosts: Hosts = None,
     check: Annotated[
         bool, typer.Option("--check", help="Only say what is amiss, and exit with 1 if anything.")
     ] = False,
+    hosts: HostsFile = None,
 ) -> int:
     """Undo and remove whatever a killed run left behind."""
     if hosts is not None:
-        return _heal_hosts(hosts, check)
+        return _heal_hosts(hostsfile.read(hosts), check)
     with claimed(screen.say) as (cluster, claim):
         nodes = cluster.look()
         if check:
@@ -454,11 +456,14 @@ def heal(
     return 0
 
 
-def _heal_hosts(path: Path, check: bool) -> int:
-    cluster = HostsCluster(path, read_hosts(path))
-    found = (amiss if check else heal_nodes)(cluster, cluster.nodes)
-    screen.CONSOLE.print("\n".join(found) or "Nothing is left behind, and nothing is amiss.")
-    return 1 if check and found else 0
+def _heal_hosts(hosts: hostsfile.Hosts, check: bool) -> int:
+    if check:
+        raise BadArguments("--check is about containers: leave it out with --hosts")
+    with claimed_hosts(hosts) as cluster:
+        nodes = cluster.look()
+        cluster.down()
+    screen.CONSOLE.print(f"{len(nodes)} hosts have nothing of a run any more.")
+    return 0
 
 
 def _check(cluster: Cluster, nodes: list[str], kept: bool) -> int:

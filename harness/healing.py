@@ -12,12 +12,19 @@ from functools import partial
 from harness.cluster.cluster import Cluster
 from harness.cluster.compose import role
 from harness.db.kinds import KINDS
-from harness.db.server import Server
+from harness.db.server import PID_FILE, Server
 from harness.remote.remote import Remote
+from harness.worker.process import CODE
 from nemesis import packet
 from nemesis.chains import CHAINS, clear
-from nemesis.clock import CLOCK_FILE
+from nemesis.clock import CLOCK_FILE, SKEW_FILE
 from nemesis.disk import FILLER
+
+_FILES = (
+    "/var/lib/fencepost", PID_FILE, CLOCK_FILE, SKEW_FILE, f"{SKEW_FILE}.lock", CODE, f"{CODE}.tar",
+    "/run/fencepost/zoo.cfg", "/var/log/fencepost",
+)  # fmt: skip
+_PROGRAMS = ("harness.worker.p", "workloads.resources.server")
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,22 @@ def heal(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
         return [f"{node}: {thing.undone}" for thing in found]
 
     return _everywhere(mend, nodes)
+
+
+def leave(remote: Remote, node: str) -> None:
+    """Take all that is fencepost's and runs, cuts or skews off a node that stays as a machine,
+    its server too, with its data. Idempotent."""
+    for program in _PROGRAMS:
+        remote.run(["pkill", "-9", "-f", program], check=False)
+    kind = KINDS.get(role(node))
+    if kind is not None:
+        Server(remote, kind, {}).kill()
+        # Also where it lies on a disk of its own, which is unmounted.
+        remote.run(["node", "wipe", kind.role])
+    remote.run(["cpu", "free"])
+    remote.run(["vdso", "undo"])
+    clear(remote)
+    remote.run(["rm", "-rf", *_FILES])
 
 
 def amiss(cluster: Cluster, nodes: Iterable[str]) -> list[str]:

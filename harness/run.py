@@ -20,7 +20,7 @@ from checker.history import History
 from checker.holds import holds
 from checker.verdict import Valid, Verdict
 from harness import store
-from harness.cluster import libraries, timing
+from harness.cluster import libraries
 from harness.cluster.cluster import Cluster
 from harness.errors import BadArguments, Crashed
 from harness.recorder import Recorder, finish
@@ -91,18 +91,14 @@ def run(
             live.phase = "starting servers"
             with live:
                 test["versions"] |= site.prepare()
+                if clocks := site.clocks():
+                    test["clocks"] = clocks
                 store.write(folder / "test.json", test)
                 recorder.origin_ns = time.monotonic_ns()
                 live.phase = "starting clients"
                 site.start_clients()
-                test["clocks"] = {
-                    node: clock.to_json() for node, clock in site.clocks.items() if clock.error_ns
-                }
-                store.write(folder / "test.json", test)
                 _carry_out(spec, scenario, schedule, site, recorder, live, notes)
-                if test["clocks"]:
-                    for node, clock in site.measure_clocks().items():
-                        notes += timing.doubts(node, site.clocks[node], clock)
+                notes += site.drifted()
     except NotAsScheduled as error:
         notes.append(f"The schedule was not carried out: {error}")
     except BaseException as error:

@@ -6,7 +6,6 @@ command finds what was left by the project's name, and removes it first.
 
 from __future__ import annotations
 
-import hashlib
 import signal
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -15,21 +14,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from harness.cluster import engine, hosts, image
+from harness.cluster import engine, image
 from harness.cluster.cluster import Cluster
-from harness.cluster.compose import PROJECT, Claim, ComposeCluster
+from harness.cluster.compose import Claim, ComposeCluster, role
+from harness.cluster.doors import Doors
 from harness.cluster.engine import Say
 from harness.cluster.hosts import HostsCluster
+from harness.cluster.hostsfile import Hosts
 from harness.errors import BadArguments
 from harness.healing import heal
 
 
 @dataclass(frozen=True)
-class Reach:
-    """How nodes are reached: those of Compose by docker or by ssh; else the hosts of a file."""
+class Way:
+    """How nodes are reached, docker or ssh; with `hosts` they are not containers of ours."""
 
-    ssh: bool = False
-    hosts: Path | None = None
+    remote: str = "docker"
+    hosts: Hosts | None = None
 
 
 @contextmanager
@@ -38,24 +39,21 @@ def session(
     say: Say,
     leave_up: bool = False,
     libraries: Iterable[str] = (),
-    reach: Reach | None = None,
+    way: Way | None = None,
 ) -> Iterator[Cluster]:
-    """These nodes, up and healed. Afterwards all are removed, but those of `cluster up`.
+    """These nodes, up and healed. Afterwards all are removed, but those of `cluster up`; machines
+    that are not ours stay, without anything that was put to work on them.
 
     Raises:
         Crashed: no engine, no image, no nodes, or somebody else is using them.
-        BadArguments: a library that is needed is not in the image, or a node not in the hosts'
-            file; nothing was started.
+        BadArguments: a library that is needed is not in the image; nothing was started.
     """
-    reach = reach or Reach()
-    wanted = list(nodes)
-    if reach.hosts is not None:
-        if library := next(iter(libraries), ""):
-            raise BadArguments(f"{library} is tested on Compose's nodes alone: leave --hosts out")
-        with _hosts(reach.hosts, wanted, say, leave_up) as there:
-            yield there
+    wanted, way = list(nodes), way or Way()
+    if way.hosts is not None:
+        with _hosted(way.hosts, wanted, say, leave_up, list(libraries)) as hosted:
+            yield hosted
         return
-    with claimed(say, reach.ssh) as (cluster, claim):
+    with claimed(say, by=way.remote) as (cluster, claim):
         name = image.ensure(say)
         image.must_hold(name, libraries)
         if not claim.keep and cluster.look():
@@ -77,35 +75,51 @@ def session(
 
 
 @contextmanager
-def _hosts(path: Path, nodes: list[str], say: Say, leave_up: bool) -> Iterator[Cluster]:
-    """Hosts that are there already; what a killed run left on them is healed first."""
-    cluster = HostsCluster(path, hosts.read(path))
-    cluster.must_have(nodes)
-    digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
-    claim = Claim(Path(tempfile.gettempdir()) / f"{PROJECT}-{digest}.lock")
-    claim.take()
-    try:
-        say(f"Reaching {len(nodes)} hosts")
-        cluster.up(nodes)
-        for words in heal(cluster, nodes):
-            say(f"Healed: {words}")
-        yield cluster
-    finally:
-        if not leave_up:
-            with _undisturbed():
-                cluster.down()
-        claim.release()
-
-
-@contextmanager
-def claimed(say: Say, ssh: bool = False) -> Iterator[tuple[ComposeCluster, Claim]]:
+def claimed(say: Say, by: str = "docker") -> Iterator[tuple[ComposeCluster, Claim]]:
     """The cluster as it is, for this process alone; nothing is started or stopped."""
     found = engine.ensure(say)
     claim = Claim()
     claim.take()
+    doors = Doors() if by == "ssh" else None
     try:
-        yield ComposeCluster(found, ssh), claim
+        yield ComposeCluster(found, doors), claim
     finally:
+        claim.release()
+        if doors is not None:
+            doors.close()
+
+
+@contextmanager
+def _hosted(
+    hosts: Hosts, nodes: list[str], say: Say, leave_up: bool, libraries: list[str]
+) -> Iterator[HostsCluster]:
+    hosts.must_name(nodes)
+    with claimed_hosts(hosts) as cluster:
+        clients = [node for node in nodes if role(node) == "client"]
+        if lacking := cluster.lacking(libraries, clients):
+            raise BadArguments(
+                f"{', '.join(lacking)} is not in /opt/fencepost/libraries on every client's host"
+            )
+        say(f"Setting up {len(nodes)} hosts")
+        try:
+            cluster.up(nodes)
+            yield cluster
+        finally:
+            if not leave_up:
+                with _undisturbed():
+                    cluster.down()
+
+
+@contextmanager
+def claimed_hosts(hosts: Hosts) -> Iterator[HostsCluster]:
+    """Hosts of a file, for this process alone on this machine; nothing is changed on them."""
+    claim = Claim(Path(tempfile.gettempdir()) / "fencepost-hosts.lock")
+    claim.take()
+    cluster = HostsCluster(hosts)
+    try:
+        yield cluster
+    finally:
+        cluster.close()
         claim.release()
 
 

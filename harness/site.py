@@ -39,7 +39,7 @@ class RunSite:
         self._cluster = cluster
         self._recorder = recorder
         self._workers: dict[str, Worker] = {}
-        self.clocks: dict[str, timing.Offset] = {}
+        self._clocks = dict.fromkeys(spec.clients, timing.SAME)
         self._servers = {
             node: Server(
                 cluster.remote(node),
@@ -60,7 +60,6 @@ class RunSite:
         asked = {*families(spec.nemesis), *((spec.scenario or {}).get("families") or ())}
         disks = [disk for family, disk in _DISKS.items() if family in asked]
         settings = {
-            "NODE": node,
             "PERSISTENCE": spec.persistence,
             "CLOCK": "fake" if "clock" in asked else "real",
             "RELEASE": spec.etcd,
@@ -113,6 +112,7 @@ class RunSite:
                 task.result()
             for task in [*shipped, *(pool.submit(_start, server) for server in servers)]:
                 task.result()
+            self._clocks = self._measured()
             if self._spec.stored_in == "server":
                 self._serve(code)
             kinds = {server.kind.role: server for server in self._servers.values()}
@@ -137,14 +137,7 @@ class RunSite:
         remote.put(f"{CODE}.tar", code)
         remote.run(["bash", "-c", f"rm -rf {CODE}; mkdir {CODE}; tar -xf {CODE}.tar -C {CODE}"])
 
-    def measure_clocks(self) -> dict[str, timing.Offset]:
-        """How far the clocks of the clients' nodes are from ours."""
-        with ThreadPoolExecutor(10) as pool:
-            found = pool.map(lambda node: timing.measure(self.remote(node)), self.clients)
-            return dict(zip(self.clients, found, strict=True))
-
     def start_clients(self) -> None:
-        self.clocks = self.measure_clocks()
         for number, node in enumerate(self.clients):
             self._workers[node] = self._start(node, number)
         for worker in self._workers.values():
@@ -191,10 +184,27 @@ class RunSite:
             "write_script": WRITE,
             "guard": self._spec.guard,
             "seed": str(self._spec.seed),
-            # The test's start by the clock of the client's own host.
-            "origin_ns": self._recorder.origin_ns + self.clocks[node].offset_ns,
+            "origin_ns": self._recorder.origin_ns + self._clocks[node].offset_ns,
         }
         return Worker(self.remote(node), self._recorder, setup, command(self._spec.lock_type))
+
+    def clocks(self) -> dict[str, dict[str, Any]]:
+        """By client node: how its kernel's clock differs from the harness'. Only where some do."""
+        if all(clock == timing.SAME for clock in self._clocks.values()):
+            return {}
+        return {node: clock.to_json() for node, clock in self._clocks.items()}
+
+    def drifted(self) -> list[str]:
+        """Measure the clients' clocks again; why the order of events may be another than told."""
+        if not self.clocks():
+            return []
+        again = self._measured()
+        words = [timing.drifted(node, self._clocks[node], again[node]) for node in again]
+        return [said for said in words if said]
+
+    def _measured(self) -> dict[str, timing.Clock]:
+        # One after the other: a round trip that waits for others' is a long one.
+        return {node: timing.measure(self.remote(node)) for node in self.clients}
 
     def close_clients(self) -> None:
         with ThreadPoolExecutor(10) as pool:

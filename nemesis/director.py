@@ -67,17 +67,18 @@ class Director:
             fault = self._on.get(name)
         if fault is None:
             return Receipt(True, "it was not on")
-        receipt = self._do(fault, "end", self._heal_twice)
+        receipt = self._do(fault, "end", self._heal_surely)
         with self._lock:
             self._on.pop(name, None)
         return receipt
 
-    def _heal_twice(self, fault: Fault) -> Receipt:
-        """Once more where a node did not answer: its connection may have been lost meanwhile."""
+    def _heal_surely(self, fault: Fault) -> Receipt:
+        """Heal once more where the first attempt did not get through: the connection to a node
+        may have been lost with the fault on, and healing twice is healing once."""
         heal = self._nemeses[fault.family].heal
         try:
             return heal(fault)
-        except Exception:
+        except Exception:  # whatever it was, it is reported if it comes again
             return heal(fault)
 
     def heal_all(self) -> None:

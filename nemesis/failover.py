@@ -40,12 +40,13 @@ class Failover:
     def heal(self, fault: Fault) -> Receipt:
         if fault.name not in self._was:
             return Receipt(False, "nothing had been failed over")
-        old, new = self._was.pop(fault.name)
+        old, new = self._was[fault.name]
         server = self._site.server(old)
         # From its first moment on: else it would answer as the primary that it was.
         server.start(PRIMARY=self._site.address(new))
         server.wait_ready()
         role = self._role(old)[0]
+        del self._was[fault.name]
         return Receipt(role == "slave", f"{old} is back and says that it is {role}", {"role": role})
 
     def _role(self, node: str) -> list[str]:

@@ -6,20 +6,21 @@
 #   node health ROLE   whether it serves: for a cluster, whether a quorum does
 #   node leads ROLE    whether it says that it is the primary or the leader
 #   node identity ROLE what tells it from a server that comes in its place
-#   node sshd client   let whoever has a key of /run/fencepost/authorized_keys in; the host's key
 #   node wipe ROLE     forget its data (it must be down)
+#   node sshd          let the harness in by SSH
 #
 # PERSISTENCE (none, everysec, always), CLOCK (real, fake) and PRIMARY (a host to replicate) are
-# settings of redis, RELEASE (3.4, 3.5) and JOIN (new, existing) of etcd; NODE (a name that is not
-# the host's) and DISK (below) of all.
+# settings of redis, RELEASE (3.4, 3.5) and JOIN (new, existing) of etcd; DISK (below) of all.
 set -eu
 
+[ "${1:-}" != sshd ] || exec bash /opt/fencepost/sshd.sh
 role=${2:?node: which role?}
 data=/var/lib/fencepost/$role
 backing=$data.disk
 log=/var/log/fencepost/$role.log
 run=/run/fencepost
-host=${NODE:-$(hostname)}
+# A host of somebody else's may have a name that is not its node's.
+host=$(cat $run/name 2> /dev/null || hostname)
 
 redis_command() {
   command=(redis-server --port 6379 --bind 0.0.0.0 --protected-mode no --dir "$data" --save '')
@@ -146,16 +147,6 @@ identity() {
   esac
 }
 
-# For faults by SSH. Each node has a key of its own, made when it is first asked for.
-sshd() {
-  mkdir -p /run/sshd $run
-  [ -e $run/host_key ] || ssh-keygen -q -t ed25519 -N '' -f $run/host_key
-  /usr/sbin/sshd -f /dev/null -h $run/host_key -o PidFile=$run/sshd.pid -o UsePAM=no \
-    -o AuthorizedKeysFile=$run/authorized_keys -o StrictModes=no -o PasswordAuthentication=no \
-    -o KbdInteractiveAuthentication=no -o MaxSessions=100 -o MaxStartups=100
-  cat $run/host_key.pub
-}
-
 case ${1:?node: which verb?} in
   run)
     start
@@ -166,7 +157,6 @@ case ${1:?node: which verb?} in
   health) health ;;
   leads) leads ;;
   identity) identity ;;
-  sshd) sshd ;;
   wipe) undisk; rm -rf "$data" "$backing" ;;
   *) echo "node: no such verb: $1" >&2; exit 2 ;;
 esac

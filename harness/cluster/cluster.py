@@ -1,21 +1,34 @@
-"""What a test needs of a cluster, wherever its nodes are."""
+"""What a run needs of its nodes, wherever they come from."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from harness.remote.remote import Remote
 
 
 class Cluster(Protocol):
-    @property
-    def nodes(self) -> list[str]:
-        """The nodes that are up."""
+    """Nodes by name. Crashed where something can not be done, with the reason.
+
+    `versions`: what is worth knowing of it in test.json.
+    """
 
     @property
-    def versions(self) -> dict[str, str]:
-        """What the nodes are made of, for test.json."""
+    def nodes(self) -> list[str]: ...
+    @property
+    def versions(self) -> dict[str, str]: ...
+
+    def up(self, nodes: Iterable[str], image: str) -> None:
+        """These nodes, reachable, each with its server started; `image` is for containers."""
+
+    def look(self) -> list[str]:
+        """Find the nodes that are up, also those of an earlier command; their names."""
+
+    def down(self) -> None:
+        """Undo `up`, and all that a run may have left."""
 
     def remote(self, node: str) -> Remote: ...
+
     def address(self, node: str) -> str:
-        """The address by which the other nodes reach this one."""
+        """Where the other nodes find this one."""

@@ -6,7 +6,6 @@ be found and removed. `Claim` keeps a second run out while the first one lives.
 
 from __future__ import annotations
 
-import base64
 import fcntl
 import json
 import os
@@ -18,16 +17,14 @@ from pathlib import Path
 from typing import IO, Any
 
 import docker
-import paramiko
 from docker.errors import DockerException
 
+from harness.cluster.doors import Doors
 from harness.cluster.engine import Engine
 from harness.cluster.image import COMPOSE
 from harness.errors import Crashed
-from harness.remote.agent import AgentRemote
 from harness.remote.docker import DockerRemote
 from harness.remote.remote import Remote
-from harness.remote.ssh import Host, SshRemote
 
 PROJECT = "fencepost"
 NODES = (
@@ -49,16 +46,15 @@ def role(node: str) -> str:
 class ComposeCluster:
     """Raises Crashed where Docker refuses, with Docker's own words.
 
-    With `ssh` its nodes are reached by SSH, as hosts elsewhere are: each is made to run sshd, with
-    a key of its own, for a key that lives as long as this object.
+    With `doors` the nodes are reached by SSH, which is then started on each.
     """
 
-    def __init__(self, engine: Engine, ssh: bool = False) -> None:
+    def __init__(self, engine: Engine, doors: Doors | None = None) -> None:
+        self._doors = doors
         self._engine = engine
-        self._key = paramiko.ECDSAKey.generate() if ssh else None
         self._image = ""
         self._client = docker.from_env()
-        self._remotes: dict[str, AgentRemote] = {}
+        self._remotes: dict[str, Remote] = {}
         self._containers: dict[str, str] = {}
         self._addresses: dict[str, str] = {}
 
@@ -68,61 +64,49 @@ class ComposeCluster:
 
     @property
     def versions(self) -> dict[str, str]:
-        by = {"remote": "ssh"} if self._key else {}
-        return {"docker": self._engine.version, "image": self._image} | by
+        by = {"remote": "ssh"} if self._doors else {}
+        return {"docker": self._engine.version, "image": self._image, **by}
 
     def up(self, nodes: Iterable[str], image: str) -> None:
         """Start these nodes from an image; those that are up stay as they are."""
         self._image = image
-        wanted = list(nodes)
-        self._compose("up", "-d", "--no-build", *wanted)
+        self._compose("up", "-d", "--no-build", *nodes)
         self.look()
-        if self._key is not None:
-            with ThreadPoolExecutor(8) as pool:
-                for node, remote in zip(wanted, pool.map(self._by_ssh, wanted), strict=True):
-                    self._remotes[node] = remote
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(self.remote, self.nodes))
 
     def look(self) -> list[str]:
         """Find the nodes that are up, also those of an earlier command; their names."""
-        self._addresses = {}
+        self._addresses, found = {}, {}
         try:
             for container in self._client.containers.list(filters=_FILTER):
                 node = container.labels["com.docker.compose.service"]
                 networks = container.attrs["NetworkSettings"]["Networks"]
                 self._addresses[node] = next(iter(networks.values()))["IPAddress"]
-                self._reach(node, str(container.id))
+                found[node] = str(container.id)
         except DockerException as error:
             raise Crashed(f"Docker does not list its containers: {error}") from error
+        for node, remote in list(self._remotes.items()):
+            # Compose puts another container in a node's place where the image has changed.
+            if found.get(node) != self._containers[node]:
+                remote.close()
+                del self._remotes[node]
+        self._containers = found
         return self.nodes
-
-    def _reach(self, node: str, container: str) -> None:
-        # Compose puts another container in a node's place where the image has changed.
-        if self._containers.get(node) == container:
-            return
-        if node in self._remotes:
-            self._remotes[node].close()
-        self._containers[node] = container
-        self._remotes[node] = DockerRemote(node, container)
-
-    def _by_ssh(self, node: str) -> SshRemote:
-        docker, key = self._remotes[node], self._key
-        assert key is not None
-        docker.put(
-            "/run/fencepost/authorized_keys", f"{key.get_name()} {key.get_base64()}\n".encode()
-        )
-        name, known = docker.run(["node", "sshd", "client"]).out.split()[:2]
-        host_key = paramiko.PKey.from_type_string(name, base64.b64decode(known))
-        docker.close()
-        return SshRemote(node, Host(self._addresses[node], key=key, known_hosts=host_key))
 
     def down(self) -> None:
         """Remove every node, its data and the network; also what another run left of them."""
         for remote in self._remotes.values():
             remote.close()
-        self._remotes, self._addresses, self._containers = {}, {}, {}
+        self._remotes, self._containers, self._addresses = {}, {}, {}
         self._compose("down", "-t", "0", "-v", "--remove-orphans")
 
     def remote(self, node: str) -> Remote:
+        if node not in self._remotes:
+            inside = DockerRemote(node, self._containers[node])
+            self._remotes[node] = (
+                self._doors.open(inside, self._addresses[node]) if self._doors else inside
+            )
         return self._remotes[node]
 
     def address(self, node: str) -> str:

@@ -1,130 +1,52 @@
-"""A cluster of hosts that are there already, reached by SSH and named in a file of TOML.
+"""Nodes on machines that exist already, reached by SSH: in place of containers.
 
-    user = "root"                         # for all nodes; the same keys as below
-    key = "~/.ssh/id_ed25519"
-
-    [nodes]
-    redis-1 = "10.0.0.11"
-    client-1 = {host = "10.0.0.21", port = 2222, user = "admin", sudo = true, address = "10.1.0.5"}
-
-`address` is where the other nodes reach a node, if that is not `host`. docs/ssh.md says what the
-hosts need. fencepost puts its own tools into /opt/fencepost and starts and stops the servers; the
-hosts, and what else runs there, stay as they are.
+`up` puts what runs on a node to /opt/fencepost, gives the nodes names by which they find each
+other, and starts their servers. `down` takes away all but /opt/fencepost. The machines themselves
+are never started or stopped.
 """
 
 from __future__ import annotations
 
 import io
-import os
+import shlex
 import tarfile
-import tomllib
+import tempfile
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from harness.cluster.compose import NODES, role
+from harness.cluster import libraries
+from harness.cluster.compose import role
+from harness.cluster.hostsfile import Hosts
 from harness.cluster.image import COMPOSE
 from harness.db.kinds import KINDS
 from harness.db.server import Server
-from harness.errors import BadArguments, Crashed
+from harness.errors import Crashed
+from harness.healing import leave
 from harness.remote.remote import Remote, RemoteError
-from harness.remote.ssh import Host, SshRemote
-from nemesis.chains import clear
+from harness.remote.ssh import SshRemote
 
-_KEYS: dict[str, type] = {
-    "host": str,
-    "port": int,
-    "user": str,
-    "key": str,
-    "known_hosts": str,
-    "sudo": bool,
-    "address": str,
-}
-_COMMON = ("port", "user", "key", "known_hosts", "sudo")
-_TOOLS = "/opt/fencepost"
-_LINKS = ("node", "clocks", "cpu", "lazy", "vdso")
+_HOME = "/opt/fencepost"
+_PROGRAMS = ("node.sh", "clocks.py", "cpu.py", "lazy.py", "vdso.py")
+_TOOLS = ("bash", "python3", "tar", "iptables", "iptables-restore", "pgrep", "setsid", "timeout")
 _NEEDS = {
     "redis": ("redis-server", "redis-cli"),
     "zookeeper": ("/usr/share/zookeeper/bin/zkServer.sh", "nc"),
-    "etcd": ("etcd", "etcdctl"),
-    "postgres": ("/usr/lib/postgresql/15/bin/postgres",),
-    "client": (f"{_TOOLS}/client/bin/python",),
+    "etcd": (f"{_HOME}/etcd-3.5", "etcdctl"),
+    "postgres": ("/usr/lib/postgresql/15/bin/postgres", f"{_HOME}/postgres", "psql"),
 }
-_ALL_NEED = ("python3", "bash", "iptables", "pgrep", "setsid")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One node's host, and the address by which the other nodes reach it."""
-
-    host: Host
-    address: str
-
-
-def read(path: Path) -> dict[str, Entry]:
-    """The hosts of a file, by node.
-
-    Raises:
-        BadArguments: naming the file and what in it can not be.
-    """
-    try:
-        with path.open("rb") as file:
-            content = tomllib.load(file)
-    except OSError as error:
-        raise BadArguments(f"hosts file {path} can not be read: {error.strerror}") from error
-    except ValueError as error:
-        raise BadArguments(f"hosts file {path} is no TOML: {error}") from error
-    nodes = content.pop("nodes", None)
-    if not isinstance(nodes, dict) or not nodes:
-        raise BadArguments(
-            f'hosts file {path} names no nodes: write [nodes], redis-1 = "10.0.0.11"'
-        )
-    _known(path, "the file", content, _COMMON)
-    return {node: _entry(path, node, given, content) for node, given in nodes.items()}
-
-
-def _entry(path: Path, node: str, given: Any, common: dict[str, Any]) -> Entry:
-    if node not in NODES:
-        raise BadArguments(f"hosts file {path}: there is no node {node!r}; there are {_words()}")
-    row = {"host": given} if isinstance(given, str) else given
-    if not isinstance(row, dict):
-        raise BadArguments(f"hosts file {path}: {node}: a host's name, or a table with host in it")
-    _known(path, node, row, tuple(_KEYS))
-    row = common | row
-    if not row.get("host"):
-        raise BadArguments(f"hosts file {path}: {node} has no host")
-    address = row.pop("address", row["host"])
-    for name in ("key", "known_hosts"):
-        if name in row:
-            row[name] = os.path.expanduser(row[name])
-    return Entry(Host(**{"known_hosts": os.path.expanduser("~/.ssh/known_hosts")} | row), address)
-
-
-def _known(path: Path, where: str, row: dict[str, Any], keys: Iterable[str]) -> None:
-    for name, value in row.items():
-        if name not in keys:
-            raise BadArguments(
-                f"hosts file {path}: {where}: there is no {name!r}; choose from {', '.join(keys)}"
-            )
-        if type(value) is not _KEYS[name]:
-            what = {str: "text", int: "a number", bool: "true or false"}[_KEYS[name]]
-            raise BadArguments(f"hosts file {path}: {where}: {name} is {what}, not {value!r}")
-
-
-def _words() -> str:
-    return f"{', '.join(NODES[:3])} ... {NODES[-1]}"
+_MARK = "# fencepost"
+_START_S = 60.0
+_INSTALL_S = 180.0
 
 
 class HostsCluster:
-    """Raises Crashed where a host lacks something, and RemoteError where it does not answer."""
+    """Raises Crashed where a host refuses or lacks something, with its name."""
 
-    def __init__(self, path: Path, entries: dict[str, Entry]) -> None:
-        self._path = path
-        self._entries = entries
-        self._remotes = {node: SshRemote(node, entry.host) for node, entry in entries.items()}
-        self._up = list(entries)
+    def __init__(self, hosts: Hosts) -> None:
+        self._hosts = hosts
+        self._remotes = {node: SshRemote(node, host) for node, host in hosts.hosts.items()}
+        self._up: list[str] = []
 
     @property
     def nodes(self) -> list[str]:
@@ -132,93 +54,182 @@ class HostsCluster:
 
     @property
     def versions(self) -> dict[str, str]:
-        return {"remote": "ssh", "hosts": str(self._path)}
+        return {"remote": "ssh", "hosts": str(self._hosts.path)}
 
-    def must_have(self, nodes: Iterable[str]) -> None:
-        """Raises BadArguments where the file lacks a node."""
-        lacking = [node for node in nodes if node not in self._entries]
-        if lacking:
-            raise BadArguments(f"hosts file {self._path} has no {', '.join(lacking)}")
+    def up(self, nodes: Iterable[str], image: str = "") -> None:
+        wanted, self._up = list(nodes), []
+        # What one host lacks is no reason to leave another as it is: `down` undoes these.
+        self._everywhere(self._install, wanted)
+        self._up.sort(key=wanted.index)
+        self._provide_client([node for node in self._up if node == "storage" or _client(node)])
+        self._everywhere(lambda node: leave(self._remotes[node], node))
+        self._everywhere(self._name)
+        # All are named before the first one starts: the servers of a cluster look for each other.
+        self._everywhere(self._start)
 
-    def up(self, nodes: Iterable[str]) -> None:
-        """Put the tools on these nodes and start their servers, if they are not running."""
-        self._up = list(nodes)
-        self._each(self._install)
-        self._each(self._names)
-        self._each(self._start)
+    def look(self) -> list[str]:
+        self._up = list(self._remotes)
+        return self._up
 
     def down(self) -> None:
-        """Stop the servers and take fencepost's rules off; the hosts stay as they are."""
+        """Undo `up` on every host that can be reached. Crashed with the names of all others."""
+        failed: list[str] = []
 
-        def stop(node: str) -> None:
-            remote = self._remotes[node]
-            clear(remote)
-            if kind := KINDS.get(role(node)):
-                Server(remote, kind, {}).kill()
-            remote.run(["rm", "-rf", "/run/fencepost"])
+        def undo(node: str) -> None:
+            try:
+                if not self._lacking(node, [f"{_HOME}/agent.py"], "-e"):
+                    leave(self._remotes[node], node)
+                    self._remotes[node].run(["bash", "-c", f"{_unnamed('')}; rm -f {_NAME}"])
+            except (RemoteError, Crashed) as error:
+                failed.append(str(error))
+
+        self._everywhere(undo)
+        self._up = []
+        if failed:
+            raise Crashed(
+                "not everything was taken away; `fencepost heal --hosts FILE` tries again: "
+                + "; ".join(failed)
+            )
+
+    def close(self) -> None:
+        """Hang up; the nodes stay as they are."""
+        for remote in self._remotes.values():
             remote.close()
-
-        self._each(stop)
 
     def remote(self, node: str) -> Remote:
         return self._remotes[node]
 
     def address(self, node: str) -> str:
-        return self._entries[node].address
+        return self._hosts.addresses[node]
 
-    def _each(self, work: Callable[[str], None]) -> None:
-        with ThreadPoolExecutor(8) as pool:
-            list(pool.map(work, self._up))
+    def lacking(self, wanted: Iterable[str], nodes: Iterable[str]) -> list[str]:
+        """The libraries under test that are not on each of these nodes."""
+        paths = {f"{_HOME}/libraries/{library}": library for library in wanted}
+        if not paths:
+            return []
+        found = {paths[path] for node in nodes for path in self._lacking(node, list(paths), "-e")}
+        return sorted(found)
+
+    def _everywhere(self, work: Callable[[str], object], nodes: list[str] | None = None) -> None:
+        with ThreadPoolExecutor(16) as pool:
+            for task in [pool.submit(work, node) for node in (nodes or self._up)]:
+                task.result()
 
     def _install(self, node: str) -> None:
-        unpack = f"mkdir -p {_TOOLS} && tar -x -C {_TOOLS} && cd {_TOOLS} && chmod +x *.sh *.py"
-        link = "".join(
-            f" && ln -sf {_TOOLS}/{name}.{'sh' if name == 'node' else 'py'} /usr/local/bin/{name}"
-            for name in _LINKS
-        )
-        program = self._remotes[node].spawn(["sh", "-c", unpack + link])
-        assert program.stdin and program.stderr
-        program.stdin.write(_tools())
-        program.stdin.close()
-        code = program.wait(60)
-        if code:
-            said = (program.stderr.read(4096) or b"").decode(errors="replace").strip()
-            program.kill()
-            raise Crashed(f"{node}: fencepost's tools can not be put into {_TOOLS}: {said}")
-        program.kill()
-        wanted = (*_ALL_NEED, *_NEEDS[role(node)])
-        look = 'for name in "$@"; do command -v "$name" > /dev/null || echo "$name"; done'
-        lacking = self._remotes[node].run(["bash", "-c", look, "look", *wanted]).out.split()
+        lacking = self._lacking(node, [*_TOOLS, *_NEEDS.get(role(node), ())])
         if lacking:
-            raise Crashed(
-                f"{node} ({self._entries[node].host.host}) lacks {', '.join(lacking)}: "
-                "docs/ssh.md says what hosts need"
-            )
+            raise Crashed(f"{node}: {', '.join(lacking)} must be installed on the host first")
+        links = "".join(
+            f"link=/usr/local/bin/{Path(name).stem}; "
+            f'[ ! -e $link ] || [ "$(readlink -f $link)" = {_HOME}/{name} ] '
+            '|| { echo "$link is there, and not fencepost\'s" >&2; exit 3; }; '
+            f"chmod +x {_HOME}/{name}; ln -sfn {_HOME}/{name} $link; "
+            for name in _PROGRAMS
+        )
+        script = f"set -e; mkdir -p {_HOME}; tar -xf - -C {_HOME}; {links}"
+        self._feed(node, script, _tar(COMPOSE / "node"))
+        self._up.append(node)
 
-    def _names(self, node: str) -> None:
-        """Servers of one cluster name each other as their nodes are named."""
-        kind = role(node)
-        if kind not in KINDS or not KINDS[kind].leads:
+    def _provide_client(self, nodes: list[str]) -> None:
+        """An environment for clients on those nodes that have none, or one of another version."""
+        pins = (COMPOSE / "requirements.txt").read_bytes()
+        python = f"{_HOME}/client/bin/python"
+        lacking = []
+        for node in nodes:
+            there = self._remotes[node].run(["test", "-x", python], check=False).code == 0
+            if not there or self._has(node) != pins:
+                lacking.append(node)
+        if not lacking:
             return
-        for other in (name for name in self._up if role(name) == kind):
-            if self._remotes[node].run(["getent", "hosts", other], check=False).code:
-                raise Crashed(
-                    f"{node} does not know {other} by that name: put it into /etc/hosts there, "
-                    f"{self._entries[other].address} {other}"
-                )
+        with tempfile.TemporaryDirectory(prefix="fencepost-wheels-") as scratch:
+            wheels = Path(scratch) / "wheels"
+            libraries.download(COMPOSE / "requirements.txt", wheels, "--only-binary=:all:")
+            archive = _tar(wheels)
+        script = (
+            f"set -e; cd {_HOME}; rm -rf client wheels requirements.txt; mkdir wheels; "
+            "tar -xf - -C wheels; python3 -m venv client; "
+            "client/bin/pip install -q --no-index --no-deps wheels/*; rm -r wheels"
+        )
+        with ThreadPoolExecutor(4) as pool:
+            for task in [pool.submit(self._feed, node, script, archive) for node in lacking]:
+                task.result()
+        for node in lacking:
+            self._remotes[node].put(f"{_HOME}/requirements.txt", pins)
+
+    def _has(self, node: str) -> bytes:
+        try:
+            return self._remotes[node].get(f"{_HOME}/requirements.txt")
+        except RemoteError:
+            return b""
+
+    def _name(self, node: str) -> None:
+        """The node's own name, and the others' in /etc/hosts, in lines that `down` finds again."""
+        remote = self._remotes[node]
+        remote.put(_NAME, f"{node}\n".encode())
+        lines = "".join(f"{self.address(name)} {name} {_MARK}\n" for name in self._up)
+        remote.run(["bash", "-c", _unnamed(lines)])
 
     def _start(self, node: str) -> None:
-        if kind := KINDS.get(role(node)):
-            server = Server(self._remotes[node], kind, {"NODE": node})
-            try:
-                server.start()
-            except RemoteError as error:
-                raise Crashed(f"{node}: its server does not start: {error}") from error
+        kind = KINDS.get(role(node))
+        if kind is None:
+            return
+        taken = ["timeout", "2", "bash", "-c", f"echo > /dev/tcp/127.0.0.1/{kind.port}"]
+        if self._remotes[node].run(taken, check=False).code == 0:
+            raise Crashed(
+                f"{node}: something listens on port {kind.port} already, and is not fencepost's: "
+                f"stop the host's own {kind.role}"
+            )
+        Server(self._remotes[node], kind, {}).start()
+
+    def _lacking(self, node: str, wanted: list[str], test: str = "-x") -> list[str]:
+        """Commands that are not found, or paths that are not there."""
+        script = "; ".join(
+            f'[ {test} "$(command -v {name} || echo {name})" ] || echo {name}' for name in wanted
+        )
+        return self._feed(node, script, b"").split()
+
+    def _feed(self, node: str, script: str, content: bytes) -> str:
+        """Run a script of sh, before there is an agent, with this on its standard input."""
+        try:
+            program = self._remotes[node].spawn(
+                ["timeout", f"{_INSTALL_S:.0f}", "sh", "-c", script]
+            )
+            assert program.stdin and program.stdout and program.stderr
+            if content:
+                program.stdin.write(content)
+            program.stdin.close()
+            out = program.stdout.read().decode(errors="replace")
+            said = program.stderr.read().decode(errors="replace").strip()
+            code = program.wait(_START_S)
+        except OSError as error:
+            raise Crashed(f"{node}: {error}") from error
+        if code:
+            raise Crashed(f"{node}: it could not be set up (exit code {code}): {said[-500:]}")
+        return out
 
 
-def _tools() -> bytes:
+_NAME = "/run/fencepost/name"
+
+
+def _unnamed(lines: str) -> str:
+    """A script that puts these lines into /etc/hosts, in place of fencepost's earlier ones.
+
+    In place: in a container that file can not be replaced.
+    """
+    return (
+        f"kept=$(grep -v '{_MARK}$' /etc/hosts); "
+        f'printf "%s\\n%s" "$kept" {shlex.quote(lines)} > /etc/hosts'
+    )
+
+
+def _client(node: str) -> bool:
+    return role(node) == "client"
+
+
+def _tar(folder: Path) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for file in sorted((COMPOSE / "node").glob("*.*")):
-            archive.add(file, arcname=file.name)
+        for path in sorted(folder.iterdir()):
+            if path.is_file():
+                archive.add(path, arcname=path.name)
     return buffer.getvalue()

@@ -1,73 +1,73 @@
-"""How far the clocks of other hosts are from the harness' own.
+"""The clocks of other kernels, against the harness' own.
 
-Every client stamps its ops with CLOCK_MONOTONIC. Nodes of one kernel share that clock; of another
-host's it is known by asking, as in NTP: what was read lies between the question and the answer, so
-the quickest of many answers bounds the error.
+A worker stamps its ops with CLOCK_MONOTONIC of the kernel that it runs on. On another machine
+than the harness' that clock began elsewhere: how far off it is follows from round trips in the
+middle of which the node looked at it. The shortest one says it best, to half of what it took.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.remote.remote import Remote
 
-_ROUNDS = 20
-# Ops nearer to one another than this could be stamped in the wrong order.
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 MOST_ERROR_NS = 5_000_000
+"""What is off by more than this is no order of events any more: some ops take no longer."""
+_TRIPS = 20
 
 
 @dataclass(frozen=True)
-class Offset:
-    """A node's CLOCK_MONOTONIC less the harness', in ns, and by how much that may be wrong."""
+class Clock:
+    """A node's CLOCK_MONOTONIC less the harness', and by how much that may be wrong (ns)."""
 
-    offset_ns: int = 0
-    error_ns: int = 0
+    offset_ns: int
+    error_ns: int
 
-    def to_json(self) -> dict[str, int]:
+    def to_json(self) -> dict[str, Any]:
         return {"offset_ns": self.offset_ns, "error_ns": self.error_ns}
 
-    def agrees(self, later: Offset) -> bool:
-        """Whether two looks, at the start and at the end of a run, may be of one offset."""
-        apart_ns = abs(self.offset_ns - later.offset_ns)
-        return apart_ns <= max(self.error_ns + later.error_ns, MOST_ERROR_NS // 2)
+
+SAME = Clock(0, 0)
 
 
-def measure(remote: Remote) -> Offset:
-    """A node's offset; none where it has the harness' own kernel."""
-    best: Offset | None = None
-    for _ in range(_ROUNDS):
-        before_ns = time.monotonic_ns()
-        seen = json.loads(remote.run(["clocks", "node", "monotonic"]).out)
-        after_ns = time.monotonic_ns()
-        if seen["boot_id"] == _BOOT_ID:
-            return Offset()
-        found = Offset(
-            seen["monotonic_ns"] - (before_ns + after_ns) // 2, (after_ns - before_ns + 1) // 2
+def measure(
+    remote: Remote, now: Callable[[], int] = time.monotonic_ns, boot_id: Path = Path(BOOT_ID)
+) -> Clock:
+    """A node's clock; SAME where it runs on the kernel of the harness. Takes some 20 round trips.
+
+    Raises:
+        RemoteError: the node does not answer.
+    """
+    if boot_id.is_file() and remote.get(BOOT_ID).strip() == boot_id.read_bytes().strip():
+        return SAME
+    trips = []
+    for _ in range(_TRIPS):
+        before = now()
+        shown = int(json.loads(remote.run(["clocks", "node", "monotonic"]).out)["ns"])
+        after = now()
+        trips.append((after - before, shown - (before + after) // 2))
+    took, offset = min(trips)
+    return Clock(offset, took // 2 + 1)
+
+
+def drifted(node: str, before: Clock, after: Clock) -> str | None:
+    """Why the times of a node can not be held against others', None where they can."""
+    moved = abs(after.offset_ns - before.offset_ns)
+    error = max(before.error_ns, after.error_ns)
+    if error > MOST_ERROR_NS:
+        return (
+            f"When things happened on {node} is known to {error / 1e6:.1f} ms only: its clock "
+            f"is read over a slow way (at most {MOST_ERROR_NS / 1e6:.0f} ms are allowed)."
         )
-        if best is None or found.error_ns < best.error_ns:
-            best = found
-    assert best is not None
-    return best
-
-
-def _boot_id() -> str:
-    path = Path("/proc/sys/kernel/random/boot_id")
-    return path.read_text().strip() if path.is_file() else ""
-
-
-_BOOT_ID = _boot_id()
-
-
-def doubts(node: str, first: Offset, last: Offset) -> list[str]:
-    """Why what a node stamped can not be held against what the others did, in words."""
-    found = []
-    worst_ns = max(first.error_ns, last.error_ns)
-    if worst_ns > MOST_ERROR_NS:
-        found.append(f"The clock of {node} is known to {worst_ns / 1e6:.1f} ms only.")
-    if not first.agrees(last):
-        drift_ms = (last.offset_ns - first.offset_ns) / 1e6
-        found.append(f"The clock of {node} drifted by {drift_ms:+.1f} ms while the test ran.")
-    return found
+    if moved > before.error_ns + after.error_ns:
+        return (
+            f"The clock of {node} moved by {moved / 1e6:.3f} ms against the harness' during the "
+            f"run, and was known to {before.error_ns / 1e6:.3f} ms."
+        )
+    return None

@@ -1,14 +1,14 @@
-"""What every Remote does in the same way: it speaks to an agent that it has started on the node.
+"""A Remote by an agent on the node: one program, asked by a JSON line, answering by another.
 
-The agent (compose/node/agent.py) takes requests and gives results, a JSON line each. It stays, so
-that a fault costs one line there and one back, and no new process or connection.
+How a program is started there is left to those who inherit (`spawn`); all else is here.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import selectors
+import queue
+import signal
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -17,30 +17,29 @@ from typing import Any
 
 from harness.remote.remote import Program, RemoteError, Result
 
-_SLACK_S = 10.0
 AGENT = ("python3", "-u", "/opt/fencepost/agent.py")
+
+_SLACK_S = 10.0
+_END_S = 2.0
+# Sent twice, they do what they do once, and their answer is the same.
+_HARMLESS = (0, signal.SIGSTOP, signal.SIGCONT)
 
 
 class AgentRemote(ABC):
-    """A node's agent, started when it is first needed, and again where it was lost.
-
-    A request whose answer was lost with the connection is asked once more where that can do no
-    harm: what reads, writes a whole file or sends a signal. A command is not: whoever ordered it
-    learns that nobody knows whether it ran.
-    """
+    """The agent is started when it is first needed, and again when it is gone."""
 
     def __init__(self, node: str) -> None:
         self.node = node
         self._lock = threading.Lock()
-        self._agent: Program | None = None
-        self._rest = b""
+        self._agent: _Agent | None = None
 
     @abstractmethod
-    def spawn(self, argv: Sequence[str]) -> Program: ...
+    def spawn(self, argv: Sequence[str]) -> Program:
+        """Start a program on the node. OSError or RemoteError where the node can not be reached."""
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 10.0, check: bool = True) -> Result:
         request = {"run": list(argv), "timeout_s": timeout_s}
-        answer = self._ask(request, " ".join(argv)[:200], timeout_s)
+        answer = self._ask(request, " ".join(argv)[:200], timeout_s=timeout_s)
         result = Result(answer["code"], answer["out"], answer["err"])
         if check and result.code:
             said = (result.err or result.out).strip()[-500:]
@@ -51,17 +50,20 @@ class AgentRemote(ABC):
 
     def put(self, path: str, content: bytes) -> None:
         encoded = base64.b64encode(content).decode()
-        self._ask({"put": path, "content": encoded}, f"write {path}")
+        self._ask({"put": path, "content": encoded}, f"write {path}", again=True)
 
     def get(self, path: str) -> bytes:
-        return base64.b64decode(self._ask({"get": path}, f"read {path}")["content"])
+        answer = self._ask({"get": path}, f"read {path}", again=True)
+        return base64.b64decode(answer["content"])
 
     def signal(self, pid: int, number: int) -> bool:
-        there: bool = self._ask({"signal": pid, "number": number}, f"kill -{number} {pid}")["there"]
+        what = f"kill -{int(number)} {pid}"
+        request = {"signal": pid, "number": int(number)}
+        there: bool = self._ask(request, what, again=number in _HARMLESS)["there"]
         return there
 
     def state(self, pid: int) -> str | None:
-        letter: str | None = self._ask({"state": pid}, f"state of {pid}")["state"]
+        letter: str | None = self._ask({"state": pid}, f"state of {pid}", again=True)["state"]
         return letter
 
     def close(self) -> None:
@@ -69,58 +71,117 @@ class AgentRemote(ABC):
             self._drop()
 
     def _drop(self) -> None:
-        agent, self._agent, self._rest = self._agent, None, b""
-        if agent is None:
-            return
-        for stream in (agent.stdin, agent.stdout, agent.stderr):
-            assert stream is not None
-            stream.close()
-        agent.kill()
-        agent.wait()
+        if self._agent is not None:
+            self._agent.close()
+            self._agent = None
 
-    def _ask(self, request: dict[str, Any], what: str, timeout_s: float = 5.0) -> dict[str, Any]:
+    def _ask(
+        self, request: dict[str, Any], what: str, *, again: bool = False, timeout_s: float = 5.0
+    ) -> dict[str, Any]:
         line = json.dumps(request).encode() + b"\n"
         with self._lock:
-            again = "run" not in request and self._agent is not None
-            while True:
-                try:
-                    answer = self._exchange(line, timeout_s + _SLACK_S)
-                    break
-                except (OSError, EOFError, ValueError) as error:
-                    self._drop()
-                    if again and not isinstance(error, TimeoutError):
-                        again = False
-                        continue
-                    raise RemoteError(
-                        f"{self.node}: {what}: the node does not answer: {error}"
-                    ) from error
+            try:
+                answer = self._once(line, timeout_s)
+            except _Lost as error:
+                if not again:
+                    raise RemoteError(f"{self.node}: {what}: the connection was lost, and nobody "
+                                      f"knows whether it was done: {error}") from error  # fmt: skip
+                answer = self._last(line, timeout_s, what)
+            except (OSError, ValueError) as error:
+                raise self._silent(what, error) from error
         if "error" in answer:
             raise RemoteError(f"{self.node}: {what}: {answer['error']}")
         return answer
 
-    def _exchange(self, line: bytes, timeout_s: float) -> dict[str, Any]:
+    def _last(self, line: bytes, timeout_s: float, what: str) -> dict[str, Any]:
+        try:
+            return self._once(line, timeout_s)
+        except (OSError, ValueError, _Lost) as error:
+            raise self._silent(what, error) from error
+
+    def _silent(self, what: str, error: Exception) -> RemoteError:
+        return RemoteError(f"{self.node}: {what}: the node does not answer: {error}")
+
+    def _once(self, line: bytes, timeout_s: float) -> dict[str, Any]:
+        # One that ended between two requests has carried out nothing of this one.
+        if self._agent is not None and self._agent.over:
+            self._drop()
+        fresh = self._agent is None
         if self._agent is None:
-            self._agent = self.spawn(AGENT)
-        agent = self._agent
-        assert agent.stdin and agent.stdout
-        while line:
-            line = line[agent.stdin.write(line) or 0 :]
+            self._agent = _Agent(self.spawn(AGENT))
+        try:
+            return self._agent.exchange(line, timeout_s + _SLACK_S)
+        except _Lost as error:
+            words = self._agent.last_words()
+            self._drop()
+            if fresh and words:
+                # It does not even start: another attempt would meet the same.
+                raise OSError(words) from error
+            raise _Lost(words or str(error)) from error
+        except (OSError, ValueError):
+            self._drop()
+            raise
+
+
+class _Lost(Exception):
+    """The agent ended, or its connection did, before it answered."""
+
+
+class _Agent:
+    """A running agent, and a thread that takes its lines: no stream here knows a timeout."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self.over = False
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._program.stdout
+        rest = b""
+        try:
+            while chunk := self._program.stdout.read(65536):
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    self._answers.put(line)
+        except (OSError, ValueError):
+            pass  # closed from here
+        self.over = True
+        self._answers.put(None)
+
+    def exchange(self, line: bytes, timeout_s: float) -> dict[str, Any]:
+        """Raises _Lost, TimeoutError, or ValueError where the answer is no JSON."""
+        assert self._program.stdin
         end = time.monotonic() + timeout_s
-        with selectors.DefaultSelector() as selector:
-            selector.register(agent.stdout, selectors.EVENT_READ)
-            while b"\n" not in self._rest:
-                if not selector.select(end - time.monotonic()):
-                    raise TimeoutError(f"no answer within {timeout_s:.0f} s")
-                chunk = agent.stdout.read(65536)
-                if not chunk:
-                    raise EOFError(_last_words(agent))
-                self._rest += chunk
-        answer, self._rest = self._rest.split(b"\n", 1)
+        try:
+            while line:
+                line = line[self._program.stdin.write(line) or 0 :]
+        except OSError as error:
+            raise _Lost(str(error)) from error
+        try:
+            answer = self._answers.get(timeout=max(0.0, end - time.monotonic()))
+        except queue.Empty:
+            raise TimeoutError(f"no answer within {timeout_s:.0f} s") from None
+        if answer is None:
+            raise _Lost("its agent has ended")
         decoded: dict[str, Any] = json.loads(answer)
         return decoded
 
+    def last_words(self) -> str:
+        """What it wrote to its standard error; nothing where it has not ended."""
+        assert self._program.stderr
+        self._reader.join(_END_S)
+        if not self.over:
+            return ""
+        return self._program.stderr.read().decode(errors="replace").strip()[-300:]
 
-def _last_words(agent: Program) -> str:
-    assert agent.stderr
-    said = (agent.stderr.read(65536) or b"").decode(errors="replace").strip()
-    return said[-300:] or "its agent has ended"
+    def close(self) -> None:
+        program = self._program
+        assert program.stdin and program.stdout and program.stderr
+        program.stdin.close()
+        program.kill()
+        program.wait()
+        self._reader.join(_END_S)
+        program.stdout.close()
+        program.stderr.close()

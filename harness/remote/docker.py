@@ -1,4 +1,4 @@
-"""A Remote into a container, by `docker exec`."""
+"""A Remote into a container: each program by a `docker exec` of its own."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import subprocess
 from collections.abc import Sequence
 
 from harness.remote.agent import AgentRemote
+from harness.remote.remote import Program
 
 
 class DockerRemote(AgentRemote):
-    """`container` is the container's name or id; it is opened when first used."""
+    """`container` is the container's name or id."""
 
     def __init__(self, node: str, container: str) -> None:
         super().__init__(node)
         self.container = container
 
-    def spawn(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+    def spawn(self, argv: Sequence[str]) -> Program:
         return subprocess.Popen(
             ["docker", "exec", "-i", self.container, *argv],
             stdin=subprocess.PIPE,

@@ -21,20 +21,26 @@ class RemoteError(RuntimeError):
 
 
 class Sink(Protocol):
-    def write(self, data: bytes, /) -> int | None: ...
+    """A program's standard input. OSError where the program, or the way to it, is gone."""
+
+    def write(self, data: bytes, /) -> int | None:
+        """Bytes taken, which may be fewer than given."""
+
     def close(self) -> None: ...
 
 
 class Source(Protocol):
-    def fileno(self) -> int: ...
-    def read(self, size: int = -1, /) -> bytes | None:
-        """What is there, up to so many bytes, or what comes next; nothing once it has ended."""
+    """What a program writes."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Wait for something, and give what is there, at most `size` bytes; all that comes until
+        the end where no size is given. Empty at the end, also where the connection was lost."""
 
     def close(self) -> None: ...
 
 
 class Program(Protocol):
-    """A program on a node whose streams end here; a `subprocess.Popen` without buffers is one."""
+    """A program on a node, with its standard streams connected here. `subprocess.Popen` is one."""
 
     @property
     def stdin(self) -> Sink | None: ...
@@ -42,15 +48,21 @@ class Program(Protocol):
     def stdout(self) -> Source | None: ...
     @property
     def stderr(self) -> Source | None: ...
+
     def wait(self, timeout: float | None = None) -> int:
-        """Its exit code. subprocess.TimeoutExpired where it does not end in time."""
+        """Its exit code. subprocess.TimeoutExpired where it runs for longer than that (s)."""
 
     def kill(self) -> None:
-        """End what connects it to us, and with that its standard input."""
+        """Cut it off: its standard input ends, and nothing that it writes is heard any more."""
 
 
 class Remote(Protocol):
-    """One node. Calls may come from several threads; each waits for the one before."""
+    """One node. Calls may come from several threads; each waits for the one before.
+
+    A connection that was lost is opened again by the next call. A call during which it was lost
+    is asked once more where asking twice changes nothing (put, get, state, and signals 0, STOP
+    and CONT); any other raises RemoteError, because nobody knows whether it was carried out.
+    """
 
     node: str
 

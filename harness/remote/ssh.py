@@ -1,132 +1,157 @@
-"""A Remote into a host, by SSH: one connection a node, which is kept, and opened again when lost.
+"""A Remote by SSH: one connection a node, and on it a channel for each program.
 
-Host keys are checked: one that is not known, or another than is known, ends it.
+Who is at the other end is always checked: a host that is not in the known_hosts file, or has
+another key there, is refused.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import shlex
+import socket
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
 
 import paramiko
 
 from harness.remote.agent import AgentRemote
-from harness.remote.remote import RemoteError
+from harness.remote.remote import Program, RemoteError
 
-_CONNECT_S = 10.0
-# A connection whose other end is gone is noticed after some of these.
+_OPEN_S = 10.0
 _KEEPALIVE_S = 5
+# How long what was sent may stay unacknowledged before the connection counts as lost.
+_SILENT_MS = 15_000
+# What sshd and sudo hand on differs from host to host; a node's programs are found by this.
+_PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+# What goes wrong is raised; paramiko would write it to the terminal as well.
+logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True)
 class Host:
-    """How a host is reached. `key`: a private key's file, or the key; None: the agent's, or none.
-
-    `known_hosts`: a file, or the host's own key. `sudo`: whether the user has to become root.
-    """
+    """How a node is reached. Without a key, those of the ssh agent and of ~/.ssh are tried."""
 
     host: str
+    known_hosts: Path
     port: int = 22
     user: str = "root"
-    key: str | paramiko.PKey | None = None
-    known_hosts: str | paramiko.PKey = "~/.ssh/known_hosts"
     sudo: bool = False
+    key: Path | None = None
+
+    @property
+    def words(self) -> str:
+        return f"{self.user}@{self.host}:{self.port}"
 
 
 class SshRemote(AgentRemote):
+    """A connection that is lost is opened again when a program is started next."""
+
     def __init__(self, node: str, host: Host) -> None:
         super().__init__(node)
         self.host = host
+        self._opening = threading.Lock()
         self._client: paramiko.SSHClient | None = None
-        self._connecting = threading.Lock()
 
-    def spawn(self, argv: Sequence[str]) -> SshProgram:
-        """Start a program; every argument reaches it as it is.
-
-        Raises:
-            RemoteError: the host can not be reached, or its key is not known.
-        """
-        command = shlex.join(("sudo", "-n", *argv) if self.host.sudo else argv)
-        with self._connecting:
-            try:
-                channel = self._transport().open_session(timeout=_CONNECT_S)
-                channel.exec_command(command)
-            except (paramiko.SSHException, OSError, EOFError) as error:
-                self._disconnect()
-                raise RemoteError(f"{self.node}: {self._where()}: {_why(error)}") from error
+    def spawn(self, argv: Sequence[str]) -> Program:
+        sudo = ["sudo", "-n", "--"] if self.host.sudo else []
+        with _as_os_error():
+            channel = self._transport().open_session(timeout=_OPEN_S)
+            channel.exec_command(shlex.join([*sudo, "env", _PATH, *argv]))
         return SshProgram(channel)
 
     def close(self) -> None:
         super().close()
-        with self._connecting:
-            self._disconnect()
+        with self._opening:
+            if self._client is not None:
+                self._client.close()
+                self._client = None
 
     def _transport(self) -> paramiko.Transport:
-        transport = self._client.get_transport() if self._client else None
-        if transport is None or not transport.is_active():
-            self._disconnect()
-            self._client = self._connect()
-            transport = self._client.get_transport()
+        with self._opening:
+            transport = self._client.get_transport() if self._client else None
+            if transport is None or not transport.is_active():
+                if self._client is not None:
+                    self._client.close()
+                self._client = self._connect()
+                transport = self._client.get_transport()
             assert transport is not None
-            transport.set_keepalive(_KEEPALIVE_S)
-        return transport
+            return transport
 
     def _connect(self) -> paramiko.SSHClient:
         host = self.host
         client = paramiko.SSHClient()
-        client.set_missing_host_key_policy(paramiko.RejectPolicy())
-        if isinstance(host.known_hosts, str):
-            client.load_system_host_keys(host.known_hosts)
-        else:
-            name = host.host if host.port == 22 else f"[{host.host}]:{host.port}"
-            key = host.known_hosts
-            client.get_host_keys().add(name, key.get_name(), key)
-        given = isinstance(host.key, paramiko.PKey)
-        client.connect(
-            host.host,
-            host.port,
-            host.user,
-            pkey=host.key if isinstance(host.key, paramiko.PKey) else None,
-            key_filename=host.key if isinstance(host.key, str) else None,
-            allow_agent=not given,
-            look_for_keys=host.key is None,
-            timeout=_CONNECT_S,
-            banner_timeout=_CONNECT_S,
-            auth_timeout=_CONNECT_S,
-        )
+        client.set_missing_host_key_policy(_Refuse())
+        try:
+            client.load_host_keys(str(host.known_hosts))
+            client.connect(
+                host.host,
+                host.port,
+                host.user,
+                pkey=self._key(host.key) if host.key else None,
+                allow_agent=host.key is None,
+                look_for_keys=host.key is None,
+                sock=_socket(host),
+                timeout=_OPEN_S,
+                banner_timeout=_OPEN_S,
+                auth_timeout=_OPEN_S,
+            )
+        except _Unknown as error:
+            client.close()
+            raise self._refused(f"its host key is not in {host.known_hosts}") from error
+        except paramiko.BadHostKeyException as error:
+            client.close()
+            raise self._refused(
+                f"its host key is another than in {host.known_hosts}: the host was installed "
+                "anew, or this is not the host"
+            ) from error
+        except paramiko.AuthenticationException as error:
+            client.close()
+            key = host.key or "any key of the ssh agent or of ~/.ssh"
+            raise self._refused(f"{host.user} is not let in by {key}: {error}") from error
+        except (OSError, EOFError, paramiko.SSHException) as error:
+            client.close()
+            raise OSError(f"no connection to {host.words}: {error}") from error
+        transport = client.get_transport()
+        assert transport is not None
+        transport.set_keepalive(_KEEPALIVE_S)
         return client
 
-    def _disconnect(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            client.close()
+    def _key(self, path: Path) -> paramiko.PKey:
+        try:
+            return paramiko.PKey.from_path(path)
+        except (OSError, ValueError, TypeError, paramiko.SSHException) as error:
+            raise self._refused(
+                f"the key {path} can not be used (one with a passphrase goes into the ssh agent, "
+                f"and is left out here): {error}"
+            ) from error
 
-    def _where(self) -> str:
-        return f"ssh {self.host.user}@{self.host.host} port {self.host.port}"
+    def _refused(self, why: str) -> RemoteError:
+        return RemoteError(f"{self.node}: {self.host.host} (port {self.host.port}): {why}")
 
 
 class SshProgram:
-    """A program at the other end of an SSH channel."""
+    """A program on a node, by its channel; it fits `Program`."""
 
     def __init__(self, channel: paramiko.Channel) -> None:
         self._channel = channel
         self.stdin = _In(channel)
-        self.stdout = _Out(channel)
-        self.stderr = _Err(channel)
+        self.stdout = _Out(channel.recv)
+        self.stderr = _Out(channel.recv_stderr)
 
     def wait(self, timeout: float | None = None) -> int:
+        """-1 where it was cut off, or its connection was."""
         if not self._channel.status_event.wait(timeout):
-            raise subprocess.TimeoutExpired("ssh", timeout or 0.0)
-        return self._channel.exit_status
+            raise subprocess.TimeoutExpired("a program by ssh", timeout or 0.0)
+        return self._channel.recv_exit_status()
 
     def kill(self) -> None:
         self._channel.close()
-        # Of a connection that is gone, no status comes any more.
-        self._channel.status_event.set()
 
 
 class _In:
@@ -134,42 +159,54 @@ class _In:
         self._channel = channel
 
     def write(self, data: bytes, /) -> int:
-        self._channel.sendall(data)
+        with _as_os_error():
+            self._channel.sendall(data)
         return len(data)
 
     def close(self) -> None:
-        with contextlib.suppress(OSError, EOFError):
+        with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
             self._channel.shutdown_write()
 
 
 class _Out:
-    def __init__(self, channel: paramiko.Channel) -> None:
-        self._channel = channel
-
-    def fileno(self) -> int:
-        return self._channel.fileno()
+    def __init__(self, receive: Callable[[int], bytes]) -> None:
+        self._receive = receive
 
     def read(self, size: int = -1, /) -> bytes:
-        return self._channel.recv(size)
+        if size >= 0:
+            return self._receive(size)
+        found = b""
+        while chunk := self._receive(1 << 16):
+            found += chunk
+        return found
 
     def close(self) -> None:
-        """It ends with the channel."""
+        """The channel is closed as a whole."""
 
 
-class _Err(_Out):
-    def read(self, size: int = -1, /) -> bytes:
-        return self._channel.recv_stderr(size)
+class _Unknown(Exception):
+    """A host that is not in the known_hosts file."""
 
 
-def _why(error: Exception) -> str:
-    """An error of paramiko's in words that say what to do."""
-    if isinstance(error, paramiko.BadHostKeyException):
-        return (
-            "its host key is not the one that is known. Somebody else may be answering in its "
-            "place; if the host has a new key, put that into known_hosts"
-        )
-    if isinstance(error, paramiko.AuthenticationException):
-        return "it refuses the key that it was shown (passwords are not used)"
-    if "not found in known_hosts" in str(error):
-        return "its host key is not in known_hosts: `ssh-keyscan` shows it, check it and add it"
-    return str(error) or type(error).__name__
+class _Refuse(paramiko.RejectPolicy):
+    def missing_host_key(
+        self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey
+    ) -> NoReturn:
+        raise _Unknown(hostname)
+
+
+def _socket(host: Host) -> socket.socket:
+    link = socket.create_connection((host.host, host.port), _OPEN_S)
+    # Requests are small and wait for their answers.
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _SILENT_MS)
+    return link
+
+
+@contextlib.contextmanager
+def _as_os_error() -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, paramiko.SSHException) as error:
+        raise OSError(str(error) or "the connection was lost") from error

@@ -71,6 +71,10 @@ def run(monkeypatch, capsys, tmp_path):
         ),
         (["bench", "redlok"], "there is no lock 'redlok'"),
         (["suite", "redlock", "--only", "clok"], "no scenario 'clok'; choose one of: "),
+        (["test", "redlock", "--remote", "telnet"], "no remote 'telnet'; choose one of: docker, s"),
+        (["test", "redlock", "--hosts", "/none"], "/none can not be read: No such file"),
+        (["suite", "redlock", "--hosts", "/none"], "/none can not be read: No such file"),
+        (["heal", "--hosts", "/none"], "/none can not be read: No such file"),
         (["suite", "redlock", "--seed", "x"], "seed 'x' is no number"),
         (["analyze", "nowhere"], "'nowhere' is no run (a folder with test.json or history.jsonl)"),
         (["report", "nowhere"], "'nowhere' is no run (a folder with test.json or history.jsonl)"),
@@ -81,6 +85,17 @@ def test_bad_arguments_exit_with_254_and_say_what_is_valid(run, arguments, messa
     code, said = run(*arguments)
     assert code == 254
     assert message in said
+
+
+def test_a_host_that_a_test_needs_and_the_file_lacks_is_named_before_anything_starts(run, tmp_path):
+    (tmp_path / "known_hosts").touch()
+    file = tmp_path / "hosts.toml"
+    file.write_text(
+        "[defaults]\nknown_hosts = 'known_hosts'\n[nodes.redis-1]\nhost = '127.0.0.1'\n"
+    )
+    code, said = run("test", "redis", "--concurrency", "1", "--hosts", str(file))
+    assert code == 254
+    assert f"{file} does not name storage, client-1, which this needs" in said
 
 
 @pytest.mark.parametrize("arguments", [[], ["cluster"]])

@@ -395,3 +395,28 @@ def test_a_pause_until_another_holds_ends_with_the_next_grant_to_another(directo
     director.run([fault], until=grants)
     assert site.granted["client-2"] == 1
     assert [op.value["phase"] for op in recorded.ops] == ["start", "start", "end", "end"]
+
+
+@pytest.mark.parametrize("losses", [1, 2])
+def test_what_a_lost_connection_kept_from_being_healed_is_healed_by_the_next_attempt(
+    director, site, monkeypatch, losses
+):
+    assert director.inject(CUT).proved
+    node, left = site.nodes["redis-2"], [None] * losses
+    real = node.run
+
+    def run(argv, **options):
+        if "iptables-restore" in argv[-1] and left:
+            left.pop()
+            raise RuntimeError("the connection was lost")
+        return real(argv, **options)
+
+    monkeypatch.setattr(node, "run", run)
+    healed = director.heal("cut")
+    assert healed.proved is (losses == 1)
+    assert bool(node.rules) is (losses == 2)
+
+    # Whoever writes the node's rules next writes none of those that are over.
+    director.inject(Fault("other", "partition", [], {"links": [["redis-2", "redis-4"]]}))
+    assert director.heal("other").proved
+    assert not node.rules

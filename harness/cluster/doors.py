@@ -1,0 +1,56 @@
+"""Lets the harness into containers by SSH, with keys that live as long as the command."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from pathlib import Path
+
+import paramiko
+
+from harness.errors import Crashed
+from harness.remote.remote import Remote, RemoteError
+from harness.remote.ssh import Host, SshRemote
+
+_HOME = "/run/fencepost/ssh"
+_BITS = 256
+
+
+class Doors:
+    """A key of the harness', and the file with the host keys of the nodes that let it in."""
+
+    def __init__(self) -> None:
+        # Readable for this user alone; gone with the command.
+        self._folder = tempfile.TemporaryDirectory(prefix="fencepost-ssh-")
+        home = Path(self._folder.name)
+        self.key, self.known_hosts = home / "key", home / "known_hosts"
+        made = paramiko.ECDSAKey.generate(bits=_BITS)
+        made.write_private_key_file(str(self.key))
+        self.known_hosts.touch(0o600)
+        self._public = f"{made.get_name()} {made.get_base64()} fencepost\n".encode()
+        self._lock = threading.Lock()
+
+    def open(self, inside: Remote, address: str) -> SshRemote:
+        """Start sshd on a node, which another Remote reaches now; the Remote by SSH.
+
+        Raises:
+            Crashed: sshd does not start there.
+        """
+        try:
+            inside.put(f"{_HOME}/authorized_keys", self._public)
+            inside.run(["node", "sshd"])
+            host_key = inside.get(f"{_HOME}/host_key.pub").decode()
+        except RemoteError as error:
+            raise Crashed(
+                f"SSH does not start: {error}. A node that was kept up may be of an older image: "
+                "then `fencepost cluster down` comes first"
+            ) from error
+        finally:
+            inside.close()
+        kind, code = host_key.split()[:2]
+        with self._lock, self.known_hosts.open("a") as file:
+            file.write(f"{address} {kind} {code}\n")
+        return SshRemote(inside.node, Host(address, self.known_hosts, key=self.key))
+
+    def close(self) -> None:
+        self._folder.cleanup()

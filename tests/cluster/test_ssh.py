@@ -1,0 +1,232 @@
+"""Nodes by SSH, with a real sshd: Compose's own, and hosts that were there before."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from harness import store
+from harness.cluster import timing
+from harness.cluster.cluster import Cluster
+from harness.cluster.compose import ComposeCluster
+from harness.cluster.hosts import HostsCluster
+from harness.cluster.hostsfile import read
+from harness.errors import Crashed
+from harness.healing import heal
+from harness.recorder import Recorder
+from harness.remote.docker import DockerRemote
+from harness.remote.remote import RemoteError
+from harness.remote.ssh import SshRemote
+from harness.run import run
+from harness.session import Way, session
+from harness.site import RunSite
+from harness.spec import Spec, validate
+from nemesis.director import Director
+from nemesis.nemesis import Fault
+from workloads.locks.registry import LOCKS
+
+REDIS = [f"redis-{n}" for n in range(1, 6)]
+CLIENTS = ["client-1", "client-2"]
+CUT = Fault("cut", "partition", ["redis-1", "redis-2"], {"links": [["redis-1", "redis-2"]]})
+# Ends every session of the node's sshd, and so every connection to the node.
+HANG_UP = "pkill -9 -f '^sshd(-session)?: (root|us)'"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with session([*REDIS, "storage", *CLIENTS], print, way=Way("ssh")) as nodes:
+        yield nodes
+
+
+@pytest.fixture
+def remote(cluster):
+    found = cluster.remote("redis-1")
+    assert isinstance(found, SshRemote)
+    return found
+
+
+@pytest.fixture
+def inside(cluster):
+    """The same node by another way, which does not depend on its sshd."""
+    assert isinstance(cluster, ComposeCluster)
+    found = DockerRemote("redis-1", cluster._containers["redis-1"])
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def director(cluster, tmp_path):
+    spec = Spec("ssh", "redlock", LOCKS["redlock"].read_options({}), concurrency=2)
+    recorder = Recorder(tmp_path / "history.jsonl")
+    site = RunSite(spec, cluster, recorder)
+    site.prepare()
+    found = Director(site, lambda *op: recorder.op("nemesis", *op))
+    yield found
+    found.heal_all()
+    recorder.close()
+
+
+def test_commands_files_and_processes(remote):
+    assert remote.run(["echo", "$HOME", "a b"]).out == "$HOME a b\n"
+    assert remote.run(["id", "-un"]).out == "root\n"
+    remote.put("/tmp/deep/file", b"\0content\xff")
+    assert remote.get("/tmp/deep/file") == b"\0content\xff"
+    program = remote.spawn(["sh", "-c", "echo $$; exec sleep 600"])
+    pid = int(program.stdout.read(100))
+    assert remote.signal(pid, signal.SIGSTOP)
+    assert remote.state(pid) == "T"
+    assert remote.signal(pid, signal.SIGKILL)
+    assert program.wait(5) != 0
+    assert remote.state(pid) is None
+    with pytest.raises(RemoteError, match="still running after 0"):
+        remote.run(["sleep", "600"], timeout_s=0.2)
+
+
+def test_each_node_has_a_host_key_of_its_own_and_no_other_is_taken(cluster, remote, tmp_path):
+    keys = {cluster.remote(node).get("/run/fencepost/ssh/host_key.pub") for node in cluster.nodes}
+    assert len(keys) == len(cluster.nodes)
+
+    other = cluster.remote("redis-2").host.known_hosts.read_text().splitlines()
+    line = next(row for row in other if row.startswith(f"{cluster.address('redis-2')} "))
+    known = tmp_path / "known_hosts"
+    known.write_text(line.replace(cluster.address("redis-2"), remote.host.host) + "\n")
+    with pytest.raises(RemoteError, match=f"its host key is another than in {known}"):
+        SshRemote("redis-1", replace(remote.host, known_hosts=known)).run(["true"])
+
+
+def test_a_short_run_is_valid(cluster, results):
+    options = LOCKS["redlock"].read_options({})
+    spec = Spec(
+        "ssh", "redlock", options, nemesis=("pause",), concurrency=2, time_s=4, seed=3, ttl_ms=500
+    )
+    outcome = run(validate(spec), cluster, lambda status: None)
+    assert outcome.verdicts["lease_exclusion"].valid is True, outcome.results
+    assert outcome.verdicts["faults"].valid is True
+    assert "run" not in outcome.verdicts
+    assert outcome.results["stats"]["holds"] > 10
+
+
+def rules(inside):
+    return [row for row in inside.run(["iptables", "-w", "-S"]).out.splitlines() if "DROP" in row]
+
+
+def test_a_fault_is_healed_although_the_connection_was_killed_meanwhile(
+    cluster, director, remote, inside
+):
+    assert director.inject(CUT).proved
+    assert rules(inside)
+
+    inside.run(["bash", "-c", HANG_UP])
+    healed = director.heal("cut")
+
+    assert healed.proved, healed
+    assert rules(inside) == []
+    heal(cluster, ["redis-1"])
+    assert "FENCEPOST" not in inside.run(["iptables", "-w", "-S"]).out
+
+
+def test_a_fault_is_healed_although_the_connection_is_killed_while_it_is(
+    director, remote, inside, monkeypatch
+):
+    assert director.inject(CUT).proved
+    real = remote.run
+    hung_up = []
+
+    def hang_up_first(argv, **options):
+        if "iptables-restore" in argv[-1] and not hung_up:
+            hung_up.append(argv)
+            return real(["bash", "-c", f"{HANG_UP}; sleep 600"], **options)
+        return real(argv, **options)
+
+    monkeypatch.setattr(remote, "run", hang_up_first)
+    healed = director.heal("cut")
+
+    assert hung_up
+    assert healed.proved, healed
+    assert rules(inside) == []
+
+
+SSHD = """
+set -e
+useradd -m -s /bin/bash -p '*' us
+echo 'us ALL=(ALL) NOPASSWD: ALL' > /etc/sudoers.d/us
+mkdir -p /run/sshd /etc/foreign
+ssh-keygen -q -t ed25519 -N '' -f /etc/foreign/host_key
+rm -rf /opt/fencepost /usr/local/bin/{node,clocks,vdso} /run/fencepost
+/usr/sbin/sshd -p 2222 -o HostKey=/etc/foreign/host_key -o UsePAM=no -o AllowUsers=us \
+  -o AuthorizedKeysFile=/etc/foreign/keys -o PasswordAuthentication=no -o PidFile=/etc/foreign/pid
+"""
+FOREIGN = ["redis-3", "storage", *CLIENTS]
+
+
+# The last test of this file: those containers are nodes of ours no more.
+@pytest.fixture
+def foreign(cluster, tmp_path) -> Iterator[tuple[Path, list[DockerRemote]]]:
+    """Four of the containers made hosts of somebody else's, where nothing of fencepost's is; the
+    file that names them, and the ways into them."""
+    known, text, ways = "", "[defaults]\nport = 2222\nuser = 'us'\nsudo = true\n", []
+    (tmp_path / "key").write_bytes(cluster.remote("storage").host.key.read_bytes())
+    (tmp_path / "key").chmod(0o600)
+    text += "key = 'key'\nknown_hosts = 'known_hosts'\n"
+    for container, node in zip(FOREIGN, ["redis-1", "storage", *CLIENTS], strict=True):
+        way = DockerRemote(node, cluster._containers[container])
+        if "client" not in node:
+            way.signal(int(way.get("/run/fencepost/server.pid")), signal.SIGKILL)
+        keys = way.get("/run/fencepost/ssh/authorized_keys")
+        way.run(["bash", "-c", SSHD])
+        way.put("/etc/foreign/keys", keys)
+        kind, code = way.get("/etc/foreign/host_key.pub").decode().split()[:2]
+        known += f"[{cluster.address(container)}]:2222 {kind} {code}\n"
+        text += f"[nodes.{node}]\nhost = '{cluster.address(container)}'\n"
+        ways.append(way)
+    (tmp_path / "known_hosts").write_text(known)
+    (tmp_path / "hosts.toml").write_text(text)
+    yield tmp_path / "hosts.toml", ways
+    for way in ways:
+        way.close()
+
+
+def test_hosts_that_were_there_are_set_up_and_left_as_they_were(
+    foreign, results, tmp_path, monkeypatch
+):
+    file, ways = foreign
+    # As if they had a kernel of their own: their clocks are measured, and found to be right.
+    (tmp_path / "boot_id").write_text("another\n")
+    measure = partial(timing.measure, boot_id=tmp_path / "boot_id")
+    monkeypatch.setattr(timing, "measure", measure)
+    before = [way.get("/etc/hosts") for way in ways]
+    options = LOCKS["redis"].read_options({})
+    spec = validate(Spec("foreign", "redis", options, concurrency=2, time_s=3, seed=1))
+    with session([*spec.servers, "storage", *CLIENTS], print, way=Way("ssh", read(file))) as hosts:
+        assert isinstance(hosts, HostsCluster)
+        assert hosts.remote("redis-1").run(["hostname"]).out == "redis-3\n"
+        outcome = run(spec, hosts, lambda status: None)
+        # As if the command had been killed with a fault on.
+        hosts.remote("redis-1").run(["iptables", "-w", "-N", "FENCEPOST-IN"])
+
+    assert outcome.valid is True, outcome.results
+    assert outcome.results["stats"]["holds"] > 10
+    clocks = store.read(outcome.run / "test.json")["clocks"]
+    assert list(clocks) == CLIENTS
+    for clock in clocks.values():
+        assert abs(clock["offset_ns"]) <= clock["error_ns"] < timing.MOST_ERROR_NS
+    for way, hosts_file in zip(ways, before, strict=True):
+        assert way.run(["pgrep", "-f", "redis-server|harness"], check=False).out == ""
+        assert "FENCEPOST" not in way.run(["iptables", "-w", "-S"]).out
+        assert way.get("/etc/hosts") == hosts_file
+        assert way.run(["ls", "/run/fencepost"]).out == ""
+
+    # Somebody else's server is not taken for one of ours, and stays.
+    ways[0].run(["bash", "-c", "setsid redis-server --port 6379 > /dev/null 2>&1 < /dev/null &"])
+    ways[0].run(["timeout", "5", "bash", "-c", "until redis-cli ping; do :; done"])
+    with (
+        pytest.raises(Crashed, match="redis-1: something listens on port 6379 already"),
+        session([*spec.servers, "storage", *CLIENTS], print, way=Way("ssh", read(file))),
+    ):
+        pass
+    assert ways[0].run(["redis-cli", "ping"]).out == "PONG\n"
