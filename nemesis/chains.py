@@ -33,6 +33,7 @@ class Chains:
         self._lock = threading.Lock()
         self._on: dict[str, Rules] = {}
         self._counted: dict[str, Mapping[str, list[str]]] = {}
+        self._owed: dict[str, list[str]] = {}
         self._ready: set[str] = set()
 
     def add(self, fault: str, rules: Rules, counted: Mapping[str, list[str]] | None = None) -> None:
@@ -46,12 +47,11 @@ class Chains:
     def remove(self, fault: str) -> None:
         with self._lock:
             rules, counted = self._on.pop(fault, {}), self._counted.pop(fault, {})
-            try:
-                self._write({*rules, *counted})
-            except BaseException:
-                # It is on still, so that whoever tries once more takes it off.
-                self._on[fault], self._counted[fault] = rules, counted
-                raise
+            # Until all are written: where a node does not answer, whoever removes the fault once
+            # more must find the nodes that it was on.
+            nodes = self._owed.setdefault(fault, [*rules, *counted])
+            self._write(set(nodes))
+            del self._owed[fault]
 
     def take_off(self) -> None:
         """Take the chains off every node that has some, unless a fault is on."""
