@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from contextlib import contextmanager
 
 import pytest
 
 from harness import cli, store
 from harness.errors import BadArguments, Crashed
+from harness.spec import Spec
+from workloads.locks.registry import LOCKS
 
 
 @pytest.fixture
@@ -35,6 +39,15 @@ def run(monkeypatch, capsys, tmp_path):
     [
         (["test", "redlok"], "there is no lock 'redlok'; choose one of: redlock, redis, "),
         (["test", "redlock", "--nemesis", "pause,flood"], "there is no nemesis 'flood'; choose"),
+        (["test", "redlock", "--nemesis", "pause:redis-9"], "the test has no 'redis-9'; choose"),
+        (["test", "redlock", "--nemesis", "kill:primary"], "none of its servers leads"),
+        (["test", "redlock", "--nemesis", "clock:client/-1x"], "'1x' is no time"),
+        (["test", "redlock", "--schedule", "/no/such"], "schedule /no/such can not be read: No"),
+        (["test", "redlock", "--schedule", "/dev/null"], "schedule /dev/null is no JSON"),
+        (["test", "redlock", "--schedule", "x", "--nemesis", "pause"], "exclude one another"),
+        (["test", "--replay", "nowhere"], "'nowhere' is no run (a folder with test.json or"),
+        (["test", "--replay", "x", "--seed", "4"], "--replay takes all from the run that it names"),
+        (["test"], "which LOCK? `fencepost locks` lists them"),
         (["test", "redlock", "--guard", "high"], "there is no guard 'high'; choose one of: none,"),
         (["test", "redlock", "--guard", "fenced"], "guard fenced needs a fencing token"),
         (["test", "redlock", "--time", "soon"], "time 'soon' is no time: write 500ms, 60s or 2m"),
@@ -136,3 +149,62 @@ def test_however_a_command_ends_its_exit_code_is_never_that_of_a_verdict(
 @pytest.mark.parametrize(("valid", "code"), [(True, 0), (False, 1), ("unknown", 2)])
 def test_a_verdict_is_an_exit_code(valid, code):
     assert cli.EXIT[valid] == code
+
+
+def stored(tmp_path, **changed):
+    """A run's folder, of which only the description is left."""
+    spec = Spec("redlock", "redlock", LOCKS["redlock"].read_options({}), nemesis=("pause",))
+    schedule = [
+        {"at_s": 1.5, "duration_s": 1.0, "family": "pause", "targets": ["redis-4"], "arguments": {}}
+    ]
+    test = spec.to_json() | {"schedule": schedule, "seed": 77} | changed
+    (tmp_path / "test.json").write_text(json.dumps(test))
+    return str(tmp_path)
+
+
+@pytest.fixture
+def carried_out(monkeypatch):
+    """The tests that would be carried out: each spec with its schedule."""
+    done = []
+
+    @contextmanager
+    def session(*_, **__):
+        yield None
+
+    def carry_out(spec, cluster, scenario=None, schedule=None):
+        done.append((spec, schedule))
+        raise BadArguments("enough")
+
+    monkeypatch.setattr(cli, "session", session)
+    monkeypatch.setattr(cli, "_carry_out", carry_out)
+    return done
+
+
+def test_a_replay_has_the_run_s_spec_its_seed_and_its_faults_at_their_offsets(
+    run, carried_out, tmp_path
+):
+    run("test", "--replay", stored(tmp_path))
+    ((spec, schedule),) = carried_out
+    assert (spec.lock, spec.seed, spec.nemesis) == ("redlock", 77, ("pause",))
+    assert [(fault.at_s, fault.targets) for fault in schedule] == [(1.5, ["redis-4"])]
+
+
+def test_a_replay_may_be_on_another_lock_that_has_the_nodes(run, carried_out, tmp_path):
+    run("test", "node-redlock", "--replay", stored(tmp_path), "--until-violation")
+    ((spec, schedule),) = carried_out
+    assert (spec.lock, spec.until_violation, len(schedule)) == ("node-redlock", True, 1)
+    code, said = run("test", "redis", "--replay", stored(tmp_path))
+    assert code == 254
+    assert "fault 1: the test has no node 'redis-4'" in said
+
+
+def test_a_schedule_s_faults_are_what_the_test_was_asked_for(run, carried_out, tmp_path):
+    path = tmp_path / "faults.json"
+    path.write_text('[{"at_s": 2, "duration_s": 1, "fault": "clock:redis-2/+5s"}]')
+    run("test", "redlock", "--schedule", str(path), "--time", "5s")
+    ((spec, schedule),) = carried_out
+    assert spec.nemesis == ("clock",)
+    assert schedule[0].arguments["offset_s"] == 5
+    code, said = run("test", "redlock", "--schedule", str(path), "--time", "1s")
+    assert code == 254
+    assert "a fault at 2 s never comes in a run of 1 s; write --time 3s" in said

@@ -1,0 +1,73 @@
+"""A quota for one process: on this machine's own cgroups, where they can be written to."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import cpu
+import pytest
+
+
+@pytest.fixture
+def loop(tmp_path, monkeypatch):
+    """A process that does nothing but run; cgroups mounted in a folder of the test's own."""
+    monkeypatch.setattr(cpu, "MOUNT", tmp_path / "cgroup")
+    process = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+    try:
+        cpu.command(["limit", str(process.pid), "1.0"])
+    except OSError as error:
+        process.kill()
+        process.wait()
+        pytest.skip(f"cgroups can not be written to here: {error}")
+    cpu.command(["free"])
+    yield process
+    process.kill()
+    process.wait()
+    cpu.command(["free"])
+    for place in (tmp_path / "cgroup").iterdir():
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def used_s(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_process_with_a_quota_gets_no_more_than_that(loop):
+    before = cpu.command(["show", str(loop.pid)])["cgroup"]
+    told = cpu.command(["limit", str(loop.pid), "0.1"])
+    assert told["throttled"] > 0
+    assert told["share"] == pytest.approx(0.1)
+
+    began_s, used = time.monotonic(), used_s(loop.pid)
+    throttled = cpu.command(["show", str(loop.pid)])["throttled"]
+    while cpu.command(["show", str(loop.pid)])["throttled"] < throttled + 10:
+        time.sleep(0.02)
+    # Ten periods of 50 ms at a tenth of a CPU; the clock ticks are 10 ms.
+    assert used_s(loop.pid) - used <= 0.1 * (time.monotonic() - began_s) + 0.06
+
+    assert cpu.command(["left"]) == {"left": True}
+    assert cpu.command(["free"]) == {"freed": 1}
+    assert cpu.command(["show", str(loop.pid)]) == {
+        "cgroup": before,
+        "share": None,
+        "throttled": 0,
+    }
+    assert cpu.command(["left"]) == {"left": False}
+
+
+def test_a_group_whose_process_has_ended_is_found_and_removed(loop):
+    cpu.command(["limit", str(loop.pid), "0.5"])
+    loop.kill()
+    loop.wait()
+    assert cpu.command(["left"]) == {"left": True}
+    cpu.command(["free"])
+    assert cpu.command(["left"]) == {"left": False}
+
+
+def test_a_process_that_is_gone_can_not_be_limited():
+    with pytest.raises(OSError):
+        cpu.command(["limit", "999999999", "0.5"])

@@ -1,0 +1,264 @@
+"""What a disk that loses power has kept: what was synced, and nothing that was not."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lazydisk import COMMIT_S, ROOT, Disk
+from pages import PAGE, Content
+
+FILE, FOLDER = stat.S_IFREG | 0o644, stat.S_IFDIR | 0o755
+LAZY = Path(__file__).parents[2] / "compose" / "node" / "lazy.py"
+# Debian's python3-pyfuse3 is the system's Python's.
+PYTHON = "/usr/bin/python3"
+
+
+class Clock:
+    s = 0.0
+
+    def __call__(self):
+        return self.s
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def disk(tmp_path, clock):
+    return Disk(str(tmp_path / "backing"), clock)
+
+
+def put(disk, name, data, folder=ROOT, sync=False):
+    names = disk.node(folder).entries
+    node = disk.find(folder, name) if name in names else disk.make(folder, name, FILE)
+    disk.write(node.number, 0, data)
+    if sync:
+        disk.sync(node.number)
+    return node.number
+
+
+def content(disk, name, folder=ROOT):
+    found = disk.content(disk.find(folder, name).number)
+    return found.read(0, found.size)
+
+
+def there(disk, folder=ROOT):
+    return sorted(disk.node(folder).entries)
+
+
+def test_what_was_synced_survives_and_what_was_written_after_it_does_not(disk):
+    number = put(disk, "log", b"synced", sync=True)
+    disk.write(number, 6, b" and not")
+    assert content(disk, "log") == b"synced and not"
+    assert disk.lose() == {"bytes": 8, "files": 1, "names": 0}
+    assert content(disk, "log") == b"synced"
+
+
+def test_a_file_that_was_never_synced_is_not_there(disk):
+    put(disk, "log", b"x")
+    assert disk.lose() == {"bytes": 1, "files": 1, "names": 1}
+    assert there(disk) == []
+
+
+def test_nothing_unsynced_is_nothing_lost(disk):
+    put(disk, "log", b"x", sync=True)
+    assert disk.lose() == {"bytes": 0, "files": 0, "names": 0}
+    assert content(disk, "log") == b"x"
+
+
+def test_a_sync_makes_the_names_before_it_durable_and_those_after_it_not(disk):
+    disk.make(ROOT, "before", FILE)
+    number = put(disk, "log", b"x")
+    disk.sync(number)
+    disk.make(ROOT, "after", FILE)
+    disk.lose()
+    assert there(disk) == ["before", "log"]
+
+
+def test_a_sync_of_a_folder_makes_its_entries_durable_and_not_what_they_hold(disk):
+    put(disk, "log", b"x")
+    disk.sync(ROOT)
+    disk.lose()
+    assert content(disk, "log") == b""
+
+
+def test_names_are_durable_by_themselves_some_seconds_later(disk, clock):
+    put(disk, "old", b"x")
+    clock.s += COMMIT_S
+    put(disk, "new", b"x")
+    disk.lose()
+    assert there(disk) == ["old"]
+    assert content(disk, "old") == b""
+
+
+def test_a_removal_that_was_not_synced_is_undone(disk):
+    put(disk, "log", b"x", sync=True)
+    disk.unlink(ROOT, "log")
+    assert there(disk) == []
+    disk.lose()
+    assert content(disk, "log") == b"x"
+
+
+def test_a_rename_over_a_file_takes_its_content_along_when_it_is_durable(disk):
+    """As ext4's auto_da_alloc has it: a file is replaced by a whole one or not at all."""
+    put(disk, "conf", b"old", sync=True)
+    put(disk, "conf.new", b"new")
+    disk.rename(ROOT, "conf.new", ROOT, "conf")
+    disk.lose()
+    assert content(disk, "conf") == b"old"
+
+    put(disk, "conf.new", b"new")
+    disk.rename(ROOT, "conf.new", ROOT, "conf")
+    disk.sync(ROOT)
+    disk.lose()
+    assert content(disk, "conf") == b"new"
+
+
+def test_a_truncation_that_was_not_synced_is_undone(disk):
+    number = put(disk, "log", b"abcdef", sync=True)
+    disk.truncate(number, 2)
+    assert content(disk, "log") == b"ab"
+    disk.lose()
+    assert content(disk, "log") == b"abcdef"
+
+
+def test_a_daemon_that_starts_again_finds_what_was_durable(disk, tmp_path):
+    folder = disk.make(ROOT, "data", FOLDER).number
+    put(disk, "log", b"x", folder, sync=True)
+    put(disk, "lost", b"y", folder)
+    again = Disk(str(tmp_path / "backing"))
+    found = again.find(ROOT, "data").number
+    assert there(again, found) == ["log"]
+    assert content(again, "log", found) == b"x"
+    assert len(os.listdir(tmp_path / "backing" / "objects")) == 1
+
+
+def test_a_removed_file_gives_its_space_back_before_the_disk_is_full(disk, monkeypatch):
+    put(disk, "big", b"x" * PAGE, sync=True)
+    disk.unlink(ROOT, "big")
+    objects = Path(disk._backing) / "objects"
+    monkeypatch.setattr(disk, "free", lambda: 0 if list(objects.iterdir()) else PAGE)
+    put(disk, "new", b"y")
+    monkeypatch.setattr(disk, "free", lambda: 0)
+    with pytest.raises(OSError) as error:
+        put(disk, "more", b"z")
+    assert error.value.errno == errno.ENOSPC
+
+
+WRITES = st.tuples(st.integers(0, 3 * PAGE), st.binary(min_size=1, max_size=2 * PAGE))
+STEPS = st.lists(
+    st.one_of(
+        WRITES.map(lambda at: ("write", at)),
+        st.integers(0, 4 * PAGE).map(lambda size: ("truncate", size)),
+        st.just(("sync", None)),
+        st.just(("lose", None)),
+    ),
+    max_size=12,
+)
+
+
+@given(STEPS)
+@settings(deadline=None, max_examples=150)
+def test_a_file_holds_what_a_plain_one_would_and_loses_what_came_after_its_last_sync(
+    tmp_path_factory, steps
+):
+    found = Content(str(tmp_path_factory.mktemp("pages") / "object"))
+    now, synced = bytearray(), bytearray()
+    for what, value in steps:
+        if what == "write":
+            at, data = value
+            now.extend(bytes(max(0, at - len(now))))
+            now[at : at + len(data)] = data
+            found.write(at, data)
+        elif what == "truncate":
+            now = now[:value] + bytes(max(0, value - len(now)))
+            found.truncate(value)
+        elif what == "sync":
+            synced = bytearray(now)
+            found.sync()
+        else:
+            now = bytearray(synced)
+            found.lose()
+        assert found.size == len(now)
+        assert found.read(0, found.size + PAGE) == bytes(now)
+    found.close()
+
+
+def _usable():
+    look = [PYTHON, "-c", "import pyfuse3, trio"]
+    return os.path.exists("/dev/fuse") and os.geteuid() == 0 and not subprocess.call(
+        look, stderr=subprocess.DEVNULL
+    )  # fmt: skip
+
+
+@pytest.fixture
+def mounted(tmp_path):
+    """A mounted lazy disk, and how its control is asked."""
+    if not _usable():
+        pytest.skip("no /dev/fuse, no root, or no python3-pyfuse3: apt-get install python3-pyfuse3")
+    mount, control = tmp_path / "mount", tmp_path / "control"
+    mount.mkdir()
+    command = [PYTHON, str(LAZY), "--control", str(control)]
+    daemon = subprocess.Popen([*command, "serve", str(tmp_path / "backing"), str(mount)])
+    end = time.monotonic() + 20
+    while not (os.path.ismount(mount) and control.exists()) and time.monotonic() < end:
+        assert daemon.poll() is None
+        time.sleep(0.01)
+
+    def ask(*words):
+        return json.loads(subprocess.check_output([*command, *words]))
+
+    yield mount, ask
+    subprocess.run(["umount", "-l", str(mount)], check=True)
+    assert daemon.wait(10) == 0
+
+
+def test_a_mounted_disk_is_a_file_system_like_another(mounted):
+    mount, _ = mounted
+    (mount / "a").mkdir()
+    (mount / "a" / "log").write_bytes(b"x" * 300_000)
+    os.link(mount / "a" / "log", mount / "link")
+    os.symlink("a/log", mount / "symlink")
+    assert (mount / "link").read_bytes() == (mount / "symlink").read_bytes() == b"x" * 300_000
+    assert os.stat(mount / "link").st_nlink == 2
+    with open(mount / "a" / "log", "r+b") as file:
+        file.truncate(10)
+        file.seek(5)
+        file.write(b"yy")
+    assert (mount / "link").read_bytes() == b"xxxxxyyxxx"
+    os.rename(mount / "a" / "log", mount / "b")
+    os.unlink(mount / "link")
+    os.rmdir(mount / "a")
+    assert sorted(os.listdir(mount)) == ["b", "symlink"]
+    assert os.statvfs(mount).f_bavail > 0
+
+
+def test_the_witness_of_a_loss_of_power_sees_it_and_sees_a_mere_crash(mounted):
+    mount, ask = mounted
+    assert ask("witness", str(mount), "first") == {"synced": True, "unsynced": True}
+    # A process that crashed takes nothing with it: the kernel has what it wrote.
+    assert ask("witnessed", str(mount), "first") == {"synced": True, "unsynced": True}
+
+    ask("witness", str(mount), "second")
+    assert ask("lose")["bytes"] == len("second")
+    assert ask("witnessed", str(mount), "second") == {"synced": True, "unsynced": False}
+
+
+def test_a_write_with_o_dsync_is_durable_at_once(mounted):
+    mount, ask = mounted
+    fd = os.open(mount / "log", os.O_WRONLY | os.O_CREAT | os.O_DSYNC)
+    os.write(fd, b"x")
+    os.close(fd)
+    ask("lose")
+    assert (mount / "log").read_bytes() == b"x"
