@@ -481,8 +481,13 @@ def cluster_up(
     """Bring nodes up, and leave them up until `cluster down`."""
     wanted = _expand(nodes or [])
     with session(wanted, screen.say, leave_up=True) as cluster:
-        for server in _servers(cluster, wanted):
-            server.wait_ready(60)
+        servers = _servers(cluster, wanted)
+        # All at one time: while the members of a cluster come in, one may go out once more.
+        while True:
+            for server in servers:
+                server.wait_ready(60)
+            if all(server.ready() for server in servers):
+                break
     screen.CONSOLE.print(f"{len(wanted)} nodes are up and healthy.")
     return 0
 

@@ -111,6 +111,56 @@ def test_the_next_run_removes_what_a_killed_one_left(command, tmp_path):
     assert nodes_up() == []
 
 
+@pytest.fixture
+def others():
+    """Things of somebody else's on this machine that lie in the way; and whether they are there."""
+
+    def sh(command):
+        return subprocess.run(
+            command, shell=True, capture_output=True, text=True, check=False
+        ).stdout.strip()
+
+    name, rule = "fencepost-somebody-1", "INPUT -s 192.0.2.7 -j DROP -m comment --comment FENCEPOST"
+    # As a client's program is called, and stopped.
+    process = subprocess.Popen([sys.executable, "-c", "input()", "harness.worker.program"])
+    process.send_signal(signal.SIGSTOP)
+    sh(f"iptables -w -A {rule}; iptables -w -N FENCEPOST-INBOX")
+    sh(f"docker network create {name}")
+    sh(f"docker run -d --name {name} --network {name} --entrypoint sleep fencepost-node 600")
+
+    def there():
+        stat = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        rules = sh("iptables -w -S")
+        return {
+            "process": stat == "T",
+            "rule": "-s 192.0.2.7/32" in rules,
+            "chain": "-N FENCEPOST-INBOX" in rules,
+            "container": sh(f"docker inspect -f '{{{{.State.Running}}}}' {name}") == "true",
+            "network": sh(f"docker network inspect -f '{{{{.Name}}}}' {name}") == name,
+        }
+
+    yield there
+    process.kill()
+    process.wait()
+    sh(f"iptables -w -D {rule}; iptables -w -X FENCEPOST-INBOX")
+    sh(f"docker rm -f {name}; docker network rm {name}")
+
+
+def test_what_is_somebody_else_s_is_never_touched(command, tmp_path, others):
+    assert all(others().values()), others()
+    process = command(*RUN, wait=False)
+    wait_for_ops(tmp_path, 200)
+    process.kill()
+    process.communicate()
+    code, out = command("heal")
+
+    assert code == 0, out
+    assert nodes_up() == []
+    assert all(others().values()), others()
+    code, out = command("heal", "--check")
+    assert code == 0 and "Nothing is left behind" in out, out
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_is_judged_on_its_way_out_and_leaves_nothing(command, tmp_path, number):
     process = command(*RUN, wait=False)

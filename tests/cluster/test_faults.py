@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
 
 import pytest
@@ -14,6 +15,7 @@ from harness.spec import Spec
 from nemesis import chains, clock
 from nemesis.director import Director
 from nemesis.nemesis import Fault
+from nemesis.schedule import Scheduled
 from workloads.locks.registry import LOCKS
 
 CUT = Fault(
@@ -33,6 +35,14 @@ SKEW = Fault("skew", "clock", ["client-1", "client-2"], {"offset_s": -3600.0})
 CRASH = Fault("crash", "kill", ["redis-4"])
 DEATH = Fault("death", "kill", ["client-3"])
 HOLD = Fault("hold", "hold", ["client-1", "storage"], {"source": "client-1", "to": "storage"})
+
+REJECT = Fault("reject", "partition", CUT.targets, CUT.arguments | {"how": "reject"})
+ONE_WAY = {"links": [["client-1", "redis-1"], ["client-1", "storage"]]}
+REQUESTS = Fault("requests", "partition", ["client-1"], ONE_WAY | {"lost": "requests"})
+REPLIES = Fault("replies", "partition", ["client-1"], ONE_WAY | {"lost": "replies"})
+PAUSES = Fault("pauses", "pause", ["redis-1", "redis-2", "redis-3"])
+WIPED = Fault("wiped", "kill", ["redis-1", "redis-2"], {"data": "wiped"})
+LATE = Fault("late", "packet", ["redis-1"], {"kind": "delay"})
 
 
 class Bench:
@@ -66,9 +76,10 @@ def bench(cluster, tmp_path):
 
 @pytest.mark.parametrize(
     "fault",
-    [CUT, PAUSE, STOP, JUMP, DRIFT, STROBE, SKEW, CRASH, DEATH],
+    [CUT, PAUSE, STOP, JUMP, DRIFT, STROBE, SKEW, CRASH, DEATH, REJECT, REQUESTS, REPLIES, PAUSES,
+     WIPED],
     ids=lambda f: f.name,
-)
+)  # fmt: skip
 def test_a_fault_takes_hold_and_is_healed_each_with_its_receipt(bench, fault):
     took_hold = bench.director.inject(fault)
     healed = bench.director.heal(fault.name)
@@ -90,6 +101,64 @@ def test_a_client_s_skewed_wall_clock_outlives_its_process_and_leaves_the_histor
     successor.begin("acquire", {"lock": "l", "ttl": 2_000_000_000})
     assert began < successor.finish(5)["time"] < bench.recorder.now()
     assert bench.director.heal("skew").proved
+
+
+def test_of_one_way_the_request_arrives_and_its_answer_does_not(bench):
+    """The server has done what was asked, and the client does not know."""
+    worker, remote = bench.site.client("client-1"), bench.site.remote("redis-1")
+    assert bench.director.inject(REPLIES).proved
+    before = remote.run(["redis-cli", "dbsize"]).out
+    worker.begin("acquire", {"lock": "l", "ttl": 10_000_000_000})
+    assert worker.finish(10)["type"] == "ok"  # of the four others
+    end = time.monotonic() + 5
+    while remote.run(["redis-cli", "dbsize"]).out == before and time.monotonic() < end:
+        time.sleep(0.02)
+    assert remote.run(["redis-cli", "dbsize"]).out != before
+    assert bench.director.heal("replies").proved
+
+
+def test_rejection_ends_a_connection_that_is_open_at_once(bench):
+    worker = bench.site.client("client-1")
+    worker.begin("acquire", {"lock": "l", "ttl": 2_000_000_000})
+    assert worker.finish(5)["type"] == "ok"
+    links = [["client-1", node] for node in bench.site.servers]
+    cut = {"links": links, "how": "reject"}
+
+    assert bench.director.inject(Fault("all", "partition", ["client-1"], cut)).proved
+    worker.begin("acquire", {"lock": "m", "ttl": 2_000_000_000})
+    done = worker.finish(5)
+    assert done["type"] in ("fail", "info")
+
+
+def test_without_sch_netem_packets_are_not_supported_and_the_run_is_unknown(bench):
+    receipt = bench.director.inject(LATE)
+    healed = bench.director.heal("late")
+    assert healed.proved
+    if receipt.proved:  # a kernel that has it
+        assert "netem" in receipt.data["queue"]
+    else:
+        assert receipt.how == "not supported here: no sch_netem"
+        assert bench.judge().valid == "unknown"
+
+
+def test_a_pause_ends_when_another_client_was_granted_the_lock(bench):
+    one, two = bench.site.client("client-1"), bench.site.client("client-2")
+    one.begin("acquire", {"lock": "l", "ttl": 300_000_000})
+    assert one.finish(5)["type"] == "ok"
+    pause = Scheduled(0.0, 60.0, "pause", ["client-1"], {"point": None, "until": "other-holds"})
+    began = time.monotonic()
+    stopped = threading.Thread(target=bench.director.run, args=([pause], lambda: False))
+    stopped.start()
+    while not bench.director.on:
+        time.sleep(0.01)
+    while True:
+        two.begin("acquire", {"lock": "l", "ttl": 300_000_000})
+        if two.finish(5)["type"] == "ok":
+            break
+    stopped.join(10)
+    assert not stopped.is_alive()
+    assert time.monotonic() - began < 50
+    assert bench.site.remote("client-1").state(one.pid) != "T"
 
 
 def test_held_packets_arrive_when_the_hold_ends(bench):
@@ -136,15 +205,28 @@ def wrong_pid(bench, monkeypatch):
     monkeypatch.setattr(bench.site.server("redis-4"), "kill", lambda: 1)
 
 
+def no_hook(bench, monkeypatch):
+    """The rules stand in chains that nothing goes through."""
+    monkeypatch.setattr(
+        chains,
+        "_hook",
+        lambda remote: [
+            remote.run(["iptables", "-w", "-N", chain]) for chain in chains.CHAINS.values()
+        ],
+    )
+
+
 def unread_clock(bench, monkeypatch):
     monkeypatch.setattr(clock, "CLOCK_FILE", "/run/fencepost/nobody-reads-this")
 
 
 @pytest.mark.parametrize(
     ("fault", "sabotage"),
-    [(CUT, wrong_rule), (PAUSE, wrong_pid), (CRASH, wrong_pid), (JUMP, unread_clock)],
+    [(CUT, wrong_rule), (PAUSE, wrong_pid), (CRASH, wrong_pid), (JUMP, unread_clock),
+     (CUT, no_hook), (REJECT, no_hook), (REQUESTS, no_hook), (HOLD, no_hook)],
     ids=["rule for another address", "pause of another pid", "kill of another pid",
-         "clock file that nobody reads"],
+         "clock file that nobody reads", "cut in no chain", "rejection in no chain",
+         "one way in no chain", "hold in no chain"],
 )  # fmt: skip
 def test_a_fault_that_does_not_take_hold_makes_the_run_unknown(bench, monkeypatch, fault, sabotage):
     sabotage(bench, monkeypatch)

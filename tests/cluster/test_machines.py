@@ -1,0 +1,195 @@
+"""What befalls a server's machine, on real servers: power, disk, CPU, and another in its place."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from checker import faults as fault_checker
+from harness.cluster.cluster import Cluster
+from harness.recorder import Recorder, finish
+from harness.session import session
+from harness.site import RunSite
+from harness.spec import Spec
+from nemesis import disk
+from nemesis.director import Director
+from nemesis.nemesis import Fault
+from workloads.locks.registry import LOCKS
+
+KINDS = ("redis", "zookeeper", "etcd")
+FAMILIES = ("power", "disk", "cpu", "leave")
+CREATE = """
+import sys
+from kazoo.client import KazooClient
+client = KazooClient(hosts=sys.argv[1])
+client.start(20)
+if sys.argv[2] == "set":
+    client.create("/kept", b"yes")
+else:
+    client.sync("/")
+    print(client.get("/kept")[0].decode())
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    nodes = ["redis-1", *(f"{kind}-{n}" for kind in KINDS[1:] for n in (1, 2, 3))]
+    with session([*nodes, "storage", "client-1", "client-2"], print) as found:
+        yield found
+
+
+class Bench:
+    """One lock's servers on disks of their own, and a director whose ops are kept."""
+
+    def __init__(self, cluster, folder, lock, **spec):
+        options = LOCKS[lock].read_options({})
+        self.spec = Spec("machines", lock, options, nemesis=FAMILIES, concurrency=2, **spec)
+        self.recorder = Recorder(folder / "history.jsonl")
+        self.site = RunSite(self.spec, cluster, self.recorder)
+        self.site.prepare()
+        self.site.start_clients()
+        self.director = Director(
+            self.site,
+            lambda type, f, value, error: self.recorder.op("nemesis", type, f, value, error),
+        )
+
+    def run(self, node, *argv):
+        return self.site.remote(node).run(list(argv), timeout_s=30).out.strip()
+
+    def close(self):
+        self.director.heal_all()
+        self.site.close_clients()
+        self.recorder.close()
+
+    def judge(self):
+        self.close()
+        return fault_checker.check(finish(self.recorder.path), {}).valid
+
+
+@pytest.fixture
+def bench(cluster, tmp_path):
+    made = []
+
+    def make(lock="redis", **spec):
+        made.append(Bench(cluster, tmp_path, lock, **spec))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def fault(family, *targets, **arguments):
+    return Fault(family, family, list(targets), arguments)
+
+
+@pytest.mark.parametrize("lock", KINDS)
+def test_each_befalls_each_kind_of_server_and_is_healed_with_its_receipt(bench, lock):
+    found = bench(lock, persistence="always")
+    node = found.spec.servers[0]
+    for family in FAMILIES:
+        injected = found.director.inject(fault(family, node))
+        assert injected.proved, injected
+        healed = found.director.heal(family)
+        assert healed.proved, healed
+    assert found.judge() is True
+
+
+def no_loss(found, monkeypatch):
+    run = type(found.site.remote("redis-1")).run
+    lost = '{"bytes": 0, "files": 0, "names": 0}'
+
+    def keep(self, argv, **options):
+        done = run(self, ["true"] if argv == ["lazy", "lose"] else argv, **options)
+        return type(done)(0, lost, "") if argv == ["lazy", "lose"] else done
+
+    monkeypatch.setattr(type(found.site.remote("redis-1")), "run", keep)
+
+
+def no_filler(found, monkeypatch):
+    monkeypatch.setattr(disk, "_FILL", "true")
+
+
+def another_pid(found, monkeypatch):
+    """The quota is for a process that is none of the server's, and is looked at there."""
+    run = type(found.site.remote("redis-1")).run
+
+    def aside(self, argv, **options):
+        if argv[:2] == ["cpu", "limit"]:
+            return run(self, ["cpu", "show", argv[2]], **options)
+        return run(self, argv, **options)
+
+    monkeypatch.setattr(type(found.site.remote("redis-1")), "run", aside)
+
+
+def no_kill(found, monkeypatch):
+    monkeypatch.setattr(found.site.server("redis-1"), "kill", lambda: None)
+    monkeypatch.setattr(found.site.server("redis-1"), "wipe", lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("family", "sabotage"),
+    [("power", no_loss), ("disk", no_filler), ("cpu", another_pid), ("leave", no_kill)],
+)
+def test_what_does_not_take_hold_makes_the_run_unknown(bench, monkeypatch, family, sabotage):
+    found = bench()
+    sabotage(found, monkeypatch)
+    receipt = found.director.inject(fault(family, "redis-1"))
+    monkeypatch.undo()
+    found.director.heal(family)
+
+    assert not receipt.proved, receipt
+    assert found.judge() == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("persistence", "family", "kept"),
+    [
+        ("everysec", "kill", True),
+        ("everysec", "power", False),
+        ("always", "power", True),
+        ("none", "kill", False),
+    ],
+)
+def test_what_redis_has_answered_is_kept_or_not(bench, persistence, family, kept):
+    """Redis syncs at most once a second: what is written first in one, and not what follows."""
+    found = bench(persistence=persistence)
+    time.sleep(1.0 - time.time() % 1.0)
+    for key in ("first", "second"):
+        assert found.run("redis-1", "redis-cli", "set", key, "yes") == "OK"
+    assert found.director.inject(fault(family, "redis-1")).proved
+    assert found.director.heal(family).proved
+    assert (found.run("redis-1", "redis-cli", "get", "second") == "yes") is kept
+
+
+def test_what_etcd_has_answered_survives_the_power_loss_of_all(bench):
+    found = bench("etcd")
+    servers = found.spec.servers
+    assert found.run(servers[0], "env", "ETCDCTL_API=3", "etcdctl", "put", "kept", "yes") == "OK"
+    assert found.director.inject(fault("power", *servers)).proved
+    assert found.director.heal("power").proved
+    get = ("env", "ETCDCTL_API=3", "etcdctl", "get", "kept", "--print-value-only")
+    assert found.run(servers[1], *get) == "yes"
+
+
+def test_what_zookeeper_has_answered_survives_the_power_loss_of_all(bench):
+    found = bench("zookeeper")
+    servers = found.spec.servers
+    hosts = ",".join(found.site.address(node) for node in servers)
+    kazoo = ("/opt/fencepost/client/bin/python", "-c", CREATE, hosts)
+    found.run("client-1", *kazoo, "set")
+    assert found.director.inject(fault("power", *servers)).proved
+    assert found.director.heal("power").proved
+    assert found.run("client-1", *kazoo, "get") == "yes"
+
+
+def test_whoever_leads_is_asked_for_when_the_fault_begins(bench):
+    found = bench("etcd")
+    leader = found.site.primary()
+    assert leader in found.spec.servers
+    receipt = found.director.inject(fault("kill", "primary"))
+    assert receipt.proved and f"on {leader} is gone" in receipt.how
+    assert found.director.heal("kill").proved
+    assert found.site.primary() is not None
