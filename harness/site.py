@@ -115,6 +115,8 @@ class RunSite:
             self._clocks = self._measured()
             if self._spec.stored_in == "server":
                 self._serve(code)
+            for server in self._servers.values():
+                server.settle()
             kinds = {server.kind.role: server for server in self._servers.values()}
             return {kind: server.version() for kind, server in kinds.items()}
 

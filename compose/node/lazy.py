@@ -4,6 +4,7 @@
     lazy serve BACKING MOUNTPOINT    until it is unmounted
     lazy lose                        forget what is unsynced: how much of it there was
     lazy unsynced                    how much there is
+    lazy settle                      write all of it down, as a kernel does in time
     lazy witness FOLDER TEXT         write two files with it, and sync one of them
     lazy witnessed FOLDER TEXT       which of the two have it, and remove both
 
@@ -32,7 +33,7 @@ def command(words: list[str]) -> dict[str, Any]:
     serving = verbs.add_parser("serve")
     serving.add_argument("backing")
     serving.add_argument("mountpoint")
-    for verb in ("lose", "unsynced"):
+    for verb in ("lose", "unsynced", "settle"):
         verbs.add_parser(verb)
     for verb in ("witness", "witnessed"):
         looking = verbs.add_parser(verb)

@@ -5,7 +5,9 @@ durable the last change of it (its creation, a rename of it, an entry of it that
 every change before that one, of whatever file; changes are undone from the last one backwards.
 A change is written down by itself when it is COMMIT_S old. What a file holds (pages.py) is
 written down by its own sync alone, or with the journal's entry of a rename by which the file took
-the place of another one (ext4's auto_da_alloc).
+the place of another one (ext4's auto_da_alloc). A kernel writes back by itself what is half a
+minute old (dirty_expire_centisecs); here nothing is but by `settle`, so that what was not synced is
+what is lost.
 
 The backing directory holds the objects (objects/<number>, what files hold) and the journal as far
 as it is durable (log), from which a new daemon reads the names. Only objects take space.
@@ -239,6 +241,14 @@ class Disk:
         self._commit(last)
         if number in self._contents:
             self._contents[number].sync()
+
+    def settle(self) -> dict[str, int]:
+        """Write everything down, and say how much it was."""
+        written = self.unsynced()
+        self._commit(len(self._pending))
+        for content in self._contents.values():
+            content.sync()
+        return written
 
     def opened(self, number: int) -> None:
         self._opened[number] = self._opened.get(number, 0) + 1

@@ -232,7 +232,7 @@ class Operations(pyfuse3.Operations):
 def serve(backing: str, mountpoint: str, control: str) -> None:
     """Until it is unmounted. `control` is a socket that takes a verb and answers with JSON."""
     operations = Operations(disk := Disk(backing))
-    verbs = {"lose": operations.lose, "unsynced": disk.unsynced}
+    verbs = {"lose": operations.lose, "unsynced": disk.unsynced, "settle": disk.settle}
 
     async def answer(stream) -> None:
         async with stream:

@@ -116,6 +116,14 @@ class Server:
         """Forget its data; it must be down."""
         self._remote.run(["node", "wipe", self.kind.role])
 
+    def settle(self) -> None:
+        """Let what it has written so far be old enough for its disk to keep it, were power lost.
+
+        ZooKeeper, for one, does not sync its first snapshot, and can not start without it.
+        """
+        if "lazy" in self._settings.get("DISK", ""):
+            self._remote.run(["lazy", "settle"])
+
     def ready(self) -> bool:
         """Whether it serves; for a cluster, whether a quorum does."""
         return self._remote.run(["node", "health", self.kind.role], check=False).code == 0

@@ -102,6 +102,14 @@ def test_names_are_durable_by_themselves_some_seconds_later(disk, clock):
     assert content(disk, "old") == b""
 
 
+def test_a_disk_that_has_settled_loses_nothing_of_what_was_there_then(disk):
+    number = put(disk, "log", b"old")
+    assert disk.settle() == {"bytes": 3, "files": 1, "names": 1}
+    disk.write(number, 3, b"new")
+    disk.lose()
+    assert content(disk, "log") == b"old"
+
+
 def test_a_removal_that_was_not_synced_is_undone(disk):
     put(disk, "log", b"x", sync=True)
     disk.unlink(ROOT, "log")
