@@ -261,7 +261,7 @@ def _scheduled(spec: Spec, path: Path | None) -> tuple[Spec, list[Scheduled] | N
             f"{spec.time_s:g} s; write --time {late[-1].at_s + late[-1].duration_s:g}s"
         )
     families = dict.fromkeys(fault.family for fault in faults)
-    return validate(replace(spec, nemesis=tuple(families))), faults
+    return validate(replace(spec, nemesis=tuple(families), scheduled=True)), faults
 
 
 def _replayed(

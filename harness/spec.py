@@ -26,7 +26,11 @@ MOST_CLIENTS = 10
 
 @dataclass(frozen=True)
 class Spec:
-    """One test. Times in s or ms as their names say; `options` are the lock's."""
+    """One test. Times in s or ms as their names say; `options` are the lock's.
+
+    `nemesis` is what was asked for, FAMILY[:TARGET]... each (nemesis/asked.py); where the faults were
+    given and not drawn (`scheduled`), their families.
+    """
 
     name: str
     lock: str
@@ -46,6 +50,7 @@ class Spec:
     failed_release: str = "ended"
     liveness_bound_s: float = DEFAULT_BOUND_S
     until_violation: bool = False
+    scheduled: bool = False
     scenario: Mapping[str, Any] | None = None
     work: Mapping[str, float] = field(default_factory=dict)
 

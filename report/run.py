@@ -42,10 +42,10 @@ def render(run: Path) -> Path:
         ReportError: the folder has no readable test.json.
         OSError: report.html can not be written.
     """
-    return page.write(run / "report.html", "run.html", contents(load(run)))
+    return page.write(run / "report.html", "run.html", contents(load(run), run))
 
 
-def contents(run: Run) -> dict[str, Any]:
+def contents(run: Run, folder: Path) -> dict[str, Any]:
     """Everything that the template shows."""
     test, history = run.test, run.history
     results = run.results or {}
@@ -77,7 +77,7 @@ def contents(run: Run) -> dict[str, Any]:
             for f in on
         ],
         "settings": settings(test),
-        "again": again(test),
+        "again": again(test, folder.resolve()),
         "work": bool(test.get("work")),
         "problems": run.problems,
         "notes": _notes(run),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 _SPEC = (
@@ -52,10 +53,13 @@ def settings(test: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return [(label, test[key]) for key, label in _SPEC if key in test and key not in left_out]
 
 
-def again(test: Mapping[str, Any]) -> str | None:
+def again(test: Mapping[str, Any], run: Path) -> str | None:
     """The command that runs this test again; a scenario's is its suite's, which the page names."""
     if test.get("scenario"):
         return None
+    if test.get("scheduled"):
+        # No seed gives these faults once more: they were given.
+        return shlex.join(["fencepost", "test", "--replay", f"{run.parent.name}/{run.name}"])
     lock: Mapping[str, Any] = test.get("lock") or {}
     words = ["fencepost", "test", str(lock.get("name", "LOCK"))]
     for key, option, unit in _OPTIONS:
@@ -66,6 +70,8 @@ def again(test: Mapping[str, Any]) -> str | None:
             value = f"{value:g}"
         if value not in (None, ""):
             words += [option, f"{value}{unit}"]
+    if test.get("until_violation"):
+        words.append("--until-violation")
     for name, value in (lock.get("options") or {}).items():
         words += ["-o", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
     return shlex.join(words)

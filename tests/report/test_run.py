@@ -217,6 +217,17 @@ def test_a_run_without_scenario_says_how_to_repeat_it(store, calm):
     )
 
 
+def test_a_run_whose_faults_were_given_is_repeated_from_its_folder(store, calm):
+    folder = store(calm, scheduled=True)
+    found = re.search(r"<pre>(fencepost test .*?)</pre>", page(folder))
+    assert found.group(1) == f"fencepost test --replay {folder.parent.name}/{folder.name}"
+
+
+def test_a_run_that_was_to_end_at_the_first_violation_says_so_and_when_it_was(store, calm):
+    html = page(store(calm, until_violation=True))
+    assert " --until-violation -o " in html
+
+
 def test_receipts_are_readable(store, calm):
     html = page(store(calm))
     assert re.search(
