@@ -28,8 +28,8 @@ MOST_CLIENTS = 10
 class Spec:
     """One test. Times in s or ms as their names say; `options` are the lock's.
 
-    `nemesis` is what was asked for, FAMILY[:TARGET]... each (nemesis/asked.py); where the faults were
-    given and not drawn (`scheduled`), their families.
+    `nemesis` is what was asked for, FAMILY[:TARGET]... each (nemesis/asked.py); where the faults
+    were given and not drawn (`scheduled`), their families.
     """
 
     name: str
