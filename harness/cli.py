@@ -206,7 +206,7 @@ def test(
             store=store,
             shared=shared,
             etcd=etcd,
-            nemesis=tuple(dict.fromkeys(name for name in nemesis.split(",") if name)),
+            nemesis=tuple(dict.fromkeys(e.strip() for e in nemesis.split(",") if e.strip())),
             time_s=seconds("time", time),
             seed=_seed(seed),
             concurrency=concurrency,

@@ -112,7 +112,7 @@ def _machine(remote: Remote, server: Server | None) -> list[Amiss]:
     """What the network's card, the disk and the CPU were left with."""
     found = []
     # A node that was kept up may be of an image that is older than this command.
-    look = "! command -v cpu > /dev/null || cpu left; tc qdisc show"
+    look = "! command -v cpu > /dev/null || cpu left; ! command -v tc > /dev/null || tc qdisc show"
     said = remote.run(["bash", "-c", look]).out
     if '"left": true' in said:
         free = partial(remote.run, ["cpu", "free"])

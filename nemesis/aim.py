@@ -116,6 +116,8 @@ def named(asked: Asked, known: Sequence[str], at: Layout, nodes: Sequence[str]) 
     """Why the target of an entry can not be had; else ''."""
     if asked.target == PRIMARY and PRIMARY in known and not at.leads:
         return "none of its servers leads: each is on its own"
+    if asked.target and not (known or nodes):
+        return "it takes no target"
     if asked.target and asked.target not in (*known, *nodes):
         return f"the test has no {asked.target!r}; choose one of: {', '.join((*known, *nodes))}"
     return ""

@@ -69,6 +69,7 @@ def test_an_entry_has_a_family_and_may_have_a_target_a_variant_an_interval_and_a
         ("pause/asleep", ETCD, "there is no /asleep; choose one of: acquired, "),
         ("kill:all/wiped", ETCD, "see nemesis leave"),
         ("failover", ETCD, "a lock on one server can not fail over"),
+        ("failover:redis-1", layout("redis", 2, replicated=True), "it takes no target"),
         ("memory", ETCD, "it limits Redis servers, and these are of etcd"),
         ("memory/volatile-ttl", REDLOCK, "there is no /volatile-ttl"),
         ("leave", layout("postgres", 1), "it needs servers of redis, zookeeper, etcd"),
