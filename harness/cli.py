@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import random
 import signal
 import sys
 import traceback
-from dataclasses import replace
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from checker.history import HistoryError
 from checker.verdict import Valid
+from harness import arguments, screen, suite
 from harness import bench as costs
-from harness import screen, suite
 from harness.cluster import hostsfile, image
 from harness.cluster.cluster import Cluster
 from harness.cluster.compose import NODES, role
@@ -29,10 +28,8 @@ from harness.remote.remote import RemoteError
 from harness.run import Outcome, judge
 from harness.run import run as run_test
 from harness.session import Way, claimed, claimed_hosts, session
-from harness.site import STORAGE
-from harness.spec import ETCD, RESTART, Spec, choose, layout_of, seconds, stored, validate
-from harness.store import create, find, read, write
-from nemesis import schedule as nemesis_schedule
+from harness.spec import ETCD, RESTART, Spec, choose, seconds, validate
+from harness.store import create, find, write
 from nemesis.families import FAMILIES
 from nemesis.schedule import Scheduled
 from report import bench as report_bench
@@ -45,7 +42,6 @@ from workloads.scenarios.suites import SUITES
 
 EXIT: dict[Valid, int] = {True: 0, False: 1, "unknown": 2}
 BAD_ARGUMENTS, CRASHED, INTERRUPTED = 254, 255, 130
-REMOTES = ("docker", "ssh")
 
 app = typer.Typer(
     help="Tests distributed locks: real servers, real faults, a verdict from the history alone.",
@@ -99,27 +95,6 @@ def _as_interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _seed(text: str | None) -> int:
-    if text is None:
-        return random.SystemRandom().randrange(1_000_000)
-    try:
-        return int(text)
-    except ValueError as error:
-        raise BadArguments(f"seed {text!r} is no number: write a whole number, 7 say") from error
-
-
-def _pairs(given: list[str]) -> dict[str, str]:
-    pairs = [pair.partition("=") for pair in given]
-    for name, equals, value in pairs:
-        if not (name and equals and value):
-            raise BadArguments(f"option {name!r} has no value: write -o {name or 'NAME'}=VALUE")
-    return {name: value for name, _, value in pairs}
-
-
-def _ms(what: str, text: str) -> int:
-    return round(seconds(what, text) * 1000)
-
-
 @nemesis_app.command("list")
 def nemesis_list() -> int:
     """Every family of faults, and what proves that one took hold."""
@@ -129,7 +104,9 @@ def nemesis_list() -> int:
 
 Run = Annotated[str, typer.Argument(help="A run's folder, or TEST, or TEST/TIME.")]
 LeaveUp = Annotated[bool, typer.Option("--leave-db-running", help="Leave the nodes up afterwards.")]
-By = Annotated[str, typer.Option("--remote", help=f"How nodes are reached: {', '.join(REMOTES)}.")]
+By = Annotated[
+    str, typer.Option("--remote", help=f"How nodes are reached: {', '.join(arguments.REMOTES)}.")
+]
 HostsFile = Annotated[
     Path | None,
     typer.Option("--hosts", help="A TOML file of hosts to use for nodes, by ssh (docs/ssh.md)."),
@@ -193,119 +170,47 @@ def test(
     """One test: clients take LOCK and write, faults strike, the history is judged."""
     faults: list[Scheduled] | None
     if replay is not None:
-        _alone("replay", context, _BESIDE)
-        spec, faults = _replayed(replay, lock, option or [], until_violation)
+        arguments.alone("replay", context, arguments.BESIDE)
+        spec, faults = arguments.replayed(replay, lock, option or [], until_violation)
     else:
         if not lock:
             raise BadArguments("which LOCK? `fencepost locks` lists them")
         spec = Spec(
             name=lock,
             lock=lock,
-            options=_lock_options(lock, option or []),
+            options=arguments.lock_options(lock, option or []),
             guard=guard,
             store=store,
             shared=shared,
             etcd=etcd,
             nemesis=tuple(dict.fromkeys(e.strip() for e in nemesis.split(",") if e.strip())),
             time_s=seconds("time", time),
-            seed=_seed(seed),
+            seed=arguments.seed(seed),
             concurrency=concurrency,
-            ttl_ms=_ms("TTL", ttl),
+            ttl_ms=arguments.ms("TTL", ttl),
             interval_s=seconds("interval", interval),
             persistence=persistence,
             restart=restart,
             failed_release=failed_release,
             until_violation=until_violation,
         )
-        spec, faults = _scheduled(validate(spec), schedule)
-    way = _way(remote, hosts, [spec])
-    screen.say(f"Testing {spec.lock}, seed {spec.seed}" + _of(faults))
-    with session(_nodes([spec]), screen.say, leave_up, _libraries([spec]), way) as cluster:
+        spec, faults = arguments.scheduled(validate(spec), schedule)
+    way = arguments.way(remote, hosts, [spec])
+    screen.say(f"Testing {spec.lock}, seed {spec.seed}" + arguments.of_schedule(faults))
+    with session(
+        arguments.nodes([spec]), screen.say, leave_up, arguments.libraries([spec]), way
+    ) as cluster:
         outcome = _carry_out(spec, cluster, schedule=faults)
     screen.verdict(outcome)
     return EXIT[outcome.valid]
 
 
-_BESIDE = ("lock", "replay", "until_violation", "option", "remote", "hosts", "leave_up")
-
-
-def _of(faults: list[Scheduled] | None) -> str:
-    return "" if faults is None else f", {len(faults)} faults as scheduled"
-
-
-def _alone(option: str, context: typer.Context, beside: tuple[str, ...]) -> None:
-    """BadArguments where something was given that the option decides already."""
-    for name in context.params:
-        source = context.get_parameter_source(name)
-        if name not in beside and source is not None and source.name == "COMMANDLINE":
-            raise BadArguments(
-                f"--{option} takes all from the run that it names: leave {name.replace('_', '-')} "
-                "out"
-            )
-
-
-def _scheduled(spec: Spec, path: Path | None) -> tuple[Spec, list[Scheduled] | None]:
-    """A test with the faults of a file, if one is given."""
-    if path is None:
-        return spec, None
-    if spec.nemesis:
-        raise BadArguments("--schedule and --nemesis exclude one another: the file has the faults")
-    try:
-        faults = nemesis_schedule.read(path, spec.seed, layout_of(spec))
-    except ValueError as error:
-        raise BadArguments(f"schedule {error}") from error
-    late = [fault for fault in faults if fault.at_s > spec.time_s]
-    if late:
-        raise BadArguments(
-            f"schedule {path}: a fault at {late[0].at_s:g} s never comes in a run of "
-            f"{spec.time_s:g} s; write --time {late[-1].at_s + late[-1].duration_s:g}s"
-        )
-    families = dict.fromkeys(fault.family for fault in faults)
-    return validate(replace(spec, nemesis=tuple(families), scheduled=True)), faults
-
-
-def _replayed(
-    run: str, lock: str, option: list[str], until_violation: bool
-) -> tuple[Spec, list[Scheduled]]:
-    """A stored run's test and its schedule, on another lock if one is named."""
-    folder = find(run)
-    try:
-        described = read(folder / "test.json")
-        spec = stored(described)
-        if lock and lock != spec.lock:
-            spec = replace(spec, name=lock, lock=lock, options=_lock_options(lock, option))
-        elif option:
-            spec = replace(spec, options=_lock_options(spec.lock, option))
-        spec = validate(replace(spec, until_violation=until_violation))
-        rows = described.get("schedule", [])
-        return spec, nemesis_schedule.stored(rows, layout_of(spec), spec.seed)
-    except (OSError, ValueError) as error:
-        raise BadArguments(f"{folder} can not be run again: {error}") from error
-
-
-def _lock_options(lock: str, given: list[str]) -> dict[str, Any]:
-    try:
-        return LOCKS[choose("lock", lock, LOCKS)].read_options(_pairs(given))
-    except ValueError as error:
-        raise BadArguments(str(error)) from error
-
-
-def _nodes(specs: list[Spec]) -> list[str]:
-    needed = [node for spec in specs for node in (*spec.servers, STORAGE, *spec.clients)]
-    return list(dict.fromkeys(needed))
-
-
-def _way(remote: str, hosts: Path | None, specs: list[Spec]) -> Way:
-    choose("remote", remote, REMOTES)
-    if hosts is None:
-        return Way(remote)
-    found = hostsfile.read(hosts)
-    found.must_name(_nodes(specs))
-    return Way("ssh", found)
-
-
-def _libraries(specs: list[Spec]) -> set[str]:
-    return {spec.lock_type.library for spec in specs} - {""}
+def _session(
+    specs: list[Spec], leave_up: bool = False, way: Way | None = None
+) -> AbstractContextManager[Cluster]:
+    """All the nodes that these tests need."""
+    nodes, libraries = arguments.nodes(specs), arguments.libraries(specs)
+    return session(nodes, screen.say, leave_up, libraries, way)
 
 
 def _carry_out(
@@ -333,15 +238,17 @@ def suite_command(
     hosts: HostsFile = None,
 ) -> int:
     """Sets of scenarios, each against its published outcome; 0 if all came out so."""
-    number = _seed(seed)
+    number = arguments.seed(seed)
     chosen = {
         name: _chosen(suite.items(choose("suite", name, SUITES), number), only or [])
         for name in dict.fromkeys(names)
     }
     specs = [item.spec for items in chosen.values() for item in items]
     bad = 0
-    way = _way(remote, hosts, specs)
-    with session(_nodes(specs), screen.say, leave_up, _libraries(specs), way) as cluster:
+    way = arguments.way(remote, hosts, specs)
+    with session(
+        arguments.nodes(specs), screen.say, leave_up, arguments.libraries(specs), way
+    ) as cluster:
         for name, items in chosen.items():
             screen.say(f"Suite {name}, {len(items)} runs, seed {number}")
             folder, rows = suite.run(
@@ -380,10 +287,12 @@ def bench(
     seed: Annotated[str | None, typer.Option(help="What all random choices come from.")] = None,
 ) -> int:
     """What locks cost: latency, rate and requests, without faults, relative to one Redis."""
-    time_s, number = seconds("time", time), _seed(seed)
+    time_s, number = seconds("time", time), arguments.seed(seed)
     names = list(dict.fromkeys([costs.BASELINE, *locks]))
     specs = [costs.spec_of(choose("lock", name, LOCKS), number) for name in names]
-    with session(_nodes(specs), screen.say, libraries=_libraries(specs)) as cluster:
+    with session(
+        arguments.nodes(specs), screen.say, libraries=arguments.libraries(specs)
+    ) as cluster:
         found = [costs.measure(spec, cluster, time_s, screen.say).to_json() for spec in specs]
         versions = cluster.versions
     folder = create("bench")

@@ -16,6 +16,7 @@ from nemesis.kill import together
 from nemesis.nemesis import Fault, Receipt
 from nemesis.site import Site
 
+TARGETS = SERVERS
 FILLER = ".fencepost-filler"
 # In large pieces, and then in the smallest that there are.
 _FILL = """
@@ -76,9 +77,6 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     nodes = pick(random, at, asked.target or "one")
     who = "the primary" if nodes == ["primary"] else " and ".join(nodes)
     return [Drawn(nodes, {"words": f"the disk of {who} is full"})]
-
-
-TARGETS = SERVERS
 
 
 def refuse(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:
