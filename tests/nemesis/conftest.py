@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from checker.history import History, Op
-from nemesis import kill, pause, skewed
+from nemesis import chains, kill, pause, skewed
 from nemesis.chains import CHAINS
 from nemesis.clock import CLOCK_FILE
 from nemesis.director import Director
@@ -311,6 +311,7 @@ class Site:
 @pytest.fixture
 def site(monkeypatch):
     monkeypatch.setattr(pause, "_STATE_S", 0.01)
+    monkeypatch.setattr(chains, "PROBE_S", 0.01)
     monkeypatch.setattr(kill, "_GONE_S", 0.01)
     monkeypatch.setattr(skewed, "_PATIENCE_S", 0.2)
     return Site()
