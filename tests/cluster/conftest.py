@@ -8,11 +8,17 @@ from typing import Any
 
 import pytest
 
+from checker import faults
+from checker.verdict import Verdict
 from harness import store
+from harness.cluster.cluster import Cluster
 from harness.cluster.compose import ComposeCluster
+from harness.recorder import Recorder, finish
 from harness.run import Outcome, run
 from harness.session import session
+from harness.site import RunSite
 from harness.spec import Spec, scripted, validate
+from nemesis.director import Director
 from workloads.locks.registry import LOCKS
 from workloads.scenarios.scenario import Scenario
 
@@ -60,3 +66,31 @@ def run_test(cluster: ComposeCluster, results: Path) -> RunTest:
         return run(described, cluster, lambda status: None, scenario)
 
     return carry_out
+
+
+class Bench:
+    """A lock's servers and clients, and a director whose ops are kept."""
+
+    def __init__(self, cluster: Cluster, folder: Path, lock: str, **spec: Any) -> None:
+        self.spec = Spec("faults", lock, LOCKS[lock].read_options({}), **spec)
+        self.recorder = Recorder(folder / "history.jsonl")
+        self.site = RunSite(self.spec, cluster, self.recorder)
+        self.site.prepare()
+        self.site.start_clients()
+        self.director = Director(
+            self.site,
+            lambda type, f, value, error: self.recorder.op("nemesis", type, f, value, error),
+        )
+
+    def run(self, node: str, *argv: str) -> str:
+        return self.site.remote(node).run(list(argv), timeout_s=30).out.strip()
+
+    def close(self) -> None:
+        self.director.heal_all()
+        self.site.close_clients()
+        self.recorder.close()
+
+    def judge(self) -> Verdict:
+        """What is to be said of the faults, once all is healed."""
+        self.close()
+        return faults.check(finish(self.recorder.path), {})

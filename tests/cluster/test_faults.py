@@ -8,15 +8,10 @@ import time
 
 import pytest
 
-from checker import faults as fault_checker
-from harness.recorder import Recorder, finish
-from harness.site import RunSite
-from harness.spec import Spec
 from nemesis import chains, clock
-from nemesis.director import Director
 from nemesis.nemesis import Fault
 from nemesis.schedule import Scheduled
-from workloads.locks.registry import LOCKS
+from tests.cluster.conftest import Bench
 
 CUT = Fault(
     "cut",
@@ -45,33 +40,11 @@ WIPED = Fault("wiped", "kill", ["redis-1", "redis-2"], {"data": "wiped"})
 LATE = Fault("late", "packet", ["redis-1"], {"kind": "delay"})
 
 
-class Bench:
-    """Five Redis and three clients, and a director whose ops are kept."""
-
-    def __init__(self, cluster, folder):
-        options = LOCKS["redlock"].read_options({})
-        self.spec = Spec("faults", "redlock", options, nemesis=("clock",), concurrency=3)
-        self.recorder = Recorder(folder / "history.jsonl")
-        self.site = RunSite(self.spec, cluster, self.recorder)
-        self.site.prepare()
-        self.site.start_clients()
-        self.director = Director(
-            self.site,
-            lambda type, f, value, error: self.recorder.op("nemesis", type, f, value, error),
-        )
-
-    def judge(self):
-        self.site.close_clients()
-        self.recorder.close()
-        return fault_checker.check(finish(self.recorder.path), {})
-
-
 @pytest.fixture
 def bench(cluster, tmp_path):
-    found = Bench(cluster, tmp_path)
+    found = Bench(cluster, tmp_path, "redlock", nemesis=("clock",), concurrency=3)
     yield found
-    found.director.heal_all()
-    found.site.close_clients()
+    found.close()
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from checker import faults as fault_checker
 from harness.cluster.cluster import Cluster
-from harness.recorder import Recorder, finish
 from harness.session import session
-from harness.site import RunSite
-from harness.spec import Spec
 from nemesis import disk
-from nemesis.director import Director
 from nemesis.nemesis import Fault
-from workloads.locks.registry import LOCKS
+from tests.cluster.conftest import Bench
 
 KINDS = ("redis", "zookeeper", "etcd")
 FAMILIES = ("power", "disk", "cpu", "leave")
@@ -40,40 +35,12 @@ def cluster() -> Iterator[Cluster]:
         yield found
 
 
-class Bench:
-    """One lock's servers on disks of their own, and a director whose ops are kept."""
-
-    def __init__(self, cluster, folder, lock, **spec):
-        options = LOCKS[lock].read_options({})
-        self.spec = Spec("machines", lock, options, nemesis=FAMILIES, concurrency=2, **spec)
-        self.recorder = Recorder(folder / "history.jsonl")
-        self.site = RunSite(self.spec, cluster, self.recorder)
-        self.site.prepare()
-        self.site.start_clients()
-        self.director = Director(
-            self.site,
-            lambda type, f, value, error: self.recorder.op("nemesis", type, f, value, error),
-        )
-
-    def run(self, node, *argv):
-        return self.site.remote(node).run(list(argv), timeout_s=30).out.strip()
-
-    def close(self):
-        self.director.heal_all()
-        self.site.close_clients()
-        self.recorder.close()
-
-    def judge(self):
-        self.close()
-        return fault_checker.check(finish(self.recorder.path), {}).valid
-
-
 @pytest.fixture
 def bench(cluster, tmp_path):
     made = []
 
     def make(lock="redis", **spec):
-        made.append(Bench(cluster, tmp_path, lock, **spec))
+        made.append(Bench(cluster, tmp_path, lock, nemesis=FAMILIES, concurrency=2, **spec))
         return made[-1]
 
     yield make
@@ -94,7 +61,7 @@ def test_each_befalls_each_kind_of_server_and_is_healed_with_its_receipt(bench, 
         assert injected.proved, injected
         healed = found.director.heal(family)
         assert healed.proved, healed
-    assert found.judge() is True
+    assert found.judge().valid is True
 
 
 def no_loss(found, monkeypatch):
@@ -141,7 +108,7 @@ def test_what_does_not_take_hold_makes_the_run_unknown(bench, monkeypatch, famil
     found.director.heal(family)
 
     assert not receipt.proved, receipt
-    assert found.judge() == "unknown"
+    assert found.judge().valid == "unknown"
 
 
 @pytest.mark.parametrize(
