@@ -55,10 +55,12 @@ class Operations(pyfuse3.Operations):
         self._disk = disk
         self._names = Names(disk)
         self._handles: dict[int, tuple[int, bool]] = {}
+        self._listings: dict[int, list[str]] = {}
         self._next = 1
 
     def lose(self) -> dict[str, int]:
         self._handles.clear()
+        self._listings.clear()
         return self._disk.lose()
 
     @_answers
@@ -161,6 +163,7 @@ class Operations(pyfuse3.Operations):
     @_answers
     async def release(self, fh):
         number, _ = self._handles.pop(fh, (0, False))
+        self._listings.pop(fh, None)
         if number:
             self._disk.closed(number)
 
@@ -178,12 +181,15 @@ class Operations(pyfuse3.Operations):
 
     @_answers
     async def readdir(self, fh, start_id, token):
-        entries = self._disk.node(self._handle(fh)[0]).entries
-        # By number, so that one that comes or goes meanwhile moves no other.
-        for name, number in sorted(entries.items(), key=lambda entry: (entry[1], entry[0])):
-            if number > start_id:
+        folder = self._handle(fh)[0]
+        if start_id == 0 or fh not in self._listings:
+            # As they are when the listing begins, so that one that comes or goes moves no other.
+            self._listings[fh] = list(self._disk.node(folder).entries)
+        for index, name in enumerate(self._listings[fh][start_id:], start_id + 1):
+            number = self._disk.node(folder).entries.get(name)
+            if number is not None:
                 entry = self._entry(self._disk.node(number))
-                if not pyfuse3.readdir_reply(token, os.fsencode(name), entry, number):
+                if not pyfuse3.readdir_reply(token, os.fsencode(name), entry, index):
                     return
 
     @_answers

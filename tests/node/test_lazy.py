@@ -252,6 +252,24 @@ def test_a_mounted_disk_is_a_file_system_like_another(mounted):
     assert os.statvfs(mount).f_bavail > 0
 
 
+def test_a_folder_lists_every_name_also_those_of_one_file_and_while_names_go(mounted):
+    mount, _ = mounted
+    # More than one answer to the kernel holds.
+    names = [f"{n:04}" + "x" * 200 for n in range(300)]
+    (mount / names[0]).touch()
+    for name in names[1:]:
+        os.link(mount / names[0], mount / name)
+    assert sorted(os.listdir(mount)) == names
+
+    with os.scandir(mount) as entries:
+        seen = []
+        for entry in entries:
+            seen.append(entry.name)
+            os.unlink(entry.path)
+    assert sorted(seen) == names
+    assert os.listdir(mount) == []
+
+
 def test_the_witness_of_a_loss_of_power_sees_it_and_sees_a_mere_crash(mounted):
     mount, ask = mounted
     assert ask("witness", str(mount), "first") == {"synced": True, "unsynced": True}
