@@ -70,7 +70,7 @@ def _events(history: History) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _adjusted(history: History) -> Iterator[tuple[int, dict[str, Any]]]:
     open_ops: dict[int | str, dict[str, Any]] = {}
-    early = _granted_early(history)
+    early, killed = _granted_early(history), _killed(history)
     renewed: dict[Any, list[Op]] = {}
     for op in history.clients():
         if op.f == "renewed":
@@ -95,7 +95,8 @@ def _adjusted(history: History) -> Iterator[tuple[int, dict[str, Any]]]:
         elif op.process in open_ops:
             begin = open_ops.pop(op.process)
             if op.type == "ok" and op.f != "release":
-                _time(begin, op, renewed.get(op.value.get("hold"), []))
+                lasting = renewed.get(op.value.get("hold"), [])
+                _time(begin, op, lasting, killed.get(op.process))
         yield op.index, event
 
 
@@ -116,13 +117,25 @@ def _granted_early(history: History) -> dict[int, Op | None]:
     return found
 
 
-def _time(begin: dict[str, Any], end: Op, renewed: list[Op]) -> None:
+def _killed(history: History) -> dict[int | str, int]:
+    """When each client that was killed may have been gone, by process: once it was ordered."""
+    return {
+        process: fault.start
+        for fault in faults(history)
+        for receipt in fault.receipts
+        for process in receipt.get("processes", ())
+    }
+
+
+def _time(begin: dict[str, Any], end: Op, renewed: list[Op], killed_ns: int | None = None) -> None:
     """Give an op the lease that its client may count on, from its invocation.
 
     A session may have been heard of last before the op was invoked, and so may expire before its
     invocation + ttl: where the client's own deadline is earlier, that counts. Where the client can
     see no deadline, nothing is known about its lease, and it may expire at any time. A grant that
     was renewed in the background, each time before it ran out, lasts to the end of the last one.
+    Nobody counts on a lease whose client was killed: a service that notices (its connection is
+    closed) may end it from then on.
     """
     if "ttl" not in begin["value"]:
         return
@@ -136,4 +149,6 @@ def _time(begin: dict[str, Any], end: Op, renewed: list[Op]) -> None:
                 until = max(until, int(op.value["deadline"]))
         if until > deadline:
             lease = until - begin["time"]
+    if killed_ns is not None:
+        lease = min(lease, max(0, killed_ns - begin["time"]))
     begin["value"]["ttl"] = lease

@@ -62,6 +62,21 @@ def test_a_session_that_was_heard_of_earlier_may_end_earlier(story):
     assert verdict(story).valid is True
 
 
+@pytest.mark.parametrize(("killed", "valid"), [([0], True), ([1], False), ([], False)])
+def test_the_lease_of_a_client_that_was_killed_may_end_with_it(story, killed, valid):
+    story.grant(0, "a", 1, 1001)
+    story.fault("kill", 300, 900, ["client-0"], processes=killed)
+    story.grant(1, "b", 500, 1500, asked=450)
+    assert verdict(story).valid is valid
+
+
+def test_a_grant_before_a_client_was_killed_is_within_its_lease(story):
+    story.grant(0, "a", 1, 1001)
+    story.grant(1, "b", 200, 1200)
+    story.fault("kill", 300, 900, ["client-0"], processes=[0])
+    assert verdict(story).valid is False
+
+
 def test_where_no_deadline_can_be_seen_the_grant_may_end_at_any_time(story):
     story.grant(0, "a", 1, None)
     story.grant(1, "b", 500, None, asked=450)
