@@ -76,6 +76,11 @@ def pick(random: Random, at: Layout, target: str) -> list[str]:
     return [target]
 
 
+def subject(nodes: Sequence[str]) -> str:
+    """The nodes as a sentence names them; `resolve` puts the server's name to the primary."""
+    return "the primary" if list(nodes) == [PRIMARY] else " and ".join(nodes)
+
+
 def resolve(site: Site, fault: Fault) -> Fault:
     """The fault with the server that leads now in the place of `primary`.
 

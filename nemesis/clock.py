@@ -28,7 +28,7 @@ from random import Random
 from typing import Any
 
 from nemesis import skewed
-from nemesis.aim import PRIMARY, SERVERS, Drawn, Layout, pick
+from nemesis.aim import PRIMARY, SERVERS, Drawn, Layout, pick, subject
 from nemesis.asked import Asked, seconds
 from nemesis.nemesis import Fault, Receipt
 from nemesis.site import Clocked, Hidden, Site
@@ -254,7 +254,7 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
         arguments["offset_s"] = offset_s
     if kind == "strobe":
         arguments["period_s"] = period_s
-    who = "the primary" if targets == [PRIMARY] else ", ".join(targets)
+    who = subject(targets)
     words = f"{who}: {Skew.of(arguments)}"
     return [Drawn(list(targets), arguments | {"words": words})]
 

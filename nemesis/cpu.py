@@ -10,7 +10,7 @@ import json
 from random import Random
 from typing import Any
 
-from nemesis.aim import SERVERS, Drawn, Layout, pick
+from nemesis.aim import SERVERS, Drawn, Layout, pick, subject
 from nemesis.asked import Asked
 from nemesis.kill import together
 from nemesis.nemesis import Fault, Receipt
@@ -68,7 +68,7 @@ def _words(share: float | None) -> str:
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     nodes = pick(random, at, asked.target or "one")
-    who = "the primary" if nodes == ["primary"] else " and ".join(nodes)
+    who = subject(nodes)
     verb = "has" if len(nodes) == 1 else "have"
     return [Drawn(nodes, {"share": SHARE, "words": f"{who} {verb} {SHARE:.0%} of a CPU"})]
 
@@ -77,5 +77,4 @@ def refuse(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:
     share = arguments.get("share", SHARE)
     if not isinstance(share, int | float) or not 0.01 <= share <= 1:
         return f"a share of {share!r}: from 0.01 to 1 of a CPU"
-    client = next((node for node in targets if node in at.clients), None)
-    return f"{client} is a client: its load is too small for a quota to bite" if client else ""
+    return ""

@@ -8,9 +8,8 @@ file, and a server that has ended is started again.
 from __future__ import annotations
 
 from random import Random
-from typing import Any
 
-from nemesis.aim import SERVERS, Drawn, Layout, pick
+from nemesis.aim import SERVERS, Drawn, Layout, pick, subject
 from nemesis.asked import Asked
 from nemesis.kill import together
 from nemesis.nemesis import Fault, Receipt
@@ -75,10 +74,5 @@ class Disk:
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     nodes = pick(random, at, asked.target or "one")
-    who = "the primary" if nodes == ["primary"] else " and ".join(nodes)
+    who = subject(nodes)
     return [Drawn(nodes, {"words": f"the disk of {who} is full"})]
-
-
-def refuse(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:
-    client = next((node for node in targets if node in at.clients), None)
-    return f"{client} is a client, and keeps nothing" if client else ""

@@ -200,7 +200,6 @@ FAMILIES: dict[str, Family] = {
             lambda site, chains: disk.Disk(site),
             disk.draw,
             targets=disk.TARGETS,
-            refuse=disk.refuse,
         ),
         Family(
             "cpu",
@@ -261,4 +260,8 @@ def refuse(family: str, targets: list[str], arguments: dict[str, Any], at: Layou
     found = FAMILIES[family]
     if PRIMARY in targets and not at.leads:
         return "none of its servers leads: each is on its own"
+    # A link ends at a store as well; what has no aim is about all servers.
+    may = [*found.nodes(at), PRIMARY, *(() if found.own else at.stores)]
+    if wrong := [node for node in targets if found.aims and node not in may]:
+        return f"{wrong[0]}: {family} is for {found.aims}"
     return found.lacks(at, Asked(family)) or found.refuse(at, targets, arguments)

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
 
-from nemesis.aim import SERVERS, Drawn, Layout, pick
+from nemesis.aim import SERVERS, Drawn, Layout, pick, subject
 from nemesis.asked import Asked
 from nemesis.nemesis import Fault, Receipt
 from nemesis.site import Site
@@ -129,8 +129,8 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
 
 
 def _crash(nodes: list[str], arguments: dict[str, Any], down_s: float, after_s: float = 0) -> Drawn:
-    who = "the primary crashes" if nodes == ["primary"] else f"{' and '.join(nodes)} crash"
-    who += "es" if len(nodes) == 1 and nodes != ["primary"] else ""
+    who = f"{subject(nodes)} crash"
+    who += "es" if len(nodes) == 1 else ""
     lost = " and loses its data" if arguments.get("data") == "wiped" else ""
     never = ", for good" if down_s == NEVER_S else ""
     return Drawn(nodes, arguments | {"words": f"{who}{lost}{never}"}, after_s, down_s)

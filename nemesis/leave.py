@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from random import Random
 
-from nemesis.aim import PRIMARY, Drawn, Layout, pick
+from nemesis.aim import PRIMARY, Drawn, Layout, pick, subject
 from nemesis.asked import Asked
 from nemesis.nemesis import Fault, Receipt
 from nemesis.site import Site
@@ -105,7 +105,7 @@ class Leave:
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     nodes = pick(random, at, asked.target or "one")
-    who = "the primary" if nodes == [PRIMARY] else nodes[0]
+    who = subject(nodes)
     return [Drawn(nodes, {"words": f"{who} leaves, and comes back empty"})]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from nemesis.aim import PRIMARY, Drawn, Layout, pick
+from nemesis.aim import PRIMARY, Drawn, Layout, pick, subject
 from nemesis.asked import Asked
 from nemesis.nemesis import Fault, Receipt
 from nemesis.site import Remote, Site
@@ -77,7 +77,7 @@ def clear(remote: Remote, device: str) -> None:
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     nodes = pick(random, at, asked.target or random.choice(("one", "client")))
     kind = asked.variant or random.choice(tuple(KINDS))
-    who = "the primary" if nodes == [PRIMARY] else nodes[0]
+    who = subject(nodes)
     return [Drawn(nodes, {"kind": kind, "words": f"what {who} sends: {' '.join(KINDS[kind])}"})]
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from nemesis.aim import SERVERS, Drawn, Layout, pick
+from nemesis.aim import SERVERS, Drawn, Layout, pick, subject
 from nemesis.asked import Asked
 from nemesis.kill import together
 from nemesis.nemesis import Fault, Receipt
@@ -99,7 +99,7 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
         if asked.variant:  # refused, and then in the words for it
             arguments["until" if asked.variant == UNTIL else "point"] = asked.variant
         verb = "is" if len(nodes) == 1 else "are"
-        who = "the primary" if nodes == ["primary"] else " and ".join(nodes)
+        who = subject(nodes)
         return [Drawn(nodes, arguments | {"words": f"{who} {verb} paused"})]
     point, until = random.choice((*POINTS, None)), None
     if asked.variant == UNTIL:

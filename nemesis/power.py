@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from nemesis import kill
-from nemesis.aim import SERVERS, Drawn, Layout, pick
+from nemesis.aim import SERVERS, Drawn, Layout, pick, subject
 from nemesis.asked import Asked
 from nemesis.nemesis import Fault, Receipt
 from nemesis.site import Site
@@ -94,6 +94,6 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
 
 
 def _drawn(nodes: list[str], down_s: float, after_s: float) -> Drawn:
-    who = "the primary" if nodes == ["primary"] else " and ".join(nodes)
+    who = subject(nodes)
     verb = "loses" if len(nodes) == 1 else "lose"
     return Drawn(nodes, {"words": f"{who} {verb} power"}, after_s, down_s)
