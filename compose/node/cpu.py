@@ -20,8 +20,11 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from processes import everyone, family
 
 MOUNT = Path("/run/fencepost/cgroup")
 NAME = "fencepost"
@@ -48,8 +51,14 @@ class Group:
             _write(self.path / "cgroup.type", "threaded")
             _write(self.parent / "cgroup.subtree_control", "+cpu")
             _write(self.path / "cpu.max", f"{quota_us} {_PERIOD_US}")
-        for one in (pid, *_children(pid)):
-            _write(self.path / "cgroup.procs", str(one))
+        self._enter(pid)
+
+    def _enter(self, pid: int) -> None:
+        _write(self.path / "cgroup.procs", str(pid))
+        # What it forks from now on is in here; what it forked before may end meanwhile.
+        for child in family(pid) - {pid}:
+            with suppress(ProcessLookupError):
+                _write(self.path / "cgroup.procs", str(child))
 
     def share(self) -> float | None:
         """Of one CPU; None where nothing limits it."""
@@ -67,10 +76,7 @@ class Group:
     def burn(self) -> None:
         """Use the quota up."""
         loop = subprocess.Popen(["timeout", str(_BURN_S), "sh", "-c", "while :; do :; done"])
-        _write(self.path / "cgroup.procs", str(loop.pid))
-        # The shell may have been started before its parent came here.
-        for child in _children(loop.pid):
-            _write(self.path / "cgroup.procs", str(child))
+        self._enter(loop.pid)
         loop.wait()
 
     def free(self) -> None:
@@ -154,13 +160,13 @@ def left() -> bool:
 def _inside() -> list[int]:
     """The processes that are in such a cgroup."""
     found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
+    for pid in everyone():
         try:
-            path, _ = _cgroup(int(pid))
+            path, _ = _cgroup(pid)
         except (FileNotFoundError, ProcessLookupError):
             continue
         if Path(path).name == NAME:
-            found.append(int(pid))
+            found.append(pid)
     return found
 
 
@@ -188,11 +194,6 @@ def _mounted(version: int) -> Path:
         if done.returncode:
             raise OSError(done.stderr.strip())
     return place
-
-
-def _children(pid: int) -> list[int]:
-    said = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False)
-    return [int(child) for child in said.stdout.split()]
 
 
 def _read(path: Path) -> str:

@@ -37,7 +37,7 @@ import os
 import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from typing import TypeVar
 
 from image import Image, Refused, image
@@ -53,6 +53,7 @@ from patch import (
     stubs,
     table,
 )
+from processes import everyone, family
 from tracing import stopped
 from waits import slots
 
@@ -127,28 +128,13 @@ def _write(
 
 def skewed() -> Iterator[int]:
     """The pid of every process here that is skewed."""
-    for name in os.listdir("/proc"):
+    for pid in everyone():
         try:
-            found = read(image(int(name)).content) if name.isdigit() else None
+            found = read(image(pid).content)
         except (Refused, OSError):
             continue  # a kernel thread, one that has just ended, or not ours to see
         if found is not None:
-            yield int(name)
-
-
-def family(pid: int) -> set[int]:
-    """A process and all that it has forked: PostgreSQL has a process for each of its clients."""
-    parents: dict[int, int] = {}
-    for name in os.listdir("/proc"):
-        with suppress(OSError):
-            if name.isdigit():
-                with open(f"/proc/{name}/stat") as file:
-                    parents[int(name)] = int(file.read().rpartition(")")[2].split()[1])
-    found, new = set(), {pid}
-    while new:
-        found |= new
-        new = {child for child, parent in parents.items() if parent in new} - found
-    return found
+            yield pid
 
 
 # The file, for what is started later.

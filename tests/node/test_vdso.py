@@ -13,6 +13,7 @@ from pathlib import Path
 import image
 import launch
 import patch
+import processes
 import pytest
 import vdso
 import waits
@@ -99,7 +100,7 @@ def test_a_server_of_several_processes_is_skewed_as_a_whole(target, here):
         vdso.command(["undo", str(with_parent.pid)])
         assert with_parent.seen()["wall"] == pytest.approx(0, abs=1)
     finally:
-        for pid in vdso.family(with_parent.pid):
+        for pid in processes.family(with_parent.pid):
             os.kill(pid, signal.SIGKILL)
         with_parent.end()
 
