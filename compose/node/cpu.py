@@ -42,8 +42,13 @@ class Group:
         self.path = self.parent / NAME
 
     def limit(self, pid: int, share: float) -> None:
-        self.path.mkdir(exist_ok=True)
         quota_us = max(1000, int(share * _PERIOD_US))
+        if self.version == 2 and "cpu" not in _read(self.parent / "cgroup.controllers").split():
+            raise OSError(
+                f"the cgroup {self.parent} has no cpu controller: those above it must have cpu in "
+                "their cgroup.subtree_control"
+            )
+        self.path.mkdir(exist_ok=True)
         if self.version == 1:
             _write(self.path / "cpu.cfs_period_us", str(_PERIOD_US))
             _write(self.path / "cpu.cfs_quota_us", str(quota_us))
@@ -81,11 +86,17 @@ class Group:
 
     def free(self) -> None:
         """Raises OSError where something stays in it."""
-        for pid in _read(self.path / "cgroup.procs").split():
-            try:
-                _write(self.parent / "cgroup.procs", pid)
-            except ProcessLookupError:
-                continue  # it has ended meanwhile
+        # A threaded group does not list its processes; any thread's id moves the whole of one.
+        for inside in _read(
+            self.path / ("cgroup.procs" if self.version == 1 else "cgroup.threads")
+        ).split():
+            with suppress(ProcessLookupError):
+                _write(self.parent / "cgroup.procs", inside)
+        self._remove()
+        if self.version == 2 and not any(one.is_dir() for one in self.parent.iterdir()):
+            _write(self.parent / "cgroup.subtree_control", "-cpu")
+
+    def _remove(self) -> None:
         end = time.monotonic() + 2
         while True:
             try:

@@ -12,24 +12,30 @@ import pytest
 
 
 @pytest.fixture
-def loop(tmp_path, monkeypatch):
-    """A process that does nothing but run; cgroups of the test's own, mounted in its folder."""
+def groups(tmp_path, monkeypatch):
+    """Cgroups of the test's own, mounted in its folder."""
     monkeypatch.setattr(cpu, "MOUNT", tmp_path / "cgroup")
     monkeypatch.setattr(cpu, "NAME", f"fencepost-{os.getpid()}")
+    yield
+    for place in (tmp_path / "cgroup").glob("v?"):
+        subprocess.run(["umount", str(place)], check=False)
+
+
+@pytest.fixture
+def loop(groups):
+    """A process that does nothing but run."""
     process = subprocess.Popen(["sh", "-c", "while :; do :; done"])
     try:
-        cpu.command(["limit", str(process.pid), "1.0"])
-    except OSError as error:
+        try:
+            cpu.command(["limit", str(process.pid), "1.0"])
+        except OSError as error:
+            pytest.skip(f"cgroups can not be written to here: {error}")
+        cpu.command(["free"])
+        yield process
+    finally:
         process.kill()
         process.wait()
-        pytest.skip(f"cgroups can not be written to here: {error}")
-    cpu.command(["free"])
-    yield process
-    process.kill()
-    process.wait()
-    cpu.command(["free"])
-    for place in (tmp_path / "cgroup").iterdir():
-        subprocess.run(["umount", str(place)], check=True)
+        cpu.command(["free"])
 
 
 def used_s(pid):
