@@ -101,6 +101,7 @@ class Client:
 
     def __init__(self, setup: Setup, out: int) -> None:
         self._setup = setup
+        self._origin_ns = setup.origin_ns
         self._out = out
         self._encode = msgspec.json.Encoder().encode
         self._armed: set[str] = set()
@@ -151,7 +152,7 @@ class Client:
         return RedisLink(*self._setup.addresses[node], timeout_s)
 
     def now(self) -> int:
-        return time.monotonic_ns() - self._setup.origin_ns
+        return time.monotonic_ns() - self._origin_ns
 
     def say(self, message: dict[str, Any]) -> None:
         with self._saying:

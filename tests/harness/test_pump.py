@@ -1,0 +1,50 @@
+"""What a program writes comes out whole, and stays nowhere."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+PUMP = [sys.executable, "-m", "harness.worker.pump", sys.executable, "-c"]
+LINES = 50_000
+TALKS = f"""
+import os, sys
+for number in range({LINES}):
+    os.write(1, b"%0100d\\n" % number)
+sys.stdin.read()
+"""
+DIES = """
+import os, signal
+os.write(1, b"last words")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def read(program, size):
+    found = b""
+    while len(found) < size and (chunk := program.stdout.read(size - len(found))):
+        found += chunk
+    return found
+
+
+def spooled(pid):
+    """The bytes of memory that a pump's file takes."""
+    fds = (f"/proc/{pid}/fd/{fd}" for fd in os.listdir(f"/proc/{pid}/fd"))
+    return 512 * sum(os.stat(fd).st_blocks for fd in fds if "memfd:" in os.readlink(fd))
+
+
+def test_everything_comes_out_in_order_and_its_memory_is_given_back(spawn, eventually):
+    pump = spawn([*PUMP, TALKS])
+    said = read(pump, 101 * LINES)
+    assert said == b"".join(b"%0100d\n" % number for number in range(LINES))
+    eventually(lambda: spooled(pump.pid) < 1 << 16)
+    pump.stdin.close()
+    assert pump.wait(10) == 0
+    assert pump.stdout.read(100) == b""
+
+
+def test_the_last_words_of_a_program_that_is_killed_come_out_and_how_it_ended(spawn):
+    pump = spawn([*PUMP, DIES])
+    assert read(pump, 100) == b"last words"
+    assert pump.wait(10) == -signal.SIGKILL & 0xFF
