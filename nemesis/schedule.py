@@ -175,12 +175,14 @@ def _one(
     others: list[Scheduled],
 ) -> list[Scheduled]:
     """A fault (a rolling one is several) that collides with no other; none where none was found."""
+    start_s = round(at_s, 3)
+    near = [other for other in others if other.at_s + other.duration_s + _MARGIN_S > start_s]
     for _ in range(_TRIES):
         asked = among[0]
         if len(among) > 1:
             (asked,) = random.choices(among, [one.weight for one in among])
         drawn = _drawn(asked, random, at_s, length_s, layout)
-        if not any(_collide(one, other, layout) for one in drawn for other in others):
+        if not any(_collide(one, other, layout) for one in drawn for other in near):
             return drawn
     return []
 
