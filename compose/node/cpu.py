@@ -87,9 +87,8 @@ class Group:
     def free(self) -> None:
         """Raises OSError where something stays in it."""
         # A threaded group does not list its processes; any thread's id moves the whole of one.
-        for inside in _read(
-            self.path / ("cgroup.procs" if self.version == 1 else "cgroup.threads")
-        ).split():
+        listed = "cgroup.procs" if self.version == 1 else "cgroup.threads"
+        for inside in _read(self.path / listed).split():
             with suppress(ProcessLookupError):
                 _write(self.parent / "cgroup.procs", inside)
         self._remove()
