@@ -7,8 +7,13 @@ They are what makes checking hard, since none of them ever leaves. Three things 
 2. A configuration that used fewer of every class can do whatever one that used more can:
    `covers` compares all fields in one subtraction (a guard bit a field stops the borrow).
 3. An op is only worth taking if what it gives is wanted by another op that is still out:
-   followed by anything else, it could be left out. `candidates` offers only those, indexed
+   followed by anything else, it could be left out. `moves` offers only those, indexed
    by the facet of the state in which they do anything.
+
+And where all that is not enough, only some classes are counted (`counted`): of the others a
+configuration may use as many as it likes, and its record shows that it used too many. Records are
+compared by the counted classes alone, so that few are kept; what can not be placed even so can not
+be placed at all, and what was placed without using too many of any class is placed.
 """
 
 from __future__ import annotations
@@ -17,23 +22,38 @@ from collections.abc import Hashable
 
 from checker.lincheck.model import ANY_STATE, UNSAID, Action, Model
 
-FIELD = 24  # bits a class: 2**23 - 1 crashed ops of one class, and the guard bit
-FULL = (1 << FIELD - 1) - 1
+FIELD = 24  # bits a class: 2**22 - 1 crashed ops of one class, OVER, and the guard bit
+OVER = 1 << FIELD - 2  # more of the class were used than there are, which is not counted
+FULL = OVER - 1
 COST_FIELD = 40  # the lowest bits of a record: what the ops used would have been worth
 COST = (1 << COST_FIELD - 1) - 1
+FAULT = 1 << COST_FIELD  # the field after it: of how many classes too many were used
+CLASSES = COST_FIELD + FIELD  # where the classes' fields begin
 ANYWHERE, SOMEWHERE = 3, 1  # what an op is worth that works in every state, or in some only
+
+
+def faults(used: int) -> int:
+    """Of how many classes this record used too many."""
+    return used >> COST_FIELD & FULL
 
 
 class Crashed:
     """The crashed ops of one object, and what every op that is still out wants."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, counted: frozenset[Action] | None = None) -> None:
+        """counted: the actions whose classes are counted; None: all."""
         self.model = model
+        self.counted = counted
         self.counts: dict[int, int] = {}  # action id -> how many
+        self.uncounted: set[int] = set()  # those action ids that are not to be counted
         self.guards = 1 << COST_FIELD - 1
+        self.compared = self.guards  # those of what is compared
+        if counted is not None:
+            self.guards |= 1 << CLASSES - 1
+            self.compared = 1 << CLASSES - 1
         self.shifts: dict[int, int] = {}
         self.freed: list[int] = []
-        self._costs: dict[int, int] = {}
+        self._units: dict[int, int] = {}  # action id -> what using one adds to a record
         self.wanted: dict[Hashable, int] = {}
         self.anything_wanted = 0
         self.overwriters = 0
@@ -55,7 +75,8 @@ class Crashed:
         if self._borrowed:
             self.counts, self.shifts = self.counts.copy(), self.shifts.copy()
             self.freed, self._hints = self.freed.copy(), self._hints.copy()
-            self._costs = self._costs.copy()
+            self.uncounted = self.uncounted.copy()
+            self._units = self._units.copy()
             self._by_needs = {needs: own.copy() for needs, own in self._by_needs.items()}
             self._relevant = {needs: own.copy() for needs, own in self._relevant.items()}
             self._by_gives = {gives: own.copy() for gives, own in self._by_gives.items()}
@@ -68,7 +89,11 @@ class Crashed:
             self.counts[number] += 1
             return
         self.counts[number] = 1
+        if self.counted is not None and action not in self.counted:
+            self.uncounted.add(number)
         needs, gives = self.model.needs(action), self.model.gives(action)
+        if self.model.wants(action) is ANY_STATE:
+            needs = ANY_STATE
         self._hints[number] = needs, gives
         self._by_needs.setdefault(needs, {})[number] = None
         self._by_gives.setdefault(gives, {})[number] = None
@@ -80,6 +105,7 @@ class Crashed:
         self._own()
         needs, gives = self._hints.pop(number)
         del self.counts[number]
+        self.uncounted.discard(number)
         del self._by_needs[needs][number]
         del self._by_gives[gives][number]
         if not self._by_needs[needs]:
@@ -129,35 +155,51 @@ class Crashed:
         gives = self.model.gives(action)
         return gives is UNSAID or gives in self.wanted
 
-    def candidates(self, facet: Hashable) -> list[int]:
-        """Action ids worth trying in a state of this facet."""
+    def moves(self, facet: Hashable, used: int, idle: bool) -> list[tuple[int, int, int]]:
+        """What a configuration with this record may take in a state of this facet, the cheapest
+        first; if the state is idle, only what makes use of it. (0, action id, what it adds to the
+        record) each."""
         index = self._by_needs if self.anything_wanted else self._relevant
-        found = list(index.get(UNSAID, ()))
-        if facet is not UNSAID:
-            found += index.get(facet, ())
-        return found
+        candidates = list(index.get(facet, ())) if facet is not UNSAID else []
+        candidates += index.get(UNSAID, ())
+        if not idle:
+            candidates += index.get(ANY_STATE, ())
+        shifts, counts, units = self.shifts, self.counts, self._units
+        found, over = [], []
+        for number in candidates:
+            shift = shifts.get(number)
+            if shift is None:
+                shift = self._new_field(number)
+                shifts, units = self.shifts, self._units
+            spent = used >> shift
+            if spent & FULL < counts[number]:
+                found.append((0, number, units[number]))
+            elif number in self.uncounted:
+                over.append((0, number, 0 if spent & OVER else (OVER << shift) + FAULT))
+        return found + over if over else found
 
     def unit(self, number: int) -> int:
         """What using one op of the class adds to a configuration's record."""
-        shift = self.shifts.get(number)
-        if shift is None:
-            self._own()
-            shift = self.freed.pop() if self.freed else COST_FIELD + FIELD * len(self.shifts)
-            self.shifts[number] = shift
-            self._costs[number] = self.cost(number)
-            self.guards |= 1 << (shift + FIELD - 1)
-        return (1 << shift) + self._costs[number]
+        if number not in self._units:
+            self._new_field(number)
+        return self._units[number]
 
-    def cost(self, number: int) -> int:
-        """What one op of the class is worth."""
-        return ANYWHERE if self._hints[number][0] is UNSAID else SOMEWHERE
+    def _new_field(self, number: int) -> int:
+        """Makes room for this class in every record: where its field begins."""
+        self._own()
+        shift = self.freed.pop() if self.freed else CLASSES + FIELD * len(self.shifts)
+        self.shifts[number] = shift
+        cost = ANYWHERE if self._hints[number][0] in (UNSAID, ANY_STATE) else SOMEWHERE
+        self._units[number] = (1 << shift) + cost
+        guard = 1 << (shift + FIELD - 1)
+        self.guards |= guard
+        if number not in self.uncounted:
+            self.compared |= guard
+        return shift
 
-    def left(self, number: int, used: int) -> bool:
-        """Is there an op of this class that a configuration with this record has not used?"""
-        shift = self.shifts.get(number)
-        if shift is None:
-            return True
-        return (used >> shift) & FULL < self.counts[number]
+    def overused(self, used: int) -> list[int]:
+        """The action ids of which this record has used more than there were."""
+        return [number for number, shift in self.shifts.items() if used >> shift & OVER]
 
     def spent(self, records: list[int]) -> tuple[int, list[int]]:
         """What every one of these records has used is gone for good: (what to subtract from
@@ -168,16 +210,19 @@ class Crashed:
         for number, shift in list(self.shifts.items()):
             least = min((record >> shift) & FULL for record in records)
             if least:
-                common += (least << shift) + least * self._costs[number]
+                common += least * self._units[number]
             if number in self.counts:
                 self.counts[number] -= least
                 if self.counts[number]:
                     continue
-                over += [number] * least
-                self.counts[number] = least
-                self.remove(number)
-            if all((record >> shift) & FULL == least for record in records):
-                del self.shifts[number], self._costs[number]
+                if number not in self.uncounted:
+                    over += [number] * least
+                    self.counts[number] = least
+                    self.remove(number)
+            if all((record >> shift) & (FULL | OVER) == least for record in records):
+                del self.shifts[number], self._units[number]
                 self.freed.append(shift)
-                self.guards ^= 1 << (shift + FIELD - 1)
+                guard = 1 << (shift + FIELD - 1)
+                self.guards &= ~guard
+                self.compared &= ~guard
         return common, over

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from checker.lincheck.budget import Budget, Exhausted
+from checker.lincheck.configurations import Taken
 from checker.lincheck.crashed import COST
 from checker.lincheck.history import UNKNOWN
 from checker.lincheck.linearize import explore
 from checker.lincheck.model import Action, Inconsistent, Model, State, shown
 from checker.lincheck.operation import Operation
-from checker.lincheck.search import Search, Taken
+from checker.lincheck.search import Search
 from checker.lincheck.shrink import Small, shrink
 from checker.lincheck.verifier import Step, verify
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Generator, Hashable
 
 from checker.lincheck.budget import Budget
 from checker.lincheck.horizon import Horizon
@@ -12,11 +12,14 @@ from checker.lincheck.search import Search, compact
 
 NARROW = 1  # configurations kept as long as that leads on
 # Where that leads nowhere: how many are kept, from how many events before, until so many after.
-NEAR = ((8, 64, 16), (32, 256, 32))
-FAR = (*NEAR, (128, 1024, 64), (512, 4096, 128))
+WIDER = ((8, 64, 16), (32, 256, 32), (128, 1024, 64), (512, 4096, 128))
 WIDTHS = (1024, 16_384, None)  # and then for the whole history, in the end all of them
+WEIGHT = 4  # of what `widening` does: it is dearer, and once stuck less often the one that answers
 CHECKPOINT = 16  # events between two places to go back to
 RECENT = 8  # of those that are kept all; of older ones every second, fourth, eighth
+
+Answer = tuple[Search, Operation | None]
+Way = Generator[int, None, Answer | None]  # yields the effort that each of its turns took
 
 
 def explore(
@@ -26,72 +29,103 @@ def explore(
     not be placed). Raises Exhausted.
 
     Many crashed ops can be used in so many ways that keeping all is out of the question, and is
-    seldom needed. So, until one of these answers:
-
-    1. Keep few configurations, and more of them around the places where few lead nowhere. If a
-       way to the end is found, that is a linearization. If none is found and none was dropped,
-       there is none.
-    2. Let every crashed op happen as often as one likes. Records fall away and the search is
-       small; if even so an op can not be placed, there is none.
-    3. Keep more, in wider surroundings; then more from the beginning on, and in the end all.
+    seldom needed. There are two ways around it: one drops configurations, the other does not count
+    all that they use. Some histories are hard for the one, others for the other, and few for both,
+    so they take turns.
     """
     if all(operation.returned is not None for operation in operations):
         walk = Walk(operations, model, budget, trace=trace)
         return walk.search, walk.to_end()
-    walk, failed = _narrowly(operations, model, budget, trace, NEAR)
-    if failed is None or not walk.search.cut:
-        return walk.search, failed
-    relaxed = Walk(operations, model, budget, endless=True)
-    impossible = relaxed.to_end()
-    if impossible is not None and not relaxed.search.cut:
-        return walk.search, impossible
-    walk, failed = _narrowly(operations, model, budget, trace, FAR)
-    if failed is None or not walk.search.cut:
-        return walk.search, failed
-    for width in WIDTHS:
-        walk = Walk(operations, model, budget, trace=trace, width=width)
-        failed = walk.to_end()
-        if failed is None or not walk.search.cut:
-            return walk.search, failed
-    raise AssertionError("the last width keeps everything")
+    ways = [widening(operations, model, budget, trace), relaxed(operations, model, budget, trace)]
+    efforts = [0, 0]
+    while True:
+        turn = efforts.index(min(efforts))
+        try:
+            efforts[turn] += next(ways[turn])
+        except StopIteration as end:
+            if end.value is not None:
+                answer: Answer = end.value
+                return answer
+            del ways[turn], efforts[turn]
 
 
-def _narrowly(
-    operations: list[Operation],
-    model: Model,
-    budget: Budget,
-    trace: bool,
-    wider: tuple[tuple[int, int, int], ...],
-) -> tuple[Walk, Operation | None]:
-    """A search that widens only where it has to; at its end, or where even the widest fails."""
+def widening(operations: list[Operation], model: Model, budget: Budget, trace: bool) -> Way:
+    """Keeps one configuration, and more of them around the places where that leads nowhere; at last
+    all. What finds a way to the end has a linearization; what finds none and has dropped none knows
+    that there is none. Until it first leads nowhere it has all turns."""
     walk = Walk(operations, model, budget, trace=trace, width=NARROW)
     walk.alone = False
     checkpoints = [walk.copy()]
     level, narrow_at, furthest = -1, 0, -1
     while True:
-        failed = walk.to(max(narrow_at, walk.at + CHECKPOINT))
+        effort = walk.search.effort
+        failed = walk.to(walk.at + CHECKPOINT)
+        yield WEIGHT * (walk.search.effort - effort) if furthest >= 0 else 0
         if failed is None:
             if walk.at >= narrow_at and level >= 0:
                 level = -1
                 walk.search.width = NARROW
             if walk.over:
-                return walk, None
+                return walk.search, None
             checkpoints.append(walk.copy())
             _thin(checkpoints)
             compact([walk.search, *(place.search for place in checkpoints)])
             continue
         if not walk.search.cut:
-            return walk, failed
+            return walk.search, failed
         if walk.at > furthest:
             furthest, level = walk.at, -1
         level += 1
-        if level == len(wider):
-            return walk, failed
-        width, back, ahead = wider[level]
+        if level == len(WIDER):
+            break
+        width, back, ahead = WIDER[level]
         while len(checkpoints) > 1 and checkpoints[-1].at > furthest - back:
             checkpoints.pop()
         walk = checkpoints[-1].copy()
         walk.search.width, narrow_at = width, furthest + ahead
+    for wide in WIDTHS:
+        walk = Walk(operations, model, budget, trace=trace, width=wide)
+        failed = yield from _in_turns(walk)
+        if failed is None or not walk.search.cut:
+            return walk.search, failed
+    raise AssertionError("the last width keeps everything")
+
+
+def relaxed(operations: list[Operation], model: Model, budget: Budget, trace: bool) -> Way:
+    """Lets crashed ops happen as often as one likes, so that records hardly differ and the search
+    is small. If even so an op can not be placed, there is no linearization; a way that uses none
+    too often is one. If all ways do, what the best one uses too often is counted from then on: an
+    abstraction refined by its counterexamples (Clarke et al. 2000). None, no answer, where there is
+    no end to what endless ops can do: to a queue or a sum."""
+    counted: frozenset[Action] = frozenset()
+    while True:
+        walk = Walk(operations, model, budget, trace=trace, counted=counted)
+        overused: frozenset[Action] = frozenset()
+        failed = None
+        while failed is None and not walk.over and not overused:
+            effort = walk.search.effort
+            failed = walk.to(walk.at + CHECKPOINT)
+            yield walk.search.effort - effort
+            if walk.search.cut:
+                return None
+            overused = walk.search.overused()
+        if failed is not None and not trace:
+            return walk.search, failed
+        if not overused:  # paths are for people to see: only those that are possible
+            walk.search.settle()
+            return walk.search, failed
+        counted |= overused
+
+
+def _in_turns(walk: Walk) -> Generator[int, None, Operation | None]:
+    """To the end, yielding the effort now and then: None, or the operation that can't be placed."""
+    while not walk.over:
+        effort = walk.search.effort
+        failed = walk.to(walk.at + CHECKPOINT)
+        yield walk.search.effort - effort
+        if failed is not None:
+            return failed
+    return None
 
 
 def _thin(checkpoints: list[Walk]) -> None:
@@ -114,14 +148,14 @@ class Walk:
         *,
         trace: bool = False,
         width: int | None = None,
-        endless: bool = False,
+        counted: frozenset[Action] | None = None,
     ) -> None:
         """See Search for the options."""
         self.events = Events(operations)
         self.budget = budget
         self.at = 0
         self.alone = True  # no copy shares the table of states and actions
-        self.search = Search(model, budget, trace=trace, width=width, endless=endless)
+        self.search = Search(model, budget, trace=trace, width=width, counted=counted)
         self.leases = Leases(model, self.search) if model.spawns is not None else None
         self.horizon = (
             Horizon(model, operations, self.search) if model.reaches is not None else None
@@ -159,7 +193,7 @@ class Walk:
             if position != operation.id:
                 if not search.complete(operation.id):
                     return operation
-                if search.endless and search.cut:
+                if search.relaxed and search.cut:
                     self.at = len(self.events)
                     return None
                 if self.alone:

@@ -28,33 +28,27 @@ from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
 from checker.lincheck.budget import UNLIMITED, Budget
-from checker.lincheck.crashed import COST, Crashed
-from checker.lincheck.model import Action, Model, State
+from checker.lincheck.configurations import (
+    Configurations,
+    Taken,
+    best,
+    faultless,
+    narrowed,
+    put,
+    put_all,
+    waste,
+)
+from checker.lincheck.crashed import Crashed
+from checker.lincheck.model import ANY_STATE, Action, Model
 from checker.lincheck.table import Table
 
 NOBODY = -2  # the key of the state that stands for all that nobody can see
 CHECK_EVERY = 512  # expansions between two looks at the clock and the memory
 WORK = 4  # configurations looked at for one return, for each that is kept,
 LEAST_WORK = 8  # and these at least
-ENDLESS_WORK = 4_000  # for one return where crashed ops are endless: queues and sums have no end
+UNCOUNTED_WORK = 4_000  # for one return where crashed ops are endless: queues and sums have no end
 ENOUGH = 1  # ways to place what returned before no more are looked for, for each that is kept
 WRITE_OFF_AT = 8  # classes of crashed ops in the records before common use is written off
-
-
-class Taken(NamedTuple):
-    """One entry of a path: what a configuration linearized last, and the path before it.
-
-    `mover` and `observers` are slots' bits of open ops, resolved by `slots` as they were then;
-    the observers come after the mover. `crashed` is the action of a crashed op; then there is no
-    mover. `state` is the state after all of them.
-    """
-
-    mover: int
-    observers: int
-    crashed: Action | None
-    slots: list[int]
-    state: State
-    before: Taken | None
 
 
 class _Aim(NamedTuple):
@@ -69,10 +63,6 @@ class _Unseen(NamedTuple):
     memo: dict[int, int]  # state -> the state to go on with; and NOBODY's
 
 
-Entry = tuple[int, Taken | None]
-Configurations = dict[tuple[int, int], list[Entry]]
-
-
 class Search:
     """The configurations of one object, from the model's initial state on."""
 
@@ -83,16 +73,17 @@ class Search:
         *,
         trace: bool = False,
         width: int | None = None,
-        endless: bool = False,
+        counted: frozenset[Action] | None = None,
     ) -> None:
         self.model = model
         self.budget = budget
         self.trace = trace  # keep every configuration's path
         self.width = width  # configurations kept; None: all. `cut` tells whether any was lost
-        self.endless = endless  # every crashed op may happen as often as one likes
+        self.relaxed = counted is not None  # crashed ops but these may happen as often as one likes
         self.cut = False
+        self.effort = 0  # moves tried, and configurations at each return
         self.table = Table(model)
-        self.crashed = Crashed(model)
+        self.crashed = Crashed(model, counted)
         self.open: dict[int, tuple[int, int]] = {}  # op id -> (slot's bit, action)
         self.movers: dict[int, int] = {}  # slot's bit -> action
         self.observers: dict[int, int] = {}
@@ -123,6 +114,15 @@ class Search:
         actions = {action for _, action in self.open.values()} | set(self.crashed.counts)
         actions |= {action for _, action in self.goals.values()}
         return states, actions | set(self.crashed.shifts)
+
+    def overused(self) -> frozenset[Action]:
+        """The actions of which the best configuration used more than there were."""
+        _, (used, _) = best(self.configurations)
+        return frozenset(self.table.actions[number] for number in self.crashed.overused(used))
+
+    def settle(self) -> None:
+        """Keeps only configurations that used no more than there were."""
+        self.configurations = faultless(self.configurations)
 
     # -- events
 
@@ -160,7 +160,7 @@ class Search:
         for (state, done), entries in self.configurations.items():
             if done & bit:
                 entries = [(used + unit, path) for used, path in entries]
-            self._keep(moved, state, done & ~bit, entries)
+            put_all(moved, (state, done & ~bit), entries, self.crashed)
         self.configurations = moved
 
     def loose(self, action: Action) -> None:
@@ -180,6 +180,7 @@ class Search:
 
         The configurations are then left as they were before, as evidence.
         """
+        self.effort += len(self.configurations)
         bit, number = self.open[op]
         done: Configurations = {}
         todo: Configurations = {}
@@ -201,14 +202,17 @@ class Search:
                             for used, path in entries
                         ]
             if mask & bit:
-                self._keep(done, state, mask ^ bit, entries)
+                put_all(done, (state, mask ^ bit), entries, self.crashed)
             else:
-                self._keep(todo, state, mask, entries)
+                put_all(todo, (state, mask), entries, self.crashed)
         if todo:
             self._extend(todo, done, bit, number)
         if not done:
             return False
-        self.configurations = done if self.width is None else self._narrowed(done, self.width)
+        if self.width is not None and sum(map(len, done.values())) > self.width:
+            self.cut = True
+            done = narrowed(done, self.width)
+        self.configurations = done
         del self.open[op]
         self._close(bit)
         self.crashed.unwant(self.table.actions[number])
@@ -241,25 +245,30 @@ class Search:
         observers, fitting, slots = self.observers, self.fitting, self.slots
         movers = self._movers(last, number)
         loose = bool(crashed.counts)
+        users = movers  # those of them that make use of what they find
+        if loose:
+            wants, actions = self.model.wants, table.actions
+            users = [mover for mover in movers if wants(actions[mover[1]]) is not ANY_STATE]
         aim = self._aim(number) if self.goals else None
         replacing = self._open(self.model.replaces) if self.unseen is not None else 0
         work = [
-            (state, mask, used, path)
+            (state, mask, used, path, False)
             for (state, mask), entries in todo.items()
             for used, path in entries
         ]
         seen = todo
-        endless = self.endless
-        found = looked_at = 0
+        relaxed = self.relaxed
+        found = looked_at = tried = 0
         most = enough = 1 << 62
-        if endless:
-            most = ENDLESS_WORK
+        if (relaxed or self.width is not None) and len(work) > 1:
+            work.sort(key=lambda entry: waste(entry[2]))
+        if relaxed:
+            most = UNCOUNTED_WORK
         elif self.width is not None:
-            work.sort(key=lambda entry: entry[2] & COST)
             found = sum(map(len, done.values()))
             most, enough = LEAST_WORK + WORK * self.width, ENOUGH * self.width
         until_check = self.until_check
-        for state, mask, used, path in work:
+        for state, mask, used, path, idle in work:
             until_check -= 1
             if not until_check:
                 until_check = CHECK_EVERY
@@ -270,18 +279,11 @@ class Search:
                 self.cut = True
                 break
             looked_at += 1
-            moves = [(bit, action, 0) for bit, action in movers if not mask & bit]
-            if endless:
-                moves += [(0, action, 0) for action in crashed.candidates(facets[state])]
-            elif loose:
-                candidates = crashed.candidates(facets[state])
-                if self.width is not None:
-                    candidates.sort(key=crashed.cost)  # few are kept: the cheapest first
-                moves += [
-                    (0, action, crashed.unit(action))
-                    for action in candidates
-                    if crashed.left(action, used)
-                ]
+            own = users if idle else movers
+            moves = [(bit, action, 0) for bit, action in own if not mask & bit]
+            if loose:
+                moves += crashed.moves(facets[state], used, idle)
+            tried += len(moves)
             for bit, action, unit in moves:
                 after = steps[action].get(state)
                 if after is None:
@@ -310,10 +312,13 @@ class Search:
                     crash = None if bit else table.actions[action]
                     further = Taken(bit, taken, crash, slots, table.states[after], path)
                 if grown & last:
-                    found += _put(done, (after, grown ^ last), more, further, crashed.guards)
-                elif _put(seen, (after, grown), more, further, crashed.guards):
-                    work.append((after, grown, more, further))
+                    found += put(done, (after, grown ^ last), more, further, crashed)
+                elif put(seen, (after, grown), more, further, crashed):
+                    # What a crashed op has just given and nobody has seen is not to be replaced:
+                    # the same can be had without that op.
+                    work.append((after, grown, more, further, not bit and not taken))
         self.until_check = until_check
+        self.effort += tried
 
     def _aim(self, number: int) -> _Aim | None:
         """The goal of the cell that this action touches, if it has one."""
@@ -382,21 +387,6 @@ class Search:
         self.fitting[state] = bits
         return bits
 
-    def _narrowed(self, done: Configurations, width: int) -> Configurations:
-        """The `width` most promising: those that used few crashed ops, of every state some."""
-        if sum(map(len, done.values())) <= width:
-            return done
-        self.cut = True
-        ranked = sorted(
-            (rank, entry[0] & COST, index, key, entry)
-            for index, (key, entries) in enumerate(done.items())
-            for rank, entry in enumerate(sorted(entries, key=_used))
-        )
-        kept: Configurations = {}
-        for *_, key, entry in ranked[:width]:
-            kept.setdefault(key, []).append(entry)
-        return kept
-
     def _write_off(self) -> None:
         """Drops from every record what all of them have used."""
         entries = [entry for own in self.configurations.values() for entry in own]
@@ -408,14 +398,6 @@ class Search:
             for key, own in self.configurations.items()
         }
         self.write_off_at = max(WRITE_OFF_AT, 2 * len(self.crashed.shifts))
-
-    def _keep(self, into: Configurations, state: int, done: int, entries: list[Entry]) -> None:
-        known = into.get((state, done))
-        if known is None:
-            into[state, done] = list(entries)
-            return
-        for used, path in entries:
-            _put(into, (state, done), used, path, self.crashed.guards)
 
     def _close(self, bit: int) -> None:
         if self.movers.pop(bit, None) is None:
@@ -439,31 +421,6 @@ def compact(searches: list[Search]) -> None:
         search.reached.clear()
         search.unseen = None
     table.compact(states, actions)
-
-
-def _used(entry: Entry) -> int:
-    return entry[0] & COST
-
-
-def _put(
-    into: Configurations, key: tuple[int, int], used: int, path: Taken | None, guards: int
-) -> bool:
-    """Adds a configuration unless one there dominates it; drops those that it dominates.
-
-    One record covers another if no class's count is higher: then subtracting it from the
-    other, with every guard bit set, leaves every guard bit set.
-    """
-    known = into.get(key)
-    if known is None:
-        into[key] = [(used, path)]
-        return True
-    guarded = used | guards
-    for other, _ in known:
-        if (guarded - other) & guards == guards:
-            return False
-    known[:] = [entry for entry in known if ((entry[0] | guards) - used) & guards != guards]
-    known.append((used, path))
-    return True
 
 
 def _connected(
