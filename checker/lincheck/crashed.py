@@ -5,7 +5,7 @@ They are what makes checking hard, since none of them ever leaves. Three things 
 1. Equal actions are interchangeable, so a class of them is a counter, and a configuration
    records how many of each class it has used: one packed integer, a field a class.
 2. A configuration that used fewer of every class can do whatever one that used more can:
-   `covers` compares all fields in one subtraction (a guard bit a field stops the borrow).
+   `put` compares all fields in one subtraction (a guard bit a field stops the borrow).
 3. An op is only worth taking if what it gives is wanted by another op that is still out:
    followed by anything else, it could be left out. `moves` offers only those, indexed
    by the facet of the state in which they do anything.
