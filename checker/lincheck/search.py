@@ -46,7 +46,7 @@ NOBODY = -2  # the key of the state that stands for all that nobody can see
 CHECK_EVERY = 512  # expansions between two looks at the clock and the memory
 WORK = 4  # configurations looked at for one return, for each that is kept,
 LEAST_WORK = 8  # and these at least
-UNCOUNTED_WORK = 4_000  # for one return where crashed ops are endless: queues and sums have no end
+UNCOUNTED_WORK = 2_000  # for one return where crashed ops are endless: queues and sums have no end
 ENOUGH = 1  # ways to place what returned before no more are looked for, for each that is kept
 WRITE_OFF_AT = 8  # classes of crashed ops in the records before common use is written off
 

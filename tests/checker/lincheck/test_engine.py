@@ -83,16 +83,16 @@ def test_both_ways_around_crashed_ops_come_to_the_verdict_of_the_full_search(nam
     for operations in objects(enumerate(events, 1), model).parts.values():
         full = Walk(operations, model, UNLIMITED).to_end()
         for way in (widening, relaxed) if name != "fifo-queue" else (widening,):
-            for trace in (False, True):
-                answer = last(way(operations, model, UNLIMITED, trace))
-                if answer is None:
-                    assert way is relaxed and name in ENDLESS
-                    continue
-                search, failed = answer
-                assert (failed is None) is (full is None), way
-                if trace and failed is None:
-                    (_, path), *_ = next(iter(search.configurations.values()))
-                    assert verify(operations, steps_of(path, operations, model), model) is None
+            trace = random.random() < 0.5
+            answer = last(way(operations, model, UNLIMITED, trace))
+            if answer is None:
+                assert way is relaxed and name in ENDLESS
+                continue
+            search, failed = answer
+            assert (failed is None) is (full is None), way
+            if trace and failed is None:
+                (_, path), *_ = next(iter(search.configurations.values()))
+                assert verify(operations, steps_of(path, operations, model), model) is None
 
 
 def last(way):
