@@ -2,35 +2,47 @@
 
 Both are promises of queueing locks (ZooKeeper's and etcd's recipes), and both are told from the
 history alone. Who asked first can be told only where the one had been asking for a while, in
-calm, when the other began: before that, either may have come to the service first.
+calm, when the other began: before that, either may have come to the service first. Who was granted
+first does not follow from whose answer arrived first.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from checker.clocks import Clocks
+from checker.ends import DEAD
 from checker.faults import Fault
-from checker.history import Call
-from checker.holds import seconds
+from checker.history import Call, History
+from checker.holds import FOREVER, Hold, lock_of, seconds
 
-# How long an acquire must have been under way for the service to have it in its queue.
 SETTLED_NS = 500_000_000
+"""How long an acquire must have been under way for the service to have it in its queue, and how long
+before its end a client that gives up may have left the queue."""
 
 
 @dataclass
 class Fairness:
-    """`waited`: grants that were waited for so long that an overtaking would be told.
+    """`waited`: acquires that were under way for so long that an overtaking would be told.
 
-    `wakeups`: how often waiters were woken, None where the locks do not say; `asked`: how often
-    the lock was asked for. Each such request makes one entry in the queue, whose end wakes one.
+    `ordered`: whether any grant could have come out of order. `wakeups`: how often waiters were
+    woken, None where the locks do not say; `asked`: how often a lock was asked for. Each such
+    request makes one entry in the queue, whose end wakes one. `herds`: evidence of more than that.
     """
 
     waited: int = 0
+    ordered: bool = False
     overtakings: list[dict[str, Any]] = field(default_factory=list)
     wakeups: int | None = None
     asked: int = 0
+    herds: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def woken(self) -> bool:
+        return bool(self.wakeups)
 
     def details(self) -> dict[str, Any]:
         found: dict[str, Any] = {
@@ -40,73 +52,183 @@ class Fairness:
             found["wakeups"] = {"in_all": self.wakeups, "acquires": self.asked}
         return found
 
+
+@dataclass(frozen=True)
+class _Asked:
+    """An acquire. `until`: how long its client certainly waited in the queue."""
+
+    call: Call
+    until: float
+    hold: Hold | None
+
     @property
-    def herd(self) -> dict[str, Any] | None:
-        """Evidence that releases woke more than one client each."""
-        if self.wakeups is None or self.wakeups <= self.asked:
-            return None
-        each = self.wakeups / self.asked
-        return {
-            "what": f"Waiters were woken {self.wakeups} times for {self.asked} requests, "
-            f"{each:.1f} for each: the end of one hold or wait wakes a herd.",
-            "time_ns": 0,
-            "valid": False,
-        }
+    def begin(self) -> int:
+        return self.call.begin.time
+
+    @property
+    def node(self) -> str | None:
+        return self.call.begin.node
+
+    @property
+    def who(self) -> str:
+        return f"{self.node or 'a client'} (process {self.call.begin.process})"
 
 
-def fairness(calls: list[Call], on: list[Fault], end_ns: int) -> Fairness:
+def fairness(
+    calls: list[Call], holds: list[Hold], on: list[Fault], history: History, clocks: Clocks
+) -> Fairness:
     """`calls` are acquires, in order of invocation."""
     found = Fairness(asked=len(calls))
-    granted = [call for call in calls if call.type == "ok" and call.end is not None]
-    told = [call.value["wakeups"] for call in granted if call.value.get("wakeups") is not None]
-    found.wakeups = sum(told) if told else None
-    found.waited = sum(1 for call in granted if _end(call) - call.begin.time > SETTLED_NS)
-    calm = _Calm(on, end_ns)
-    by_lock: dict[str, list[Call]] = {}
-    for call in granted:
-        by_lock.setdefault(str(call.begin.value.get("lock", "")), []).append(call)
+    calm = _Calm(on, history.end_ns)
+    by_grant = {hold.index: hold for hold in holds}
+    expired = _expired(history)
+    by_lock: dict[str, list[_Asked]] = {}
+    for call in calls:
+        hold = by_grant.get(call.end.index) if call.end is not None else None
+        asked = _Asked(call, _until(call, expired), hold)
+        found.waited += min(asked.until, history.end_ns) - asked.begin > SETTLED_NS
+        by_lock.setdefault(lock_of(call.begin.value), []).append(asked)
     for mine in by_lock.values():
-        _overtakings(mine, calm, found)
+        _Queue(mine, calm, clocks).judge(found)
+        _wakeups(mine, found)
     return found
 
 
-def _overtakings(granted: list[Call], calm: _Calm, found: Fairness) -> None:
-    """Each grant against those who had been waiting since before it asked.
+def _expired(history: History) -> dict[int | str, list[int]]:
+    """When each process was told that it lost its place in a queue: `lost` without a hold."""
+    found: dict[int | str, list[int]] = {}
+    for op in history.clients():
+        if op.f == "lost" and op.value.get("hold") is None:
+            found.setdefault(op.process, []).append(op.time)
+    return found
 
-    A grant is compared with the one that waits longest: that finds whether there was any.
-    """
-    by_end = sorted(granted, key=lambda call: _end(call))
-    waiting = sorted(granted, key=lambda call: call.begin.time)
-    first = 0
-    done: set[int] = set()
-    for call in by_end:
-        done.add(call.begin.index)
-        while first < len(waiting) and waiting[first].begin.index in done:
-            first += 1
-        if first == len(waiting):
-            return
-        other = waiting[first]
-        # The one who waits longest is still waiting: was the one before it in the queue?
-        if other.begin.time + SETTLED_NS > call.begin.time:
-            continue
-        if not calm.between(other.begin.time, _end(call)):
-            continue
-        found.overtakings.append(
-            {
-                "what": f"{call.begin.node or 'a client'} (process {call.begin.process}) asked at "
-                f"{seconds(call.begin.time)} and was granted the lock at {seconds(_end(call))}, "
-                f"before {other.begin.node or 'a client'} (process {other.begin.process}), which "
-                f"had been waiting since {seconds(other.begin.time)}.",
-                "time_ns": _end(call),
-                "valid": False,
-                "ops": [call.begin.index, other.begin.index],
-            }
+
+def _until(call: Call, expired: dict[int | str, list[int]]) -> float:
+    """The end of an acquire, or of its place in the queue. A dead client waited for nothing."""
+    end = FOREVER if call.end is None else call.end.time
+    if call.end is not None and call.end.error and call.end.error[0] in DEAD:
+        return call.begin.time
+    lost = (time for time in expired.get(call.begin.process, ()) if call.begin.time <= time < end)
+    return next(lost, end)
+
+
+class _Queue:
+    """The acquires of one lock, in order of invocation."""
+
+    def __init__(self, asked: list[_Asked], calm: _Calm, clocks: Clocks) -> None:
+        self._asked = asked
+        self._calm = calm
+        self._clocks = clocks
+        held = [one.hold for one in asked if one.hold is not None and not one.hold.shared]
+        self._exclusive = sorted(held, key=lambda hold: hold.start)
+        self._starts = [hold.start for hold in self._exclusive]
+
+    def judge(self, found: Fairness) -> None:
+        """Each grant against all who waited when it was given."""
+        for call, hold, waiting in self._grants():
+            ahead = [other for other in waiting if self._settled(other, call)]
+            found.ordered = found.ordered or any(
+                self._orders(call, hold, other) for other in waiting
+            )
+            passed = (other for other in ahead if self._overtakes(call, hold, other))
+            first = next(passed, None)
+            if first is not None:
+                found.overtakings.append(_overtaking(call, hold, first))
+
+    def _grants(self) -> Iterator[tuple[_Asked, Hold, list[_Asked]]]:
+        """Each granted acquire in order of grant, and the others that were under way then."""
+        begins = {one.call.begin.index: one for one in self._asked}
+        ends = {one.call.end.index: one for one in self._asked if one.call.end is not None}
+        waiting: dict[int, _Asked] = {}
+        for index in sorted([*begins, *ends]):
+            if index in begins:
+                waiting[index] = begins[index]
+                continue
+            call = ends[index]
+            del waiting[call.call.begin.index]
+            if call.hold is not None:
+                yield call, call.hold, list(waiting.values())
+
+    def _settled(self, first: _Asked, second: _Asked) -> bool:
+        """Whether the one was in the queue when the other asked."""
+        gap = self._clocks.between(first.node, second.node)
+        return first.begin + SETTLED_NS + gap <= second.begin
+
+    def _orders(self, call: _Asked, hold: Hold, other: _Asked) -> bool:
+        """Whether it can be told of another, who still waited, which of the two came first."""
+        first, second = (call, other) if call.begin < other.begin else (other, call)
+        return (
+            not (hold.shared and other.hold is not None and other.hold.shared)
+            and self._settled(first, second)
+            and hold.start < other.until
+            and self._calm.between(first.begin, hold.start)
         )
 
+    def _overtakes(self, call: _Asked, hold: Hold, other: _Asked) -> bool:
+        """Whether `call`, which asked later, was certainly granted while `other` waited in calm.
 
-def _end(call: Call) -> int:
-    assert call.end is not None
-    return call.end.time
+        Who gives up leaves the queue some time before its acquire ends.
+        """
+        gap = self._clocks.between(call.node, other.node)
+        leaves = 0 if other.hold else SETTLED_NS
+        if hold.start + gap + leaves >= other.until:
+            return False
+        if not self._calm.between(other.begin, hold.start):
+            return False
+        if other.hold is None:
+            return True
+        if hold.shared and other.hold.shared:
+            return self._separated(hold, other.hold)
+        return self._before(hold, other.hold)
+
+    def _before(self, first: Hold, second: Hold) -> bool:
+        """Whether the service certainly granted the one before the other: their tokens say so. Or
+        the one was over when the other's grant arrived, whose lease cannot have been before it."""
+        if None not in (first.token, second.token) and first.token != second.token:
+            return bool(first.token < second.token)  # type: ignore[operator]
+        gap = self._clocks.between(first.node, second.node)
+        over = first.believed_end + gap <= second.start
+        return over and first.start + gap < second.leases[0][1]
+
+    def _separated(self, first: Hold, second: Hold) -> bool:
+        """Whether an exclusive hold lay between two shared ones."""
+        for place in range(bisect_left(self._starts, first.start), len(self._exclusive)):
+            hold = self._exclusive[place]
+            if hold.start > second.start:
+                return False
+            if self._before(first, hold) and self._before(hold, second):
+                return True
+        return False
+
+
+def _overtaking(call: _Asked, hold: Hold, other: _Asked) -> dict[str, Any]:
+    return {
+        "what": f"{call.who} asked at {seconds(call.begin)} and was granted the lock at "
+        f"{seconds(hold.start)}, before {other.who}, which had been waiting since "
+        f"{seconds(other.begin)}.",
+        "time_ns": hold.start,
+        "valid": False,
+        "ops": [call.call.begin.index, other.call.begin.index],
+    }
+
+
+def _wakeups(asked: list[_Asked], found: Fairness) -> None:
+    """A lock's wakeups against its requests."""
+    values = [one.call.value.get("wakeups") for one in asked if one.hold is not None]
+    told = [wakeups for wakeups in values if wakeups is not None]
+    if not told:
+        return
+    found.wakeups = sum(told) + (found.wakeups or 0)
+    if sum(told) > len(asked):
+        each = sum(told) / len(asked)
+        found.herds.append(
+            {
+                "what": f"Waiters were woken {sum(told)} times for {len(asked)} requests, "
+                f"{each:.1f} for each: the end of one hold or wait wakes a herd.",
+                "time_ns": 0,
+                "valid": False,
+            }
+        )
 
 
 class _Calm:

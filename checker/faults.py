@@ -3,22 +3,32 @@
 A nemesis op is invoked when the fault is ordered and completes with its receipt: `ok` where
 the receipt proves it, `info` where nothing proves it. Its value carries `phase`, "start" or
 "end", and `fault`, a name that both share.
+
+What a fault keeps from answering, which links it cuts and whether servers can forget by it, its
+family says (nemesis/families.py), and the nemesis writes it into the op. No checker keeps a list
+of families: of one that is not known, and does not say it itself, nothing follows.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from checker.history import History, Op
 from checker.verdict import Verdict
+from nemesis.families import facts
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault, on from `start` to `end` (ns; `end` None: never seen to end)."""
+    """One fault, on from `start` to `end` (ns; `end` None: never seen to end).
+
+    `impairs`: the nodes that cannot answer, or not in time, while it is on; `links`: the pairs of
+    nodes that it keeps apart; `forgets`: whether servers may lose, or end before its time, what
+    they have granted. Each is None where nobody says.
+    """
 
     name: str
     family: str
@@ -29,6 +39,24 @@ class Fault:
     proved: bool
     healed: bool
     receipts: list[dict[str, Any]] = field(default_factory=list)
+    impairs: frozenset[str] | None = None
+    links: tuple[tuple[str, str], ...] | None = None
+    forgets: bool | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether it is said what this fault does."""
+        return self.impairs is not None and self.links is not None and self.forgets is not None
+
+    def cuts(self, node: str | None, servers: Set[str]) -> bool:
+        """Whether it may keep this node from one of the servers (from any node, if none is told).
+
+        One of which nothing is known may.
+        """
+        if self.links is None:
+            return True
+        others = {far for link in self.links for far in link if node in link and far != node}
+        return bool(others & servers if servers else others)
 
     @property
     def words(self) -> str:
@@ -62,16 +90,23 @@ def faults(history: History) -> list[Fault]:
 
 def _fault(name: str, start: list[Op], end: list[Op]) -> Fault:
     value = start[0].value
+    targets, arguments = list(value.get("targets", [])), dict(value.get("arguments", {}))
+    said = facts(start[0].f, targets, arguments) | {
+        fact: value[fact] for fact in ("impairs", "links", "forgets") if fact in value
+    }
     return Fault(
         name=name,
         family=start[0].f,
-        targets=list(value.get("targets", [])),
-        arguments=dict(value.get("arguments", {})),
+        targets=targets,
+        arguments=arguments,
         start=start[0].time,
         end=end[-1].time if end else None,
         proved=_proved(start),
         healed=_proved(end),
         receipts=[op.value["receipt"] for op in (*start, *end) if op.value.get("receipt")],
+        impairs=frozenset(said["impairs"]) if "impairs" in said else None,
+        links=tuple((near, far) for near, far in said["links"]) if "links" in said else None,
+        forgets=said.get("forgets"),
     )
 
 

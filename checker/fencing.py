@@ -1,85 +1,144 @@
 """`fencing`: do the tokens order the grants, and does the resource hold to their order?
 
-A fencing token is worth something only if it rises with every grant (Kleppmann 2016): of two
-grants of one lock, the one that began after the other had been answered must carry the higher
-token, and no two may carry the same. And only if the resource remembers the highest token
-that it has seen, and accepts no write with a lower one.
+A fencing token is worth something only if it rises with every grant (Kleppmann 2016; tokens.py),
+and only if the resource remembers the highest token that it has seen, and accepts no write with a
+lower one. Both are judged per lock: tokens of two locks have no order, even where one resource is
+written to under both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from checker.clocks import Clocks
 from checker.faults import Fault, during, faults
 from checker.history import History
-from checker.holds import Hold, holds, seconds
-from checker.verdict import Verdict, count
-from checker.writes import Register, Write, in_order, registers
+from checker.holds import Hold, holds, lock_of, seconds
+from checker.rulers import Rulers
+from checker.tokens import Misorder, above, fallen, grants, repeated
+from checker.verdict import Verdict, count, noted
+from checker.writes import Write, after_others, owners, registers
 
 
 def fencing(history: History, test: Mapping[str, Any]) -> Verdict:
-    """Tokens unique and rising along real time; no lower token accepted after a higher one."""
-    granted = [hold for hold in holds(history, test) if hold.token is not None]
+    """Tokens unique and rising along certain time; no lower token accepted after a higher one."""
+    found = holds(history, test)
+    granted = sum(1 for hold in found if hold.token is not None)
     if not granted:
         return Verdict("unknown", "No grant carried a token: there was nothing to order.")
-    on = faults(history)
-    bad_grants = _repeated(granted, on) + _fallen(granted, on)
-    bad_writes = _accepted_late(history, on)
-    details = {"tokens": len(granted), "grants": not bad_grants, "writes": not bad_writes}
-    if not bad_grants and not bad_writes:
-        return Verdict(True, f"{count(len(granted), 'token')}, unique and rising.", [], details)
+    on, clocks = faults(history), Clocks(test)
+    per_lock = grants(history, found, clocks)
+    ordered = [pair for mine in per_lock for pair in above(mine)]
+    misordered = [wrong for mine in per_lock for wrong in repeated(mine)] + fallen(ordered)
+    written = _written(history, found, clocks)
+    late = list(_accepted_late(written, clocks))
+    untested = _untested(found, bool(ordered), written)
+    details = {
+        "tokens": granted,
+        "grants": not misordered,
+        "writes": not late,
+        "untested": untested,
+    }
+    if not misordered and not late:
+        summary = f"{count(granted, 'token')}, unique and rising."
+        return Verdict(True, noted(summary, untested), [], details)
     parts = []
-    if bad_grants:
-        parts.append(f"{len(bad_grants)} of {count(len(granted), 'token')} repeated or lower")
-    if bad_writes:
-        parts.append(f"{count(len(bad_writes), 'write')} accepted after one with a higher token")
-    evidence = sorted(bad_grants + bad_writes, key=lambda row: row["time_ns"])
-    return Verdict(False, f"{' and '.join(parts)}.", evidence, details)
+    if misordered:
+        wrong = len({wrong.second.index for wrong in misordered})
+        parts.append(f"{wrong} of {count(granted, 'token')} repeated or lower")
+    if late:
+        parts.append(f"{count(len(late), 'write')} accepted after one with a higher token")
+    evidence = [_grant_evidence(wrong, on) for wrong in misordered]
+    evidence += [_write_evidence(*row, on) for row in late]
+    evidence.sort(key=lambda row: row["time_ns"])
+    return Verdict(False, noted(f"{' and '.join(parts)}.", untested), evidence, details)
 
 
-def _repeated(granted: list[Hold], on: list[Fault]) -> list[dict[str, Any]]:
-    seen: dict[tuple[str, Any], Hold] = {}
-    found = []
-    for hold in granted:
-        first = seen.setdefault((hold.lock, hold.token), hold)
-        if first is not hold:
-            found.append(_grant_evidence(first, hold, "the same token", on))
-    return found
+def _untested(found: list[Hold], ordered: bool, written: list[_Written]) -> list[str]:
+    """What nothing in this history could have shown."""
+    untested = []
+    if not ordered:
+        untested.append("the order of tokens (no grant came certainly after another)")
+    without = sum(1 for hold in found if hold.token is None)
+    if without:
+        untested.append(f"{count(without, 'grant')} without a token")
+    unknown = sum(len(each.writes) for each in written if each.lock is None)
+    if unknown:
+        untested.append(f"{count(unknown, 'write')} of an unknown lock")
+    if all(each.lock is None for each in written):
+        untested.append("the resource (no write with a lock's token was accepted)")
+    return untested
 
 
-def _fallen(granted: list[Hold], on: list[Fault]) -> list[dict[str, Any]]:
-    """Grants with a token below that of a grant answered before they were even asked for.
+@dataclass(frozen=True)
+class _Written:
+    """The writes that one resource accepted with tokens of one lock; None: nobody knows which."""
 
-    Grants whose calls overlap may be ordered either way, so they prove nothing.
-    """
-    found = []
-    for lock in {hold.lock for hold in granted}:
-        mine = [hold for hold in granted if hold.lock == lock]
-        answered = sorted(mine, key=lambda hold: hold.start)
-        highest: Hold | None = None
-        place = 0
-        for hold in sorted(mine, key=lambda hold: hold.asked):
-            while place < len(answered) and answered[place].start < hold.asked:
-                if highest is None or _token(answered[place]) > _token(highest):
-                    highest = answered[place]
-                place += 1
-            if highest and _token(hold) < _token(highest):
-                found.append(_grant_evidence(highest, hold, "a lower token", on))
-    return found
+    resource: Any
+    lock: str | None
+    writes: list[Write]
 
 
-def _token(hold: Hold) -> int:
-    assert hold.token is not None
-    return hold.token
+def _written(history: History, found: list[Hold], clocks: Clocks) -> list[_Written]:
+    """A write's lock is that of the hold that it names. One that names none, or none that was seen
+    to be granted, is of the only lock that was asked for, if there is but one."""
+    held = owners(found)
+    asked = {
+        lock_of(op.value) for op in history.clients() if op.f == "acquire" and op.type == "invoke"
+    }
+    only = asked.pop() if len(asked) == 1 else None
+    rows: list[_Written] = []
+    for register in registers(history, clocks):
+        locks: dict[str | None, list[Write]] = {}
+        for write in register.writes:
+            hold = held.get(write.hold or "")
+            if write.token is not None:
+                locks.setdefault(hold.lock if hold else only, []).append(write)
+        rows += [_Written(register.name, lock, writes) for lock, writes in locks.items()]
+    return rows
 
 
-def _grant_evidence(first: Hold, second: Hold, how: str, on: list[Fault]) -> dict[str, Any]:
+class _Highest:
+    """The write with the highest token of those accepted so far."""
+
+    def __init__(self) -> None:
+        self._highest: Write | None = None
+
+    def add(self, write: Write) -> None:
+        if self._highest is None or _token(write) > _token(self._highest):
+            self._highest = write
+
+    def against(self, write: Write) -> Write | None:
+        """It, if its token is higher than this write's."""
+        if self._highest is not None and _token(write) < _token(self._highest):
+            return self._highest
+        return None
+
+
+def _token(write: Write) -> int:
+    assert write.token is not None
+    return write.token
+
+
+def _accepted_late(
+    written: list[_Written], clocks: Clocks
+) -> Iterator[tuple[Write, Write, _Written]]:
+    """Writes accepted after one with a higher token of the same lock: (that one, it, where)."""
+    for each in written:
+        if each.lock is not None:
+            for late, higher in after_others(each.writes, Rulers(clocks), _Highest):
+                yield higher, late, each
+
+
+def _grant_evidence(wrong: Misorder, on: list[Fault]) -> dict[str, Any]:
+    first, second = wrong.first, wrong.second
     return {
         "what": (
-            f"{second.who} was granted token {second.token} at {seconds(second.start)}: {how} "
-            f"{'as' if how.startswith('the same') else 'than'} {first.token}, which {first.who} "
-            f"was granted at {seconds(first.start)}.{during(on, first.start, second.start)}"
+            f"{second.who} was granted token {second.token} at {seconds(second.start)}: "
+            f"{wrong.how}, which {first.who} was granted at {seconds(first.start)}."
+            f"{during(on, first.start, second.start)}"
         ),
         "time_ns": second.start,
         "lock": second.lock,
@@ -88,25 +147,8 @@ def _grant_evidence(first: Hold, second: Hold, how: str, on: list[Fault]) -> dic
     }
 
 
-def _accepted_late(history: History, on: list[Fault]) -> list[dict[str, Any]]:
-    found = []
-    for register in registers(history):
-        highest: Write | None = None
-        for applied, write in in_order([w for w in register.writes if w.token is not None]):
-            if applied:
-                highest = max(highest or write, write, key=_sent)
-            elif highest is not None and _sent(write) < _sent(highest):
-                found.append(_write_evidence(highest, write, register, on))
-    return found
-
-
-def _sent(write: Write) -> int:
-    assert write.token is not None
-    return write.token
-
-
 def _write_evidence(
-    first: Write, second: Write, register: Register, on: list[Fault]
+    first: Write, second: Write, where: _Written, on: list[Fault]
 ) -> dict[str, Any]:
     return {
         "what": (
@@ -115,6 +157,7 @@ def _write_evidence(
             f"from {first.who}.{during(on, second.sent_ns, second.done_ns)}"
         ),
         "time_ns": second.done_ns,
-        "resource": register.name,
+        "resource": where.resource,
+        "lock": where.lock,
         "ops": [first.begin, second.begin],
     }

@@ -1,27 +1,38 @@
 """Holds: each grant of a lock to one process, and when it ended.
 
-Two ends are kept apart, because the debate turns on them. *Strictly* a hold lasts until its
-holder gives it up: the invocation of its release, `lost`, or the last sign of life of a
-process that is gone. As *believed* it lasts no longer than its deadline.
+Two meanings are kept apart, because the debate turns on them. *Strictly* a hold lasts until its
+holder gives it up: the invocation of its release, `lost`, its client's `close`, or the end of its
+process. As *believed* it lasts no longer than its lease. ends.py says when each end may have been.
 """
 
 from __future__ import annotations
 
-import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from checker.history import NEMESIS, UNASKED, Call, History, Op
+from checker.clocks import Clocks
+from checker.ends import FOREVER, Departures, End, first
+from checker.history import UNASKED, Call, History, Op
 
-FOREVER = math.inf
-DEAD = ("killed", "crashed")
-FAILED_RELEASE = ("ended", "nothing")
+__all__ = ["FOREVER", "Hold", "Overlap", "believed", "holds", "overlaps", "seconds", "strictly"]
 
 
 @dataclass(frozen=True)
 class Hold:
-    """One grant. Times in ns since the test's start; an end of `inf` was never seen."""
+    """One grant. Times in ns since the test's start; an end of `FOREVER` was never seen.
+
+    asked, start: the acquire's invocation and its answer.
+    strict_end, gone_by: until when the holder certainly held on, and by when it had let go.
+    may_end: from when on the service may have ended the grant early; FOREVER where only a
+        release or time can.
+    leases: [from, until) each; more than one where an extension came after the lease was over.
+    renewals: (time, deadline) of each renewal in the background, in order of time.
+    extends: the positions in the history of its extends that were answered ok.
+    ended_by: see ends.End.
+    asked_index, index: the positions of the acquire's invocation and answer in the history.
+    """
 
     lock: str
     name: str
@@ -35,25 +46,29 @@ class Hold:
     leases: tuple[tuple[int, float], ...]
     ended_by: str
     index: int
+    asked_index: int = -1
     shared: bool = False
+    gone_by: float = FOREVER
+    may_end: float = FOREVER
+    renewals: tuple[tuple[int, float], ...] = ()
+    extends: tuple[int, ...] = ()
 
     @property
     def deadline(self) -> float:
-        """When the last lease runs out; `inf` for a lock whose lease the client can not see."""
+        """When the last lease runs out; FOREVER for a lock whose lease the client cannot see."""
         return self.leases[-1][1]
 
     @property
     def believed(self) -> list[tuple[int, float]]:
-        """When the holder believed: each lease [from, until), cut off at the strict end.
+        """When the holder believed, rightly as far as the service promised: each lease
+        [from, until), cut off at the strict end and at `may_end`.
 
-        More than one where an extension was granted after the lease had already run out. A
-        lease that was over before its grant arrived was never believed; one that was given up
+        A lease that was over before its grant arrived was never believed; one that was given up
         in the same instant (stamps may be coarse) was, for that instant.
         """
+        over = min(self.strict_end, self.may_end)
         return [
-            (start, min(end, self.strict_end))
-            for start, end in self.leases
-            if start < end and start <= self.strict_end
+            (start, min(end, over)) for start, end in self.leases if start < end and start <= over
         ]
 
     @property
@@ -76,79 +91,125 @@ def holds(history: History, test: Mapping[str, Any] | None = None) -> list[Hold]
     What a release that failed did is the test's `failed_release`: "ended" (the default: the
     hold was over, by it or before it) or "nothing" (the hold goes on).
     """
-    keeps_on = (test or {}).get("failed_release", "ended") == "nothing"
-    calls = history.calls()
-    gone = _ends_of_processes(history)
-    # What was lost before it was granted names no hold.
-    lost = {
-        op.value["hold"]: op
-        for op in reversed(history.clients())
-        if op.f == "lost" and op.value.get("hold") is not None
-    }
-    renewed: dict[Any, list[Op]] = {}
-    for op in history.clients():
-        if op.f == "renewed":
-            renewed.setdefault(op.value.get("hold"), []).append(op)
-    releases: dict[Any, Call] = {}
-    extends: dict[Any, list[Op]] = {}
-    for call in calls:
-        hold = call.begin.value.get("hold")
-        if call.begin.f == "release" and not (keeps_on and call.type == "fail"):
-            releases.setdefault(hold, call)
-        elif call.begin.f == "extend" and call.type == "ok":
-            assert call.end is not None
-            extends.setdefault(hold, []).append(call.end)
-    found = [
-        _hold(call, releases, extends, renewed, lost, gone)
-        for call in calls
-        if call.begin.f == "acquire" and call.type == "ok"
-    ]
+    told = _Told(history, (test or {}).get("failed_release", "ended") == "nothing")
+    departures = Departures(history, test)
+    found = [_hold(call, told, departures) for call in told.grants]
     return sorted(found, key=lambda hold: (hold.start, hold.index))
 
 
-def _hold(
-    call: Call,
-    releases: Mapping[Any, Call],
-    extends: Mapping[Any, list[Op]],
-    renewed: Mapping[Any, list[Op]],
-    lost: Mapping[Any, Op],
-    gone: Mapping[int | str, tuple[int, str]],
-) -> Hold:
+def _hold(call: Call, told: _Told, departures: Departures) -> Hold:
     assert call.end is not None
-    value, process = call.value, call.begin.process
+    value, grant = call.value, call.end
+    gone = departures.of(grant)
+    end = first([*told.given_up(grant.index), gone])
     # A history of Jepsen's own names no holds: the grant's position then serves as its name.
     name = value.get("hold")
-    ends: list[tuple[float, str]] = [(FOREVER, "never")]
-    if name in releases:
-        ends.append((releases[name].begin.time, "release"))
-    if name in lost:
-        ends.append((lost[name].time, "lost"))
-    if process in gone:
-        ends.append(gone[process])
-    strict_end, ended_by = min(ends)
     return Hold(
-        lock=str(value.get("lock", "")),
-        name=str(name if name is not None else call.end.index),
-        process=process,
+        lock=lock_of(value),
+        name=str(name if name is not None else grant.index),
+        process=call.begin.process,
         node=call.begin.node,
         token=value.get("token"),
         ttl=value.get("ttl"),
         asked=call.begin.time,
-        start=call.end.time,
-        strict_end=strict_end,
-        leases=_leases(call, [*extends.get(name, ()), *renewed.get(name, ())]),
-        ended_by=ended_by,
-        index=call.end.index,
+        start=grant.time,
+        strict_end=end.earliest,
+        leases=_leases(grant, told.longer.get(grant.index, ())),
+        ended_by=end.by,
+        index=grant.index,
+        asked_index=call.begin.index,
         shared=value.get("mode") == "shared",
+        gone_by=end.latest,
+        may_end=departures.service_may_end(grant, gone),
+        renewals=tuple(
+            (op.time, float(op.value["deadline"]))
+            for op in told.longer.get(grant.index, ())
+            if op.f == "renewed" and op.value.get("deadline") is not None
+        ),
+        extends=tuple(op.index for op in told.longer.get(grant.index, ()) if op.f == "extend"),
     )
 
 
-def _leases(grant: Call, longer: Iterable[Op]) -> tuple[tuple[int, float], ...]:
-    """The leases of a grant; `longer` are the ops that gave it a later deadline."""
-    assert grant.end is not None
-    deadline = grant.end.value.get("deadline")
-    leases = [(grant.end.time, FOREVER if deadline is None else float(deadline))]
-    for op in sorted(longer, key=lambda op: op.time):
+def lock_of(value: Mapping[str, Any]) -> str:
+    """The lock that an op is about; '' where it does not say."""
+    return str(value.get("lock", ""))
+
+
+class _Told:
+    """The grants of a history, and what was said of each later, by the grant's index."""
+
+    def __init__(self, history: History, keeps_on: bool) -> None:
+        self._keeps_on = keeps_on
+        self.grants: list[Call] = []
+        self.longer: dict[int, list[Op]] = {}
+        self._ends: dict[int, list[End]] = {}
+        self._named: dict[Any, int] = {}
+        self._nameless: dict[tuple[int | str, str], int] = {}
+        for op, call in _in_order(history):
+            self._take(op, call)
+
+    def given_up(self, grant: int) -> list[End]:
+        """The ends that its holder told of this grant."""
+        return self._ends.get(grant, [])
+
+    def _take(self, op: Op, call: Call | None) -> None:
+        if op.f == "acquire" and op.type == "ok" and call is not None:
+            self.grants.append(call)
+            hold = call.value.get("hold")
+            if hold is not None:
+                self._named[op.process, hold] = op.index
+            else:
+                self._nameless[op.process, lock_of(call.value)] = op.index
+        elif op.f == "release" and op.type == "invoke" and call is not None:
+            if not (self._keeps_on and call.type == "fail"):
+                self._end(op, End(op.time, op.time, "release"))
+        elif op.f == "lost" and op.value.get("hold") is not None:
+            self._end(op, End(op.time, op.time, "lost"))
+        elif op.f == "renewed" or (op.f == "extend" and op.type == "ok"):
+            grant = self._grant(op)
+            if grant is not None:
+                self.longer.setdefault(grant, []).append(op)
+
+    def _end(self, op: Op, end: End) -> None:
+        grant = self._grant(op)
+        if grant is not None:
+            self._ends.setdefault(grant, []).append(end)
+
+    def _grant(self, op: Op) -> int | None:
+        """The grant that an op of its own process speaks of: by name, else the latest."""
+        hold = op.value.get("hold")
+        if hold is not None:
+            return self._named.get((op.process, hold))
+        return self._nameless.get((op.process, lock_of(op.value)))
+
+
+def _in_order(history: History) -> Iterable[tuple[Op, Call | None]]:
+    """Each client op in order, grants before what is said of them, each with its call."""
+    by_op: dict[int, Call] = {}
+    for call in history.calls():
+        by_op[call.begin.index] = call
+        if call.end is not None:
+            by_op[call.end.index] = call
+    ops = history.clients()
+    # A library's own thread may speak of a hold before the answer that grants it is written.
+    grants = [op for op in ops if op.f == "acquire" and op.value.get("hold") is not None]
+    early = {(op.process, op.value["hold"]): op for op in reversed(grants) if op.type == "ok"}
+    done: set[int] = set()
+    for op in ops:
+        named = (op.process, op.value.get("hold"))
+        grant = early.get(named)
+        if op.f in UNASKED and grant and op.index < grant.index and grant.index not in done:
+            done.add(grant.index)
+            yield grant, by_op.get(grant.index)
+        if op.index not in done:
+            yield op, by_op.get(op.index)
+
+
+def _leases(grant: Op, longer: Iterable[Op]) -> tuple[tuple[int, float], ...]:
+    """The leases of a grant; `longer` are the ops that gave it another deadline, in order."""
+    deadline = grant.value.get("deadline")
+    leases = [(grant.time, FOREVER if deadline is None else float(deadline))]
+    for op in longer:
         later = op.value.get("deadline")
         if later is None:
             continue
@@ -160,27 +221,18 @@ def _leases(grant: Call, longer: Iterable[Op]) -> tuple[tuple[int, float], ...]:
     return tuple(leases)
 
 
-def _ends_of_processes(history: History) -> dict[int | str, tuple[int, str]]:
-    """When each process that is gone was last seen alive (ns), and how it went.
+Span = tuple[float, float, Hold]
+"""[start, end) of a hold, in ns."""
 
-    It was killed ("death") where its open op ended with the error kind "killed" or "crashed",
-    which the harness wrote and which is no sign of life, or where a `kill` names it. And it is
-    gone, by the meaning of `info`, once an op of it ended so: it asks for nothing any more.
-    """
-    last: dict[int | str, int] = {}
-    gone: dict[int | str, str] = {}
-    for op in history:
-        if op.process == NEMESIS:
-            receipt = op.value.get("receipt") or {}
-            if op.f == "kill" and op.value.get("phase") != "end":
-                gone |= dict.fromkeys(receipt.get("processes", ()), "death")
-        elif op.type == "info" and op.error and op.error[0] in DEAD:
-            gone[op.process] = "death"
-        else:
-            last[op.process] = op.time
-            if op.type == "info" and op.f not in UNASKED:
-                gone.setdefault(op.process, "gone")
-    return {process: (last[process], how) for process, how in gone.items() if process in last}
+
+def believed(found: Iterable[Hold]) -> list[Span]:
+    """When each holder believed in its lease."""
+    return [(start, end, hold) for hold in found for start, end in hold.believed]
+
+
+def strictly(found: Iterable[Hold]) -> list[Span]:
+    """From each grant until it was given up. One that was lost before it arrived was never on."""
+    return [(h.start, h.strict_end, h) for h in found if h.start <= h.strict_end]
 
 
 @dataclass(frozen=True)
@@ -193,21 +245,49 @@ class Overlap:
     end: float
 
 
-def overlaps(intervals: Iterable[tuple[float, float, Hold]]) -> list[Overlap]:
-    """Intervals [start, end) of one lock that overlap, in order of time; [t, t] is an instant.
+def overlaps(intervals: Iterable[Span], clocks: Clocks | None = None) -> list[Overlap]:
+    """Intervals [start, end) of one lock that certainly overlap, in order; [t, t] is an instant.
 
+    Each must have begun before the other ended by more than the bounds of both nodes' clocks.
     Each is compared with the earlier one that ends last, so that n holds give at most n
     overlaps: enough to name every hold that should not have been granted, without the square.
     Shared holds may overlap one another, and so are compared with exclusive ones only.
     """
+    known = clocks or Clocks()
     found: list[Overlap] = []
-    latest: dict[tuple[str, bool], tuple[float, Hold]] = {}
+    lanes: dict[tuple[str, bool], dict[str | None, _Lane]] = {}
     for start, end, hold in sorted(intervals, key=lambda row: (row[0], row[2].index)):
+        node = hold.node if known else None
         rivals = [(hold.lock, False)] if hold.shared else [(hold.lock, False), (hold.lock, True)]
-        before = max((latest[r] for r in rivals if r in latest), default=None, key=lambda b: b[0])
-        if before and start < before[0] and before[1] is not hold:
-            found.append(Overlap(before[1], hold, start, min(end, before[0])))
-        kind = (hold.lock, hold.shared)
-        if kind not in latest or end > latest[kind][0]:
-            latest[kind] = (end, hold)
+        before = [
+            (until, other)
+            for rival in rivals
+            for other_node, lane in lanes.get(rival, {}).items()
+            for until, other in lane.last(end, known.between(node, other_node))
+            if start + known.between(node, other_node) < until
+        ]
+        if before:
+            until, other = max(before, key=lambda one: one[0])
+            found.append(Overlap(other, hold, start, min(end, until)))
+        lane = lanes.setdefault((hold.lock, hold.shared), {}).setdefault(node, _Lane())
+        lane.add(start, end, hold)
     return found
+
+
+class _Lane:
+    """Intervals in order of start, and of each beginning of the list the one that ends last."""
+
+    def __init__(self) -> None:
+        self._starts: list[float] = []
+        self._last: list[tuple[float, Hold]] = []
+
+    def add(self, start: float, end: float, hold: Hold) -> None:
+        self._starts.append(start)
+        last = self._last[-1] if self._last else None
+        self._last.append(last if last and last[0] >= end else (end, hold))
+
+    def last(self, end: float, gap: int) -> list[tuple[float, Hold]]:
+        """Of those that certainly began before `end`, the one that ends last."""
+        # On one clock what began in the very instant of an end has met it.
+        place = bisect_left(self._starts, end - gap) if gap else bisect_right(self._starts, end)
+        return [self._last[place - 1]] if place else []

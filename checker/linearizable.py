@@ -11,35 +11,62 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from checker.clocks import Clocks
+from checker.ends import FOREVER, ends_with
 from checker.faults import during, faults
-from checker.history import NEMESIS, History, Op
-from checker.holds import seconds
+from checker.history import Call, History, Op
+from checker.holds import Hold, holds, seconds
 from checker.lincheck import Evidence, named
 from checker.lincheck.budget import Budget
-from checker.lincheck.evidence import described
+from checker.lincheck.model import Model
 from checker.lincheck.operation import Operation
 from checker.lincheck.verdict import check_numbered
-from checker.verdict import Verdict
+from checker.verdict import Verdict, noted
 
 _OPS = ("acquire", "extend", "release")
 _TIME_LIMIT_S = 60.0
 _EVIDENCE_S = 5.0
 
+Event = tuple[int, dict[str, Any]]
+"""An op's position in the history, and the op as lincheck reads it."""
+
 
 def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
     """The lock's ops linearize against lease-mutex, each lock for itself."""
-    if not any(op.f == "acquire" and op.type == "ok" for op in history.clients()):
+    calls = [call for call in _granted_early(history) if call.begin.f in _OPS]
+    grants = [call for call in calls if call.begin.f == "acquire" and call.type == "ok"]
+    if not grants:
         return Verdict("unknown", "The lock was never granted: nothing was tested.")
-    failed = str(test.get("failed_release", "ended"))
+    if any(call.begin.value.get("mode") == "shared" for call in calls):
+        return Verdict("unknown", "There is no model of shared holds with leases.")
+    failed, clocks = str(test.get("failed_release", "ended")), Clocks(test)
     model = named("lease-mutex", failed_release=failed)
-    found = check_numbered(_events(history), model, Budget.starting_now(_TIME_LIMIT_S, None))
-    details = {"model": "lease-mutex", "operations": found.operations, "failed_release": failed}
+    events = _events(calls, holds(history, test), clocks)
+    if clocks:
+        model = _by_call(model, calls)
+    found = check_numbered(events, model, Budget.starting_now(_TIME_LIMIT_S, None))
+    details: dict[str, Any] = {
+        "model": "lease-mutex",
+        "operations": found.operations,
+        "failed_release": failed,
+        "ends_with": ends_with(test),
+    }
     if found.valid is True:
+        untested = details["untested"] = _untested(calls, grants)
         words = f"{found.operations} ops of the lock fit one order in which every lease is kept."
-        return Verdict(True, words, [], details)
+        return Verdict(True, noted(words, untested), [], details)
     if found.valid == "unknown":
         return Verdict("unknown", f"The search did not end: {found.reason}.", [], details)
     return _invalid(history, found.evidence(_EVIDENCE_S), details, found.failed)
+
+
+def _untested(calls: list[Call], grants: list[Call]) -> list[str]:
+    untested = []
+    if len({call.begin.node or call.begin.process for call in calls}) == 1:
+        untested.append("two clients that want one lock")
+    if all(call.value.get("deadline") is None and "ttl" in call.value for call in grants):
+        untested.append("a lease that the client can see")
+    return untested
 
 
 def _invalid(
@@ -51,7 +78,7 @@ def _invalid(
     op = history.ops[failed.line]
     why = next((b.why for p in evidence.partials for b in p.blocked if b.why), None)
     what = (
-        f"{op.node or 'a client'} (process {op.process}): {described(failed.action)}, invoked at "
+        f"{op.node or 'a client'} (process {op.process}): {_described(op)}, invoked at "
         f"{seconds(op.time)}, fits nowhere in any order of the lock's ops that keeps every lease"
         f"{f': {why}' if why else ''}.{during(faults(history), op.time, failed.ended or op.time)}"
     )
@@ -60,95 +87,101 @@ def _invalid(
     return Verdict(False, what, [row], details)
 
 
-def _events(history: History) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The lock's ops and their indices, as lincheck reads them.
+def _described(op: Op) -> str:
+    hold = op.value.get("hold")
+    return op.f if hold is None else f"{op.f} of hold {hold}"
 
-    All are read before the first is handed on: a lease may turn out to be shorter than asked.
+
+def _granted_early(history: History) -> Iterator[Call]:
+    """The calls. A grant to a client whose lease the service had ended while it waited (`lost`
+    with hold null) must have happened before that, if it did: its end is brought forward.
     """
-    return iter(list(_adjusted(history)))
-
-
-def _adjusted(history: History) -> Iterator[tuple[int, dict[str, Any]]]:
-    open_ops: dict[int | str, dict[str, Any]] = {}
-    early, killed = _granted_early(history), _killed(history)
-    renewed: dict[Any, list[Op]] = {}
-    for op in history.clients():
-        if op.f == "renewed":
-            renewed.setdefault(op.value.get("hold"), []).append(op)
-    for op in history:
-        if op.index in early:
-            # Its end, brought forward; where it stands itself, nothing is left of it.
-            if early[op.index] is None:
-                continue
-            op = early[op.index] or op
-        elif op.process == NEMESIS or op.f not in _OPS:
-            continue
-        event = {
-            "process": op.process,
-            "type": op.type,
-            "f": op.f,
-            "value": dict(op.value),
-            "time": op.time,
-        }
-        if op.type == "invoke":
-            open_ops[op.process] = event
-        elif op.process in open_ops:
-            begin = open_ops.pop(op.process)
-            if op.type == "ok" and op.f != "release":
-                lasting = renewed.get(op.value.get("hold"), [])
-                _time(begin, op, lasting, killed.get(op.process))
-        yield op.index, event
-
-
-def _granted_early(history: History) -> dict[int, Op | None]:
-    """Grants to clients whose lease the service had ended while they waited: they must have
-    happened before that, if they did. By index: the notice stands for the answer, which is
-    passed over where it came.
-    """
-    found: dict[int, Op | None] = {}
-    ended: dict[int | str, Op] = {}
+    notices: dict[int | str, list[Op]] = {}
     for op in history.clients():
         if op.f == "lost" and op.value.get("hold") is None:
-            ended.setdefault(op.process, op)
-        elif op.f == "acquire":
-            notice = ended.pop(op.process, None)
-            if notice is not None and op.type == "ok":
-                found |= {notice.index: replace(op, time=notice.time), op.index: None}
-    return found
+            notices.setdefault(op.process, []).append(op)
+    for call in history.calls():
+        end = call.end
+        if call.begin.f == "acquire" and call.type == "ok" and end is not None:
+            during_it = [
+                op
+                for op in notices.get(call.begin.process, ())
+                if call.begin.index < op.index < end.index
+            ]
+            if during_it:
+                notice = during_it[0]
+                end = replace(end, time=notice.time, index=notice.index)
+        yield Call(call.begin, end)
 
 
-def _killed(history: History) -> dict[int | str, int]:
-    """When each client that was killed may have been gone, by process: once it was ordered."""
-    return {
-        process: fault.start
-        for fault in faults(history)
-        for receipt in fault.receipts
-        for process in receipt.get("processes", ())
-    }
+def _events(calls: list[Call], granted: list[Hold], clocks: Clocks) -> list[Event]:
+    """The lock's ops as lincheck reads them, in order.
+
+    Where clocks are known to a bound only, each op is given the widest interval that it may have
+    had. Ops of one process may then overlap, and each goes by a number of its own.
+    """
+    by_asked = {hold.asked_index: hold for hold in granted}
+    by_extend = {extend: hold for hold in granted for extend in hold.extends}
+    rows: list[tuple[int, int, dict[str, Any]]] = []
+    for call in calls:
+        begin, end, bound = call.begin, call.end, clocks.bound(call.begin.node)
+        hold = by_asked.get(begin.index) or (by_extend.get(end.index) if end else None)
+        asked = begin.value | _lease(call, hold)
+        process = begin.index if clocks else begin.process
+        rows.append((begin.time - bound, begin.index, _event(begin, process, asked)))
+        if end is not None:
+            rows.append((end.time + bound, end.index, _event(end, process, end.value)))
+    # The history's order counts, also of equal times, but where stamps were moved.
+    rows.sort(key=lambda row: row[:2] if clocks else row[1])
+    return [(index, event | {"time": time}) for time, index, event in rows]
 
 
-def _time(begin: dict[str, Any], end: Op, renewed: list[Op], killed_ns: int | None = None) -> None:
-    """Give an op the lease that its client may count on, from its invocation.
+def _event(op: Op, process: int | str, value: dict[str, Any]) -> dict[str, Any]:
+    return {"process": process, "type": op.type, "f": op.f, "value": value}
+
+
+def _lease(call: Call, hold: Hold | None) -> dict[str, int]:
+    """The ttl (ns) that the client may count on, from the invocation of an acquire or extend.
 
     A session may have been heard of last before the op was invoked, and so may expire before its
     invocation + ttl: where the client's own deadline is earlier, that counts. Where the client can
-    see no deadline, nothing is known about its lease, and it may expire at any time. A grant that
+    see no deadline, nothing is known about its lease, and it may expire at any time. A lease that
     was renewed in the background, each time before it ran out, lasts to the end of the last one.
-    Nobody counts on a lease whose client was killed: a service that notices (its connection is
-    closed) may end it from then on.
+    From when on the service may have ended the grant early, nothing is left of it.
     """
-    if "ttl" not in begin["value"]:
-        return
+    begin, end, ttl = call.begin, call.end, call.begin.value.get("ttl")
+    if hold is None or end is None or (ttl is None and hold.may_end == FOREVER):
+        return {}
+    early = FOREVER if hold.may_end == FOREVER else max(0.0, hold.may_end - begin.time)
+    if ttl is None:
+        return {"ttl": int(early)}
     deadline = end.value.get("deadline")
-    lease = 0 if deadline is None else max(0, int(deadline) - begin["time"])
-    lease = min(begin["value"]["ttl"], lease)
-    if end.f == "acquire" and deadline is not None:
-        until = int(deadline)
-        for op in renewed:
-            if op.time <= until:
-                until = max(until, int(op.value["deadline"]))
-        if until > deadline:
-            lease = until - begin["time"]
-    if killed_ns is not None:
-        lease = min(lease, max(0, killed_ns - begin["time"]))
-    begin["value"]["ttl"] = lease
+    if deadline is None:
+        return {"ttl": 0}
+    until = _renewed(call, int(deadline), hold)
+    lease = until - begin.time if until > deadline else min(ttl, int(deadline) - begin.time)
+    return {"ttl": int(min(max(0, lease), early))}
+
+
+def _renewed(call: Call, deadline: int, hold: Hold) -> int:
+    """Until when renewals prolonged the lease that this acquire or extend gave."""
+    assert call.end is not None
+    until = deadline
+    for time, later in hold.renewals:
+        # One that was told while an extend was under way may have come before it.
+        if (call.begin.f == "acquire" or time >= call.end.time) and time <= until:
+            until = max(until, int(later))
+    return until
+
+
+def _by_call(model: Model, calls: list[Call]) -> Model:
+    """The model for events whose process is the position of their call.
+
+    Moved apart, a release may seem to come before its acquire: it settles nothing then.
+    """
+    owner = {call.begin.index: call.begin.process for call in calls}
+
+    def action(call: Any) -> Any:
+        return model.action(call._replace(process=owner[call.process]))
+
+    return replace(model, action=action, settles=lambda action: None)

@@ -1,224 +1,205 @@
 """`liveness`: does the lock come back?
 
 A lock that is never granted is perfectly safe. So: after the last fault is healed, and after
-a holder dies, somebody must get it within the lease plus a stated bound
-(`liveness_bound_s`, default 5 s); and where the service promises to survive a minority of
-dead nodes (`promises.minority`), somebody must get it in that time while only a minority is
-impaired. A promise that nobody put to the test is not kept but unknown. Where the lock promises
-an order of grants (`promises.fifo`), or that a release wakes one client (`promises.one_wakeup`),
-these are judged as well; the time to the next grant after each holder's death is in the details.
+a holder is gone with its lease still running, somebody must get the lock within the lease plus a
+stated bound (`liveness_bound_s`, default 5 s), counted from when nothing stood in the way any more.
+Where the service promises to survive a minority of dead nodes (`promises.minority`), somebody must
+get it in that time while only a minority is impaired. Each lock is judged by itself (waits.py).
+
+Where the lock promises an order of grants (`promises.fifo`), or that a release wakes one client
+(`promises.one_wakeup`), these are judged as well (fairness.py). A promise that nobody put to the
+test is named, and neither kept nor broken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from checker.clocks import Clocks
+from checker.ends import kills
 from checker.fairness import Fairness, fairness
 from checker.faults import Fault, faults
 from checker.history import Call, History
-from checker.holds import FOREVER, Hold, holds, seconds
-from checker.verdict import Valid, Verdict, worst
+from checker.holds import Hold, holds, lock_of, seconds
+from checker.obstacles import Span, impairing, kills_clients, left, longest_lease, spans
+from checker.tokens import trusted
+from checker.verdict import Valid, Verdict, count, noted
+from checker.waits import Wait, Waited
 
 DEFAULT_BOUND_S = 5.0
-# Faults that keep a server from answering; a jumped clock does not.
-_IMPAIRING = ("partition", "pause", "kill", "hold", "failover")
-
-
-@dataclass(frozen=True)
-class _Wait:
-    """One span in which somebody had to get the lock: from `start`, by `limit` at the latest."""
-
-    why: str
-    start: float
-    limit: float
-    granted: int | None
-    valid: Valid
-    death: bool = False
-
-    @property
-    def waited_s(self) -> float | None:
-        return None if self.granted is None else (self.granted - self.start) / 1e9
-
-    def words(self) -> str:
-        if self.granted is not None and self.valid is True:
-            return f"{self.why}: granted after {self.waited_s:.3f} s."
-        if self.valid == "unknown":
-            return f"{self.why}: nobody asked for long enough to tell."
-        late = "never" if self.granted is None else f"only after {self.waited_s:.3f} s"
-        return (
-            f"{self.why}: somebody should have been granted the lock by {seconds(self.limit)}; "
-            f"it was granted {late}."
-        )
+GONE = ("death", "gone", "close", "cut")
+"""The ends of holds that nobody gave up."""
 
 
 def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
-    """Somebody acquires in time after the last heal, a holder's death, and a minority fault."""
+    """Somebody acquires in time: after the last heal, after each holder, beside a minority."""
+    on, clocks = faults(history), Clocks(test)
+    found = trusted(history, holds(history, test), clocks)
+    calls = history.calls()
+    acquires = [call for call in calls if call.begin.f == "acquire"]
     bound = int(test.get("liveness_bound_s", DEFAULT_BOUND_S) * 1e9)
-    calls = [call for call in history.calls() if call.begin.f == "acquire"]
-    found = holds(history, test)
-    on = faults(history)
-    waits = [_after_heal(history, calls, found, on, bound)]
-    waits += _after_deaths(history, calls, found, on, bound)
-    if (test.get("promises") or {}).get("minority"):
-        waits += _minority(history, calls, found, on, list(test.get("servers") or ()), bound)
-    bad = [wait for wait in waits if wait.valid is False]
-    fair = fairness(calls, on, history.end_ns)
-    unfair = _unfair(fair, test.get("promises") or {})
-    valid = False if unfair else worst(wait.valid for wait in waits)
-    evidence = [
-        {
-            "what": wait.words(),
-            "time_ns": wait.start,
-            "valid": wait.valid,
-            "waited_s": wait.waited_s,
-        }
-        for wait in (bad or ([] if unfair else waits))
-    ]
-    evidence += unfair
-    deaths = [wait.waited_s for wait in waits if wait.death and wait.waited_s is not None]
+    run = _Run(history, test, on)
+    locks = _locks(history, calls, found, bound + _apart(history, clocks))
+    waits = [wait for lock in locks for wait in run.waits(lock)]
+    fair = fairness(acquires, found, on, history, clocks)
+    promises = test.get("promises") or {}
+    unfair = _unfair(fair, promises)
+    strange = sorted({fault.family for fault in on if fault.impairs is None})
+    untested = [*_unjudged(waits, run.healed), *_untested(waits, fair, promises)]
+    valid = "unknown" if strange else _valid(waits, unfair)
+    evidence = [wait.to_json() for wait in _telling(waits, bool(unfair))] + unfair
     details = {
         "bound_s": bound / 1e9,
-        "waits": len(waits),
-        "after_deaths_s": [round(waited, 3) for waited in deaths],
+        "waits": sum(1 for wait in waits if isinstance(wait.valid, bool)),
+        "after_deaths_s": [
+            round(wait.waited_s, 3)
+            for wait in waits
+            if wait.kind == "holder" and wait.valid is not None and wait.waited_s is not None
+        ],
         **fair.details(),
+        "untested": untested,
     }
+    summary = _summary(valid, waits, evidence, strange)
+    return Verdict(valid, noted(summary, untested), evidence, details)
+
+
+def _apart(history: History, clocks: Clocks) -> int:
+    """How far apart the stamps of two nodes may be, at the most (ns)."""
+    return 2 * max(map(clocks.bound, {op.node for op in history}), default=0) if clocks else 0
+
+
+def _locks(history: History, calls: list[Call], found: list[Hold], bound: int) -> list[Waited]:
+    asked: dict[str, list[Call]] = {}
+    held: dict[str, list[Hold]] = {}
+    for call in calls:
+        if call.begin.f == "acquire":
+            asked.setdefault(lock_of(call.begin.value), []).append(call)
+    for hold in found:
+        held.setdefault(hold.lock, []).append(hold)
+    leases = {lock: longest_lease(mine) for lock, mine in asked.items()}
+    free, killed = left(found, calls, leases), kills(history)
+    return [
+        Waited(lock, held.get(lock, []), mine, free, killed, bound, history.end_ns)
+        for lock, mine in asked.items()
+    ]
+
+
+class _Run:
+    """When somebody had to be granted a lock of this run."""
+
+    def __init__(self, history: History, test: Mapping[str, Any], on: list[Fault]) -> None:
+        self._servers = frozenset(test.get("servers") or ())
+        self._majority = len(self._servers) // 2 + 1
+        self._promised = bool((test.get("promises") or {}).get("minority"))
+        nodes = {op.node for op in history.clients() if op.node is not None}
+        clients = frozenset(nodes - self._servers)
+        self._end_ns = history.end_ns
+        self._impairing = impairing(on, clients)
+        self._faulty = bool(on)
+        ends = [f.start if f.end is None and kills_clients(f, clients) else f.end for f in on]
+        self.healed = None not in ends
+        self._last_heal = max((end for end in ends if end is not None), default=0)
+
+    def waits(self, lock: Waited) -> Iterator[Wait]:
+        obstacles = sorted([*spans(self._impairing, lock.lease), *lock.deaths])
+        if self.healed:
+            yield self._after_heal(lock, obstacles)
+        yield from self._after_holders(lock, obstacles)
+        if self._promised:
+            yield from self._minorities(lock)
+
+    def _after_heal(self, lock: Waited, obstacles: list[Span]) -> Wait:
+        why = "After the last fault was healed" if self._faulty else "From the start"
+        since = self._last_heal
+        return lock.wait("heal", why, since, since + lock.lease, obstacles)
+
+    def _after_holders(self, lock: Waited, obstacles: list[Span]) -> Iterator[Wait]:
+        for hold in lock.found:
+            if hold.ended_by in GONE and hold.strict_end < hold.deadline:
+                why = f"After {hold.who} was gone with hold {hold.name} at "
+                why += seconds(hold.strict_end)
+                due = max(hold.gone_by, lock.left[hold.index])
+                yield lock.wait("holder", why, hold.strict_end, due, obstacles, own=hold)
+
+    def _minorities(self, lock: Waited) -> Iterator[Wait]:
+        """Every span from one begin or end of such a fault to the next, long enough to tell."""
+        others = [f for f in self._impairing if not (f.impairs or set()) <= self._servers]
+        obstacles = sorted([*spans(others, lock.lease), *lock.deaths])
+        for start, end, down in self._spans():
+            if end - start < lock.lease + lock.bound:
+                continue
+            why = f"With {', '.join(sorted(down))} impaired from {seconds(start)}"
+            yield lock.wait("minority", why, start, start + lock.lease, obstacles, until=end)
+
+    def _spans(self) -> Iterator[tuple[int, int, set[str]]]:
+        """The spans with the same servers impaired, one or more of them, and no majority."""
+        ends = {end for f in self._impairing for end in (f.start, f.end) if end is not None}
+        for start, end in pairwise(sorted({0, self._end_ns} | ends)):
+            down = {
+                server
+                for fault in self._impairing
+                if fault.start <= start and (fault.end is None or fault.end >= end)
+                for server in (fault.impairs or frozenset()) & self._servers
+            }
+            if down and len(self._servers) - len(down) >= self._majority:
+                yield start, end, down
+
+
+def _telling(waits: list[Wait], unfair: bool) -> list[Wait]:
+    """The waits that show why the verdict is what it is."""
+    bad = [wait for wait in waits if wait.valid is False]
+    if bad or unfair:
+        return bad
+    return [wait for wait in waits if wait.valid is not None or wait.kind == "heal"]
+
+
+def _valid(waits: list[Wait], unfair: list[dict[str, Any]]) -> Valid:
+    """What nobody put to the test counts for nothing, as long as something was."""
+    said = {wait.valid for wait in waits}
+    if unfair or False in said:
+        return False
+    return True if True in said and "unknown" not in said else "unknown"
+
+
+def _summary(
+    valid: Valid, waits: list[Wait], evidence: list[dict[str, Any]], strange: list[str]
+) -> str:
+    if strange:
+        return f"It is not known which nodes {', '.join(strange)} keeps from answering."
     if valid is False:
-        return Verdict(False, str(evidence[0]["what"]), evidence, details)
-    longest = max((wait.waited_s or 0.0 for wait in waits), default=0.0)
-    if valid == "unknown":
-        return Verdict(
-            valid,
-            waits[0].words()
-            if len(waits) == 1
-            else "Not every promise to come back was put to the test.",
-            evidence,
-            details,
-        )
-    return Verdict(
-        True,
-        f"The lock came back every time; the longest wait was {longest:.3f} s.",
-        evidence,
-        details,
-    )
+        return str(evidence[0]["what"])
+    if valid is True:
+        longest = max(wait.waited_s or 0.0 for wait in waits if wait.valid is True)
+        return f"The lock came back every time; the longest wait was {longest:.3f} s."
+    cut_short = next((wait for wait in waits if wait.valid == "unknown"), None)
+    return cut_short.words() if cut_short else "Nobody asked for the lock for long enough to tell."
 
 
 def _unfair(fair: Fairness, promises: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What speaks against a promise of order."""
     found = list(fair.overtakings) if promises.get("fifo") else []
-    if promises.get("one_wakeup") and fair.herd is not None:
-        found.append(fair.herd)
-    return found
+    return found + (fair.herds if promises.get("one_wakeup") else [])
 
 
-def _ttl(calls: Iterable[Call]) -> int:
-    return max((int(call.begin.value.get("ttl") or 0) for call in calls), default=0)
+def _unjudged(waits: list[Wait], healed: bool) -> list[str]:
+    """The waits that nobody put to the test, in short phrases."""
+    several = len({wait.lock for wait in waits}) > 1
+    nobody = [wait for wait in waits if wait.valid is None]
+    found = [
+        f"{wait.why[0].lower()}{wait.why[1:]}" + (f" ({wait.lock})" if several else "")
+        for wait in nobody
+        if wait.kind == "heal"
+    ]
+    if not healed:
+        found.append("after the last fault was healed")
+    gone = sum(1 for wait in nobody if wait.kind == "holder")
+    return found + ([f"after {count(gone, 'holder')} that went"] if gone else [])
 
 
-def _judge(
-    why: str,
-    start: float,
-    free: float,
-    bound: int,
-    grants: list[Hold],
-    calls: list[Call],
-    end_ns: int,
-) -> _Wait:
-    """True: granted in time. False: asked for and not granted. Else unknown.
-
-    From `free` on no old lease is in the way, so that a refusal before it proves nothing.
-    """
-    limit = free + bound
-    granted = min((hold.start for hold in grants if hold.start >= start), default=None)
-    if granted is not None and granted <= limit:
-        return _Wait(why, start, limit, granted, True)
-    asked = any(
-        call.begin.time <= limit and (call.end is None or call.end.time >= free) for call in calls
-    )
-    return _Wait(why, start, limit, granted, False if asked and end_ns >= limit else "unknown")
-
-
-def _after_heal(
-    history: History, calls: list[Call], found: list[Hold], on: list[Fault], bound: int
-) -> _Wait:
-    start = max((fault.end or history.end_ns for fault in on), default=0)
-    why = "After the last fault was healed" if on else "From the start"
-    return _judge(why, start, start + _ttl(calls), bound, found, calls, history.end_ns)
-
-
-def _after_deaths(
-    history: History, calls: list[Call], found: list[Hold], on: list[Fault], bound: int
-) -> list[_Wait]:
-    waits = []
-    for hold in found:
-        if hold.ended_by not in ("death", "gone") or hold.strict_end >= hold.deadline:
-            continue
-        mine = [call for call in calls if str(call.begin.value.get("lock", "")) == hold.lock]
-        due = hold.deadline
-        if due == FOREVER:
-            due = hold.strict_end + (hold.ttl or _ttl(mine))
-        due = _undisturbed(due, hold.strict_end, on, history.end_ns)
-        later = [h for h in found if h.lock == hold.lock and h.start > hold.strict_end]
-        why = f"After {hold.who} was gone with hold {hold.name} at {seconds(hold.strict_end)}"
-        wait = _judge(why, hold.strict_end, due, bound, later, mine, history.end_ns)
-        if wait.valid != "unknown":
-            waits.append(replace(wait, death=True))
-    return waits
-
-
-def _undisturbed(due: float, since: float, on: list[Fault], end_ns: int) -> float:
-    """`due`, put off to the end of every fault that was on while somebody was to be granted.
-
-    Kills are over when they have happened, except for a server that is down: its fault ends
-    when the server is back.
-    """
-    for fault in sorted(on, key=lambda fault: fault.start):
-        end = fault.end if fault.end is not None else end_ns
-        if fault.family in _IMPAIRING and fault.start <= due and end > since:
-            due = max(due, end)
-    return due
-
-
-def _minority(
-    history: History,
-    calls: list[Call],
-    found: list[Hold],
-    on: list[Fault],
-    servers: list[str],
-    bound: int,
-) -> list[_Wait]:
-    """Every span with one to (n-1)/2 impaired servers that lasts a lease plus the bound."""
-    edges = sorted({0, history.end_ns} | {t for f in on for t in (f.start, f.end or 0) if t})
-    spans: list[tuple[int, int, set[str]]] = []
-    for start, end in pairwise(edges):
-        down = {
-            s
-            for f in on
-            if f.start <= start and (f.end is None or f.end >= end)
-            for s in _impaired(f, servers)
-        }
-        if not 1 <= len(down) <= (len(servers) - 1) // 2:
-            continue
-        if spans and spans[-1][1] == start:
-            spans[-1] = (spans[-1][0], end, spans[-1][2] | down)
-        else:
-            spans.append((start, end, down))
-    ttl = _ttl(calls)
-    waits = []
-    for start, end, down in spans:
-        if end - start < ttl + bound:
-            continue
-        why = f"With {', '.join(sorted(down))} impaired from {seconds(start)}"
-        wait = _judge(why, start, start + ttl, bound, found, calls, end)
-        if wait.valid != "unknown":
-            waits.append(wait)
-    return waits
-
-
-def _impaired(fault: Fault, servers: list[str]) -> set[str]:
-    if fault.family not in _IMPAIRING:
-        return set()
-    links = [node for link in fault.arguments.get("links", ()) for node in link]
-    return {node for node in (*fault.targets, *links) if node in servers}
+def _untested(waits: list[Wait], fair: Fairness, promises: Mapping[str, Any]) -> list[str]:
+    """The promises that nothing in this run could have broken."""
+    minority = any(wait.kind == "minority" and isinstance(wait.valid, bool) for wait in waits)
+    tested = {"minority": minority, "fifo": fair.ordered, "one_wakeup": fair.woken}
+    return [name for name, was in tested.items() if promises.get(name) and not was]

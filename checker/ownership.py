@@ -1,132 +1,175 @@
 """`ownership`: did a process end the hold of another?
 
-From the outside this can be seen only by what it did. A release counts as theft where both
-are there: it was answered ok although its own hold was over and another's had been granted,
-and that other hold then turned out to be gone while its lease still ran: somebody else was
-granted the lock, or its holder's own extend or release was refused. A release that names
-another process' hold and is answered ok needs no further proof.
+From the outside this is seen only by what followed: a hold proved to be gone before its time
+(losses.py), and meanwhile a release of a hold that was over was answered ok (releases.py). A
+library that answers ok to the release of a lost lock steals nothing, so it takes both. Only a
+release that names another process' hold and is answered ok needs no further proof.
+
+Where something else may have ended the hold, a server that forgot it or its own process, or where
+nobody knows what a release did, the verdict is `unknown`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from checker.clocks import Clocks
 from checker.faults import Fault, during, faults
-from checker.history import Call, History
-from checker.holds import Hold, holds, seconds
-from checker.verdict import Verdict
-
-NOT_HELD = "not-held"
-"""The error kind of an extend or release that was refused because the hold was gone."""
+from checker.history import History
+from checker.holds import FOREVER, holds, seconds
+from checker.losses import Loss, losses
+from checker.releases import Release, Suspects, doubt, releases
+from checker.spoken import spoken
+from checker.tokens import trusted
+from checker.verdict import Verdict, count, noted
 
 
 def ownership(history: History, test: Mapping[str, Any]) -> Verdict:
     """No process ends the hold of another."""
-    found = holds(history, test)
-    by_name = {hold.name: hold for hold in found}
-    calls = [c for c in history.calls() if c.begin.f in ("release", "extend")]
-    releases = [c for c in calls if c.begin.f == "release" and c.type == "ok"]
-    details = {"releases": len(releases)}
-    if not releases:
-        return Verdict("unknown", "No release was answered ok: nothing was tested.", [], details)
-    on = faults(history)
-    evidence = []
-    late: list[tuple[Call, Hold]] = []
-    for release in releases:
-        hold = by_name.get(str(release.begin.value.get("hold")))
-        if hold is None:
+    on, clocks = faults(history), Clocks(test)
+    found = trusted(history, holds(history, test), clocks)
+    said = spoken(history, found)
+    released = list(releases(found, said, test))
+    suspects = Suspects(released, clocks)
+    forgetting = _forgetting(on, history, test)
+    thefts = [_foreign(one, on) for one in released if one.foreign and one.answered is not None]
+    doubts = []
+    for loss in losses(history, test, found, said):
+        blame = _blame(loss, suspects, forgetting, clocks)
+        if blame is not None and not blame.doubt:
+            thefts.append(_theft(blame.release, loss, on))
+        elif blame is not None:
+            doubts.append(_doubted(blame, loss, on))
+    return _verdict(released, thefts, doubts)
+
+
+def _verdict(
+    released: list[Release], thefts: list[dict[str, Any]], doubts: list[dict[str, Any]]
+) -> Verdict:
+    answered = sum(1 for release in released if release.answered is not None)
+    untested = []
+    if not any(release.late and release.call.type != "info" for release in released):
+        untested.append("a late release (none was sent after its own hold was over)")
+    details = {"releases": answered, "uncertain": len(doubts), "untested": untested}
+    if thefts:
+        stealing = len({row["ops"][0] for row in thefts})
+        summary = f"{stealing} of {count(answered, 'release')} ended the hold of another process."
+        return Verdict(False, noted(summary, untested), thefts, details)
+    if doubts:
+        summary = (
+            f"It cannot be told whether releases ended {count(len(doubts), 'hold')} of other "
+            "processes, gone before their time."
+        )
+        return Verdict("unknown", noted(summary, untested), doubts, details)
+    if not answered:
+        summary = "No release was answered ok: nothing was tested."
+        return Verdict("unknown", summary, [], details)
+    summary = f"None of {count(answered, 'release')} ended another's hold."
+    return Verdict(True, noted(summary, untested), [], details)
+
+
+@dataclass(frozen=True)
+class _Blame:
+    """A release that may have ended another's hold, and why that is uncertain ("": it is not)."""
+
+    release: Release
+    doubt: str
+
+
+def _blame(
+    loss: Loss, suspects: Suspects, forgetting: list[Fault], clocks: Clocks
+) -> _Blame | None:
+    """Who ended this hold; None where nobody is suspected."""
+    first: _Blame | None = None
+    by_itself = ""
+    for release in suspects.near(loss):
+        if release.sent.process == loss.hold.process:
+            by_itself = by_itself or f"its own process released hold {release.hold.name} as well"
             continue
-        if hold.process != release.begin.process:
-            evidence.append(_foreign(release, hold, on))
-        else:
-            late.append((release, hold))
-    evidence += _thefts(late, found, calls, on)
-    if evidence:
-        summary = f"{len(evidence)} of {len(releases)} releases ended the hold of another process."
-        return Verdict(False, summary, evidence, details)
-    return Verdict(True, f"None of {len(releases)} releases ended another's hold.", [], details)
+        if release.foreign and release.answered is not None:
+            continue  # counted already
+        why = doubt(release, loss, clocks)
+        if why is not None and (first is None or (first.doubt and not why)):
+            first = _Blame(release, why)
+    if first is None or first.doubt:
+        return first
+    return _Blame(first.release, by_itself or _forgotten(loss, forgetting, clocks))
 
 
-def _thefts(
-    releases: list[tuple[Call, Hold]], found: list[Hold], calls: list[Call], on: list[Fault]
-) -> list[dict[str, Any]]:
-    evidence = []
-    refused: dict[str, list[Call]] = {}
-    for call in calls:
-        if call.type == "fail" and call.end and call.end.error and call.end.error[0] == NOT_HELD:
-            refused.setdefault(str(call.begin.value.get("hold")), []).append(call)
-    for lock in dict.fromkeys(hold.lock for hold in found):
-        mine = [hold for hold in found if hold.lock == lock]
-        for place, victim in enumerate(mine):
-            gone = _gone(victim, mine[place + 1 : place + 2], refused.get(victim.name, []))
-            if gone is None:
-                continue
-            for release, hold in releases:
-                if hold.lock == lock and _could_end(release, hold, victim, gone[0]):
-                    evidence.append(_theft(release, hold, victim, gone[1], on))
-                    break
-    return evidence
+def _forgetting(on: list[Fault], history: History, test: Mapping[str, Any]) -> list[Fault]:
+    """The faults by which a server may lose, or end before its time, what it has granted.
 
-
-def _gone(victim: Hold, following: list[Hold], refused: list[Call]) -> tuple[int, str] | None:
-    """When, and by what, a believed hold proved to be gone before its time; None if not."""
-    proofs = [
-        (hold.start, f"{hold.who} was granted hold {hold.name}")
-        for hold in following
-        if any(start <= hold.start < end for start, end in victim.believed)
-    ]
-    proofs += [
-        (call.end.time, f"its own {call.begin.f} was refused")
-        for call in refused
-        if call.end and call.end.time < victim.deadline and call.begin.time <= victim.strict_end
-    ]
-    return min(proofs, default=None)
-
-
-def _could_end(release: Call, hold: Hold, victim: Hold, gone: int) -> bool:
-    """Whether this release, with its own lease over, ran between the victim's grant and its loss.
-
-    A release of a lease that was still running ended what was its own: if another was granted
-    the lock as well, that is the service's double grant. A release that was sent before the
-    victim was granted may have been answered late and be quite right, unless its own lease had
-    run out before the victim even asked.
+    What nobody says of a fault, it may do.
     """
-    assert release.end is not None
-    if hold is victim or hold.start >= victim.start:
-        return False
-    sent, answered = release.begin.time, release.end.time
-    after_grant = victim.start <= sent <= gone and hold.deadline <= sent
-    lapsed_before = sent < victim.start <= answered and hold.deadline <= victim.asked
-    return after_grant or lapsed_before
+    clients = {op.node for op in history.clients()}
+    servers = set(test.get("servers") or ())
+
+    def hits(fault: Fault) -> bool:
+        if servers:
+            return not servers.isdisjoint(fault.targets)
+        return not fault.targets or not clients.issuperset(fault.targets)
+
+    return [fault for fault in on if fault.forgets is None or (fault.forgets and hits(fault))]
 
 
-def _theft(release: Call, hold: Hold, victim: Hold, proof: str, on: list[Fault]) -> dict[str, Any]:
-    assert release.end is not None
+def _forgotten(loss: Loss, forgetting: list[Fault], clocks: Clocks) -> str:
+    """Which fault may explain a loss; '' for none."""
+    since = loss.asked.time - clocks.bound(loss.asked.node)
+    until = loss.shown.time + clocks.bound(loss.shown.node)
+    for fault in forgetting:
+        # One that was not seen to heal may go on.
+        over = fault.end if fault.healed and fault.end is not None else FOREVER
+        if fault.start <= until and since <= over:
+            return f"a server may have forgotten it by {fault.words}"
+    return ""
+
+
+def _theft(release: Release, loss: Loss, on: list[Fault]) -> dict[str, Any]:
+    hold, victim, answered = release.hold, loss.hold, release.answered
+    assert answered is not None
     return {
         "what": (
-            f"{hold.who} released its hold {hold.name} at {seconds(release.begin.time)} and was "
+            f"{hold.who} released its hold {hold.name} at {seconds(release.sent.time)} and was "
             f"answered ok, though {victim.who} had hold {victim.name} since "
-            f"{seconds(victim.start)}; that was then gone before its time: {proof}."
-            f"{during(on, release.begin.time, release.end.time)}"
+            f"{seconds(victim.start)}; that was then gone before its time: {loss.how}."
+            f"{during(on, release.sent.time, answered.time)}"
         ),
-        "time_ns": release.end.time,
+        "time_ns": answered.time,
         "lock": victim.lock,
         "holds": [hold.name, victim.name],
-        "ops": [release.begin.index, release.end.index],
+        "ops": [release.sent.index, answered.index],
     }
 
 
-def _foreign(release: Call, hold: Hold, on: list[Fault]) -> dict[str, Any]:
-    assert release.end is not None
+def _doubted(blame: _Blame, loss: Loss, on: list[Fault]) -> dict[str, Any]:
+    release, victim = blame.release, loss.hold
     return {
         "what": (
-            f"process {release.begin.process} released hold {hold.name} of {hold.who} at "
-            f"{seconds(release.end.time)} and was answered ok."
-            f"{during(on, release.begin.time, release.end.time)}"
+            f"{victim.who} had hold {victim.name} since {seconds(victim.start)}, and it was gone "
+            f"before its time: {loss.how}. The release of hold {release.hold.name} by process "
+            f"{release.sent.process} at {seconds(release.sent.time)} may have ended it, but "
+            f"{blame.doubt}.{during(on, victim.start, loss.shown.time)}"
         ),
-        "time_ns": release.end.time,
+        "time_ns": loss.shown.time,
+        "lock": victim.lock,
+        "holds": [release.hold.name, victim.name],
+        "ops": [release.sent.index, loss.shown.index],
+    }
+
+
+def _foreign(release: Release, on: list[Fault]) -> dict[str, Any]:
+    hold, answered = release.hold, release.answered
+    assert answered is not None
+    return {
+        "what": (
+            f"process {release.sent.process} released hold {hold.name} of {hold.who} at "
+            f"{seconds(answered.time)} and was answered ok."
+            f"{during(on, release.sent.time, answered.time)}"
+        ),
+        "time_ns": answered.time,
         "lock": hold.lock,
         "holds": [hold.name],
-        "ops": [release.begin.index, release.end.index],
+        "ops": [release.sent.index, answered.index],
     }

@@ -2,223 +2,161 @@
 
 The resource is a register with a version that rises by one with every write it accepts. A
 client reads value and version, and later writes a new value and says which version it read.
-Three kinds of damage are told apart:
+Four kinds of damage are told apart:
 
 - *lost update*: an accepted write did not follow the write that its writer had read;
 - *missing*: an acknowledged write was not there when somebody looked later;
-- *stale*: a write was accepted after the write of a later grant of the lock.
+- *stale*: a write was accepted after the write of a later hold of the same lock;
+- *phantom*: somebody read what no write can have made: refused, not sent yet, or never sent.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
-from itertools import accumulate
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from checker.clocks import Clocks
 from checker.faults import Fault, during, faults
 from checker.history import Call, History
 from checker.holds import Hold, holds, seconds
-from checker.verdict import Verdict, count
-from checker.writes import Register, Write, in_order, registers
+from checker.lost import lost, missing
+from checker.rulers import Rulers
+from checker.stale import stale
+from checker.tokens import trusted
+from checker.verdict import Verdict, count, noted
+from checker.writes import Register, Write, owners, registers
 
 KINDS = {
     "lost_update": "overwrote what its writer had not seen",
     "missing": "was acknowledged and not there later",
     "stale": "was accepted after a later holder's write",
-}
-_HEAD = {
-    "lost_update": "built on version {built_on}, but",
-    "missing": "was acknowledged and is not there:",
-    "stale": "was accepted though stale:",
+    "phantom": "was read and had been refused or not been written",
 }
 
-Damage = tuple[str, Write, str]
+
+@dataclass(frozen=True)
+class _Damage:
+    """`what` happened to the data, in words without the full stop; times in ns, `ops` indices."""
+
+    kind: str
+    what: str
+    begin_ns: int
+    end_ns: int
+    resource: Any
+    ops: tuple[int, int]
+
+    def evidence(self, on: list[Fault]) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "what": f"{self.what}.{during(on, self.begin_ns, self.end_ns)}",
+            "time_ns": self.end_ns,
+            "resource": self.resource,
+            "ops": list(self.ops),
+        }
 
 
 def resource(history: History, test: Mapping[str, Any]) -> Verdict:
     """Every acknowledged write is there, follows what its writer read, and is not stale."""
-    found = list(registers(history))
-    accepted = sum(len(register.writes) for register in found)
-    refused = sum(1 for c in history.calls() if c.begin.f == "write" and c.type == "fail")
-    details: dict[str, Any] = {"accepted": accepted, "refused": refused}
-    if not accepted:
-        return Verdict("unknown", "No write was accepted: nothing was tested.", [], details)
-    owners = {hold.name: hold for hold in holds(history, test)}
-
-    def stale(register: Register) -> list[Damage]:
-        # A resource that compares what was read does not care who holds which lock.
-        return [] if test.get("guard") == "compare-and-set" else _stale(register, owners)
-
+    clocks = Clocks(test)
+    rulers = Rulers(clocks)
+    found = list(registers(history, clocks))
+    held = owners(trusted(history, holds(history, test), clocks))
+    judged = test.get("guard") != "compare-and-set"
     on = faults(history)
     evidence = [
-        _evidence(damage, register, on)
+        damage.evidence(on)
         for register in found
-        for damage in (*_lost(register), *_missing(register), *stale(register))
+        for damage in _damages(register, held if judged else {}, rulers)
     ]
     evidence.sort(key=lambda row: row["time_ns"])
+    accepted = sum(len(register.writes) for register in found)
+    refused = sum(1 for c in history.calls() if c.begin.f == "write" and c.type == "fail")
+    untested = _untested(found, held, judged)
+    details: dict[str, Any] = {"accepted": accepted, "refused": refused}
+    if not accepted and not evidence:
+        return Verdict("unknown", "No write was accepted: nothing was tested.", [], details)
     details |= {kind: sum(1 for e in evidence if e["kind"] == kind) for kind in KINDS}
+    details["untested"] = untested
     if not evidence:
         summary = (
             f"{count(accepted, 'accepted write')}, each there and on top of what its writer read."
         )
-        return Verdict(True, summary, [], details)
+        return Verdict(True, noted(summary, untested), [], details)
     counts = ", ".join(f"{details[kind]} {words}" for kind, words in KINDS.items() if details[kind])
-    return Verdict(False, f"Of {count(accepted, 'accepted write')}: {counts}.", evidence, details)
+    summary = f"Of {count(accepted, 'accepted write')}: {counts}."
+    return Verdict(False, noted(summary, untested), evidence, details)
 
 
-def _lost(register: Register) -> list[Damage]:
-    """Writes that were applied to another version than the one that their writer had read."""
-    rivals = _rivals(register.writes)
-    shown = {read.value.get("version"): read for read in register.reads}
-    overtaken = _Overtaken(register.reads)
-    found: list[Damage] = []
-    for write in register.writes:
-        if write.built_on is None:
-            continue
-        why = _why_lost(write, rivals.get(write.built_on, write), shown, overtaken)
-        if why:
-            found.append(("lost_update", write, why))
-    return found
-
-
-def _rivals(writes: list[Write]) -> dict[int, Write]:
-    """For each version the write that may have followed it; all others that built on it did not.
-
-    The one that is known to have, else the first sent of those that are not known not to have.
-    """
-    found: dict[int, Write] = {}
-    for write in writes:
-        if write.built_on is None or write.stored not in (None, write.built_on + 1):
-            continue
-        if found.setdefault(write.built_on, write).stored is None and write.stored is not None:
-            found[write.built_on] = write
-    return found
-
-
-def _why_lost(
-    write: Write, rival: Write, shown: Mapping[Any, Call], overtaken: _Overtaken
-) -> str | None:
-    assert write.built_on is not None
-    expected = write.built_on + 1
-    if write.stored is not None:
-        if write.stored == expected:
-            return None
-        return f"the resource stored it as version {write.stored}, on top of {write.stored - 1}"
-    if rival is not write:
-        return f"the write {rival.value!r} of process {rival.process} built on it as well"
-    read = shown.get(expected)
-    if read is not None and read.value.get("value") != write.value:
-        return (
-            f"version {expected}, which should be this write, was read as "
-            f"{read.value.get('value')!r} by process {read.begin.process}"
-        )
-    highest = overtaken.before(write.begin)
-    if highest is not None and highest > write.built_on:
-        return f"version {highest} had been read before it was sent"
-    return None
-
-
-class _Overtaken:
-    """The highest version that any read had returned before a point of the history."""
-
-    def __init__(self, reads: list[Call]) -> None:
-        done = sorted(
-            (read.end.index, read.value["version"])
-            for read in reads
-            if read.end and isinstance(read.value.get("version"), int)
-        )
-        self._at = [index for index, _ in done]
-        self._highest = list(accumulate((version for _, version in done), max))
-
-    def before(self, index: int) -> int | None:
-        place = bisect_left(self._at, index)
-        return self._highest[place - 1] if place else None
-
-
-def _missing(register: Register) -> list[Damage]:
-    """Acknowledged writes that a later read proves to be gone: the version went back."""
-    later = [
-        (read.begin.index, int(read.value["version"]), read)
-        for read in sorted(register.reads, key=lambda read: read.begin.index)
-        if isinstance(read.value.get("version"), int)
+def _untested(found: list[Register], held: Mapping[str, Hold], judged: bool) -> list[str]:
+    """What nothing in this history could have shown."""
+    writes = [write for register in found for write in register.writes]
+    untested = [
+        f"{register.name} (no write was accepted)" for register in found if not register.writes
     ]
-    starts = [index for index, _, _ in later]
-    lowest: list[tuple[int, Call]] = []
-    for _, version, read in reversed(later):
-        if not lowest or version < lowest[-1][0]:
-            lowest.append((version, read))
-        else:
-            lowest.append(lowest[-1])
-    lowest.reverse()
-    found: list[Damage] = []
-    taken: dict[int, list[Write]] = {}
-    for write in register.writes:
-        if write.stored is not None:
-            taken.setdefault(write.stored, []).append(write)
-    for write in register.writes:
-        reached = write.stored
-        if reached is None and write.built_on is not None:
-            reached = write.built_on + 1
-        place = bisect_right(starts, write.done)
-        if not write.acknowledged or reached is None:
-            continue
-        replaced = _replaced(write, taken)
-        if replaced:
-            found.append(("missing", write, replaced))
-            continue
-        if place == len(later):
-            continue
-        seen, read = lowest[place]
-        if seen < reached:
-            why = (
-                f"process {read.begin.process} read version {seen}, "
-                f"{read.value.get('value')!r}, at {seconds(read.begin.time)}"
-            )
-            found.append(("missing", write, why))
-    return found
+    if all(write.built_on is None for write in writes):
+        untested.append("lost updates (no write says what its writer read)")
+    if not judged:
+        # A resource that compares what was read does not care who holds which lock.
+        untested.append("stale writes (guard compare-and-set)")
+    elif not any(write.hold in held for write in writes):
+        untested.append("stale writes (no write was made under a hold)")
+    return untested
 
 
-def _replaced(write: Write, taken: Mapping[int, list[Write]]) -> str | None:
-    """Why its version is not its own any more: a write sent afterwards was given the same."""
-    for other in taken.get(write.stored or 0, ()):
-        if other.begin > write.done:
-            return (
-                f"version {write.stored} was given again, to the write {other.value!r} of "
-                f"process {other.process}"
-            )
-    return None
+def _damages(register: Register, held: Mapping[str, Hold], rulers: Rulers) -> Iterator[_Damage]:
+    for write, why in lost(register, rulers):
+        yield _of(register, "lost_update", write, f"built on version {write.built_on}, but {why}")
+    for write, why in missing(register, rulers):
+        yield _of(register, "missing", write, f"was acknowledged and is not there: {why}")
+    for write, other in stale(register, held, rulers):
+        why = _why_stale(write, other, held)
+        yield _of(register, "stale", write, f"was accepted though stale: {why}")
+    for read, source in register.phantoms:
+        yield _phantom(register, read, source)
 
 
-def _stale(register: Register, owners: Mapping[str, Hold]) -> list[Damage]:
-    """Writes of a hold that were accepted after a write of a hold granted later."""
-    found: list[Damage] = []
-    latest: Hold | None = None
-    for applied, write in in_order(register.writes):
-        hold = owners.get(write.hold or "")
-        if hold is None:
-            continue
-        if applied:
-            latest = max(latest or hold, hold, key=lambda h: h.start)
-        elif latest is not None and hold.lock == latest.lock and hold.start < latest.start:
-            why = (
-                f"its hold {hold.name} was granted at {seconds(hold.start)}, and {latest.who}, "
-                f"granted hold {latest.name} at {seconds(latest.start)}, had written before"
-            )
-            found.append(("stale", write, why))
-    return found
+def _of(register: Register, kind: str, write: Write, what: str) -> _Damage:
+    return _Damage(
+        kind,
+        f"{write.value!r}, written by {write.who} and accepted by {seconds(write.done_ns)}, {what}",
+        write.sent_ns,
+        write.done_ns,
+        register.name,
+        (write.begin, write.done),
+    )
 
 
-def _evidence(damage: Damage, register: Register, on: list[Fault]) -> dict[str, Any]:
-    kind, write, why = damage
-    return {
-        "kind": kind,
-        "what": (
-            f"{write.value!r}, written by {write.who} and accepted by {seconds(write.done_ns)}, "
-            f"{_HEAD[kind].format(built_on=write.built_on)} {why}."
-            f"{during(on, write.sent_ns, write.done_ns)}"
-        ),
-        "time_ns": write.done_ns,
-        "resource": register.name,
-        "ops": [write.begin, write.done],
-    }
+def _why_stale(write: Write, other: Write, held: Mapping[str, Hold]) -> str:
+    mine, later = held[write.hold or ""], held[other.hold or ""]
+    return (
+        f"{other.who} had written {other.value!r} before under hold {later.name}{_token(later)}, "
+        f"granted at {seconds(later.start)}, which is later than its own hold "
+        f"{mine.name}{_token(mine)}, granted at {seconds(mine.start)}"
+    )
+
+
+def _token(hold: Hold) -> str:
+    return "" if hold.token is None else f" (token {hold.token})"
+
+
+def _phantom(register: Register, read: Call, write: Call | None) -> _Damage:
+    assert read.end is not None
+    if write is None:
+        why = "and nobody had written it"
+    elif write.type == "fail" and write.end is not None:
+        why = f"and its write by {_who(write)} failed at {seconds(write.end.time)}"
+    else:
+        why = f"and {_who(write)} did not send it before {seconds(write.begin.time)}"
+    return _Damage(
+        "phantom",
+        f"{read.value.get('value')!r} was read by {_who(read)} at {seconds(read.end.time)}, {why}",
+        read.begin.time,
+        read.end.time,
+        register.name,
+        (read.begin.index, read.end.index),
+    )
+
+
+def _who(call: Call) -> str:
+    return f"{call.begin.node or 'a client'} (process {call.begin.process})"

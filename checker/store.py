@@ -1,150 +1,257 @@
 """`store`: is the resource's own history linearizable?
 
-The resource is a register whose accepted writes are numbered from 1, and a read tells the number.
-So there is only one order to try, and the question is whether real time agrees with it: exact,
-in O(n log n). Where it does not, the store has failed, and what `resource` finds may be the
-store's doing and not the lock's.
+The resource is a register whose accepted writes are numbered one by one from 1; before the first,
+version 0 is None. Every answer says its version, so that there is only one order to try: by
+version, each write before the reads of it. What is left to find are the writes whose outcome is
+unknown: such a write may have made any version that nobody was certainly shown before it was
+sent, once, and only with the value that was read. That is a matching of versions and writes whose
+choices are nested, which makes it exact in O(n log n). Where no order fits, the store has failed,
+and what `resource` finds may be the store's doing and not the lock's.
+
+An answer that does not say its version is taken to have the one that the other answers with its
+value have, if that is one and one write wrote that value. Else it is left out, its write counts as
+one of unknown outcome, and the verdict is `unknown` unless the rest is wrong already.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from checker.history import Call, History
+from checker.clocks import Clocks
+from checker.history import Call, History, Op
 from checker.holds import FOREVER, seconds
-from checker.verdict import Verdict
+from checker.rulers import Ruler, Rulers, highest_before
+from checker.verdict import Verdict, noted
+from checker.writes import by_resource, key, number
+
+NOTHING = key(None)
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class _Point:
-    """One op with its place in the order: writes before the reads of the same version."""
+    """One answered op with its place in the order."""
 
     version: int
     is_read: bool
     call: Call
+    done: Op
 
     @property
-    def done(self) -> float:
-        return self.call.end.time if self.call.end and self.call.type == "ok" else FOREVER
+    def value(self) -> Any:
+        return self.call.value.get("value")
 
     def words(self) -> str:
         verb = "read" if self.is_read else "wrote"
         return (
             f"process {self.call.begin.process} {verb} version {self.version}, from "
-            f"{seconds(self.call.begin.time)} to {seconds(self.done)}"
+            f"{seconds(self.call.begin.time)} to {seconds(self.done.time)}"
         )
 
 
 def store(history: History, test: Mapping[str, Any]) -> Verdict:
     """The reads and the accepted writes of each resource fit one order, that of the versions."""
-    by: dict[Any, list[Call]] = {}
-    for call in history.calls():
-        if call.begin.f in ("read", "write"):
-            by.setdefault(call.begin.value.get("resource"), []).append(call)
-    operations = sum(1 for calls in by.values() for call in calls if call.type == "ok")
-    details = {"operations": operations}
-    if not operations:
-        return Verdict("unknown", "The resource never answered: nothing was tested.", [], details)
-    unsaid = _unsaid(by)
-    if unsaid:
-        return Verdict("unknown", unsaid, [], details)
-    evidence = [row for calls in by.values() for row in _wrong(calls)]
+    registers = [_Register(name, calls) for name, calls in by_resource(history).items()]
+    answers = sum(register.answers for register in registers)
+    if not answers:
+        words = "The resource never answered: nothing was tested."
+        return Verdict("unknown", words, [], {"operations": 0})
+    untested = [f"{r.name} (it never answered)" for r in registers if not r.answers]
+    details = {"operations": answers, "untested": untested}
+    rulers = Rulers(Clocks(test))
+    found = [register.wrong(rulers) for register in registers]
+    evidence = [row for row in found if row]
     if evidence:
-        return Verdict(False, evidence[0]["what"], evidence, details)
-    return Verdict(True, f"All {operations} answers of the resource fit one order.", [], details)
+        return Verdict(False, noted(evidence[0]["what"], untested), evidence, details)
+    unsaid = [call for register in registers for call in register.unsaid]
+    if unsaid:
+        return Verdict("unknown", noted(_no_version(unsaid[0]), untested), [], details)
+    words = f"All {answers} answers of the resource fit one order."
+    return Verdict(True, noted(words, untested), [], details)
 
 
-def _unsaid(by: Mapping[Any, list[Call]]) -> str:
-    for calls in by.values():
-        for call in calls:
-            name = "version" if call.begin.f == "read" else "stored"
-            if call.type == "ok" and not isinstance(call.value.get(name), int):
-                return (
-                    f"The {call.begin.f} of process {call.begin.process} at "
-                    f"{seconds(call.begin.time)} does not say its version, so that there is no "
-                    "order to try."
-                )
-    return ""
+def _no_version(call: Call) -> str:
+    return (
+        f"The {call.begin.f} of process {call.begin.process} at {seconds(call.begin.time)} does "
+        "not say its version, nor does another answer, so that its place cannot be told."
+    )
 
 
-def _wrong(calls: list[Call]) -> list[dict[str, Any]]:
-    """The first thing that does not fit, if anything does not."""
-    values: dict[int, tuple[Any, Call]] = {0: (None, calls[0])}
-    points: list[_Point] = []
-    pending: dict[Any, Call] = {}
-    for call in calls:
-        if call.begin.f == "write" and call.type == "info":
-            pending[call.value.get("value")] = call
-        elif call.type == "ok":
-            is_read = call.begin.f == "read"
-            version = int(call.value["version"] if is_read else call.value["stored"])
+class _Register:
+    """One resource: its answers in place, and the writes whose outcome is unknown (`pending`)."""
+
+    def __init__(self, name: Any, calls: Sequence[Call]) -> None:
+        self.name = name
+        writes = [call for call in calls if call.begin.f == "write"]
+        self.refused = [call for call in writes if call.type == "fail"]
+        self.pending = [call for call in writes if call.type == "info"]
+        answered = [call for call in calls if call.type == "ok"]
+        self.answers = len(answered)
+        self.written = Counter(_value(call) for call in writes if call.type != "fail")
+        # The resource itself wrote None, as version 0.
+        self.written[NOTHING] += 1
+        said: dict[str, set[int]] = {NOTHING: {0}}
+        for call in answered:
+            version = _said(call)
+            if version is not None:
+                said.setdefault(_value(call), set()).add(version)
+        self.points: list[_Point] = []
+        self.unsaid: list[Call] = []
+        for call in answered:
+            assert call.end is not None
+            version = _said(call)
+            told = said.get(_value(call), set())
+            if version is None and len(told) == 1 and self.written[_value(call)] == 1:
+                (version,) = told
+            if version is not None:
+                self.points.append(_Point(version, call.begin.f == "read", call, call.end))
+                continue
+            self.unsaid.append(call)
+            if call.begin.f == "write":
+                self.pending.append(call)
+        self.points.sort(key=lambda p: (p.version, p.is_read, p.call.begin.index))
+
+    def wrong(self, rulers: Rulers) -> Row | None:
+        """The first thing that does not fit, if anything does not."""
+        return (
+            self._no_register()
+            or self._nobody_wrote()
+            or self._against_time(rulers)
+            or _Gaps(self, rulers).wrong()
+        )
+
+    def _no_register(self) -> Row | None:
+        """A version with two values or two writes, or one that there cannot be."""
+        values: dict[int, _Point] = {}
+        writes: dict[int, _Point] = {}
+        for point in self.points:
+            if point.version < (0 if point.is_read else 1):
+                return _row(f"There is no version {point.version}: {point.words()}", point.call)
+            if point.version == 0 and _value(point.call) != NOTHING:
+                return _row(f"Version 0 is None and also {point.value!r}", point.call)
+            first = values.setdefault(point.version, point)
+            if _value(first.call) != _value(point.call):
+                what = f"Version {point.version} is {first.value!r} and also {point.value!r}"
+                return _row(what, first.call, point.call)
+            if not point.is_read:
+                other = writes.setdefault(point.version, point)
+                if other is not point:
+                    what = f"Version {point.version} was given to two writes"
+                    return _row(what, other.call, point.call)
+        return None
+
+    def _nobody_wrote(self) -> Row | None:
+        """A read of a value that only refused writes had, or none."""
+        for call in [*(point.call for point in self.points), *self.unsaid]:
+            if self.written[_value(call)]:
+                continue
             value = call.value.get("value")
-            known = values.setdefault(version, (value, call))
-            if known[0] != value:
-                return [
-                    _row(f"Version {version} is {known[0]!r} and also {value!r}", known[1], call)
-                ]
-            points.append(_Point(version, is_read, call))
-    twice = _written_twice(points)
-    if twice:
-        return twice
-    by_value = {value: version for version, (value, _) in values.items()}
-    for value, call in pending.items():
-        if value in by_value:  # somebody read it: it happened, at any time from its invocation on
-            points.append(_Point(by_value[value], False, call))
-    unseen = [call for value, call in pending.items() if value not in by_value]
-    return _against_time(points) or _gaps(points, unseen)
+            refused = next((w for w in self.refused if _value(w) == _value(call)), None)
+            words = f"{value!r}, which process {call.begin.process} read, was written by nobody"
+            if refused is not None:
+                words = (
+                    f"{value!r}, which process {call.begin.process} read, is of a write of process "
+                    f"{refused.begin.process} that failed"
+                )
+            return _row(words, refused or call, call)
+        return None
+
+    def _against_time(self, rulers: Rulers) -> Row | None:
+        """An op that was over before another of a lower place had begun."""
+        latest: dict[Ruler, tuple[int, _Point]] = {}
+        for point in self.points:
+            for ruler, at in rulers.ends(point.done):
+                begun, other = latest.get(ruler, (at, point))
+                if at < begun:
+                    what = f"The order was turned round: {other.words()}, after {point.words()}"
+                    return _row(what, point.call, other.call)
+            for ruler, at in rulers.begins(point.call.begin):
+                if ruler not in latest or at > latest[ruler][0]:
+                    latest[ruler] = (at, point)
+        return None
 
 
-def _written_twice(points: list[_Point]) -> list[dict[str, Any]]:
-    first: dict[int, _Point] = {}
-    for point in points:
-        if not point.is_read:
-            other = first.setdefault(point.version, point)
-            if other is not point:
-                what = f"Version {point.version} was given to two writes"
-                return [_row(what, other.call, point.call)]
-    return []
+class _Gaps:
+    """Versions that no acknowledged write made: each was made by one of unknown outcome.
 
-
-def _against_time(points: list[_Point]) -> list[dict[str, Any]]:
-    """An op that was over before another of a lower place had begun."""
-    latest: _Point | None = None
-    for point in sorted(points, key=lambda p: (p.version, p.is_read, p.call.begin.time)):
-        if latest is not None and point.done < latest.call.begin.time:
-            what = f"The order was turned round: {latest.words()}, after {point.words()}"
-            return [_row(what, point.call, latest.call)]
-        if latest is None or point.call.begin.time > latest.call.begin.time:
-            latest = point
-    return []
-
-
-def _gaps(points: list[_Point], unseen: list[Call]) -> list[dict[str, Any]]:
-    """Versions that nobody owned up to must be writes that never returned, one each.
-
-    Such a write can have any version that nobody had seen by the time it was sent. The times by
-    which versions were seen rise with the versions, so that the first write serves the first gap.
+    Such a write can have made any version from a lowest one on: above all that were seen by the
+    time it was sent. So it serves every gap above the first that it can serve. The gaps whose
+    value was read go first, each to the write with the highest such bound; any of the rest will do
+    for the gaps whose value is not known, from the lowest on.
     """
-    written = {point.version for point in points if not point.is_read}
-    seen: list[tuple[int, _Point]] = []
-    first: _Point | None = None
-    after = sorted(points, key=lambda p: p.version)
-    for version in range(max((p.version for p in points), default=0), 0, -1):
-        while after and after[-1].version >= version:
-            point = after.pop()
-            first = point if first is None or point.done < first.done else first
-        if version not in written and first is not None:
-            seen.append((version, first))
-    spare = sorted(unseen, key=lambda call: call.begin.time, reverse=True)
-    for version, point in reversed(seen):
-        if not spare or spare.pop().begin.time > point.done:
-            what = f"No write can have made version {version}, which was there: {point.words()}"
-            return [_row(what, point.call, point.call)]
-    return []
+
+    def __init__(self, register: _Register, rulers: Rulers) -> None:
+        self._points = register.points
+        self._written = {point.version for point in register.points if not point.is_read}
+        seen = highest_before(rulers, ((p.done, p.version, p) for p in register.points))
+        lowest = []
+        for call in register.pending:
+            before = seen(call.begin)
+            lowest.append((before[0] + 1 if before else 1, call))
+        self._pending = sorted(lowest, key=lambda row: row[0])
+
+    def wrong(self) -> Row | None:
+        """The first version that no write can have made, if there is one."""
+        shown: dict[str, list[_Point]] = {}
+        known = {0}
+        for point in self._points:
+            if point.version not in self._written and point.version not in known:
+                known.add(point.version)
+                shown.setdefault(_value(point.call), []).append(point)
+        taken: set[int] = set()
+        by_value: dict[str, list[tuple[int, Call]]] = {}
+        for lowest, call in self._pending:
+            by_value.setdefault(_value(call), []).append((lowest, call))
+        for value, points in shown.items():
+            for point, maker in _highest_first(points, by_value.get(value, [])):
+                if maker is None:
+                    what = f"No write of {point.value!r} can have made version {point.version}"
+                    return _row(f"{what}, which was there: {point.words()}", point.call)
+                taken.add(maker.begin.index)
+        spare = [lowest for lowest, call in self._pending if call.begin.index not in taken]
+        return self._unseen(spare, known)
+
+    def _unseen(self, spare: Iterable[int], known: set[int]) -> Row | None:
+        """The same for versions whose value nobody read; `spare` rises."""
+        free = iter(spare)
+        # Each gap takes a write, so that this ends soon even where versions are huge.
+        for version in range(1, max((p.version for p in self._points), default=0)):
+            if version in self._written or version in known:
+                continue
+            if next(free, FOREVER) > version:
+                above = [p for p in self._points if p.version >= version]
+                point = min(above, key=lambda p: p.done.index)
+                what = f"No write can have made version {version}, which was there"
+                return _row(f"{what}: {point.words()}", point.call)
+        return None
 
 
-def _row(what: str, first: Call, second: Call) -> dict[str, Any]:
-    ends = [call.end.index if call.end else call.begin.index for call in (first, second)]
-    return {"what": f"{what}.", "time_ns": second.begin.time, "ops": sorted(set(ends))}
+def _highest_first(
+    points: Iterable[_Point], writes: Sequence[tuple[int, Call]]
+) -> Iterator[tuple[_Point, Call | None]]:
+    """Each version in turn with the latest of the writes that can have made it, if any can.
+
+    The latest ones can make the fewest other versions. Both come in order of versions.
+    """
+    coming = list(reversed(writes))
+    able: list[Call] = []
+    for point in points:
+        while coming and coming[-1][0] <= point.version:
+            able.append(coming.pop()[1])
+        yield point, able.pop() if able else None
+
+
+def _said(call: Call) -> int | None:
+    return number(call.value.get("version" if call.begin.f == "read" else "stored"))
+
+
+def _value(call: Call) -> str:
+    return key(call.value.get("value"))
+
+
+def _row(what: str, *calls: Call) -> Row:
+    ends = {call.end.index if call.end else call.begin.index for call in calls}
+    return {"what": f"{what}.", "time_ns": calls[-1].begin.time, "ops": sorted(ends)}

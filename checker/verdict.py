@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -38,6 +38,11 @@ class Checker(Protocol):
     """Decides one question from the history and the test's description, and from nothing else."""
 
     def __call__(self, history: History, test: Mapping[str, Any]) -> Verdict: ...
+
+
+def noted(summary: str, untested: Sequence[str]) -> str:
+    """The summary, with what was not put to the test named after it."""
+    return f"{summary} Not tested: {', '.join(untested)}." if untested else summary
 
 
 def worst(verdicts: Iterable[Valid]) -> Valid:

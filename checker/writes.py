@@ -1,35 +1,64 @@
 """The writes that the resource accepted, as far as the history proves it, and their order.
 
-A write counts as accepted when it was acknowledged, or when somebody later read its value:
-values are unique in a run. The resource numbers what it accepts, one by one; where neither
-the acknowledgement (`stored`) nor a read gives a write's number, real time has to do.
+A write counts as accepted when it was acknowledged, or when somebody read its value: values are
+unique in a run, so that a read proves the only write of its value, even one that was refused. The
+resource numbers what it accepts, one by one: the acknowledgement says the number (`stored`), else
+a read of the value does. Where one of two writes has no number, only certain time orders them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-from checker.history import Call, History
+from checker.clocks import Clocks
+from checker.history import Call, History, Op
+from checker.holds import Hold
+from checker.rulers import Ruler, Rulers
 
 
 @dataclass(frozen=True)
 class Write:
-    """One accepted write. `built_on` and `stored` are versions; indices are the history's."""
+    """One accepted write. `built_on` and `stored` are versions.
 
-    process: int | str
-    node: str | None
+    sent: its invocation. applied: by when it was certainly accepted, its acknowledgement or the
+    completion of the first read that showed it. refused: the resource said that it was not.
+    """
+
+    sent: Op
+    applied: Op
     value: Any
     hold: str | None
     token: int | None
     built_on: int | None
     stored: int | None
     acknowledged: bool
-    begin: int
-    sent_ns: int
-    done: int
-    done_ns: int
+    refused: bool = False
+
+    @property
+    def process(self) -> int | str:
+        return self.sent.process
+
+    @property
+    def node(self) -> str | None:
+        return self.sent.node
+
+    @property
+    def begin(self) -> int:
+        return self.sent.index
+
+    @property
+    def sent_ns(self) -> int:
+        return self.sent.time
+
+    @property
+    def done(self) -> int:
+        return self.applied.index
+
+    @property
+    def done_ns(self) -> int:
+        return self.applied.time
 
     @property
     def who(self) -> str:
@@ -38,65 +67,169 @@ class Write:
 
 @dataclass(frozen=True)
 class Register:
-    """One resource: the writes that it accepted and the reads that it answered."""
+    """One resource: the writes that it accepted and the reads that it answered.
+
+    phantoms: for each value that was read and that no write can have made by then, the first read
+    that shows it and the refused or later write of it, if there is one.
+    """
 
     name: Any
     writes: list[Write]
     reads: list[Call]
+    phantoms: list[tuple[Call, Call | None]] = field(default_factory=list)
 
 
-def registers(history: History) -> Iterator[Register]:
-    """Every resource that was written to, with its accepted writes in order of invocation."""
-    calls = history.calls()
-    for name in dict.fromkeys(c.begin.value.get("resource") for c in calls if c.begin.f == "write"):
-        mine = [c for c in calls if c.begin.value.get("resource") == name]
-        reads = [c for c in mine if c.begin.f == "read" and c.type == "ok"]
-        shown: dict[str, Call] = {}
-        for read in reads:
-            shown.setdefault(repr(read.value.get("value")), read)
-        writes = [
-            _write(call, shown.get(repr(call.begin.value.get("value"))))
-            for call in mine
-            if call.begin.f == "write"
-        ]
-        yield Register(name, [w for w in writes if w is not None], reads)
+def number(value: Any) -> int | None:
+    """A version or token as a number; None where none was given."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _write(call: Call, read: Call | None) -> Write | None:
-    done = call.end if call.type == "ok" else None
-    if done is None and read is not None and call.type == "info":
-        done = read.end
-    if done is None:
-        return None
+def key(value: Any) -> str:
+    """What two equal values share, be they numbers, texts or lists."""
+    return repr(value)
+
+
+def by_resource(history: History) -> dict[Any, list[Call]]:
+    """The reads and writes of each resource, in order of invocation."""
+    found: dict[Any, list[Call]] = {}
+    for call in history.calls():
+        if call.begin.f in ("read", "write"):
+            found.setdefault(call.begin.value.get("resource"), []).append(call)
+    return found
+
+
+def registers(history: History, clocks: Clocks | None = None) -> Iterator[Register]:
+    """Every resource that was read or written to, its accepted writes in order of invocation."""
+    for name, calls in by_resource(history).items():
+        yield _register(name, calls, clocks or Clocks())
+
+
+def _register(name: Any, calls: Sequence[Call], clocks: Clocks) -> Register:
+    reads = [call for call in calls if call.begin.f == "read" and call.type == "ok"]
+    shown: dict[str, list[Call]] = {}
+    for read in reads:
+        shown.setdefault(key(read.value.get("value")), []).append(read)
+    written: dict[str, list[Call]] = {}
+    for call in calls:
+        if call.begin.f == "write":
+            written.setdefault(key(call.begin.value.get("value")), []).append(call)
+    writes: list[Write] = []
+    phantoms: list[tuple[Call, Call | None]] = []
+    for value in {**written, **shown}:
+        rivals = written.get(value, [])
+        possible = [call for call in rivals if call.type != "fail"]
+        showing = shown.get(value, [])
+        writes += _accepted(possible or rivals, showing, clocks)
+        early = (read for read in showing if all(_over(read, call, clocks) for call in possible))
+        phantom = next(early, None) if value != key(None) else None
+        if phantom is not None:
+            phantoms.append((phantom, rivals[0] if rivals else None))
+    return Register(name, sorted(writes, key=lambda write: write.begin), reads, phantoms)
+
+
+def _over(read: Call, write: Call, clocks: Clocks) -> bool:
+    """Whether a read was over before a write was sent."""
+    return read.end is not None and clocks.before(read.end, write.begin)
+
+
+def _accepted(rivals: list[Call], shown: list[Call], clocks: Clocks) -> Iterator[Write]:
+    """Of the writes of one value those that were accepted; a read proves the only one."""
+    for call in rivals:
+        alone = shown if len(rivals) == 1 else []
+        reads = [read for read in alone if not _over(read, call, clocks)]
+        ends = [read.end for read in reads if read.end is not None]
+        if call.type == "ok" and call.end is not None:
+            yield _write(call, call.end, reads)
+        elif ends:
+            yield _write(call, min(ends, key=lambda op: op.index), reads)
+
+
+def _write(call: Call, applied: Op, reads: list[Call]) -> Write:
     value = call.begin.value
-    stored = call.value.get("stored")
-    if stored is None and read is not None:
-        stored = read.value.get("version")
-    hold, version = value.get("hold"), value.get("version")
+    told = [number(call.value.get("stored"))] if call.type == "ok" else []
+    told += [number(read.value.get("version")) for read in reads]
+    hold = value.get("hold")
     return Write(
-        process=call.begin.process,
-        node=call.begin.node,
+        sent=call.begin,
+        applied=applied,
         value=value.get("value"),
         hold=None if hold is None else str(hold),
-        token=value.get("token"),
-        built_on=version if isinstance(version, int) else None,
-        stored=stored if isinstance(stored, int) else None,
+        token=number(value.get("token")),
+        built_on=number(value.get("version")),
+        stored=next((version for version in told if version is not None), None),
         acknowledged=call.type == "ok",
-        begin=call.begin.index,
-        sent_ns=call.begin.time,
-        done=done.index,
-        done_ns=done.time,
+        refused=call.type == "fail",
     )
 
 
-def in_order(writes: list[Write]) -> list[tuple[bool, Write]]:
-    """Each write twice: False where it can not have come earlier, True once surely applied.
+def owners(found: Iterable[Hold]) -> dict[str, Hold]:
+    """Holds by their names, by which writes speak of them (`Write.hold`).
 
-    By the resource's numbers where all are known, else by real time.
+    Names are unique in a run; one that two holds share does not say which, and is left out.
     """
+    named: dict[str, list[Hold]] = {}
+    for hold in found:
+        named.setdefault(hold.name, []).append(hold)
+    return {name: same[0] for name, same in named.items() if len(same) == 1}
+
+
+class Seen(Protocol):
+    """Writes that were accepted, and what one of them proves against one that came after."""
+
+    def add(self, write: Write) -> None: ...
+
+    def against(self, write: Write) -> Write | None: ...
+
+
+def after_others(
+    writes: Sequence[Write], rulers: Rulers, seen: Callable[[], Seen]
+) -> list[tuple[Write, Write]]:
+    """Each write with one that `Seen` holds against it and that was certainly accepted before it.
+
+    The resource's numbers decide where both have one; else the one must have been applied before
+    the other was sent. O(n log n): nothing is compared pair by pair.
+    """
+    found = _by_number(writes, seen()) | _by_time(writes, rulers, seen)
+    return [(write, found[write.begin]) for write in writes if write.begin in found]
+
+
+def _by_number(writes: Sequence[Write], seen: Seen) -> dict[int, Write]:
+    found: dict[int, Write] = {}
+    waiting: list[Write] = []
+    numbered = [(write.stored, write) for write in writes if write.stored is not None]
+    last: int | None = None
+    for version, write in sorted(numbered, key=lambda row: row[0]):
+        if version != last:  # writes of one version are not after one another
+            for other in waiting:
+                seen.add(other)
+            last, waiting = version, []
+        waiting.append(write)
+        earlier = seen.against(write)
+        if earlier is not None:
+            found[write.begin] = earlier
+    return found
+
+
+def _by_time(writes: Sequence[Write], rulers: Rulers, seen: Callable[[], Seen]) -> dict[int, Write]:
+    """The same for the pairs of which one has no number, on each ruler."""
+    events: dict[Ruler, list[tuple[int, bool, Write]]] = {}
     if all(write.stored is not None for write in writes):
-        ordered = sorted(writes, key=lambda write: write.stored or 0)
-        return [(applied, write) for write in ordered for applied in (False, True)]
-    events = [(write.begin, False, write) for write in writes]
-    events += [(write.done, True, write) for write in writes]
-    return [(applied, write) for _, applied, write in sorted(events, key=lambda e: e[:2])]
+        return {}
+    for write in writes:
+        for ruler, at in rulers.begins(write.sent):
+            events.setdefault(ruler, []).append((at, False, write))
+        for ruler, at in rulers.ends(write.applied):
+            events.setdefault(ruler, []).append((at, True, write))
+    found: dict[int, Write] = {}
+    for row in events.values():
+        every, unnumbered = seen(), seen()
+        for _, applied, write in sorted(row, key=lambda event: event[:2]):
+            if applied:
+                every.add(write)
+                if write.stored is None:
+                    unnumbered.add(write)
+                continue
+            other = (every if write.stored is None else unnumbered).against(write)
+            if other is not None:
+                found[write.begin] = other
+    return found

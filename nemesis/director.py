@@ -9,7 +9,7 @@ from typing import Any
 
 from nemesis.aim import resolve
 from nemesis.chains import Chains
-from nemesis.families import FAMILIES
+from nemesis.families import FAMILIES, facts
 from nemesis.nemesis import Fault, Nemesis, Receipt
 from nemesis.schedule import Scheduled
 from nemesis.site import Site
@@ -126,6 +126,8 @@ class Director:
             "targets": fault.targets,
             "arguments": fault.arguments,
         }
+        if phase == "start":
+            value |= facts(fault.family, fault.targets, fault.arguments)
         self._record("invoke", fault.family, value, None)
         try:
             receipt = act(fault)

@@ -48,6 +48,18 @@ def _redis(at: Layout, asked: Asked) -> str:
     return "" if at.kind == "redis" else f"it limits Redis servers, and these are of {at.kind}"
 
 
+def _targets(targets: list[str], arguments: dict[str, Any]) -> list[str]:
+    return targets
+
+
+def _nobody(targets: list[str], arguments: dict[str, Any]) -> list[str]:
+    return []
+
+
+def _no_links(targets: list[str], arguments: dict[str, Any]) -> list[list[str]]:
+    return []
+
+
 @dataclass(frozen=True)
 class Family:
     """A fault family. `receipt`: what proves that a fault took hold.
@@ -57,6 +69,11 @@ class Family:
     why one fault makes no sense; both '' where they do. `moment` waits for the right moment before
     the fault is ordered; `over` tells when it is to end before its time. `own` says whether a
     target can bear no second fault at the same time.
+
+    What a checker may conclude from a fault, all of it written into the history: `impairs` gives
+    the nodes that cannot answer, or not in time, while it is on; `links` the pairs of nodes that
+    it keeps apart; `forgets` says whether servers may lose by it what they have granted, or end it
+    before its time.
     """
 
     name: str
@@ -72,6 +89,9 @@ class Family:
     moment: Callable[[Site, Fault], None] | None = None
     over: Callable[[Site, Fault], Callable[[], bool] | None] | None = None
     own: bool = True
+    impairs: Callable[[list[str], dict[str, Any]], list[str]] = _targets
+    links: Callable[[list[str], dict[str, Any]], list[list[str]]] = _no_links
+    forgets: bool = False
 
     def nodes(self, at: Layout) -> list[str]:
         """The nodes that a fault of this family may be aimed at."""
@@ -95,6 +115,8 @@ FAMILIES: dict[str, Family] = {
             lacks=partition.lacks,
             refuse=partition.refuse,
             own=False,
+            impairs=partition.impairs,
+            links=partition.links,
         ),
         Family(
             "hold",
@@ -106,6 +128,8 @@ FAMILIES: dict[str, Family] = {
             aims="servers and clients",
             refuse=hold.refuse,
             own=False,
+            impairs=hold.impairs,
+            links=hold.links,
         ),
         Family(
             "packet",
@@ -141,6 +165,8 @@ FAMILIES: dict[str, Family] = {
             aims="servers and clients",
             variants=("jump", "drift", "strobe", "+OFFSET", "-OFFSET"),
             refuse=clock.refuse,
+            impairs=_nobody,  # it answers, and wrongly
+            forgets=True,
         ),
         Family(
             "kill",
@@ -152,6 +178,7 @@ FAMILIES: dict[str, Family] = {
             aims="servers and clients",
             variants=kill.VARIANTS,
             refuse=kill.refuse,
+            forgets=True,
         ),
         Family(
             "power",
@@ -161,6 +188,7 @@ FAMILIES: dict[str, Family] = {
             power.draw,
             targets=power.TARGETS,
             variants=power.VARIANTS,
+            forgets=True,
         ),
         Family(
             "failover",
@@ -170,6 +198,7 @@ FAMILIES: dict[str, Family] = {
             failover.draw,
             aims="",
             lacks=_replicated,
+            forgets=True,
         ),
         Family(
             "leave",
@@ -181,6 +210,7 @@ FAMILIES: dict[str, Family] = {
             targets=leave.TARGETS,
             lacks=leave.lacks,
             refuse=leave.refuse,
+            forgets=True,
         ),
         Family(
             "memory",
@@ -192,6 +222,7 @@ FAMILIES: dict[str, Family] = {
             variants=memory.POLICIES,
             lacks=_redis,
             refuse=memory.refuse,
+            forgets=True,
         ),
         Family(
             "disk",
@@ -200,6 +231,7 @@ FAMILIES: dict[str, Family] = {
             lambda site, chains: disk.Disk(site),
             disk.draw,
             targets=disk.TARGETS,
+            forgets=True,  # a server may end on it (PostgreSQL), and every session with it
         ),
         Family(
             "cpu",
@@ -212,6 +244,18 @@ FAMILIES: dict[str, Family] = {
         ),
     )
 }
+
+
+def facts(family: str, targets: list[str], arguments: dict[str, Any]) -> dict[str, Any]:
+    """What follows from a fault: `impairs`, `links`, `forgets`; empty for an unknown family."""
+    if family not in FAMILIES:
+        return {}
+    found = FAMILIES[family]
+    return {
+        "impairs": found.impairs(targets, arguments),
+        "links": found.links(targets, arguments),
+        "forgets": found.forgets,
+    }
 
 
 def check(entries: Iterable[str], at: Layout) -> list[Asked]:

@@ -45,6 +45,17 @@ class Hold:
         return self._chains.hits(to).get(("IN", self._site.address(source), "DROP"), 0)
 
 
+def links(targets: list[str], arguments: dict[str, Any]) -> list[list[str]]:
+    """The one link on which packets are held back."""
+    source, to = arguments.get("source"), arguments.get("to")
+    return [[source, to]] if source and to else []
+
+
+def impairs(targets: list[str], arguments: dict[str, Any]) -> list[str]:
+    """Both ends of that link: who asks hears nothing, and who is asked answers nothing in time."""
+    return [node for link in links(targets, arguments) for node in link] or targets
+
+
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     """A client's requests to the storage or to a server; those to the storage do more harm."""
     client = asked.target if asked.target in at.clients else random.choice(at.clients)

@@ -48,8 +48,14 @@ class Kill:
         )
 
     def _kill_client(self, node: str) -> Receipt:
+        """`processes`: who lived until this kill, and is gone by it."""
         client, remote = self._site.client(node), self._site.remote(node)
-        remote.signal(client.pid, signal.SIGKILL)
+        # Looked at before: a process that had died by itself did not live until the kill.
+        there = remote.state(client.pid) is not None
+        if not there or not remote.signal(client.pid, signal.SIGKILL):
+            client.wait_gone(_GONE_S)
+            how = f"pid {client.pid} on {node} was gone before it was killed"
+            return Receipt(False, how, {"pid": client.pid, "processes": []})
         end = time.monotonic() + _GONE_S
         while remote.state(client.pid) is not None and time.monotonic() < end:
             time.sleep(0.005)
@@ -58,7 +64,7 @@ class Kill:
         return Receipt(
             gone,
             f"pid {client.pid} on {node} is {'gone' if gone else 'still there'}",
-            {"pid": client.pid, "processes": [client.process]},
+            {"pid": client.pid, "processes": [client.process] if gone else []},
         )
 
     def heal(self, fault: Fault) -> Receipt:

@@ -9,7 +9,7 @@ Connections that are open are cut as well as new ones: a rule looks at packets, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
@@ -155,6 +155,38 @@ def words(links: Iterable[Iterable[str]]) -> str:
     for near, other in links:
         far.setdefault(near, []).append(other)
     return "; ".join(f"{near} cut off from {', '.join(others)}" for near, others in far.items())
+
+
+def links(targets: list[str], arguments: dict[str, Any]) -> list[list[str]]:
+    """The pairs of nodes that a partition keeps apart."""
+    return [list(link) for link in arguments.get("links") or ()]
+
+
+def impairs(targets: list[str], arguments: dict[str, Any]) -> list[str]:
+    """The nodes on the small side of the cut: without them every link that is left is open.
+
+    Where several smallest sets of nodes are such a side, any of them may be the one: it is all of
+    their nodes then, as with both ends of a single link.
+    """
+    cut = links(targets, arguments)
+    if not cut:
+        return targets
+    size = next(size for size in range(1, len(cut) + 1) if _covers(cut, size))
+    return sorted({node for side in _covers(cut, size) for node in side})
+
+
+def _covers(cut: Sequence[Sequence[str]], size: int) -> list[set[str]]:
+    """Sets of at most `size` nodes with an end of every link, all of the smallest among them."""
+    if not cut:
+        return [set()]
+    if not size:
+        return []
+    near, far = cut[0]
+    return [
+        {node, *rest}
+        for node in dict.fromkeys((near, far))
+        for rest in _covers([link for link in cut if node not in link], size - 1)
+    ]
 
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:

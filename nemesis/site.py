@@ -104,7 +104,8 @@ class Site(Protocol):
         """The server that says that it leads now, if one does."""
 
     def grants(self, without: str) -> int:
-        """How many grants of a lock were recorded, leaving out those to one client."""
+        """How many grants were recorded of the lock that a client was granted last, leaving out
+        those to this client."""
 
 
 Arguments = dict[str, Any]

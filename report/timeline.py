@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from checker.clocks import Clocks
 from checker.faults import Fault, faults
 from checker.history import Call, History
-from checker.holds import FOREVER, Hold, Overlap, holds, overlaps
+from checker.holds import FOREVER, Hold, Overlap, believed, holds, overlaps, strictly
 from checker.writes import registers
 
 NOWHERE = "clients"
@@ -56,7 +57,7 @@ def timeline(history: History, test: Mapping[str, Any]) -> dict[str, Any]:
                 for hold, row in zip(found, rows, strict=True)
             ),
         ),
-        "overlaps": _table(_OVERLAP, _overlaps(found)),
+        "overlaps": _table(_OVERLAP, _overlaps(found, Clocks(test))),
         "writes": _table(
             _WRITE,
             (_write(call, state, place) for call, state in writes),
@@ -146,7 +147,7 @@ def _rows(found: list[Hold]) -> list[int]:
 
 
 def _hold(hold: Hold, lane: int, row: int) -> tuple[Any, ...]:
-    believed = [[_us(start), _us(end)] for start, end in hold.believed]
+    spans = [[_us(start), _us(end)] for start, end in hold.believed]
     return (
         lane,
         row,
@@ -155,25 +156,24 @@ def _hold(hold: Hold, lane: int, row: int) -> tuple[Any, ...]:
         hold.process,
         _digits(hold.token),
         _us(hold.start),
-        believed,
+        spans,
         _us(hold.deadline),
         _us(hold.strict_end),
         hold.ended_by,
     )
 
 
-def _overlaps(found: list[Hold]) -> Iterable[tuple[Any, ...]]:
+def _overlaps(found: list[Hold], clocks: Clocks) -> Iterable[tuple[Any, ...]]:
     """Overlaps of strict holds and of believed ones; holds by their position in the table."""
     place = {hold.index: number for number, hold in enumerate(found)}
 
-    def row(overlap: Overlap, believed: bool) -> tuple[Any, ...]:
+    def row(overlap: Overlap, leased: bool) -> tuple[Any, ...]:
         first, second = place[overlap.first.index], place[overlap.second.index]
-        return first, second, _us(overlap.start), _us(overlap.end), believed
+        return first, second, _us(overlap.start), _us(overlap.end), leased
 
-    for overlap in overlaps((hold.start, hold.strict_end, hold) for hold in found):
+    for overlap in overlaps(strictly(found), clocks):
         yield row(overlap, False)
-    leases = ((start, end, hold) for hold in found for start, end in hold.believed)
-    for overlap in overlaps(leases):
+    for overlap in overlaps(believed(found), clocks):
         yield row(overlap, True)
 
 

@@ -64,6 +64,7 @@ class Story:
         token: int | None = None,
         lock: str = "orders",
         ttl: float = 1000,
+        shared: bool = False,
     ) -> None:
         """Granted at `at`, with a lease that its holder sees end at `until`."""
         deadline = None if until is None else round(until * MS)
@@ -72,7 +73,7 @@ class Story:
             "acquire",
             at if asked is None else asked,
             at,
-            {"lock": lock, "ttl": round(ttl * MS)},
+            {"lock": lock, "ttl": round(ttl * MS)} | ({"mode": "shared"} if shared else {}),
             {"hold": hold, "token": token, "deadline": deadline},
         )
 
@@ -126,9 +127,10 @@ class Story:
         hold: str | None = None,
         token: int | None = None,
         type: str = "ok",
+        resource: str = "account",
     ) -> None:
         """Built on `version`; `stored` is the version that the resource says it gave it."""
-        asked = {"resource": "account", "value": value, "version": version}
+        asked = {"resource": resource, "value": value, "version": version}
         asked |= {"hold": hold, "token": token}
         answered = {} if stored is None else {"stored": stored}
         error = {"ok": None, "fail": ["refused", "no"], "info": ["timeout", "silence"]}[type]

@@ -60,6 +60,13 @@ class Budget:
             return self
         return Budget(deadline, self.ceiling, seconds, self.memory_limit)
 
+    def growing(self, megabytes: float) -> Budget:
+        """The same limits, and no more than `megabytes` more memory than now."""
+        ceiling = resident() + int(megabytes * 1_000_000)
+        if self.ceiling is not None and self.ceiling < ceiling:
+            return self
+        return Budget(self.deadline, ceiling, self.time_limit, megabytes)
+
 
 UNLIMITED = Budget()
 

@@ -152,8 +152,10 @@ def report(file: str, verdict: Verdict, evidence: Evidence | None) -> dict[str, 
                 "process": failed.process,
                 "op": described(failed.action),
             }
-        if evidence.partials and evidence.partials[0].blocked:
-            found["why"] = evidence.partials[0].blocked[0].why
+        if evidence.why is not None:
+            found["why"] = evidence.why
         if evidence.small is not None:
-            found["sub_history_lines"] = [op.line for op in evidence.small.operations[:50]]
+            found["sub_history_lines"] = [op.line for op in evidence.small.operations]
+        if evidence.reason is not None:
+            found["incomplete"] = evidence.reason
     return found

@@ -217,7 +217,6 @@ class Crashed:
                     continue
                 if number not in self.uncounted:
                     over += [number] * least
-                    self.counts[number] = least
                     self.remove(number)
             if all((record >> shift) & (FULL | OVER) == least for record in records):
                 del self.shifts[number], self._units[number]

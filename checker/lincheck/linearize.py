@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable
+from collections.abc import Generator
+from typing import Final
 
 from checker.lincheck.budget import Budget
 from checker.lincheck.horizon import Horizon
-from checker.lincheck.model import Action, Model, Timed
+from checker.lincheck.leases import Leases
+from checker.lincheck.model import Action, Model
 from checker.lincheck.operation import Events, Operation
 from checker.lincheck.search import Search, compact
 
@@ -16,6 +18,8 @@ WIDER = ((8, 64, 16), (32, 256, 32), (128, 1024, 64), (512, 4096, 128))
 WIDTHS = (1024, 16_384, None)  # and then for the whole history, in the end all of them
 WEIGHT = 4  # of what `widening` does: it is dearer, and once stuck less often the one that answers
 CHECKPOINT = 16  # events between two places to go back to
+END: Final = 1 << 62  # a position after every history
+FEW = 32  # ops of which all ways can be kept, however many of them crashed
 RECENT = 8  # of those that are kept all; of older ones every second, fourth, eighth
 
 Answer = tuple[Search, Operation | None]
@@ -24,9 +28,10 @@ Way = Generator[int, None, Answer | None]  # yields the effort that each of its 
 
 def explore(
     operations: list[Operation], model: Model, budget: Budget, *, trace: bool = False
-) -> tuple[Search, Operation | None]:
-    """Decides one object: (search, None) if it is linearizable, else (search, operation that can
-    not be placed). Raises Exhausted.
+) -> Answer:
+    """Decides one object: (search, None) if it is linearizable, else (search, operation at which
+    it stopped): the first that cannot be placed if `search.exact`, else perhaps another. Raises
+    Exhausted.
 
     Many crashed ops can be used in so many ways that keeping all is out of the question, and is
     seldom needed. There are two ways around it: one drops configurations, the other does not count
@@ -36,8 +41,40 @@ def explore(
     if all(operation.returned is not None for operation in operations):
         walk = Walk(operations, model, budget, trace=trace)
         return walk.search, walk.to_end()
-    ways = [widening(operations, model, budget, trace), relaxed(operations, model, budget, trace)]
-    efforts = [0, 0]
+    return _in_turns(
+        [widening(operations, model, budget, trace), relaxed(operations, model, budget, trace)]
+    )
+
+
+def explore_up_to(
+    operations: list[Operation],
+    position: int,
+    model: Model,
+    budget: Budget,
+    *,
+    trace: bool = False,
+) -> Answer:
+    """`explore` for the history up to this position (END: all of it): what returns later is open,
+    and may have happened or not. Raises Exhausted.
+
+    Nothing of later tells one way from another, so all ways may be too many, and one is mostly
+    enough.
+    """
+    known = [
+        op
+        for op in operations
+        if op.id < position
+        and (op.returned is None or op.returned <= position or not model.observes(op.action))
+    ]  # an op that only observes and is open helps no other
+    ways = [widening(known, model, budget, trace, position)]
+    if len(known) > FEW and any(op.returned is None for op in known):
+        ways.append(relaxed(known, model, budget, trace, position))
+    return _in_turns(ways)
+
+
+def _in_turns(ways: list[Way]) -> Answer:
+    """The first answer of these, each of which is given as much effort as the others."""
+    efforts = [0] * len(ways)
     while True:
         turn = efforts.index(min(efforts))
         try:
@@ -49,11 +86,17 @@ def explore(
             del ways[turn], efforts[turn]
 
 
-def widening(operations: list[Operation], model: Model, budget: Budget, trace: bool) -> Way:
+def widening(
+    operations: list[Operation],
+    model: Model,
+    budget: Budget,
+    trace: bool,
+    until: int | None = None,
+) -> Way:
     """Keeps one configuration, and more of them around the places where that leads nowhere; at last
     all. What finds a way to the end has a linearization; what finds none and has dropped none knows
     that there is none. Until it first leads nowhere it has all turns."""
-    walk = Walk(operations, model, budget, trace=trace, width=NARROW)
+    walk = Walk(operations, model, budget, trace=trace, width=NARROW, until=until)
     walk.alone = False
     checkpoints = [walk.copy()]
     level, narrow_at, furthest = -1, 0, -1
@@ -84,14 +127,20 @@ def widening(operations: list[Operation], model: Model, budget: Budget, trace: b
         walk = checkpoints[-1].copy()
         walk.search.width, narrow_at = width, furthest + ahead
     for wide in WIDTHS:
-        walk = Walk(operations, model, budget, trace=trace, width=wide)
-        failed = yield from _in_turns(walk)
+        walk = Walk(operations, model, budget, trace=trace, width=wide, until=until)
+        failed = yield from _pausing(walk)
         if failed is None or not walk.search.cut:
             return walk.search, failed
     raise AssertionError("the last width keeps everything")
 
 
-def relaxed(operations: list[Operation], model: Model, budget: Budget, trace: bool) -> Way:
+def relaxed(
+    operations: list[Operation],
+    model: Model,
+    budget: Budget,
+    trace: bool,
+    until: int | None = None,
+) -> Way:
     """Lets crashed ops happen as often as one likes, so that records hardly differ and the search
     is small. If even so an op can not be placed, there is no linearization; a way that uses none
     too often is one. If all ways do, what the best one uses too often is counted from then on: an
@@ -99,7 +148,7 @@ def relaxed(operations: list[Operation], model: Model, budget: Budget, trace: bo
     no end to what endless ops can do: to a queue or a sum."""
     counted: frozenset[Action] = frozenset()
     while True:
-        walk = Walk(operations, model, budget, trace=trace, counted=counted)
+        walk = Walk(operations, model, budget, trace=trace, counted=counted, until=until)
         overused: frozenset[Action] = frozenset()
         failed = None
         while failed is None and not walk.over and not overused:
@@ -117,7 +166,7 @@ def relaxed(operations: list[Operation], model: Model, budget: Budget, trace: bo
         counted |= overused
 
 
-def _in_turns(walk: Walk) -> Generator[int, None, Operation | None]:
+def _pausing(walk: Walk) -> Generator[int, None, Operation | None]:
     """To the end, yielding the effort now and then: None, or the operation that can't be placed."""
     while not walk.over:
         effort = walk.search.effort
@@ -149,17 +198,19 @@ class Walk:
         trace: bool = False,
         width: int | None = None,
         counted: frozenset[Action] | None = None,
+        prune: bool = True,
+        until: int | None = None,
     ) -> None:
-        """See Search for the options."""
-        self.events = Events(operations)
+        """prune: drop what later results rule out, which finds the verdict sooner, but may then
+        stop at an op that could be placed. until: as in explore. See Search for the others."""
+        self.events = Events(operations, until)
         self.budget = budget
         self.at = 0
         self.alone = True  # no copy shares the table of states and actions
         self.search = Search(model, budget, trace=trace, width=width, counted=counted)
-        self.leases = Leases(model, self.search) if model.spawns is not None else None
-        self.horizon = (
-            Horizon(model, operations, self.search) if model.reaches is not None else None
-        )
+        self.leases = Leases(model, self.search, operations) if model.spawns is not None else None
+        self.search.pruned = prune and model.reaches is not None
+        self.horizon = Horizon(model, operations, self.search) if self.search.pruned else None
 
     @property
     def over(self) -> bool:
@@ -201,65 +252,14 @@ class Walk:
                 if leases is not None:
                     leases.returned(operation.action)
             else:
-                if operation.returned is None:
+                pending = operation.returned is None
+                if pending:
                     search.loose(operation.action)
                 else:
-                    search.invoke(operation.id, operation.action)
+                    search.invoke(position, operation.action)
                 if leases is not None:
-                    leases.invoked(operation.action)
+                    leases.invoked(operation.action, position if pending else None)
             if horizon is not None:
                 horizon.passed(operation, position)
             self.at += 1
         return None
-
-
-class Leases:
-    """Steps that nobody invokes: each is offered to the search once its time has come.
-
-    Only grants that may still be held are remembered, so looking through them is cheap.
-    """
-
-    def __init__(self, model: Model, search: Search) -> None:
-        assert model.spawns is not None
-        self.spawns, self.settles, self.search = model.spawns, model.settles, search
-        self.waiting: dict[Hashable, list[Timed]] = {}
-        self.offered: dict[Hashable, list[Action]] = {}
-        self.next_ns: int | None = None
-
-    def copy(self, search: Search) -> Leases:
-        """The same, for a copy of the search."""
-        other = Leases.__new__(Leases)
-        other.spawns, other.settles, other.search = self.spawns, self.settles, search
-        other.waiting = {key: own.copy() for key, own in self.waiting.items()}
-        other.offered = {key: own.copy() for key, own in self.offered.items()}
-        other.next_ns = self.next_ns
-        return other
-
-    def invoked(self, action: Action) -> None:
-        timed = self.spawns(action)
-        if timed is not None:
-            self.waiting.setdefault(timed.key, []).append(timed)
-            if self.next_ns is None or timed.at_ns < self.next_ns:
-                self.next_ns = timed.at_ns
-
-    def advance(self, now_ns: int | None) -> None:
-        if self.next_ns is None or now_ns is None or now_ns < self.next_ns:
-            return
-        later: dict[Hashable, list[Timed]] = {}
-        for key, own in self.waiting.items():
-            for timed in own:
-                if timed.at_ns > now_ns:
-                    later.setdefault(key, []).append(timed)
-                else:
-                    self.search.loose(timed.action)
-                    self.offered.setdefault(key, []).append(timed.action)
-        self.waiting = later
-        self.next_ns = min((timed.at_ns for own in later.values() for timed in own), default=None)
-
-    def returned(self, action: Action) -> None:
-        """A release: the grant is over, and can not expire any more."""
-        key = self.settles(action)
-        if key is not None:
-            self.waiting.pop(key, None)
-            for over in self.offered.pop(key, ()):
-                self.search.forget(over)

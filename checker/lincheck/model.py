@@ -45,11 +45,16 @@ class Inconsistent(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """A step that nobody invokes: it may happen at any time from `at_ns` on, or never."""
+    """A step that nobody invokes: it may happen at any time from `at_ns` on, or never.
+
+    idle: the call that brings it may never have happened, so the step matters only where an op of
+    later rests on that call (Model.resumes).
+    """
 
     at_ns: int
     action: Action
     key: Hashable
+    idle: bool = False
 
 
 class Want(Enum):
@@ -112,6 +117,8 @@ class Model:
         for a reason that the history does not have. None: what gives what it wants.
     spawns(a): a Timed step that the call `a` brings with it (a lease's end), or None.
     settles(a): once `a` has returned, the Timed steps of this key are over; or None.
+    resumes(a): the key of the Timed steps of the call without which `a` would be impossible; or
+        None.
     show(state): the state for people.
     """
 
@@ -134,6 +141,7 @@ class Model:
     rests_on: Callable[[Action, Action], bool] | None = None
     spawns: Callable[[Action], Timed | None] | None = None
     settles: Callable[[Action], Hashable] = _nothing
+    resumes: Callable[[Action], Hashable] = _nothing
     show: Callable[[Any], str] = shown
 
 

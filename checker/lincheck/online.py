@@ -17,11 +17,16 @@ from typing import Any, Literal
 
 from checker.lincheck.budget import Budget, Exhausted
 from checker.lincheck.history import NEMESIS, UNASKED, BadHistory, Call, calls
-from checker.lincheck.linearize import Leases
+from checker.lincheck.leases import Leases
 from checker.lincheck.model import Action, Model
 from checker.lincheck.models import named
 from checker.lincheck.operation import read, unknown_function
 from checker.lincheck.search import Search
+
+RESUMED = (
+    "an op cannot be placed, but a process went on after an op with a lease that never returned: "
+    "only a check of the whole history can tell"
+)
 
 
 @dataclass
@@ -48,6 +53,8 @@ class _Object:
         self.leases = Leases(model, self.search) if model.spawns is not None else None
         self.events: list[_Event] = []
         self.open = 0
+        self.unheard: set[Hashable] = set()  # keys of the Timed steps of calls that never return
+        self.resumed = False  # a process went on with such a key: False may be wrong
 
     def feed(self, event: _Event) -> bool:
         """Takes an event; False if there is no linearization any more."""
@@ -60,6 +67,7 @@ class _Object:
         index = next(i for i, e in enumerate(self.events) if e.op == event.op)
         began = self.events[index]
         began.open = False
+        self._note(event)
         if began.action == event.action:
             possible = self._apply(event)
         else:
@@ -69,7 +77,21 @@ class _Object:
             possible = all(self._apply(again) for again in self.events[index:])
         began.before = None
         self._trim()
+        if self.resumed and not possible:
+            raise Exhausted(RESUMED)
         return possible
+
+    def _note(self, event: _Event) -> None:
+        """Which leases nobody heard of, and whether their process goes on: see Leases."""
+        model = self.search.model
+        if model.spawns is None or event.action is None:
+            return
+        timed = model.spawns(event.action)
+        key = model.resumes(event.action) if timed is None else timed.key
+        if event.kind == "ok":
+            self.resumed = self.resumed or key in self.unheard
+        elif timed is not None:
+            self.unheard.add(key)
 
     def _apply(self, event: _Event) -> bool:
         search, leases = self.search, self.leases
@@ -148,7 +170,7 @@ class Online:
             try:
                 if not self._feed(event):
                     self.valid = False
-                    self.reason = f"event {self.fed} can not be placed"
+                    self.reason = f"event {self.fed} cannot be placed"
                     self._objects.clear()
             except Exhausted as limit:
                 self.valid, self.reason = "unknown", limit.reason

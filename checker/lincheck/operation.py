@@ -80,9 +80,10 @@ def unknown_function(call: Call, model: Model) -> BadHistory:
 
 
 class Events:
-    """(position, operation) of every invocation and return, in the order of the history."""
+    """(position, operation) of every invocation and return, in the order of the history; no return
+    after the position `until`."""
 
-    def __init__(self, operations: list[Operation]) -> None:
+    def __init__(self, operations: list[Operation], until: int | None = None) -> None:
         # Sorting ints is several times faster than sorting tuples, and lists can be millions long.
         self._operations = operations
         self._shift = shift = len(operations).bit_length()
@@ -90,7 +91,7 @@ class Events:
         codes += [
             operation[1] << shift | index
             for index, operation in enumerate(operations)
-            if operation[1] is not None
+            if operation[1] is not None and (until is None or operation[1] <= until)
         ]
         codes.sort()
         self._codes = codes

@@ -29,13 +29,15 @@ def page(file: str, verdict: Verdict, evidence: Evidence) -> str:
     template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
     # In a script element only "<" could end it early.
     data = json.dumps(page_data(file, verdict, evidence)).replace("<", "\\u003c")
-    return template.replace("__DATA__", data, 1)
+    return template.replace("__DATA__", data)
 
 
 def page_data(file: str, verdict: Verdict, evidence: Evidence) -> dict[str, Any]:
     """What the page shows, as JSON-able data."""
-    keys = [evidence.key] if evidence.failed else list(evidence.linearizations)[:MOST_OBJECTS]
-    if not keys:
+    keys = list(evidence.linearizations)[:MOST_OBJECTS]
+    if verdict.valid is False:
+        keys = [verdict.key]
+    elif not keys:
         keys = list(verdict.parts)[:1]
     return {
         "file": file,

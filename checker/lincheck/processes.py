@@ -13,10 +13,14 @@ import sys
 from collections.abc import Hashable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from typing import TYPE_CHECKING
 
 from checker.lincheck.budget import Budget, Exhausted
 from checker.lincheck.model import Model
 from checker.lincheck.operation import Operation
+
+if TYPE_CHECKING:
+    from checker.lincheck.verdict import Failure
 
 _shared: tuple[dict[Hashable, list[Operation]], list[Hashable], Model, Budget, bool] | None = None
 
@@ -27,9 +31,9 @@ def in_processes(
     model: Model,
     budget: Budget,
     fast: bool,
-) -> tuple[tuple[Hashable] | None, Operation | None] | None:
-    """((key,), op) of an object that fails, (None, None) if none does; None if it can not be done
-    here. Raises Exhausted."""
+) -> tuple[tuple[Hashable] | None, Failure | None] | None:
+    """((key,), failure) of an object that fails, (None, None) if none does; None if it cannot be
+    done here. Raises Exhausted."""
     global _shared
     workers = min(len(waiting), os.cpu_count() or 1)
     if workers < 2 or not sys.platform.startswith("linux") or _shared is not None:
@@ -44,12 +48,12 @@ def in_processes(
             # The longest first, so that none is left alone at the end.
             order = sorted(range(len(waiting)), key=lambda i: -len(parts[waiting[i]]))
             for future in as_completed([pool.submit(_decide, index) for index in order]):
-                index, failed, reason = future.result()
+                index, failure, reason = future.result()
                 if index is not None:
                     pool.shutdown(wait=False, cancel_futures=True)
                     for worker in list((pool._processes or {}).values()):
                         worker.terminate()
-                    return (waiting[index],), failed
+                    return (waiting[index],), failure
                 if reason is not None:
                     reached = reason
     except BrokenProcessPool:
@@ -61,13 +65,13 @@ def in_processes(
     return None, None
 
 
-def _decide(index: int) -> tuple[int | None, Operation | None, str | None]:
+def _decide(index: int) -> tuple[int | None, Failure | None, str | None]:
     from checker.lincheck.verdict import decide
 
     assert _shared is not None
     parts, waiting, model, budget, fast = _shared
     try:
-        valid, failed = decide(parts[waiting[index]], model, budget, fast)
+        failure = decide(parts[waiting[index]], model, budget, fast)
     except Exhausted as limit:
         return None, None, limit.reason
-    return (None, None, None) if valid else (index, failed, None)
+    return (None, None, None) if failure is None else (index, failure, None)

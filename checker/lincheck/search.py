@@ -81,6 +81,7 @@ class Search:
         self.width = width  # configurations kept; None: all. `cut` tells whether any was lost
         self.relaxed = counted is not None  # crashed ops but these may happen as often as one likes
         self.cut = False
+        self.pruned = False  # by goals: see `aim` and `hide`
         self.effort = 0  # moves tried, and configurations at each return
         self.table = Table(model)
         self.crashed = Crashed(model, counted)
@@ -114,6 +115,12 @@ class Search:
         actions = {action for _, action in self.open.values()} | set(self.crashed.counts)
         actions |= {action for _, action in self.goals.values()}
         return states, actions | set(self.crashed.shifts)
+
+    @property
+    def exact(self) -> bool:
+        """Every way to explain the events so far is still there. Where some were dropped, the op at
+        which the search stops need not be the first that cannot be placed."""
+        return not (self.cut or self.pruned or self.relaxed)
 
     def overused(self) -> frozenset[Action]:
         """The actions of which the best configuration used more than there were."""

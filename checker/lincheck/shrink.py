@@ -3,7 +3,8 @@
 Leaving ops out carelessly makes a history fail for reasons it does not have: a read without the
 write it saw, a release without its acquire. So a sub-history counts only if
 
-1. it is not linearizable, and is so again without the op that could not be placed, and
+1. it stops being linearizable when the op that cannot be placed returns, and is linearizable as a
+   whole without that op, and
 2. what that op rests on (Model.rests_on, or what gives what it wants) is in it.
 
 A long history is first cut to a window before the failure that is enough, found by doubling;
@@ -13,45 +14,44 @@ ever smaller groups, until no single one can be (Zeller and Hildebrandt 2002, dd
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import combinations
 from typing import NamedTuple
 
 from checker.lincheck.budget import Budget, Exhausted
-from checker.lincheck.linearize import explore
+from checker.lincheck.failure import first_failure
+from checker.lincheck.linearize import END, explore_up_to
 from checker.lincheck.model import ANY_STATE, UNSAID, Inconsistent, Model
 from checker.lincheck.operation import Operation
+from checker.lincheck.partials import steps_of
 
 FIRST_WINDOW = 8
 MOST_PAIRED = 24  # ops of which every two are tried together
 
 
 class Small(NamedTuple):
-    """Operations in the order of their invocation. minimal: no single one of them could be left
-    out (but for those that the failed op rests on); False if a limit came first."""
+    """Operations in the order of their invocation. minimal: without any single one of them (but for
+    those that the failed op rests on) it does not fail for the same reason; False if a limit came
+    first."""
 
     operations: tuple[Operation, ...]
     minimal: bool
 
 
-def shrink(operations: list[Operation], failed: Operation, model: Model, budget: Budget) -> Small:
-    """The sub-history around `failed`, the first op that can not be placed. Keeps to the budget."""
-    current = [failed]
+def shrink(
+    operations: list[Operation], failed: Operation, model: Model, budget: Budget
+) -> Small | None:
+    """The sub-history around `failed`, the first op that cannot be placed. Keeps to the budget;
+    None if it ends before any sub-history is known to fail."""
+    shrinking = _Shrinking(failed, _ground(operations, failed, model), model, budget)
     try:
-        kept = {failed.id} | _ground(operations, failed, model)
-        current = _window(operations, failed, kept, model, budget)
-        return Small(tuple(_thin(current, failed, kept, model, budget)), True)
-    except _Cut as cut:
-        return Small(tuple(cut.operations), False)
+        shrinking.thin(shrinking.window(operations))
+        minimal = True
     except Exhausted:
-        return Small(tuple(current), False)
-
-
-class _Cut(Exception):
-    """A limit was reached; this is how far the thinning came."""
-
-    def __init__(self, operations: list[Operation]) -> None:
-        super().__init__()
-        self.operations = operations
+        minimal = False
+    if shrinking.best is None:
+        return None
+    return Small(tuple(sorted(shrinking.best)), minimal)
 
 
 def _ground(operations: list[Operation], failed: Operation, model: Model) -> set[int]:
@@ -71,105 +71,115 @@ def _ground(operations: list[Operation], failed: Operation, model: Model) -> set
     return set()
 
 
-def _before(operations: list[Operation], failed: Operation) -> list[Operation]:
-    assert failed.returned is not None
-    return [op for op in operations if op.id < failed.returned]
+def _before(operations: Iterable[Operation], failed: Operation) -> list[Operation]:
+    return [op for op in operations if op.id < _end(failed)]
 
 
-def _fails(operations: list[Operation], failed: Operation, model: Model, budget: Budget) -> bool:
-    """Condition 1, the sub-history in the order that explore needs."""
-    _, first = explore(operations, model, budget)
-    if first is None:
-        return False
-    _, other = explore([op for op in operations if op.id != failed.id], model, budget)
-    return other is None
+def _end(operation: Operation) -> int:
+    assert operation.returned is not None
+    return operation.returned
 
 
-def _window(
-    operations: list[Operation],
-    failed: Operation,
-    kept: set[int],
-    model: Model,
-    budget: Budget,
-) -> list[Operation]:
-    """The ops around the failure that fail on their own, with the ones to be kept."""
-    place = operations.index(failed)
-    grounds = [op for op in operations if op.id in kept]
-    size = FIRST_WINDOW
-    while size < len(operations):
-        near = operations[max(0, place - size) : place + size]
-        window = sorted({*_before(near, failed), *grounds})
-        good = _grounded(window, failed, kept, model, budget)
-        if good is not None and _fails(good, failed, model, budget):
-            return good
-        size *= 2
-    return sorted(_before(operations, failed))
+class _Shrinking:
+    """`best` is the smallest sub-history that is known to fail. All raise Exhausted."""
 
+    def __init__(self, failed: Operation, ground: set[int], model: Model, budget: Budget) -> None:
+        self.failed, self.kept = failed, {failed.id} | ground
+        self.model, self.budget = model, budget
+        self.best: list[Operation] | None = None
 
-def _grounded(
-    window: list[Operation],
-    failed: Operation,
-    kept: set[int],
-    model: Model,
-    budget: Budget,
-) -> list[Operation] | None:
-    """The window without ops that fail in it for want of what was before; None if that is many."""
-    for _ in range(len(window) // 2):
-        _, first = explore([op for op in window if op.id != failed.id], model, budget)
+    def fails(self, operations: list[Operation]) -> bool:
+        """Condition 1."""
+        _, first = explore_up_to(operations, _end(self.failed), self.model, self.budget)
         if first is None:
-            return window
-        if first.id in kept:
-            return None
-        window = [op for op in window if op.id != first.id]
-    return None
+            return False
+        _, other = explore_up_to(self._rest(operations), END, self.model, self.budget)
+        if other is not None:
+            return False
+        self.best = operations
+        return True
 
+    def _rest(self, operations: list[Operation]) -> list[Operation]:
+        return [op for op in operations if op.id != self.failed.id]
 
-def _thin(
-    operations: list[Operation],
-    failed: Operation,
-    kept: set[int],
-    model: Model,
-    budget: Budget,
-) -> list[Operation]:
-    """Leaves out groups of ops, then single ones, as long as it still fails.
+    def window(self, operations: list[Operation]) -> list[Operation]:
+        """The ops around the failure that fail on their own, with the ones to be kept."""
+        place = operations.index(self.failed)
+        grounds = [op for op in operations if op.id in self.kept]
+        size = FIRST_WINDOW
+        while size < len(operations):
+            near = operations[max(0, place - size) : place + size]
+            good = self._grounded(sorted({*_before(near, self.failed), *grounds}))
+            if good is not None and self.fails(good):
+                return good
+            size *= 2
+        whole = self._enough(operations)
+        assert self.fails(whole), "the engine does not confirm the op that failed"
+        return whole
 
-    Then a process's ops together, and any two: an acquire often can't go without its release.
-    """
-    try:
+    def _grounded(self, window: list[Operation]) -> list[Operation] | None:
+        """The window without ops that fail in it for want of what was before; None if that is
+        many."""
+        for _ in range(len(window) // 2):
+            first = first_failure(self._rest(window), self.model, self.budget)
+            if first is None:
+                return window
+            if first.id in self.kept:
+                return None
+            window = [op for op in window if op.id != first.id]
+        return None
+
+    def _enough(self, operations: list[Operation]) -> list[Operation]:
+        """All that had returned before `failed` did or never will, and of what was still open then
+        as much as one explanation of that takes."""
+        end = _end(self.failed)
+        past = self._rest(_before(operations, self.failed))
+        search, stuck = explore_up_to(past, end, self.model, self.budget, trace=True)
+        assert stuck is None, f"another op failed before: {stuck}"
+        (_, path), *_ = next(iter(search.configurations.values()))
+        placed = {
+            step.operation.id
+            for step in steps_of(path, past, self.model)
+            if step.operation is not None
+        }
+        return sorted(
+            op
+            for op in _before(operations, self.failed)
+            if op.returned is None or op.returned <= end or op.id in placed
+        )
+
+    def thin(self, operations: list[Operation]) -> None:
+        """Leaves out groups of ops, then single ones, as long as it still fails.
+
+        Then a process's ops together, and any two: an acquire often can't go without its release.
+        """
         size = max(1, len(operations) // 2)
         while True:
             before, start = len(operations), 0
             while start < len(operations):
                 group = {op.id for op in operations[start : start + size]}
-                rest = _without(group, operations, failed, kept, model, budget)
+                rest = self._without(group, operations)
                 start += size if rest is operations else 0
                 operations = rest
             if size > 1:
                 size //= 2
             elif len(operations) == before:
-                singles = operations
-                for process in {op.process: None for op in operations}:
-                    own = {op.id for op in operations if op.process == process}
-                    operations = _without(own, operations, failed, kept, model, budget)
-                if len(operations) <= MOST_PAIRED:
-                    for pair in combinations([op.id for op in operations], 2):
-                        operations = _without(set(pair), operations, failed, kept, model, budget)
-                if operations is singles:
-                    return operations
-    except Exhausted:
-        raise _Cut(operations) from None
+                rest = self._together(operations)
+                if rest is operations:
+                    return
+                operations = rest
 
-
-def _without(
-    group: set[int],
-    operations: list[Operation],
-    failed: Operation,
-    kept: set[int],
-    model: Model,
-    budget: Budget,
-) -> list[Operation]:
-    """The operations without this group if they fail without it; else the same list."""
-    rest = [op for op in operations if op.id in kept or op.id not in group]
-    if len(rest) == len(operations) or not _fails(rest, failed, model, budget):
+    def _together(self, operations: list[Operation]) -> list[Operation]:
+        """Without what can go only together; the same list if nothing can."""
+        for process in {op.process: None for op in operations}:
+            own = {op.id for op in operations if op.process == process}
+            operations = self._without(own, operations)
+        if len(operations) <= MOST_PAIRED:
+            for pair in combinations([op.id for op in operations], 2):
+                operations = self._without(set(pair), operations)
         return operations
-    return rest
+
+    def _without(self, group: set[int], operations: list[Operation]) -> list[Operation]:
+        """The operations without this group if they fail without it; else the same list."""
+        rest = [op for op in operations if op.id in self.kept or op.id not in group]
+        return rest if len(rest) < len(operations) and self.fails(rest) else operations

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from checker.lincheck.budget import Budget, Exhausted
 from checker.lincheck.evidence import Evidence, evidence_for
@@ -31,6 +31,7 @@ class Verdict:
     operations: ops of the model that the history has. seconds: what the check took.
     reason: why it is unknown. key: the object that failed (None where there is only one).
     failed: the first op that could not be placed, where that is known already: `evidence` knows.
+    near: else an op where the search stopped, which need not be the one.
     """
 
     valid: bool | Literal["unknown"]
@@ -40,13 +41,16 @@ class Verdict:
     reason: str | None = None
     key: Hashable = None
     failed: Operation | None = None
+    near: Operation | None = None
     parts: dict[Hashable, list[Operation]] = field(default_factory=dict, repr=False)
 
     def evidence(self, time_limit: float = 5.0, memory_limit: float | None = None) -> Evidence:
         """What shows that the verdict is right. Takes up to `time_limit` s, and says less when
         that is not enough. See Evidence."""
         budget = Budget.starting_now(time_limit, memory_limit)
-        return evidence_for(self.valid, self.parts, self.key, self.failed, self.model, budget)
+        return evidence_for(
+            self.valid, self.parts, self.key, self.failed, self.near, self.model, budget
+        )
 
 
 def check(
@@ -100,10 +104,14 @@ def check_numbered(
         found: Objects,
         reason: str | None = None,
         key: Hashable = None,
-        failed: Operation | None = None,
+        failure: Failure | None = None,
     ) -> Verdict:
         seconds = time.perf_counter() - started
-        return Verdict(valid, model, found.operations, seconds, reason, key, failed, found.parts)
+        at = None if failure is None else failure.operation
+        failed, near = (at, None) if failure is not None and failure.first else (None, at)
+        return Verdict(
+            valid, model, found.operations, seconds, reason, key, failed, near, found.parts
+        )
 
     found = Objects({}, 0)
     try:
@@ -115,14 +123,14 @@ def check_numbered(
             if len(waiting) > 1 and time.perf_counter() - started > SPREAD_AFTER_S:
                 spread = in_processes(found.parts, waiting, model, budget, fast)
                 if spread is not None:
-                    failing, failed = spread
+                    failing, failure = spread
                     if failing is not None:
-                        return verdict(False, found, key=failing[0], failed=failed)
+                        return verdict(False, found, key=failing[0], failure=failure)
                     break
             key = waiting.pop(0)
-            valid, failed = decide(found.parts[key], model, budget, fast)
-            if not valid:
-                return verdict(False, found, key=key, failed=failed)
+            failure = decide(found.parts[key], model, budget, fast)
+            if failure is not None:
+                return verdict(False, found, key=key, failure=failure)
     except Exhausted as limit:
         return verdict("unknown", found, limit.reason)
     except MemoryError:
@@ -130,18 +138,24 @@ def check_numbered(
     return verdict(True, found)
 
 
-def decide(
-    operations: list[Operation], model: Model, budget: Budget, fast: bool
-) -> tuple[bool, Operation | None]:
-    """One object's verdict, and the op that could not be placed if the engine found it."""
+class Failure(NamedTuple):
+    """An object is not linearizable. operation: where the decision fell, if it fell at an op;
+    first: that op is the first that cannot be placed."""
+
+    operation: Operation | None
+    first: bool
+
+
+def decide(operations: list[Operation], model: Model, budget: Budget, fast: bool) -> Failure | None:
+    """Why this object is not linearizable, or None if it is."""
     if fast and model.name in BY_MODEL:
         quick = BY_MODEL[model.name](operations, model)
         if isinstance(quick, Operation):
-            return False, quick
+            return Failure(quick, True)
         if quick is not None:
-            return quick, None
-    _, failed = explore(operations, model, budget)
-    return failed is None, failed
+            return None if quick else Failure(None, False)
+    search, failed = explore(operations, model, budget)
+    return None if failed is None else Failure(failed, search.exact)
 
 
 def _limited(

@@ -6,11 +6,15 @@ model's plain step from its initial state and walks a clock along the history's 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
-from typing import NamedTuple
+from itertools import accumulate
+from typing import Final, NamedTuple
 
 from checker.lincheck.model import Action, Inconsistent, Model, State
 from checker.lincheck.operation import Operation
+
+NEVER: Final = 1 << 62  # a position after every history
 
 
 class Step(NamedTuple):
@@ -21,14 +25,21 @@ class Step(NamedTuple):
     state: State  # after it
 
 
-def verify(operations: Iterable[Operation], steps: Iterable[Step], model: Model) -> str | None:
+def verify(
+    operations: Iterable[Operation],
+    steps: Iterable[Step],
+    model: Model,
+    before: int | None = None,
+) -> str | None:
     """None if `steps` is a linearization of `operations`, else what is wrong with it.
 
     Every op that returned must be there once, a pending one at most once, each with a point
     between its invocation and its return, and each step possible in the state before it.
+    before: only what had returned before this position must be there.
     """
     operations = list(operations)
     known = {operation.id: operation for operation in operations}
+    moments = Moments(operations, model)
     placed: set[int] = set()
     state = model.initial
     now = -1  # the position in the history before which no further step can be
@@ -40,7 +51,7 @@ def verify(operations: Iterable[Operation], steps: Iterable[Step], model: Model)
             return f"step {count}: the state after it is {after!r}, not {step.state!r}"
         state = after
         if step.operation is None:
-            now = max(now, _not_before(operations, step.action, model))
+            now = max(now, moments.of(step.action))
             continue
         operation = step.operation
         if known.get(operation.id) != operation or step.action != operation.action:
@@ -51,25 +62,40 @@ def verify(operations: Iterable[Operation], steps: Iterable[Step], model: Model)
         now = max(now, operation.id)
         if operation.returned is not None and operation.returned < now:
             return f"step {count}: {operation} had returned before"
+    last = NEVER if before is None else before
     for operation in operations:
-        if operation.returned is not None and operation.id not in placed:
+        if (
+            operation.returned is not None
+            and operation.returned < last
+            and operation.id not in placed
+        ):
             return f"{operation} is missing"
     return None
 
 
-def _not_before(operations: list[Operation], action: Action, model: Model) -> int:
-    """The first position at which a step that nobody invoked may happen."""
-    for operation in operations:
-        timed = model.spawns(operation.action) if model.spawns is not None else None
-        if timed is not None and timed.action == action:
-            moments = [(op.time, op.id) for op in operations]
-            moments += [(op.ended, op.returned) for op in operations if op.returned is not None]
-            return min(
-                (
-                    position
-                    for at_ns, position in moments
-                    if at_ns is not None and position is not None and at_ns >= timed.at_ns
-                ),
-                default=1 << 62,
-            )
-    return 1 << 62
+class Moments:
+    """When steps that nobody invokes may first happen: `timed` has (action, position) of each."""
+
+    def __init__(self, operations: list[Operation], model: Model) -> None:
+        self.timed: list[tuple[Action, int]] = []
+        self._first: dict[Action, int] | None = None
+        if model.spawns is None:
+            return
+        moments = [(op.id, op.time) for op in operations]
+        moments += [(op.returned, op.ended) for op in operations if op.returned is not None]
+        known = sorted((position, time) for position, time in moments if time is not None)
+        latest = list(accumulate((time for _, time in known), max))
+        for operation in operations:
+            timed = model.spawns(operation.action)
+            if timed is not None:
+                place = bisect_left(latest, timed.at_ns)
+                if place < len(known):
+                    self.timed.append((timed.action, known[place][0]))
+
+    def of(self, action: Action) -> int:
+        """The first position at which this step may happen, or NEVER."""
+        if self._first is None:
+            self._first = {}
+            for own, position in self.timed:
+                self._first[own] = min(position, self._first.get(own, NEVER))
+        return self._first.get(action, NEVER)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from histories import MS, Story
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checker.exclusion import lease_exclusion, mutual_exclusion
+from checker.history import History
 from checker.holds import FOREVER, holds
 
 
@@ -118,7 +120,156 @@ def test_a_process_killed_between_two_ops_is_known_from_the_receipt_of_the_kill(
     story.grant(1, "h", at=0, until=1000)
     story.fault("kill", 500, 600, ["client-1"], processes=[1])
     hold = only(story)
-    assert (hold.strict_end, hold.ended_by) == (0, "death")
+    assert (hold.strict_end, hold.gone_by, hold.ended_by) == (500 * MS, 500 * MS, "death")
+
+
+def test_a_killed_process_is_seen_alive_until_the_kill_was_ordered():
+    """Its op was open for long; that it was alive is what the receipt of the kill shows."""
+    story = Story()
+    story.grant(1, "h", at=0, until=10_000)
+    story.call(1, "write", 50, None, {"resource": "account"})
+    story.fault("kill", 8000, 9000, ["client-1"], processes=[1])
+    story.killed(1, 8001, "write")
+    hold = only(story)
+    assert (hold.strict_end, hold.gone_by, hold.ended_by) == (8000 * MS, 8000 * MS, "death")
+    story.grant(2, "h2", at=3000, until=13_000)
+    assert verdicts(story) == (False, False)
+
+
+def test_a_process_that_had_died_before_it_was_killed_was_alive_until_its_last_op():
+    story = Story()
+    story.grant(1, "h", at=0, until=10_000)
+    story.call(1, "write", 50, None, {"resource": "account"})
+    story.killed(1, 700, "write")
+    story.fault("kill", 8000, 9000, ["client-1"], processes=[1])
+    hold = only(story)
+    assert (hold.strict_end, hold.gone_by) == (50 * MS, 700 * MS)
+
+
+def test_a_kill_without_proof_ends_nobody_s_hold():
+    story = Story()
+    story.grant(1, "h", at=0, until=10_000)
+    story.fault("kill", 500, 600, ["client-1"], proved=False, processes=[1])
+    assert only(story).strict_end == FOREVER
+
+
+def test_a_close_ends_the_holds_of_its_client_when_it_is_invoked():
+    story = Story()
+    story.grant(1, "h", at=0, until=1000)
+    story.write(1, 100, "v", 0, done=300, type="info")
+    story.call(1, "close", 310, 400, {})
+    for ends_with in ("lease", "close", "connection"):
+        hold = only(story, lock={"ends_with": ends_with})
+        assert (hold.strict_end, hold.gone_by, hold.ended_by) == (310 * MS, 310 * MS, "close")
+
+
+def test_a_hold_that_is_granted_after_a_close_is_not_ended_by_it():
+    story = Story()
+    story.call(1, "close", 0, 5, {})
+    story.grant(1, "h", at=10, until=1000)
+    assert only(story).strict_end == FOREVER
+
+
+def test_a_release_by_another_process_ends_nobody_s_hold():
+    story = Story()
+    story.grant(1, "h", at=0, until=1000)
+    story.release(2, "h", at=100)
+    assert only(story).strict_end == FOREVER
+
+
+def nameless(story, process, at, until):
+    asked = {"lock": "orders", "ttl": 1000 * MS}
+    story.call(process, "acquire", at, at, asked, {"deadline": until * MS})
+
+
+def test_holds_without_names_are_told_apart_by_process_and_order():
+    """As in Jepsen's histories: a release ends its process' latest hold and no other."""
+    story = Story()
+    nameless(story, 1, 0, 1000)
+    story.call(1, "release", 100, 110, {"lock": "orders"})
+    nameless(story, 1, 200, 1200)
+    nameless(story, 2, 300, 1300)
+    story.call(2, "release", 400, 410, {"lock": "orders"})
+    ends = [hold.strict_end for hold in holds(story.history(), {})]
+    assert ends == [100 * MS, FOREVER, 400 * MS]
+    assert verdicts(story) == (False, False)
+
+
+def test_a_hold_of_a_lock_that_ends_with_its_connection_may_end_while_its_client_is_cut_off():
+    story = Story()
+    story.grant(1, "h1", at=0, until=1000)
+    story.fault("partition", 300, 900, ["client-1"], arguments={"links": [["client-1", "s1"]]})
+    story.grant(2, "h2", at=400, until=1400)
+    test = {"servers": ["s1"]}
+    assert verdicts(story, **test, lock={"ends_with": "connection"}) == (True, False)
+    assert verdicts(story, **test, lock={"ends_with": "close"}) == (False, False)
+    assert verdicts(story, servers=["s2"], lock={"ends_with": "connection"}) == (False, False)
+
+
+def test_a_cut_of_which_nobody_says_what_it_cuts_may_have_ended_the_connection():
+    story = Story()
+    story.grant(1, "h1", at=0, until=1000)
+    story.fault("gremlin", 300, 900, ["client-1"])
+    story.grant(2, "h2", at=400, until=1400)
+    assert verdicts(story, lock={"ends_with": "connection"}) == (True, False)
+    assert verdicts(story) == (False, False)
+
+
+def clocks(bound, *clients):
+    return {f"client-{n}": {"offset_ns": 0, "bound_ns": bound * MS} for n in clients}
+
+
+@pytest.mark.parametrize(("start", "valid"), [(991, False), (992, True), (993, True)])
+def test_an_overlap_within_the_bounds_of_two_hosts_clocks_is_no_overlap(start, valid):
+    story = Story()
+    story.grant(1, "h1", at=0, until=1000)
+    story.grant(2, "h2", at=start, until=2000)
+    found = lease_exclusion(story.history(), {"clocks": clocks(4, 1, 2)})
+    assert found.valid is valid
+    assert found.details["uncertain"] == (1 if valid else 0)
+
+
+def test_on_one_host_the_bounds_of_its_clock_do_not_matter():
+    story = Story()
+    for process, node in ((1, "client-1"), (6, "client-1")):
+        story.grant(process, f"h{process}", at=process, until=10)
+    history = story.history()
+    ops = [replace(op, node="client-1") for op in history.ops]
+    assert lease_exclusion(History(ops), {"clocks": clocks(4, 1)}).valid is False
+
+
+def test_a_short_hold_deep_within_another_is_an_overlap_whatever_the_bounds():
+    story = Story()
+    story.grant(1, "h1", at=0, until=1000)
+    story.grant(2, "h2", at=500, until=501)
+    story.release(2, "h2", at=501)
+    assert verdicts(story, clocks=clocks(4, 1, 2)) == (False, False)
+
+
+def test_an_exclusive_hold_beside_a_shared_one_is_an_overlap_in_either_order():
+    for first, second in (("shared", None), (None, "shared")):
+        story = Story()
+        for process, mode in ((1, first), (2, second)):
+            asked = {"lock": "orders", "ttl": 1000 * MS} | ({"mode": mode} if mode else {})
+            answer = {"hold": f"h{process}", "token": None, "deadline": 1000 * MS}
+            story.call(process, "acquire", process, process, asked, answer)
+        assert verdicts(story) == (False, False)
+
+
+def test_what_was_not_put_to_the_test_is_named():
+    story = Story()
+    story.grant(1, "h", at=0, until=None)
+    believed = lease_exclusion(story.history(), {})
+    assert believed.details["untested"] == [
+        "two clients that want one lock",
+        "a lease that the client can see",
+    ]
+    strict = mutual_exclusion(story.history(), {})
+    assert strict.details["untested"] == ["two clients that want one lock"]
+    assert strict.summary.endswith("Not tested: two clients that want one lock.")
+    story.grant(2, "h2", at=2000, until=3000)
+    story.release(1, "h", at=1000)
+    assert lease_exclusion(story.history(), {}).details["untested"] == []
 
 
 def test_the_kill_of_a_server_ends_nobody_s_hold():

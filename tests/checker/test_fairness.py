@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
-from histories import Story
+from histories import MS, Story
 
 from checker.liveness import liveness
 
@@ -80,3 +82,264 @@ def test_one_wakeup_for_each_request_keeps_it(story):
     found = liveness(story.history(), ONE)
     assert found.valid is True
     assert found.details["wakeups"] == {"in_all": 4, "acquires": 4}
+
+
+def waits(
+    story, process, asked, done, lock="orders", type="fail", error=("timeout", "gave up"), **more
+):
+    """An acquire that is never granted; `done` None: it never returns."""
+    value = {"lock": lock, "ttl": 10**9, **more}
+    story.call(process, "acquire", asked, done, value, type=type, error=list(error))
+
+
+def served(story, start, end, step=1000):
+    """One client that asks each second, and is granted the lock at once."""
+    for number, at in enumerate(range(start, end, step)):
+        turn(story, 1, f"s{number}", at, at + 1)
+
+
+def held(
+    story, process, hold, asked, granted, released, *, shared=False, token=None, deadline=None
+):
+    value = {"lock": "orders", "ttl": 10**9} | ({"mode": "shared"} if shared else {})
+    got = {"hold": hold, "token": token, "deadline": deadline and deadline * MS}
+    story.call(process, "acquire", asked, granted, value, got)
+    story.release(process, hold, released)
+
+
+def queue(story, **test):
+    return liveness(story.history(), QUEUE | test)
+
+
+# Who is in the queue, and until when.
+
+
+def test_one_who_waits_in_calm_and_gives_up_while_later_ones_are_served_was_overtaken(story):
+    waits(story, 9, 0, 30_000)
+    served(story, 1000, 29_000)
+    found = queue(story)
+    assert found.valid is False
+    assert found.summary == (
+        "client-1 (process 1) asked at 1.000 s and was granted the lock at 1.001 s, before "
+        "client-9 (process 9), which had been waiting since 0.000 s."
+    )
+    assert found.details["fifo"]["overtakings"] == 28
+
+
+def test_so_was_one_whose_acquire_never_returned(story):
+    waits(story, 9, 0, None)
+    served(story, 1000, 5000)
+    assert queue(story).valid is False
+
+
+def test_so_was_one_that_was_told_nothing_certain(story):
+    waits(story, 9, 0, 30_000, type="info", error=("timeout", "-"))
+    served(story, 1000, 5000)
+    assert queue(story).valid is False
+
+
+@pytest.mark.parametrize(("done", "valid"), [(1501, True), (1502, False)])
+def test_who_gives_up_may_have_left_the_queue_half_a_second_before(story, done, valid):
+    waits(story, 9, 0, done)
+    turn(story, 1, "a", 1000, 1001)
+    assert queue(story).valid is valid
+
+
+def test_a_client_that_died_in_its_acquire_waits_for_nothing(story):
+    waits(story, 9, 0, 30_000, type="info", error=("crashed", "-"))
+    served(story, 1000, 5000)
+    assert queue(story).valid is True
+
+
+def test_a_client_whose_session_ended_while_it_waited_has_lost_its_place(story):
+    waits(story, 9, 0, 30_000)
+    story.op(1400, 9, "info", "lost", {"lock": "orders", "hold": None}, ["expired", "-"])
+    served(story, 1000, 5000)
+    assert queue(story).valid is True
+
+
+def test_until_then_it_had_its_place(story):
+    waits(story, 9, 0, 30_000)
+    story.op(2400, 9, "info", "lost", {"lock": "orders", "hold": None}, ["expired", "-"])
+    served(story, 1000, 5000)
+    assert queue(story).details["fifo"]["overtakings"] == 1
+
+
+@pytest.mark.parametrize(("later", "valid"), [(500, False), (499, True)])
+def test_half_a_second_of_asking_puts_one_into_the_queue(story, later, valid):
+    turn(story, 0, "a", 0, 2000)
+    turn(story, 1, "b", later, 1000)
+    assert queue(story).valid is valid
+
+
+def test_locks_have_queues_of_their_own(story):
+    waits(story, 9, 0, 3000, lock="other")
+    served(story, 1000, 5000)
+    assert queue(story).valid is True
+
+
+def test_an_overtaking_is_seen_behind_one_who_has_waited_since_before_a_fault(story):
+    waits(story, 4, 0, None)
+    story.fault("partition", 1000, 2000, ["redis-1"])
+    held(story, 1, "h", 2500, 2600, 29_900)
+    turn(story, 5, "five", 20_000, 40_000)
+    turn(story, 6, "six", 25_000, 30_000)
+    found = queue(story)
+    assert found.valid is False
+    assert "client-6 (process 6) asked at 25.000 s" in found.summary
+    assert found.details["fifo"]["overtakings"] == 1
+
+
+# Calm.
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "valid"),
+    [
+        (1000, 1001, False),  # it begins when the later one is granted
+        (999, 1001, True),
+        (-900, -500, False),
+        (-900, -450, True),  # over for as long as it was on
+        (-100, -51, False),
+        (-100, -50, True),
+    ],
+)
+def test_calm_is_without_a_fault_and_without_one_that_was_over_for_less_long_than_it_was_on(
+    story, start, end, valid
+):
+    """One asks at 0 and another at 0.9 s; this one is granted the lock first, at 1 s."""
+    moved = 5000
+    turn(story, 0, "a", moved, moved + 2000)
+    turn(story, 1, "b", moved + 900, moved + 1000)
+    story.fault("clock", moved + start, moved + end, ["redis-1"])
+    assert queue(story).valid is valid
+
+
+def test_a_fault_that_was_never_healed_leaves_no_calm(story):
+    story.fault("clock", 0, None, ["redis-1"])
+    waits(story, 9, 100, 30_000)
+    served(story, 1000, 5000)
+    assert queue(story).details["fifo"]["overtakings"] == 0
+
+
+def test_the_longer_of_two_faults_decides(story):
+    moved = 9000
+    turn(story, 0, "a", moved, moved + 2000)
+    turn(story, 1, "b", moved + 900, moved + 1000)
+    story.fault("clock", moved - 3000, moved - 1000, ["redis-1"])
+    story.fault("clock", moved - 2500, moved - 2400, ["redis-2"])
+    assert queue(story).valid is True
+
+
+# Who was granted first.
+
+
+def test_two_shared_grants_that_arrive_in_another_order_are_no_overtaking(story):
+    held(story, 1, "w", 0, 1, 5000)
+    held(story, 3, "r2", 1000, 5001, 5200, shared=True)
+    held(story, 2, "r1", 100, 5300, 5400, shared=True)
+    found = queue(story)
+    assert found.valid is True
+    assert found.details["untested"] == ["fifo"]
+
+
+def test_two_shared_grants_with_an_exclusive_one_between_them_are(story):
+    held(story, 3, "r2", 1000, 1100, 1200, shared=True)
+    held(story, 4, "w", 90, 1300, 1400)
+    held(story, 2, "r1", 100, 1500, 1600, shared=True)
+    assert queue(story).valid is False
+
+
+def test_an_exclusive_grant_that_may_have_come_before_both_separates_nothing(story):
+    held(story, 4, "w", 90, 1300, 1400, token=1)
+    held(story, 3, "r2", 1000, 1100, 1200, shared=True, token=2)
+    held(story, 2, "r1", 100, 1500, 1600, shared=True, token=2)
+    assert queue(story).valid is True
+
+
+def test_a_shared_waiter_that_gives_up_was_overtaken_by_a_shared_grant(story):
+    waits(story, 9, 0, 30_000, mode="shared")
+    held(story, 3, "r2", 1000, 1100, 1200, shared=True)
+    assert queue(story).valid is False
+
+
+def test_a_reader_that_passes_a_writer_overtakes_it(story):
+    held(story, 3, "r", 1000, 1100, 1200, shared=True)
+    held(story, 2, "w", 100, 1500, 1600)
+    assert queue(story).valid is False
+
+
+@pytest.mark.parametrize(("tokens", "valid"), [((1, 2), False), ((2, 1), True), ((2, None), False)])
+def test_tokens_tell_who_was_granted_the_lock_first(story, tokens, valid):
+    held(story, 1, "b", 1000, 1100, 1200, token=tokens[0])
+    held(story, 0, "a", 0, 1500, 1600, token=tokens[1])
+    assert queue(story).valid is valid
+
+
+def test_a_grant_that_arrives_while_another_s_hold_goes_on_may_have_come_first(story):
+    held(story, 1, "b", 1000, 1100, 1700)
+    held(story, 0, "a", 0, 1500, 1600)
+    assert queue(story).valid is True
+
+
+def test_a_grant_whose_lease_is_over_when_it_arrives_may_have_come_first(story):
+    held(story, 1, "b", 1000, 1100, 1200)
+    held(story, 0, "a", 0, 1500, 1600, deadline=1100)
+    assert queue(story).valid is True
+
+
+def test_a_grant_whose_lease_was_not_over_when_the_other_arrived_did_not(story):
+    held(story, 1, "b", 1000, 1100, 1200)
+    held(story, 0, "a", 0, 1500, 1600, deadline=1101)
+    assert queue(story).valid is False
+
+
+@pytest.mark.parametrize(("asked", "valid"), [(508, False), (507, True)])
+def test_clock_bounds_between_hosts_count(story, asked, valid):
+    held(story, 1, "b", asked, 1100, 1200)
+    held(story, 0, "a", 0, 1500, 1600)
+    clocks = {f"client-{number}": {"bound_ns": 4 * MS} for number in (0, 1)}
+    assert queue(story, clocks=clocks).valid is valid
+
+
+# What was put to the test.
+
+
+def test_a_later_one_that_waits_in_turn_puts_the_order_to_the_test(story):
+    turn(story, 0, "a", 0, 1000)
+    turn(story, 1, "b", 600, 2000)
+    assert queue(story).details["untested"] == []
+
+
+def test_grants_that_nobody_waited_for_do_not(story):
+    served(story, 0, 5000)
+    found = queue(story)
+    assert found.valid is True
+    assert found.details["untested"] == ["fifo"]
+
+
+def test_each_lock_s_wakeups_are_held_against_its_own_requests(story):
+    for number in range(4):
+        turn(story, number, f"h{number}", number * 10, number * 10 + 5, wakeups=number)
+    for number in range(4, 20):
+        waits(story, number, 200, 210, lock="other")
+    found = liveness(story.history(), ONE)
+    assert found.valid is False
+    assert found.details["wakeups"] == {"in_all": 6, "acquires": 20}
+
+
+def test_a_lock_that_woke_nobody_leaves_its_wakeups_untested(story):
+    turn(story, 0, "h", 0, 5, wakeups=0)
+    found = liveness(story.history(), ONE)
+    assert found.valid is True
+    assert found.details["untested"] == ["one_wakeup"]
+
+
+def test_twenty_thousand_ops_are_judged_in_seconds(story):
+    for number in range(5000):
+        at = number * 20
+        turn(story, number % 50, f"h{number}", at - 600, at)
+    history = story.history()
+    begun = time.process_time()
+    assert liveness(history, QUEUE).valid is True
+    assert time.process_time() - begun < 5

@@ -62,12 +62,90 @@ def test_a_session_that_was_heard_of_earlier_may_end_earlier(story):
     assert verdict(story).valid is True
 
 
-@pytest.mark.parametrize(("killed", "valid"), [([0], True), ([1], False), ([], False)])
-def test_the_lease_of_a_client_that_was_killed_may_end_with_it(story, killed, valid):
+@pytest.mark.parametrize(
+    ("ends_with", "killed", "valid"),
+    [
+        ("connection", [0], True),
+        ("connection", [1], False),
+        ("connection", [], False),
+        ("close", [0], False),
+        ("lease", [0], False),
+    ],
+)
+def test_only_a_lock_that_ends_with_its_connection_ends_with_the_death_of_its_holder(
+    story, ends_with, killed, valid
+):
     story.grant(0, "a", 1, 1001)
     story.fault("kill", 300, 900, ["client-0"], processes=killed)
     story.grant(1, "b", 500, 1500, asked=450)
-    assert verdict(story).valid is valid
+    assert verdict(story, lock={"ends_with": ends_with}).valid is valid
+
+
+@pytest.mark.parametrize(
+    ("ends_with", "valid"), [("connection", True), ("close", True), ("lease", False)]
+)
+def test_a_close_ends_the_grants_of_a_lock_that_ends_with_it(story, ends_with, valid):
+    story.grant(0, "a", 1, 1001)
+    story.call(0, "close", 300, 310, {})
+    story.grant(1, "b", 305, 1305, asked=200)
+    assert verdict(story, lock={"ends_with": ends_with}).valid is valid
+
+
+def test_a_grant_before_the_close_was_invoked_is_within_the_lease(story):
+    story.grant(0, "a", 1, 1001)
+    story.call(0, "close", 300, 310, {})
+    story.grant(1, "b", 299, 1305, asked=200)
+    assert verdict(story, lock={"ends_with": "close"}).valid is False
+
+
+def test_a_close_ends_a_grant_that_was_extended(story):
+    story.grant(0, "a", 1, 1001)
+    story.extend(0, "a", 100, 1100)
+    story.call(0, "close", 300, 310, {})
+    story.grant(1, "b", 305, 1305, asked=200)
+    assert verdict(story, lock={"ends_with": "close"}).valid is True
+    assert verdict(story, lock={"ends_with": "lease"}).valid is False
+
+
+@pytest.mark.parametrize(("ends_with", "valid"), [("close", True), ("lease", False)])
+def test_a_process_that_is_gone_without_a_close_may_have_closed_during_its_last_op(
+    story, ends_with, valid
+):
+    story.grant(0, "a", 1, 1001)
+    story.write(0, 100, "v", 0, done=600, type="info")
+    story.grant(1, "b", 200, 1200, asked=150)
+    assert verdict(story, lock={"ends_with": ends_with}).valid is valid
+
+
+def test_a_grant_before_that_op_began_is_within_the_lease(story):
+    story.grant(0, "a", 1, 1001)
+    story.write(0, 100, "v", 0, done=600, type="info")
+    story.grant(1, "b", 99, 1200, asked=50)
+    assert verdict(story, lock={"ends_with": "close"}).valid is False
+
+
+@pytest.mark.parametrize(
+    ("ends_with", "link", "valid"),
+    [
+        ("connection", ["client-0", "s1"], True),
+        ("connection", ["client-0", "storage"], False),
+        ("connection", ["client-1", "s1"], False),
+        ("close", ["client-0", "s1"], False),
+    ],
+)
+def test_only_a_lock_that_ends_with_its_connection_may_end_while_its_holder_is_cut_off(
+    story, ends_with, link, valid
+):
+    story.grant(0, "a", 1, 1001)
+    story.fault("partition", 300, 900, link, arguments={"links": [link]})
+    story.grant(1, "b", 500, 1500, asked=450)
+    assert verdict(story, servers=["s1"], lock={"ends_with": ends_with}).valid is valid
+
+
+def test_a_lock_of_an_unknown_kind_of_end_is_an_error(story):
+    story.grant(0, "a", 1, 1001)
+    with pytest.raises(ValueError, match="choose one of lease, close, connection"):
+        verdict(story, lock={"ends_with": "hope"})
 
 
 def test_a_grant_before_a_client_was_killed_is_within_its_lease(story):
@@ -96,6 +174,83 @@ def test_a_renewal_that_came_too_late_does_not(story):
     renewed(story, 0, "a", 1200, 2200)
     story.grant(1, "b", 1500, 2500, asked=1400)
     assert verdict(story).valid is True
+
+
+def test_renewals_after_an_extend_make_its_lease_longer(story):
+    story.grant(0, "a", 1, 1001)
+    story.extend(0, "a", 900, 1900)
+    renewed(story, 0, "a", 1800, 2800)
+    story.grant(1, "b", 2500, 3500, asked=2400)
+    assert verdict(story).valid is False
+
+
+def test_a_renewal_before_an_extend_that_shortens_the_lease_counts_no_more(story):
+    story.grant(0, "a", 1, 1001)
+    renewed(story, 0, "a", 500, 1500)
+    story.call(
+        0,
+        "extend",
+        600,
+        601,
+        {"lock": "orders", "hold": "a", "ttl": 100 * MS},
+        {"deadline": 700 * MS},
+    )
+    story.grant(1, "b", 800, 1800, asked=750)
+    assert verdict(story).valid is True
+
+
+def test_a_renewal_that_shows_no_deadline_says_nothing(story):
+    story.grant(0, "a", 1, 1001)
+    value = {"lock": "orders", "hold": "a", "deadline": None}
+    story.op(800, 0, "info", "renewed", value)
+    story.grant(1, "b", 1100, 2100, asked=1050)
+    assert verdict(story).valid is True
+
+
+def test_an_extend_answered_ok_after_another_was_granted_the_lock_fits_nowhere(story):
+    story.grant(0, "a", 1, 1001)
+    story.grant(1, "b", 1200, 2200, asked=1100)
+    story.release(1, "b", 1300)
+    story.extend(0, "a", 1400, 2400)
+    assert verdict(story).valid is False
+
+
+def test_shared_holds_have_no_model_with_leases(story):
+    value = {"lock": "orders", "ttl": 1000 * MS, "mode": "shared"}
+    story.call(0, "acquire", 0, 1, value, {"hold": "a", "token": None, "deadline": 1000 * MS})
+    story.call(1, "acquire", 2, 3, value, {"hold": "b", "token": None, "deadline": 1000 * MS})
+    assert verdict(story).valid == "unknown"
+
+
+CLOCKS = {f"client-{n}": {"offset_ns": 0, "bound_ns": 4 * MS} for n in (0, 1)}
+
+
+@pytest.mark.parametrize(("released", "valid"), [(507, True), (509, False)])
+def test_a_release_is_before_a_grant_as_far_as_the_clocks_may_be_off(story, released, valid):
+    story.grant(0, "a", 1, 1001)
+    story.release(0, "a", released)
+    story.grant(1, "b", 500, 1500, asked=450)
+    assert verdict(story, clocks=CLOCKS).valid is valid
+
+
+@pytest.mark.parametrize(("granted", "valid"), [(992, False), (994, True)])
+def test_a_lease_is_over_as_far_as_the_clocks_may_be_off(story, granted, valid):
+    story.grant(0, "a", 1, 1001)
+    story.grant(1, "b", granted, 2500, asked=450)
+    assert verdict(story, clocks=CLOCKS).valid is valid
+
+
+def test_with_one_client_exclusion_is_named_as_untested(story):
+    story.grant(0, "a", 1, None)
+    found = verdict(story)
+    assert found.valid is True
+    assert found.details["untested"] == [
+        "two clients that want one lock",
+        "a lease that the client can see",
+    ]
+    assert found.summary.endswith(
+        "Not tested: two clients that want one lock, a lease that the client can see."
+    )
 
 
 def waiter(story, released):

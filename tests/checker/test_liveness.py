@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-from histories import Story
+import time
+from dataclasses import replace
 
+import pytest
+from histories import MS, Story
+
+from checker.history import History
 from checker.liveness import liveness
 
 TTL, BOUND = 1000, 2000
@@ -70,7 +74,21 @@ def test_a_lock_that_is_never_granted_again_is_dead(story):
 def test_a_history_that_ends_before_the_limit_leaves_it_unknown(story):
     cut(story, 0, 5000, *SERVERS)
     asks_in_vain(story, 0, 7900)
-    assert verdict(story).valid == "unknown"
+    found = verdict(story)
+    assert found.valid == "unknown"
+    assert found.summary == (
+        "After the last fault was healed: the history ends too soon to tell, before 8.000 s."
+    )
+
+
+def test_what_was_put_to_the_test_before_does_not_make_up_for_a_history_that_ends_too_soon(story):
+    dies_with_the_lock(story)
+    story.grant(2, "h2", at=1050, until=2050)
+    story.release(2, "h2", at=1060)
+    cut(story, 2000, 5000, *SERVERS)
+    asks_in_vain(story, 2000, 7900)
+    found = verdict(story)
+    assert (found.valid, found.details["after_deaths_s"]) == ("unknown", [0.95])
 
 
 def test_a_lock_that_nobody_asked_for_after_the_heal_is_unknown(story):
@@ -81,7 +99,8 @@ def test_a_lock_that_nobody_asked_for_after_the_heal_is_unknown(story):
     found = verdict(story)
     assert found.valid == "unknown"
     assert found.summary == (
-        "After the last fault was healed: nobody asked for long enough to tell."
+        "Nobody asked for the lock for long enough to tell. "
+        "Not tested: after the last fault was healed."
     )
 
 
@@ -195,3 +214,577 @@ def test_a_jumped_clock_keeps_no_server_from_answering(story):
     asks_in_vain(story, 100, 9000)
     story.grant(3, "h1", at=9100, until=9900)
     assert verdict(story, servers=SERVERS, promises={"minority": True}).valid is True
+
+
+# Whoever asks, and for how long.
+
+
+def asks(
+    story, at, done, process=7, lock="orders", type="fail", error=("not-granted", "no"), **more
+):
+    asked = {"lock": lock, "ttl": TTL * MS, **more}
+    story.call(process, "acquire", at, done, asked, type=type, error=list(error))
+
+
+def healed_at_5000(story):
+    """Due at 6 s, the limit at 8 s."""
+    cut(story, 0, 5000, *SERVERS)
+
+
+def test_who_asks_just_before_the_limit_and_is_granted_just_after_it_proves_nothing(story):
+    healed_at_5000(story)
+    story.grant(1, "h", asked=7999, at=8001, until=9000)
+    found = verdict(story)
+    assert found.valid == "unknown"
+    assert found.details["untested"] == ["after the last fault was healed"]
+
+
+def test_one_acquire_in_vain_for_longer_than_the_bound_proves_a_dead_lock(story):
+    healed_at_5000(story)
+    asks(story, 6000, 8001)
+    assert verdict(story).valid is False
+
+
+def test_one_acquire_in_vain_for_the_bound_does_not(story):
+    healed_at_5000(story)
+    asks(story, 6000, 8000)
+    story.read(1, 20_000, None, 0)
+    assert verdict(story).valid == "unknown"
+
+
+def test_what_was_asked_before_the_lock_was_due_does_not_count(story):
+    healed_at_5000(story)
+    asks(story, 3000, 7900)
+    story.read(1, 20_000, None, 0)
+    assert verdict(story).valid == "unknown"
+
+
+def test_asking_for_longer_than_the_bound_after_the_limit_counts_as_well(story):
+    healed_at_5000(story)
+    asks(story, 10_000, 12_001)
+    story.grant(1, "h", asked=14_000, at=14_010, until=15_000)
+    found = verdict(story)
+    assert found.valid is False
+    assert found.details["waits"] == 1
+
+
+@pytest.mark.parametrize(("pause", "valid"), [(200, False), (201, "unknown")])
+def test_who_pauses_for_a_tenth_of_the_bound_asks_on_and_who_pauses_longer_does_not(
+    story, pause, valid
+):
+    healed_at_5000(story)
+    asks(story, 6000, 7000)
+    asks(story, 7000 + pause, 8300)
+    story.read(1, 20_000, None, 0)
+    assert verdict(story).valid == valid
+
+
+def test_several_clients_ask_on_together(story):
+    healed_at_5000(story)
+    asks(story, 6000, 7100, process=1)
+    asks(story, 6500, 6600, process=2)
+    asks(story, 7000, 8100, process=3)
+    assert verdict(story).valid is False
+
+
+def test_clients_that_give_up_at_once_count_with_what_they_waited(story):
+    healed_at_5000(story)
+    for at in range(6000, 12_000, 500):
+        asks(story, at, at + 5)
+    assert verdict(story).valid == "unknown"
+
+
+def test_a_client_that_is_dead_asks_for_nothing(story):
+    healed_at_5000(story)
+    asks(story, 6000, None, process=1)
+    story.fault("kill", 6100, None, ["client-1"], processes=[1])
+    story.read(2, 20_000, None, 0)
+    assert verdict(story).valid == "unknown"
+
+
+def test_an_acquire_of_a_client_that_crashed_was_asked_until_its_last_sign_of_life(story):
+    healed_at_5000(story)
+    asks(story, 7000, 20_000, type="info", error=("crashed", "-"))
+    story.read(2, 30_000, None, 0)
+    assert verdict(story).valid == "unknown"
+
+
+# Each lock is judged by itself.
+
+
+def test_of_two_locks_one_that_is_dead_after_the_heal_breaks_the_promise(story):
+    healed_at_5000(story)
+    story.grant(1, "h", asked=5000, at=5100, until=6000, lock="orders-1")
+    asks(story, 5000, 9000, lock="orders-2")
+    found = verdict(story)
+    assert found.valid is False
+    assert found.evidence[0]["lock"] == "orders-2"
+
+
+def test_of_two_locks_one_that_nobody_asked_for_after_the_heal_is_named(story):
+    story.grant(1, "h1", at=10, until=1000, lock="orders-2")
+    story.release(1, "h1", at=20, lock="orders-2")
+    cut(story, 100, 5000, *SERVERS)
+    story.grant(1, "h2", asked=5000, at=5100, until=6000, lock="orders-1")
+    found = verdict(story)
+    assert found.valid is True
+    assert found.summary.endswith(" Not tested: after the last fault was healed (orders-2).")
+
+
+def test_a_grant_of_another_lock_does_not_bring_a_dead_holder_s_lock_back(story):
+    dies_with_the_lock(story)
+    story.grant(2, "h2", at=1050, until=2050, lock="other")
+    asks_in_vain(story, 100, LIMIT + 200)
+    assert verdict(story).valid is False
+
+
+def test_the_lease_of_another_lock_gives_no_more_time(story):
+    healed_at_5000(story)
+    asks(story, 5000, 8001)
+    story.call(8, "acquire", 5000, 5010, {"lock": "other", "ttl": 60_000 * MS}, type="fail")
+    assert verdict(story).valid is False
+
+
+# What stands in the way.
+
+STUCK = 40_000
+
+
+def dies_and_stays_taken(story):
+    """A holder with a lease until 1 s is gone at 0.1 s, and nobody gets the lock any more."""
+    dies_with_the_lock(story)
+    asks_in_vain(story, 100, STUCK)
+
+
+def limits(found):
+    """By when the lock had to be back after each holder, in s."""
+    return [
+        e["what"].split(" by ")[1].split(" s;")[0]
+        for e in found.evidence
+        if "After cl" in e["what"]
+    ]
+
+
+IMPAIRING = [
+    ("partition", {"links": [["redis-1", "redis-2"]]}),
+    ("hold", {"source": "client-1", "to": "redis-1"}),
+    ("packet", {"kind": "delay"}),
+    ("pause", {}),
+    ("kill", {}),
+    ("power", {}),
+    ("failover", {}),
+    ("leave", {}),
+    ("memory", {"policy": "noeviction"}),
+    ("disk", {}),
+    ("cpu", {"share": 0.02}),
+]
+
+
+@pytest.mark.parametrize(("family", "arguments"), IMPAIRING, ids=[row[0] for row in IMPAIRING])
+def test_a_fault_that_keeps_a_server_from_answering_gives_a_lease_and_the_bound_from_its_end(
+    story, family, arguments
+):
+    dies_and_stays_taken(story)
+    story.fault(family, 500, 20_000, ["redis-1"], arguments=arguments)
+    assert limits(verdict(story)) == ["23.000"]
+
+
+def test_a_fault_that_impairs_nobody_gives_no_more_time(story):
+    dies_and_stays_taken(story)
+    story.fault("clock", 500, 20_000, ["redis-1"], arguments={"offset_s": 5})
+    assert limits(verdict(story)) == ["3.000"]
+
+
+def test_faults_that_follow_one_another_give_time_from_the_last_one(story):
+    dies_and_stays_taken(story)
+    story.fault("power", 500, 2000, ["redis-1"])
+    story.fault("disk", 4900, 9000, ["redis-2"])
+    assert limits(verdict(story)) == ["12.000"]
+
+
+@pytest.mark.parametrize(("start", "limit"), [(3000, "23.000"), (3001, "3.000")])
+def test_a_fault_that_begins_by_the_limit_gives_more_time_and_a_later_one_does_not(
+    story, start, limit
+):
+    dies_and_stays_taken(story)
+    story.fault("power", start, 20_000, SERVERS)
+    assert limits(verdict(story)) == [limit]
+
+
+def test_in_vain_counts_only_until_the_next_fault(story):
+    dies_with_the_lock(story)
+    asks(story, 2900, 6000)
+    story.fault("power", 3500, 9000, SERVERS)
+    story.grant(2, "h2", asked=9000, at=9010, until=10_000)
+    found = verdict(story)
+    assert found.valid is True
+    assert found.details["untested"] == ["after 1 holder that went"]
+
+
+def test_a_fault_that_is_over_when_a_lease_may_have_begun_anew_counts(story):
+    """Servers that elect another leader give every lease its whole time again."""
+    story.fault("kill", 100, 900, ["redis-1"])
+    story.grant(1, "h1", at=0, until=1000)
+    story.call(1, "read", 950, None, {"resource": "account"})
+    story.killed(1, 950, "read")
+    asks_in_vain(story, 960, STUCK)
+    assert limits(verdict(story)) == ["3.900"]
+
+
+def test_the_kill_of_another_client_gives_no_more_time(story):
+    dies_and_stays_taken(story)
+    story.read(3, 300, None, 0)
+    story.fault("kill", 500, 20_000, ["client-3"], processes=[3])
+    assert limits(verdict(story)) == ["3.000"]
+
+
+def test_the_kill_of_a_client_that_nothing_proves_gives_time_until_it_is_healed(story):
+    dies_and_stays_taken(story)
+    story.read(3, 300, None, 0)
+    story.fault("kill", 500, 20_000, ["client-3"], proved=False, healed=False, processes=[3])
+    assert limits(verdict(story)) == ["23.000"]
+
+
+def test_a_client_that_was_killed_while_it_asked_may_have_been_granted_the_lock(story):
+    dies_and_stays_taken(story)
+    asks(story, 900, 2500, process=3, type="info", error=("killed", "-"))
+    story.fault("kill", 2400, 2500, ["client-3"], processes=[3])
+    assert limits(verdict(story)) == ["5.500"]
+
+
+def test_so_may_one_that_began_to_ask_after_the_holder_was_gone_and_never_returned(story):
+    dies_and_stays_taken(story)
+    asks(story, 2900, None, process=3)
+    story.fault("kill", 3300, 3400, ["client-3"], processes=[3])
+    assert limits(verdict(story)) == ["6.300"]
+
+
+def test_an_acquire_of_unknown_outcome_from_before_may_have_been_granted(story):
+    dies_and_stays_taken(story)
+    asks(story, 50, 1500, process=3, type="info", error=("timeout", "-"))
+    assert limits(verdict(story)) == ["4.500"]
+
+
+def test_an_acquire_of_unknown_outcome_that_began_later_was_asked_in_vain(story):
+    dies_with_the_lock(story)
+    asks(story, 101, 3500, process=3, type="info", error=("timeout", "-"))
+    assert limits(verdict(story)) == ["3.000"]
+
+
+def test_a_live_holder_that_extends_its_lease_keeps_others_waiting(story):
+    story.grant(1, "h1", at=50, until=1050)
+    cut(story, 100, 1000, "redis-1")
+    for at in range(500, 30_000, 500):
+        story.extend(1, "h1", at, at + 1000)
+    story.release(1, "h1", at=30_000)
+    story.grant(2, "h2", asked=1500, at=30_010, until=31_000)
+    found = verdict(story)
+    assert found.valid is True
+    assert found.details["waits"] == 1
+
+
+def test_a_live_holder_whose_lease_nobody_can_see_keeps_others_waiting(story):
+    story.grant(1, "h1", at=50, until=None)
+    cut(story, 100, 1000, "redis-1")
+    asks_in_vain(story, 1000, STUCK)
+    assert verdict(story).valid == "unknown"
+
+
+def test_a_live_holder_whose_lease_is_over_does_not(story):
+    story.grant(1, "h1", at=50, until=7000)
+    healed_at_5000(story)
+    asks_in_vain(story, 5000, STUCK)
+    found = verdict(story)
+    assert found.valid is False
+    assert "by 9.000 s" in found.summary
+
+
+@pytest.mark.parametrize(
+    ("type", "limit"), [("ok", "8.000"), ("info", "11.000"), ("fail", "11.000")]
+)
+def test_a_release_that_was_answered_ok_gives_the_lock_back_and_another_leaves_the_lease(
+    story, type, limit
+):
+    story.grant(1, "h1", at=50, until=9000)
+    healed_at_5000(story)
+    story.release(1, "h1", 3000, 4000, type=type)
+    asks_in_vain(story, 5000, STUCK)
+    assert f"by {limit} s" in verdict(story).summary
+
+
+def test_a_hold_without_a_name_is_given_back_by_its_process_next_release(story):
+    story.call(1, "acquire", 50, 50, {"lock": "orders", "ttl": TTL * MS}, {"deadline": 60_000 * MS})
+    healed_at_5000(story)
+    story.call(1, "release", 3000, 4000, {"lock": "orders"})
+    asks_in_vain(story, 5000, STUCK)
+    assert "by 8.000 s" in verdict(story).summary
+
+
+def test_an_extension_of_unknown_outcome_may_have_made_the_lease_longer(story):
+    story.grant(1, "h1", at=0, until=TTL)
+    story.call(
+        1,
+        "extend",
+        100,
+        900,
+        {"lock": "orders", "hold": "h1", "ttl": 5000 * MS},
+        type="info",
+        error=["timeout", "-"],
+    )
+    asks_in_vain(story, 1000, STUCK)
+    assert limits(verdict(story)) == ["7.900"]
+
+
+def test_a_renewal_may_have_been_under_way_when_its_holder_died(story):
+    story.grant(1, "h1", at=0, until=TTL)
+    story.op(400, 1, "info", "renewed", {"lock": "orders", "hold": "h1", "deadline": 1400 * MS})
+    story.fault("kill", 900, 1000, ["client-1"], processes=[1])
+    asks_in_vain(story, 1000, STUCK)
+    assert limits(verdict(story)) == ["3.900"]
+
+
+def test_another_shared_holder_that_lives_keeps_others_waiting(story):
+    shared = {"lock": "orders", "ttl": TTL * MS, "mode": "shared"}
+    for process, hold, until in ((1, "h1", 1000), (2, "h2", 9000)):
+        story.call(process, "acquire", 0, 10, shared, {"hold": hold, "deadline": until * MS})
+    story.call(1, "read", 100, None, {"resource": "account"})
+    story.killed(1, 200, "read")
+    asks_in_vain(story, 100, STUCK)
+    assert limits(verdict(story)) == ["11.000"]
+
+
+def test_clock_bounds_between_hosts_make_the_bound_longer(story):
+    dies_and_stays_taken(story)
+    clocks = {"client-1": {"bound_ns": 4 * MS}, "client-7": {"bound_ns": 1 * MS}}
+    assert limits(verdict(story, clocks=clocks)) == ["3.008"]
+
+
+# Whose end leaves a lock to wait for.
+
+
+def test_a_killed_holder_lived_until_the_kill(story):
+    story.grant(1, "h1", at=10, until=None)
+    asks(story, 500, 19_000)
+    story.fault("kill", 20_000, 21_000, ["client-1"], processes=[1])
+    story.grant(2, "h2", asked=19_500, at=20_100, until=None)
+    story.release(2, "h2", at=20_500)
+    story.read(3, 40_000, None, 0)
+    found = verdict(story)
+    assert found.valid is True
+    assert found.details["after_deaths_s"] == [0.1]
+    assert found.details["untested"] == ["after the last fault was healed"]
+
+
+def test_a_kill_of_a_client_without_an_end_is_over_when_it_has_happened(story):
+    story.grant(1, "h1", at=10, until=None)
+    story.fault("kill", 2000, None, ["client-1"], processes=[1])
+    asks_in_vain(story, 100, STUCK)
+    found = verdict(story)
+    assert found.valid is False
+    assert limits(found) == ["5.000"]
+
+
+@pytest.mark.parametrize("ends_with", ["lease", "close", "connection"])
+def test_the_lock_of_a_client_that_closes_while_it_holds_must_come_back(story, ends_with):
+    story.grant(1, "h1", at=0, until=5000)
+    story.call(1, "close", 100, 200, {})
+    asks_in_vain(story, 300, STUCK)
+    found = verdict(story, lock={"ends_with": ends_with})
+    assert (found.valid, limits(found)) == (False, ["7.000"])
+
+
+def test_the_lock_of_a_client_whose_op_ended_info_must_come_back(story):
+    story.grant(1, "h1", at=0, until=5000)
+    story.write(1, 100, "a", 0, done=200, type="info")
+    asks_in_vain(story, 300, STUCK)
+    assert limits(verdict(story)) == ["7.000"]
+
+
+def test_a_holder_whose_lease_was_over_before_it_died_leaves_nothing_to_wait_for(story):
+    story.grant(1, "h1", at=0, until=TTL)
+    story.fault("kill", TTL, 2000, ["client-1"], processes=[1])
+    story.grant(2, "h2", at=2100, until=3100)
+    assert verdict(story).details["waits"] == 1
+
+
+def test_a_holder_s_death_that_nobody_asked_after_is_named_and_not_held_against_the_lock(story):
+    story.grant(2, "h0", at=0, until=1000)
+    story.release(2, "h0", at=10)
+    story.grant(1, "h1", at=20, until=1020)
+    story.call(1, "read", 100, None, {"resource": "account"})
+    story.killed(1, 200, "read")
+    story.read(2, 9000, None, 0)
+    found = verdict(story)
+    assert found.valid is True
+    assert found.details["untested"] == ["after 1 holder that went"]
+
+
+# Faults that were never healed, and faults that nobody knows.
+
+
+def test_a_fault_that_was_never_healed_leaves_the_last_heal_untested(story):
+    story.fault("power", 100, None, SERVERS)
+    story.grant(1, "h", at=10, until=20_000)
+    asks_in_vain(story, 30_000, STUCK)
+    found = verdict(story)
+    assert found.valid == "unknown"
+    assert found.details["untested"] == ["after the last fault was healed"]
+
+
+def test_after_the_last_fault_means_the_one_that_ends_last(story):
+    cut(story, 0, 5000, *SERVERS)
+    story.fault("clock", 100, 7000, ["redis-1"])
+    asks_in_vain(story, 5000, STUCK)
+    assert "by 10.000 s" in verdict(story).summary
+
+
+def test_a_family_of_which_nothing_is_known_makes_it_unknown_and_never_false(story):
+    story.fault("gremlin", 0, 5000, ["redis-1"])
+    asks_in_vain(story, 0, STUCK)
+    found = verdict(story)
+    assert found.valid == "unknown"
+    assert found.summary.startswith("It is not known which nodes gremlin keeps from answering.")
+
+
+def test_it_does_so_when_the_lock_came_back_as_well(story):
+    story.fault("gremlin", 0, 5000, ["redis-1"])
+    story.grant(1, "h", at=5100, until=6000)
+    assert verdict(story).valid == "unknown"
+
+
+def test_a_fault_that_says_what_it_impairs_is_known(story):
+    story.fault("gremlin", 0, 5000, ["redis-1"])
+    asks_in_vain(story, 0, STUCK)
+    known = [
+        replace(op, value=op.value | {"impairs": ["redis-1"]}) if op.process == "nemesis" else op
+        for op in story.history()
+    ]
+    found = liveness(History(known), {"liveness_bound_s": BOUND / 1000})
+    assert found.valid is False
+
+
+# With a minority impaired.
+
+MINORITY = {"servers": SERVERS, "promises": {"minority": True}}
+
+
+def grants_before_and_after(story):
+    story.grant(2, "h0", at=10, until=50)
+    story.release(2, "h0", at=20)
+    asks_in_vain(story, 100, 9000)
+    story.grant(3, "h1", at=9100, until=9900)
+
+
+@pytest.mark.parametrize(
+    ("servers", "down", "valid"),
+    [(3, 1, False), (4, 1, False), (4, 2, True), (5, 2, False), (5, 3, True)],
+)
+def test_a_minority_is_fewer_than_half_of_the_servers(story, servers, down, valid):
+    grants_before_and_after(story)
+    story.fault("kill", 100, 9000, SERVERS[:down])
+    promised = MINORITY | {"servers": SERVERS[:servers]}
+    assert verdict(story, **promised).valid is valid
+
+
+def test_servers_that_faults_of_any_family_impair_add_up(story):
+    grants_before_and_after(story)
+    for server, family in zip(SERVERS, ("kill", "power", "disk"), strict=False):
+        story.fault(family, 100, 9000, [server])
+    found = verdict(story, **MINORITY)
+    assert found.valid is True
+    assert found.details["untested"] == ["minority"]
+
+
+def test_a_cut_between_a_minority_and_the_others_impairs_the_minority(story):
+    grants_before_and_after(story)
+    near, far = SERVERS[:2], [*SERVERS[2:], "client-2", "client-3", "client-7"]
+    links = [[one, other] for one in near for other in far]
+    story.fault("partition", 100, 9000, [*near, *far], arguments={"links": links})
+    assert verdict(story, **MINORITY).valid is False
+
+
+def test_a_client_that_is_impaired_beside_the_minority_may_be_next_in_the_queue(story):
+    grants_before_and_after(story)
+    story.fault("kill", 100, 9000, [SERVERS[0]])
+    story.fault("pause", 100, 9000, ["client-2"])
+    found = verdict(story, **MINORITY)
+    assert found.valid is True
+    assert found.details["untested"] == ["minority"]
+
+
+def test_with_a_minority_impaired_the_lock_has_a_lease_and_the_bound(story):
+    story.fault("kill", 100, 9000, [SERVERS[0]])
+    asks_in_vain(story, 100, 9000)
+    story.grant(3, "h1", at=9100, until=9900)
+    assert "granted the lock by 3.100 s" in verdict(story, **MINORITY).summary
+
+
+@pytest.mark.parametrize(("end", "untested"), [(100 + LIMIT, []), (99 + LIMIT, ["minority"])])
+def test_a_minority_that_is_impaired_for_less_than_a_lease_and_the_bound_tests_nothing(
+    story, end, untested
+):
+    story.fault("kill", 100, end, [SERVERS[0]])
+    story.grant(2, "h1", at=500, until=600)
+    story.release(2, "h1", at=550)
+    story.grant(3, "h2", at=end + 100, until=9900)
+    found = verdict(story, **MINORITY)
+    assert found.valid is True
+    assert found.details["untested"] == untested
+
+
+def test_each_begin_and_end_of_a_fault_gives_the_servers_new_time(story):
+    grants_before_and_after(story)
+    story.fault("kill", 100, 9000, [SERVERS[0]])
+    for start in range(2000, 9000, 2000):
+        story.fault("pause", start, start + 100, [SERVERS[1]])
+    found = verdict(story, **MINORITY)
+    assert found.valid is True
+    assert found.details["untested"] == ["minority"]
+
+
+def test_a_grant_after_the_minority_is_back_does_not_count_for_it(story):
+    story.fault("kill", 100, 4000, [SERVERS[0]])
+    asks(story, 1000, 3900)
+    story.grant(3, "h1", asked=3950, at=4050, until=5000)
+    found = verdict(story, **MINORITY)
+    assert found.valid is False
+    assert "it was granted never" in found.summary
+
+
+def test_each_lock_must_be_usable_with_a_minority_impaired(story):
+    story.fault("kill", 100, 9000, [SERVERS[0]])
+    asks(story, 100, 8900, lock="a")
+    story.grant(2, "h", at=1000, until=2000, lock="b")
+    story.release(2, "h", at=1010, lock="b")
+    for process, lock in ((3, "a"), (4, "b")):
+        story.grant(process, f"l{lock}", at=9100, until=9900, lock=lock)
+    found = verdict(story, **MINORITY)
+    assert found.valid is False
+    assert [e["lock"] for e in found.evidence] == ["a"]
+
+
+def test_promises_that_nothing_put_to_the_test_are_named(story):
+    story.grant(1, "h", asked=0, at=100, until=1100)
+    promises = {"minority": True, "fifo": True, "one_wakeup": True}
+    found = verdict(story, servers=SERVERS, promises=promises)
+    assert found.valid is True
+    assert found.details["untested"] == ["minority", "fifo", "one_wakeup"]
+    assert found.summary.endswith(" Not tested: minority, fifo, one_wakeup.")
+
+
+def test_a_history_in_which_nobody_asks_is_unknown(story):
+    story.read(1, 0, None, 0)
+    assert verdict(story).valid == "unknown"
+
+
+def test_three_thousand_holders_that_went_are_judged_in_seconds(story):
+    for number in range(3000):
+        at = number * 100
+        story.grant(number, f"h{number}", at=at, until=at + TTL)
+        story.write(number, at + 10, f"v{number}", 0, type="info")
+    for number in range(100):
+        story.fault("power", number * 3000, number * 3000 + 500, SERVERS)
+    history = story.history()
+    begun = time.process_time()
+    assert liveness(history, MINORITY).valid is True
+    assert time.process_time() - begun < 5

@@ -7,7 +7,7 @@ import pytest
 from checker import faults
 from nemesis import aim
 from nemesis.director import Director
-from nemesis.nemesis import Fault, NoFaults
+from nemesis.nemesis import Fault, NoFaults, Receipt
 from nemesis.schedule import Scheduled
 
 
@@ -241,6 +241,48 @@ def test_the_kill_of_a_client_names_its_process_once_all_that_it_wrote_is_record
     assert receipt.data == {"pid": 105, "processes": [5]}
     assert site.waited_gone == ["client-1"]
     assert director.heal("k").how == "process 8 follows, pid 1105 on client-1"
+
+
+def test_the_kill_of_a_client_that_had_died_before_is_not_proved_and_hits_no_other_process(
+    director, site, monkeypatch
+):
+    """It did not live until the kill; and its pid may be another's by now."""
+    node = site.nodes["client-1"]
+    node.states.clear()
+    signals = []
+    monkeypatch.setattr(node, "signal", lambda pid, number: signals.append(pid))
+    receipt = director.inject(KILL_CLIENT)
+    assert receipt == Receipt(
+        False,
+        "pid 105 on client-1 was gone before it was killed",
+        {"pid": 105, "processes": []},
+    )
+    assert signals == []
+    assert site.waited_gone == ["client-1"]
+
+
+def test_a_client_that_dies_between_the_look_and_the_kill_was_gone_before(
+    director, site, monkeypatch
+):
+    monkeypatch.setattr(site.nodes["client-1"], "signal", lambda pid, number: False)
+    receipt = director.inject(KILL_CLIENT)
+    assert not receipt.proved
+    assert receipt.data["processes"] == []
+
+
+def test_a_client_that_outlives_its_kill_is_not_named_as_gone(director, site):
+    site.deaf.add("signals")
+    receipt = director.inject(KILL_CLIENT)
+    assert not receipt.proved
+    assert receipt.how == "pid 105 on client-1 is still there"
+    assert receipt.data["processes"] == []
+
+
+def test_of_two_clients_only_the_one_that_lived_until_the_kill_is_named(director, site):
+    site.nodes["client-2"].states.clear()
+    receipt = director.inject(Fault("k", "kill", ["client-1", "client-2"]))
+    assert not receipt.proved
+    assert receipt.data["processes"] == [5]
 
 
 def test_healing_what_was_never_injected_is_fine_and_writes_nothing(director, recorded):

@@ -46,7 +46,8 @@ def entries(clocks=("wall", "monotonic"), offset_ns=0, rate=1.0, period_ns=0):
     return found
 
 
-@pytest.mark.parametrize("offset_s", [3600, -600, 0.01])
+# A machine that has just booted has no 600 s of monotonic clock to take away.
+@pytest.mark.parametrize("offset_s", [3600, -10, 0.01])
 @pytest.mark.parametrize("chosen", [("wall",), ("monotonic",), ("wall", "monotonic")])
 def test_the_chosen_clocks_jump_and_no_other(target, chosen, offset_s):
     vdso.skew(target.pid, entries(chosen, round(offset_s * 1e9)))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, NoReturn
 
 from checker.lincheck.history import UNKNOWN, BadHistory
-from checker.lincheck.model import BadValue, frozen
+from checker.lincheck.model import frozen
 
 _TOKEN = re.compile(
     r"""[\s,]+|;[^\n]*
@@ -96,7 +96,8 @@ def _forms(text: str) -> Iterator[tuple[int, Any, bool]]:
         if kind is None:
             continue
         if kind == "open":
-            in_list = in_list or (len(stack) == 1 and token in "([")
+            if len(stack) == 1:
+                in_list = token in "([" and "#_" not in stack[0].prefixes
             stack.append(_Level(token, [], began, []))
             continue
         if kind in ("discard", "tag"):
@@ -112,8 +113,7 @@ def _forms(text: str) -> Iterator[tuple[int, Any, bool]]:
         depth = len(stack)
         if depth == 1:
             yield began, form, isinstance(form, list)
-            in_list = False
-        elif depth == 2 and in_list and stack[1].opened in "([":
+        elif depth == 2 and in_list:
             yield began, form, False
         else:
             stack[-1].items.append(form)
@@ -160,12 +160,8 @@ def _closed(stack: list[_Level], token: str, line: int) -> tuple[Any, int]:
     if level.opened == "{":
         if len(level.items) % 2:
             raise BadHistory("a map needs a value for every key", level.line)
-        try:
-            return dict(
-                zip(map(_key, level.items[::2]), level.items[1::2], strict=True)
-            ), level.line
-        except BadValue as error:
-            raise BadHistory(str(error), level.line) from None
+        keys = map(_key, level.items[::2])
+        return dict(zip(keys, level.items[1::2], strict=True)), level.line
     if level.opened == "#{":
         return frozenset(map(_key, level.items)), level.line
     return level.items, level.line

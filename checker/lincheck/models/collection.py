@@ -79,6 +79,7 @@ def counter(init: Any = 0) -> Model:
         observes=lambda action: action.f == "read",
         reaches=lambda state, action: state <= action.result,
         resets=lambda action: action.f == "add" and action.value < 0,
+        rests_on=lambda action, other: action.f == "read" != other.f and other.value != 0,
     )
 
 

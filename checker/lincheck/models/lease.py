@@ -70,6 +70,7 @@ def lease_mutex(init: Any = None, failed_release: str = "nothing") -> Model:
         wants=_needs,
         spawns=spawns,
         settles=lambda action: action.owner if action.f in ("release", "ended") else None,
+        resumes=lambda action: action.owner if action.f in ("release", "extend") else None,
         show=_show,
     )
 
@@ -88,9 +89,9 @@ def _action(failed_release: str, call: Call) -> Action | None:
 
 
 def _hold(call: Call, value: dict[str, Any]) -> Hashable:
-    if call.f == "acquire":
-        value = call.result if isinstance(call.result, dict) else {}
     hold = value.get("hold")
+    if call.f == "acquire" and isinstance(call.result, dict):
+        hold = call.result.get("hold", hold)
     if hold is not None and type(hold) not in (int, str):
         raise BadValue(f"a hold must be an id, int or string, not {hold!r:.40}")
     return hold
@@ -135,15 +136,14 @@ def step(state: Lease, action: Action) -> Lease | Inconsistent:
 def spawns(action: Action) -> Timed | None:
     """The end of the lease that this call gives, if it gives one.
 
-    An extend that never returned may have taken hold, and shortened the lease. A grant that
-    nobody heard of needs no end: it is never taken, since nobody will release or extend it.
+    An extend that never returned may have taken hold, and shortened the lease. A grant that nobody
+    heard of matters only if its process goes on and releases or extends it.
     """
     if action.value is None or action.f not in ("acquire", "extend"):
         return None
-    if action.f == "acquire" and action.result is UNKNOWN:
-        return None
     expire = Action("expire", action.value, owner=action.owner)
-    return Timed(action.value, expire, action.owner)
+    unheard = action.f == "acquire" and action.result is UNKNOWN
+    return Timed(action.value, expire, action.owner, unheard)
 
 
 def _needs(action: Action) -> Hashable:

@@ -19,7 +19,7 @@ from typing import Any, Final
 from checker.lincheck.history import UNASKED, UNKNOWN, Call
 from checker.lincheck.model import UNSAID, Action, BadValue, Inconsistent, Model, State, frozen
 
-RESOURCE_OPS = frozenset({"read", "write"}) | UNASKED
+RESOURCE_OPS = frozenset({"read", "write", "close"}) | UNASKED
 FREE: Final = None
 HELD: Final = "held"
 FAILED_RELEASE = ("nothing", "ended")

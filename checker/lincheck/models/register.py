@@ -24,7 +24,7 @@ from checker.lincheck.model import (
     shown,
 )
 
-LOCK_OPS = frozenset({"acquire", "extend", "release"}) | UNASKED
+LOCK_OPS = frozenset({"acquire", "extend", "release", "close"}) | UNASKED
 
 
 def register(init: Any = None) -> Model:

@@ -1,0 +1,181 @@
+"""When a hold may have ended: the one place that knows.
+
+A grant ends in three ways. Its holder gives it up: it releases the lock, is told that the lock is
+lost, closes its connections, or is gone. Its lease runs out (holds.py). Or the service ends it
+early, which is right only for some locks; the test says for which (`lock.ends_with`):
+
+    lease        only a release that reached the service, or time, ends a grant (the default)
+    close        also its client's `close`, from the invocation on (etcd, ZooKeeper)
+    connection   also the loss of its client: killed, or cut off (PostgreSQL)
+
+An end is seldom known to the nanosecond, and rounding it in either direction blames somebody. So
+an end has two sides. Before `earliest` the client certainly held on: a second grant by then is a
+double grant. At `latest` it had certainly let go: from then on the lock must come back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from checker.faults import faults
+from checker.history import NEMESIS, UNASKED, History, Op
+
+FOREVER = math.inf
+ENDS_WITH = ("lease", "close", "connection")
+DEAD = ("killed", "crashed")
+"""The error kinds with which the harness completes what a dead worker had begun."""
+
+
+def ends_with(test: Mapping[str, Any] | None) -> str:
+    """How a grant of the test's lock may end early.
+
+    Raises:
+        ValueError: the test names a way that there is not.
+    """
+    lock = (test or {}).get("lock")
+    said = lock.get("ends_with", "lease") if isinstance(lock, Mapping) else "lease"
+    if said not in ENDS_WITH:
+        raise ValueError(f"lock.ends_with {said!r}: choose one of {', '.join(ENDS_WITH)}")
+    return str(said)
+
+
+@dataclass(frozen=True)
+class End:
+    """The end of a hold, in ns since the test's start; `FOREVER` where it was never seen.
+
+    `by` is "release", "lost", "close", "death" (killed or crashed), "gone" (an op of its process
+    ended `info`) or "never".
+    """
+
+    earliest: float
+    latest: float
+    by: str
+
+
+NEVER = End(FOREVER, FOREVER, "never")
+
+
+def first(ends: Iterable[End]) -> End:
+    """The end of a hold that each of these would have ended."""
+    known = [NEVER, *ends]
+    soonest = min(known, key=lambda end: (end.earliest, end.latest))
+    return End(soonest.earliest, min(end.latest for end in known), soonest.by)
+
+
+@dataclass
+class _Life:
+    """What a process did itself: its last op's time, when its first op that ended `info` was
+    invoked, and when it closed. `died`: when the harness wrote that it was gone."""
+
+    seen: int
+    unsure: int | None = None
+    died: int | None = None
+    closes: list[Op] = field(default_factory=list)
+
+
+class Departures:
+    """When the clients of a history were gone, by process."""
+
+    def __init__(self, history: History, test: Mapping[str, Any] | None = None) -> None:
+        self._ends_with = ends_with(test)
+        self._servers = frozenset((test or {}).get("servers") or ())
+        self._faults = faults(history) if self._ends_with == "connection" else []
+        self._kills = kills(history)
+        self._lives = _lives(history)
+
+    def of(self, grant: Op) -> End:
+        """When the holder of this grant was gone, as a client: closed, dead or gone."""
+        ends = [end for end in (self._death(grant), self._closed(grant)) if end is not None]
+        return first(ends or self._unknown(grant))
+
+    def service_may_end(self, grant: Op, gone: End) -> float:
+        """From when on (ns) the service may have ended this grant early, its lease still running.
+
+        `gone` is what `of` says of it.
+        """
+        left = gone.earliest if gone.by in ("close", "gone") else FOREVER
+        if self._ends_with == "connection":
+            lost = gone.earliest if gone.by == "death" else FOREVER
+            return min(left, lost, self._cut_off(grant))
+        return left if self._ends_with == "close" else FOREVER
+
+    def _closed(self, grant: Op) -> End | None:
+        for op in self._lives[grant.process].closes:
+            if op.index > grant.index:
+                return End(op.time, op.time, "close")
+        return None
+
+    def _death(self, grant: Op) -> End | None:
+        """A process that was killed lived until the kill, which says so in its receipt.
+
+        One that died by itself was last seen alive by its own last op.
+        """
+        life, kill = self._lives[grant.process], self._kills.get(grant.process)
+        if kill is not None and (life.died is None or life.died >= kill[0]):
+            ordered, proved = kill
+            return End(max(life.seen, ordered), max(life.seen, proved), "death")
+        if life.died is None:
+            return None
+        return End(min(life.seen, life.died), life.died, "death")
+
+    def _unknown(self, grant: Op) -> list[End]:
+        """A process whose op ended `info` is gone, and a history may not say that it closed.
+
+        It may then have closed while that op was under way, which counts where a close ends its
+        grants.
+        """
+        life = self._lives[grant.process]
+        if life.unsure is None:
+            return []
+        if self._ends_with == "lease":
+            return [End(life.seen, life.seen, "gone")]
+        return [End(max(life.unsure, grant.time), life.seen, "gone")]
+
+    def _cut_off(self, grant: Op) -> float:
+        """When a fault first cut this client off from a server, as far as faults tell."""
+        cuts = [
+            max(fault.start, grant.time)
+            for fault in self._faults
+            if fault.cuts(grant.node, self._servers)
+            and (fault.end is None or fault.end > grant.time)
+        ]
+        return min(cuts, default=FOREVER)
+
+
+def _lives(history: History) -> dict[int | str, _Life]:
+    found: dict[int | str, _Life] = {}
+    invoked: dict[int | str, int] = {}
+    for op in history.clients():
+        life = found.setdefault(op.process, _Life(op.time))
+        if op.type == "info" and op.error and op.error[0] in DEAD:
+            life.died = op.time if life.died is None else life.died
+            continue
+        life.seen = op.time
+        if op.type == "invoke":
+            invoked[op.process] = op.time
+            if op.f == "close":
+                life.closes.append(op)
+        elif op.type == "info" and op.f not in UNASKED and life.unsure is None:
+            life.unsure = invoked.get(op.process, op.time)
+    return found
+
+
+def kills(history: History) -> dict[int | str, tuple[int, int]]:
+    """When each process that a receipt names was ordered to die, and when it was seen dead."""
+    found: dict[int | str, tuple[int, int]] = {}
+    ordered: dict[str, int] = {}
+    for op in history:
+        if op.process != NEMESIS or op.value.get("phase") == "end":
+            continue
+        name = str(op.value.get("fault", op.f))
+        if op.type == "invoke":
+            ordered[name] = op.time
+            continue
+        receipt = op.value.get("receipt") or {}
+        if receipt.get("proved"):
+            for process in receipt.get("processes", ()):
+                found.setdefault(process, (ordered.get(name, op.time), op.time))
+    return found

@@ -1,0 +1,99 @@
+"""Steps that nobody invokes, such as the end of a lease: each is offered once its time has come.
+
+Only grants that may still be held are remembered, so looking through them is cheap; a release that
+returned settles its grant. Calls that never returned are another matter. Such a call need not have
+happened, so a lease that nobody heard of is left out, which is what most crashed acquires
+cost: nothing. But where its process goes on and releases or extends that hold, the grant must have
+happened, and may have run out before. And a call that never returned may happen late, even
+after the release of the hold before, so its step then outlasts every release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Final
+
+from checker.lincheck.model import Action, Model, Timed
+from checker.lincheck.operation import Operation
+from checker.lincheck.search import Search
+
+LASTING: Final = object()  # the key of steps that no release settles
+
+
+class Leases:
+    """The Timed steps of one object's calls, offered to its search each in its time.
+
+    operations: all that will come; without them, as where events are still to come, no process is
+    taken to go on after a call that never returned.
+    """
+
+    def __init__(self, model: Model, search: Search, operations: Sequence[Operation] = ()) -> None:
+        assert model.spawns is not None
+        self.spawns, self.settles, self.search = model.spawns, model.settles, search
+        self.waiting: dict[Hashable, list[Timed]] = {}
+        self.offered: dict[Hashable, list[Action]] = {}
+        self.next_ns: int | None = None
+        self.resumed = _resumed(model, operations)
+
+    def copy(self, search: Search) -> Leases:
+        """The same, for a copy of the search."""
+        other = Leases.__new__(Leases)
+        other.__dict__.update(self.__dict__)
+        other.search = search
+        other.waiting = {key: own.copy() for key, own in self.waiting.items()}
+        other.offered = {key: own.copy() for key, own in self.offered.items()}
+        return other
+
+    def invoked(self, action: Action, pending_at: int | None = None) -> None:
+        """pending_at: where the call was invoked, if it will never return."""
+        timed = self.spawns(action)
+        if timed is None:
+            return
+        resumed = pending_at is not None and pending_at < self.resumed[timed.key]
+        if timed.idle and not resumed:
+            return
+        key = LASTING if resumed else timed.key
+        self.waiting.setdefault(key, []).append(timed)
+        if self.next_ns is None or timed.at_ns < self.next_ns:
+            self.next_ns = timed.at_ns
+
+    def advance(self, now_ns: int | None) -> None:
+        if self.next_ns is None or now_ns is None or now_ns < self.next_ns:
+            return
+        later: dict[Hashable, list[Timed]] = {}
+        for key, own in self.waiting.items():
+            for timed in own:
+                if timed.at_ns > now_ns:
+                    later.setdefault(key, []).append(timed)
+                    continue
+                self.search.loose(timed.action)
+                if key is not LASTING:
+                    self.offered.setdefault(key, []).append(timed.action)
+        self.waiting = later
+        self.next_ns = min((timed.at_ns for own in later.values() for timed in own), default=None)
+
+    def returned(self, action: Action) -> None:
+        """A release: the grant is over, and can not expire any more."""
+        key = self.settles(action)
+        if key is not None:
+            self.waiting.pop(key, None)
+            for over in self.offered.pop(key, ()):
+                self.search.forget(over)
+
+
+def _resumed(model: Model, operations: Sequence[Operation]) -> dict[Hashable, int]:
+    """Of the steps that calls bring with them which never returned: their key, and where the last
+    op that returned and is about the same key was invoked."""
+    assert model.spawns is not None
+    pending = [operation.action for operation in operations if operation.returned is None]
+    if not pending:
+        return {}
+    timed = [model.spawns(action) for action in pending]
+    found = {step.key: -1 for step in timed if step is not None}
+    for operation in operations:
+        if operation.returned is not None:
+            step = model.spawns(operation.action)
+            key = model.resumes(operation.action) if step is None else step.key
+            if key in found and operation.id > found[key]:
+                found[key] = operation.id
+    return found

@@ -1,0 +1,131 @@
+"""What stands in the way of a grant, and until when.
+
+A lock that nobody is granted is not dead while a lease runs on, a fault keeps nodes from answering,
+or a request may have been granted without its client hearing of it. Each of these is a span
+[begin, over) here, and each is rounded up: to blame a lock takes certainty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from checker.ends import DEAD
+from checker.faults import Fault
+from checker.history import Call
+from checker.holds import FOREVER, Hold, lock_of
+
+Span = tuple[float, float]
+Killed = Mapping[int | str, tuple[int, int]]
+"""When each process that was killed was ordered to die, and when it was seen dead."""
+
+
+def lease_of(call: Call) -> int:
+    """The lease that a call asks for, in ns; 0 where it does not say."""
+    return int(call.begin.value.get("ttl") or 0)
+
+
+def longest_lease(calls: Iterable[Call]) -> int:
+    """The longest lease that any of these asks for, in ns."""
+    return max(map(lease_of, calls), default=0)
+
+
+def impairing(on: Iterable[Fault], clients: frozenset[str]) -> list[Fault]:
+    """The faults that keep anybody from answering.
+
+    The kill of a client is over when it has happened: what the client had asked for and held
+    is left of it, and stands in the way by itself.
+    """
+    return [fault for fault in on if fault.impairs and not kills_clients(fault, clients)]
+
+
+def kills_clients(fault: Fault, clients: frozenset[str]) -> bool:
+    """Whether a fault does nothing but to kill clients, as its receipt says."""
+    killed = any(receipt.get("proved") and receipt.get("processes") for receipt in fault.receipts)
+    return killed and fault.impairs is not None and fault.impairs <= clients
+
+
+def spans(on: Iterable[Fault], lease: int) -> list[Span]:
+    """While each fault is on, and a lease longer: servers that are back may begin leases anew."""
+    return [(f.start, FOREVER if f.end is None else f.end + lease) for f in on]
+
+
+@dataclass(frozen=True)
+class Request:
+    """An acquire: until when its client asked, and until when an unheard grant may stand.
+
+    `died`: its client died in it, and asked for nothing from then on. `over` is its invocation
+    where the outcome is known.
+    """
+
+    begin: int
+    asked_until: float
+    over: float
+    died: bool
+
+    @property
+    def span(self) -> Span:
+        return self.begin, self.over
+
+
+def request(call: Call, killed: Killed, lease: int) -> Request:
+    """`lease` is what counts where the acquire names none."""
+    begin, end = call.begin.time, call.end
+    lease = lease_of(call) or lease
+    if end is None:
+        if call.begin.process not in killed:
+            return Request(begin, FOREVER, begin, False)
+        _, dead = killed[call.begin.process]
+        return Request(begin, begin, dead + lease, True)
+    died = bool(end.error and end.error[0] in DEAD)
+    return Request(begin, end.time, end.time + lease if end.type == "info" else begin, died)
+
+
+def left(
+    found: Iterable[Hold], calls: Iterable[Call], leases: Mapping[str, int]
+) -> dict[int, float]:
+    """When nothing is left of each hold, by its index. `calls`: all of the history's.
+
+    A release that was answered ok ends a hold. Of any other its lease is left; `leases` are those
+    of locks, for holds that name none.
+    """
+    found = list(found)
+    said = _said(found, calls)
+    return {
+        hold.index: _over(hold, said.get(hold.index, ()), hold.ttl or leases.get(hold.lock, 0))
+        for hold in found
+    }
+
+
+def _said(found: list[Hold], calls: Iterable[Call]) -> dict[int, list[Call]]:
+    """The releases and extensions of each hold: by its name, else they are the latest one's."""
+    named = {(hold.process, hold.name): hold.index for hold in found}
+    grants = {hold.index for hold in found}
+    latest: dict[tuple[int | str, str], int] = {}
+    said: dict[int, list[Call]] = {}
+    for call in calls:
+        process, value = call.begin.process, call.begin.value
+        if call.begin.f == "acquire":
+            if call.end is not None and call.end.index in grants:
+                latest[process, lock_of(value)] = call.end.index
+        elif call.begin.f in ("release", "extend"):
+            name = value.get("hold")
+            by_place = latest.get((process, lock_of(value)))
+            hold = by_place if name is None else named.get((process, str(name)))
+            if hold is not None:
+                said.setdefault(hold, []).append(call)
+    return said
+
+
+def _over(hold: Hold, said: Iterable[Call], lease: int) -> float:
+    """A lease may be longer than its holder knew: by an extension whose answer never came, and by
+    a renewal that was under way when the holder was gone."""
+    over = hold.deadline if hold.deadline < FOREVER else hold.gone_by + lease
+    if hold.renewals and hold.gone_by < FOREVER:
+        over = max(over, hold.gone_by + lease)
+    for call in said:
+        if call.begin.f == "release" and call.type == "ok" and call.end is not None:
+            return call.end.time
+        if call.begin.f == "extend" and call.type == "info":
+            over = max(over, (call.end or call.begin).time + (lease_of(call) or lease))
+    return over

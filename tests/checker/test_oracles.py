@@ -1,0 +1,16 @@
+"""Each checker against its oracle, on the same small random histories every time.
+
+`make test-oracles` does it on 20,000 fresh ones a checker, `make soak-checkers` on a million.
+"""
+
+from __future__ import annotations
+
+import pytest
+from oracles.soak import ORACLES, check
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_a_checker_says_what_its_oracle_allows(name):
+    outcomes, wrong = check(name, "unit", 0, 1500)
+    assert not wrong, "\n\n".join(wrong[:2])
+    assert outcomes["True"] > 50 and outcomes["False"] > 50

@@ -1,0 +1,31 @@
+"""Recorded and hand-made histories with known verdicts, where they are at hand."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from checker import history
+from checker.checkers import CHECKERS
+
+_CASES = Path(__file__).resolve().parents[3] / "shared" / "histories" / "verdict-cases"
+_EXPECTED = _CASES / "expected.csv"
+
+
+def _rows():
+    if not _EXPECTED.is_file():
+        reason = "the recorded histories are not beside the project"
+        return [pytest.param(None, marks=pytest.mark.skip(reason=reason))]
+    rows = list(csv.DictReader(_EXPECTED.read_text().splitlines()))
+    return [pytest.param(row, id=f"{row['case']}-{row['checker']}") for row in rows]
+
+
+@pytest.mark.parametrize("row", _rows())
+def test_a_known_history_gets_its_known_verdict(row):
+    folder = _CASES / row["case"]
+    test = json.loads((folder / "test.json").read_text())
+    found = CHECKERS[row["checker"]](history.read(folder / "history.jsonl"), test)
+    assert str(found.valid).lower() in row["verdict"].split("|"), found.summary

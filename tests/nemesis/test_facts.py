@@ -1,0 +1,170 @@
+"""What a checker may conclude from a fault: its family says so, and it stands in the history."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from checker.faults import faults
+from checker.history import History
+from nemesis import partition
+from nemesis.aim import Layout
+from nemesis.asked import Asked
+from nemesis.families import FAMILIES, facts
+from nemesis.nemesis import Fault
+
+SERVERS = [f"redis-{n}" for n in range(1, 6)]
+CLIENTS = [f"client-{n}" for n in range(1, 4)]
+LAYOUT = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=1.0, leads=True)
+
+# Family: targets, arguments; nodes that cannot answer, links that are cut, whether servers forget.
+FACTS = {
+    "partition": (
+        ["redis-1", "redis-2", "client-1"],
+        {"links": [["redis-1", "redis-2"], ["redis-1", "client-1"]]},
+        ["redis-1"],
+        [["redis-1", "redis-2"], ["redis-1", "client-1"]],
+        False,
+    ),
+    "hold": (
+        ["client-1", "redis-1"],
+        {"source": "client-1", "to": "redis-1"},
+        ["client-1", "redis-1"],
+        [["client-1", "redis-1"]],
+        False,
+    ),
+    "packet": (["redis-1"], {"kind": "loss"}, ["redis-1"], [], False),
+    "pause": (["client-1"], {"point": None}, ["client-1"], [], False),
+    "clock": (["redis-1"], {"offset_s": 5.0}, [], [], True),
+    "kill": (["redis-1", "redis-2"], {}, ["redis-1", "redis-2"], [], True),
+    "power": (["redis-1"], {}, ["redis-1"], [], True),
+    "failover": (SERVERS, {}, SERVERS, [], True),
+    "leave": (["redis-1"], {}, ["redis-1"], [], True),
+    "memory": (["redis-1"], {"policy": "allkeys-lru"}, ["redis-1"], [], True),
+    "disk": (["redis-1"], {}, ["redis-1"], [], True),
+    "cpu": (["redis-1"], {"share": 0.02}, ["redis-1"], [], False),
+}
+every_family = pytest.mark.parametrize("family", FAMILIES)
+
+
+@every_family
+def test_a_family_says_what_it_impairs_which_links_it_cuts_and_whether_servers_forget(family):
+    targets, arguments, impairs, links, forgets = FACTS[family]
+    assert facts(family, targets, arguments) == {
+        "impairs": impairs,
+        "links": links,
+        "forgets": forgets,
+    }
+
+
+@every_family
+def test_the_facts_stand_in_the_history_where_a_fault_starts(director, recorded, family):
+    targets, arguments, impairs, links, forgets = FACTS[family]
+    director.inject(Fault("f", family, targets, arguments))
+    begun, done = recorded.ops[:2]
+    for op in (begun, done):
+        assert op.value["phase"] == "start"
+        said = {fact: op.value[fact] for fact in ("impairs", "links", "forgets")}
+        assert said == {"impairs": impairs, "links": links, "forgets": forgets}
+
+
+@every_family
+def test_a_checker_reads_them_back_whether_or_not_it_knows_the_family(director, recorded, family):
+    targets, arguments, impairs, links, forgets = FACTS[family]
+    director.inject(Fault("f", family, targets, arguments))
+    ops = recorded.ops
+    for op in ops:
+        object.__setattr__(op, "f", "gremlin")
+    (fault,) = faults(History(ops))
+    assert fault.known
+    assert (fault.impairs, fault.forgets) == (frozenset(impairs), forgets)
+    assert fault.links == tuple((near, far) for near, far in links)
+
+
+def test_the_facts_of_a_fault_of_the_primary_name_the_server_that_led(director, recorded, site):
+    site.leader = "redis-3"
+    links = [["primary", "redis-1"], ["primary", "client-1"]]
+    director.inject(Fault("f", "partition", ["primary", "redis-1", "client-1"], {"links": links}))
+    assert recorded.ops[0].value["impairs"] == ["redis-3"]
+    assert recorded.ops[0].value["links"] == [["redis-3", "redis-1"], ["redis-3", "client-1"]]
+
+
+def test_nothing_is_said_of_a_family_that_there_is_not():
+    assert facts("gremlin", ["redis-1"], {}) == {}
+
+
+def test_every_fault_that_can_be_drawn_impairs_its_nodes_or_is_one_of_the_clock():
+    for name, family in FAMILIES.items():
+        at = Layout(
+            SERVERS,
+            CLIENTS,
+            2.0,
+            1.0,
+            leads=True,
+            replicated=True,
+            shown=dict.fromkeys((*SERVERS, *CLIENTS), ("wall",)),
+        )
+        for seed in range(50):
+            for drawn in family.draw(Random(seed), at, Asked(name)):
+                impairs = facts(name, drawn.targets, drawn.arguments)["impairs"]
+                assert bool(impairs) == (name != "clock"), drawn
+                assert set(impairs) <= set(drawn.targets), drawn
+
+
+# Which nodes a partition impairs.
+
+
+def impaired(*links):
+    return partition.impairs(sorted({node for link in links for node in link}), {"links": links})
+
+
+def cut_off(near, far):
+    return [[one, other] for one in near for other in far]
+
+
+def test_of_a_single_link_either_end_may_be_the_one_that_is_cut_off():
+    assert impaired(["client-1", "redis-1"]) == ["client-1", "redis-1"]
+
+
+def test_a_node_that_is_cut_off_from_several_is_the_one_that_is_impaired():
+    assert impaired(*cut_off(["redis-1"], ["redis-2", "client-1"])) == ["redis-1"]
+    assert impaired(*cut_off(["client-1"], SERVERS)) == ["client-1"]
+
+
+def test_of_two_sides_the_smaller_one_is_impaired():
+    assert impaired(*cut_off(SERVERS[:2], [*SERVERS[2:], *CLIENTS])) == SERVERS[:2]
+
+
+def test_of_two_sides_of_one_size_both_are_impaired():
+    assert impaired(*cut_off(SERVERS[:2], SERVERS[2:4])) == SERVERS[:4]
+
+
+def test_cuts_that_have_nothing_in_common_add_up():
+    links = [*cut_off(["redis-1"], CLIENTS), *cut_off(["redis-2"], CLIENTS)]
+    assert impaired(*links) == ["redis-1", "redis-2"]
+
+
+@pytest.mark.parametrize("shape", partition.SHAPES)
+def test_without_the_nodes_that_a_partition_impairs_all_links_are_open(shape):
+    for seed in range(20):
+        (drawn,) = partition.draw(Random(seed), LAYOUT, Asked("partition", shape))
+        left_out = set(partition.impairs(drawn.targets, drawn.arguments))
+        assert all(left_out & set(link) for link in drawn.arguments["links"])
+
+
+@pytest.mark.parametrize(
+    ("shape", "servers"),
+    [("one", {1}), ("primary", {1}), ("minority", {2}), ("client", {0, 1}), ("ring", {4})],
+)
+def test_a_shape_impairs_a_minority_where_it_leaves_a_majority_of_servers_together(shape, servers):
+    found = set()
+    for seed in range(20):
+        (drawn,) = partition.draw(Random(seed), LAYOUT, Asked("partition", shape))
+        impairs = partition.impairs(drawn.targets, drawn.arguments)
+        found.add(len(set(impairs) & {*SERVERS, "primary"}))
+    assert found == servers
+
+
+def test_a_partition_whose_links_nobody_tells_impairs_its_targets():
+    assert partition.impairs(["redis-1"], {}) == ["redis-1"]

@@ -1,0 +1,65 @@
+"""`lease_exclusion` and `mutual_exclusion`: every pair of holds is looked at."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from checker.history import Op
+from oracles.drawn import Drawing, in_order
+from oracles.holds import Held, gap, holds
+
+Verdicts = set[bool | str]
+
+
+def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
+    drawing = Drawing(random)
+    if random.random() < 0.2:
+        at = random.randrange(20)
+        links = [[f"client-{random.randrange(3)}", random.choice(("s1", "storage"))]]
+        drawing.fault(
+            "partition",
+            at,
+            at,
+            links[0],
+            arguments={"links": links},
+            until=random.choice((None, at + 5)),
+        )
+        drawing.ops = in_order(drawing.ops)
+    return drawing.ops, drawing.test
+
+
+def lease(ops: list[Op], test: dict[str, Any]) -> Verdicts:
+    return _verdict(ops, test, lambda held: held.believed())
+
+
+def mutual(ops: list[Op], test: dict[str, Any]) -> Verdicts:
+    return _verdict(
+        ops,
+        test,
+        lambda held: [(held.grant.time, held.first)] if held.grant.time <= held.first else [],
+    )
+
+
+def _verdict(ops: list[Op], test: dict[str, Any], spans: Any) -> Verdicts:
+    found = holds(ops, test)
+    if not found:
+        return {"unknown"}
+    pairs = [(one, other) for place, one in enumerate(found) for other in found[:place]]
+    return {not any(_both(test, one, other, spans) for one, other in pairs)}
+
+
+def _both(test: dict[str, Any], one: Held, other: Held, spans: Any) -> bool:
+    """Whether each certainly began before the other was over."""
+    if one.lock != other.lock or (one.shared and other.shared):
+        return False
+    between = gap(test, one.node, other.node)
+    return any(_in(a, b, one, other, between) for a in spans(one) for b in spans(other))
+
+
+def _in(a: Any, b: Any, one: Held, other: Held, between: int) -> bool:
+    if (a[0], one.grant.index) > (b[0], other.grant.index):
+        a, b = b, a
+    if between:
+        return bool(b[0] + between < a[1] and a[0] + between < b[1])
+    return bool(b[0] < a[1])  # also one that is given up in the instant in which it begins

@@ -1,0 +1,176 @@
+"""`fencing`: every grant is held against every other of its lock, and every write against every
+other of its resource and lock."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from checker.history import Op
+from oracles.drawn import MS, in_order
+from oracles.holds import before, completion, invocation
+
+LOCKS = ("a", "b")
+
+
+def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
+    drawing = _Drawing(random)
+    return in_order(drawing.ops), drawing.test
+
+
+class _Drawing:
+    """A few clients that acquire, write and read, mostly with the tokens of a sound lock.
+
+    `careful`: the resource numbers its writes in order, and reads show what it accepted.
+    """
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.ops: list[Op] = []
+        self.test: dict[str, Any] = {}
+        self._locks = LOCKS[: random.choice((1, 1, 2))]
+        self._shared = random.choice((0.0, 0.0, 0.5, 0.9))
+        self._numbered = random.choice((0.0, 0.5, 0.9, 1.0))
+        self._named = random.choice((0.0, 0.8, 1.0, 1.0))
+        self._bare = random.choice((0.0, 0.0, 0.3, 1.0))
+        self._resources = random.choice((("x",), ("x",), ("x", "y")))
+        self._writes: dict[str, list[tuple[str, int | None]]] = {}
+        if random.random() < 0.3:
+            self.test["clocks"] = {
+                f"client-{n}": {"bound_ns": random.choice((0, 1, 2)) * MS} for n in range(3)
+            }
+        for process in range(random.choice((2, 3, 3))):
+            self._client(process, random.randrange(8))
+
+    def _client(self, process: int, now: int) -> None:
+        random, held = self.random, None
+        for _ in range(random.choice((1, 2, 3, 4))):
+            begun = now + random.choice((0, 0, 1, 2, 5))
+            now = begun + random.choice((0, 0, 1, 2, 5))
+            if held is None or random.random() < 0.35:
+                held = self._acquire(process, begun, now) or held
+            elif random.random() < 0.75:
+                self._write(process, begun, now, held)
+            else:
+                self._read(process, begun, now)
+
+    def _op(self, at: int, process: int, type: str, f: str, value: dict[str, Any]) -> None:
+        error = {"fail": ["refused", "no"], "info": ["timeout", "-"]}.get(type)
+        op = Op(0, at * MS, process, type, f, value, error, f"client-{process}")  # type: ignore[arg-type]
+        self.ops.append(op)
+
+    def _acquire(self, process: int, begun: int, now: int) -> dict[str, Any] | None:
+        random = self.random
+        asked: dict[str, Any] = {"lock": random.choice(self._locks), "ttl": 9 * MS}
+        shared = random.random() < self._shared
+        if shared:
+            asked["mode"] = "shared"
+        type = random.choice(("ok",) * 6 + ("fail", "info"))
+        # A sound lock's tokens rise with time, by one of three clocks of its own.
+        token = 2 + begun // random.choice((1, 3, 3, 6)) + random.choice((0, 0, 0, 0, -1, 1))
+        without = not shared and random.random() < self._bare
+        answer: dict[str, Any] = {"deadline": None, "token": None if without else token}
+        if random.random() < self._named:
+            answer["hold"] = f"h{len(self.ops)}"
+        self._op(begun, process, "invoke", "acquire", asked)
+        self._op(now, process, type, "acquire", asked | (answer if type == "ok" else {}))
+        return asked | answer if type == "ok" else None
+
+    def _write(self, process: int, begun: int, now: int, held: dict[str, Any]) -> None:
+        random, resource = self.random, self.random.choice(self._resources)
+        hold = held.get("hold") if random.random() < 0.9 else random.choice((None, "h99"))
+        token = held["token"] if random.random() < 0.95 else random.randrange(1, 12)
+        value = f"v{len(self.ops)}"
+        asked = {"resource": resource, "value": value, "version": 0, "hold": hold, "token": token}
+        type = random.choice(("ok", "ok", "ok", "fail", "info"))
+        number = random.choice((begun, begun, now, random.randrange(20)))
+        stored = number if random.random() < self._numbered else None
+        self._writes.setdefault(resource, []).append((value, stored))
+        answer = {"stored": stored} if type == "ok" and stored is not None else {}
+        self._op(begun, process, "invoke", "write", asked)
+        self._op(now, process, type, "write", asked | answer)
+
+    def _read(self, process: int, begun: int, now: int) -> None:
+        resource = self.random.choice(self._resources)
+        written = self._writes.get(resource)
+        value, stored = self.random.choice(written) if written else (None, 0)
+        asked = {"resource": resource}
+        self._op(begun, process, "invoke", "read", asked)
+        self._op(now, process, "ok", "read", asked | {"value": value, "version": stored})
+
+
+def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
+    granted = [op for op in ops if op.f == "acquire" and op.type == "ok"]
+    tokens = [op for op in granted if op.value.get("token") is not None]
+    if not tokens:
+        return {"unknown"}
+    if any(_wrong(ops, test, granted, one, two) for one in tokens for two in tokens):
+        return {False}
+    writes = _accepted(ops, test, granted)
+    return {not any(_late(test, one, two) for one in writes for two in writes)}
+
+
+def _wrong(ops: list[Op], test: dict[str, Any], granted: list[Op], one: Op, two: Op) -> bool:
+    """Whether `two` carries a token that it cannot have where `one` has its own."""
+    if one is two or one.value["lock"] != two.value["lock"]:
+        return False
+    if one.value["token"] > two.value["token"]:
+        return before(test, one, invocation(ops, two))
+    if one.value["token"] < two.value["token"]:
+        return False
+    if not (_is_shared(one) and _is_shared(two)):
+        return True
+    return any(
+        other.value["lock"] == one.value["lock"]
+        and not _is_shared(other)
+        and before(test, one, invocation(ops, other))
+        and before(test, other, invocation(ops, two))
+        for other in granted
+    )
+
+
+def _is_shared(op: Op) -> bool:
+    return op.value.get("mode") == "shared"
+
+
+# An accepted write: resource, lock, token, number, its invocation, by which op it was accepted.
+Accepted = tuple[str, str, int, int | None, Op, Op]
+
+
+def _accepted(ops: list[Op], test: dict[str, Any], granted: list[Op]) -> list[Accepted]:
+    """The writes with a token and a lock that were acknowledged, or whose value was read."""
+    locks = {op.value["hold"]: op.value["lock"] for op in granted if "hold" in op.value}
+    asked = {op.value["lock"] for op in ops if op.f == "acquire" and op.type == "invoke"}
+    found = []
+    for op in ops:
+        if op.f != "write" or op.type != "invoke" or op.value["token"] is None:
+            continue
+        lock = locks.get(op.value["hold"], min(asked) if len(asked) == 1 else None)
+        done = completion(ops, op)
+        assert done is not None
+        reads = [
+            read
+            for read in ops
+            if read.f == "read"
+            and read.type == "ok"
+            and (read.value["resource"], read.value["value"])
+            == (op.value["resource"], op.value["value"])
+            and not before(test, read, op)
+        ]
+        if lock is None or not (done.type == "ok" or reads):
+            continue
+        told = [done.value.get("stored")] if done.type == "ok" else []
+        told += [read.value["version"] for read in reads]
+        number = next((version for version in told if version is not None), None)
+        by = done if done.type == "ok" else reads[0]
+        found.append((op.value["resource"], lock, op.value["token"], number, op, by))
+    return found
+
+
+def _late(test: dict[str, Any], one: Accepted, two: Accepted) -> bool:
+    """Whether `two` was accepted after `one`, whose token is higher."""
+    if one[:2] != two[:2] or one[2] <= two[2]:
+        return False
+    if one[3] is not None and two[3] is not None:
+        return one[3] < two[3]
+    return before(test, one[5], two[4])

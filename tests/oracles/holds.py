@@ -1,0 +1,245 @@
+"""Holds by the letter of docs/design.md, section 4: each found by looking at every op."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from checker.history import Op
+
+FOREVER = math.inf
+
+
+@dataclass
+class Held:
+    """A grant. `first`, `last`: until when its holder certainly held on, and by when it had let go.
+
+    `early`: from when on the service may have ended it. `leases`: spans [from, until). `said`: its
+    holder's later ops about it; `went`: whether its holder was gone before it gave it up.
+    """
+
+    grant: Op
+    asked: Op
+    lock: str
+    shared: bool
+    token: int | None
+    first: float
+    last: float
+    early: float
+    leases: list[tuple[float, float]]
+    said: list[Op]
+    went: bool
+
+    @property
+    def process(self) -> int | str:
+        return self.grant.process
+
+    @property
+    def node(self) -> str | None:
+        return self.grant.node
+
+    def believed(self) -> list[tuple[float, float]]:
+        """The spans in which the holder believed, as the service promised: an instant is [t, t]."""
+        spans = []
+        for begun, until in self.leases:
+            over = min(until, self.first, self.early)
+            if begun < until and begun <= over:
+                spans.append((begun, over))
+        return spans
+
+    def believed_until(self) -> float:
+        return max((over for _, over in self.believed()), default=self.grant.time)
+
+
+def bound(test: dict[str, Any], node: str | None) -> int:
+    return test.get("clocks", {}).get(node, {}).get("bound_ns", 0)
+
+
+def gap(test: dict[str, Any], one: str | None, other: str | None) -> int:
+    return 0 if one == other else bound(test, one) + bound(test, other)
+
+
+def before(test: dict[str, Any], one: Op, other: Op) -> bool:
+    """Whether one op certainly happened before the other."""
+    between = gap(test, one.node, other.node)
+    return one.time + between < other.time if between else one.index < other.index
+
+
+def completion(ops: list[Op], begun: Op) -> Op | None:
+    for op in ops[begun.index + 1 :]:
+        if op.process == begun.process and op.type != "invoke" and op.f not in ("lost", "renewed"):
+            return op
+    return None
+
+
+def invocation(ops: list[Op], done: Op) -> Op:
+    for op in reversed(ops[: done.index]):
+        if op.process == done.process and op.type == "invoke":
+            return op
+    raise AssertionError(f"{done} was never invoked")
+
+
+def by_harness(op: Op) -> bool:
+    return bool(op.type == "info" and op.error and op.error[0] in ("killed", "crashed"))
+
+
+def holds(ops: list[Op], test: dict[str, Any]) -> list[Held]:
+    """Every hold, in order of grant."""
+    return [
+        _held(ops, test, op)
+        for op in ops
+        if op.process != "nemesis" and op.f == "acquire" and op.type == "ok"
+    ]
+
+
+def ordered_holds(ops: list[Op], test: dict[str, Any]) -> list[Held]:
+    """The same, without the tokens of a lock where any fell: granted before, and yet higher."""
+    found = holds(ops, test)
+    fell = {
+        late.lock
+        for early in found
+        for late in found
+        if early.lock == late.lock
+        and None not in (early.token, late.token)
+        and early.token > late.token  # type: ignore[operator]
+        and before(test, early.grant, late.asked)
+    }
+    for held in found:
+        held.token = None if held.lock in fell else held.token
+    return found
+
+
+def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
+    asked = invocation(ops, grant)
+    value = asked.value | grant.value
+    lock = str(value.get("lock", ""))
+    name = value.get("hold")
+    mine = [op for op in ops if _speaks_of(ops, op, grant, lock, name)]
+    ends: list[tuple[float, float]] = []
+    for op in mine:
+        if op.f == "lost":
+            ends.append((op.time, op.time))
+        if op.f == "release" and op.type == "invoke":
+            done = completion(ops, op)
+            failed = done is not None and done.type == "fail"
+            if not (failed and test.get("failed_release") == "nothing"):
+                ends.append((op.time, op.time))
+    gone, how = _gone(ops, test, grant)
+    went = gone is not None and all(gone < end for end in ends)
+    if gone:
+        ends.append(gone)
+    kind = test.get("lock", {}).get("ends_with", "lease")
+    early = FOREVER
+    if gone and ((how == "left" and kind != "lease") or (how == "killed" and kind == "connection")):
+        early = gone[0]
+    if kind == "connection":
+        early = min(early, _cut(ops, test, grant))
+    return Held(
+        grant=grant,
+        asked=asked,
+        lock=lock,
+        shared=value.get("mode") == "shared",
+        token=value.get("token"),
+        first=min((end[0] for end in ends), default=FOREVER),
+        last=min((end[1] for end in ends), default=FOREVER),
+        early=early,
+        leases=_leases(ops, mine, grant),
+        said=mine,
+        went=went,
+    )
+
+
+def _speaks_of(ops: list[Op], op: Op, grant: Op, lock: str, name: Any) -> bool:
+    """Whether an op of the holder's is about this grant: by its name, else it is the latest."""
+    if op.process != grant.process or op.f not in ("release", "extend", "lost", "renewed"):
+        return False
+    if name is not None:
+        return op.value.get("hold") == name
+    if op.value.get("hold") is not None or op.index < grant.index or op.f == "lost":
+        return False
+    if str(op.value.get("lock", "")) != lock:
+        return False
+    return not any(
+        other.process == grant.process
+        and other.f == "acquire"
+        and other.type == "ok"
+        and other.value.get("hold") is None
+        and str(other.value.get("lock", "")) == lock
+        for other in ops[grant.index + 1 : op.index]
+    )
+
+
+def _gone(ops: list[Op], test: dict[str, Any], grant: Op) -> tuple[tuple[float, float] | None, str]:
+    """When the client of this grant was gone, and whether it was killed or left."""
+    me = grant.process
+    own = [op for op in ops if op.process == me and not by_harness(op)]
+    seen = own[-1].time
+    died = [op for op in ops if op.process == me and by_harness(op)]
+    deaths = []
+    for op in ops:
+        receipt = op.value.get("receipt") or {}
+        named = me in receipt.get("processes", ()) and receipt.get("proved")
+        if op.process == "nemesis" and op.value.get("phase") == "start" and named:
+            ordered = next(o for o in ops if o.value.get("fault") == op.value["fault"])
+            deaths.append((ordered.time, op.time))
+    closed = [
+        op for op in own if op.f == "close" and op.type == "invoke" and op.index > grant.index
+    ]
+    ends: list[tuple[float, float, str]] = []
+    if deaths and not (died and died[0].time < deaths[0][0]):
+        ends.append((max(seen, deaths[0][0]), max(seen, deaths[0][1]), "killed"))
+    elif died:
+        ends.append((min(seen, died[0].time), died[0].time, "killed"))
+    if closed:
+        ends.append((closed[0].time, closed[0].time, "left"))
+    unknown = [op for op in own if op.type == "info" and op.f not in ("lost", "renewed")]
+    if not ends and unknown:
+        kind = test.get("lock", {}).get("ends_with", "lease")
+        begun = invocation(ops, unknown[0]).time
+        ends.append((seen if kind == "lease" else max(begun, grant.time), seen, "left"))
+    if not ends:
+        return None, ""
+    soonest = min(ends)
+    return (soonest[0], min(end[1] for end in ends)), soonest[2]
+
+
+def _cut(ops: list[Op], test: dict[str, Any], grant: Op) -> float:
+    """When this client was first cut off from a server during or after its grant."""
+    found = FOREVER
+    for op in ops:
+        if op.process != "nemesis" or op.type != "invoke" or op.value.get("phase") == "end":
+            continue
+        arguments = op.value.get("arguments", {})
+        links = list(arguments.get("links", ()))
+        if op.f == "hold":
+            links.append([arguments.get("source"), arguments.get("to")])
+        far = {node for link in links if grant.node in link for node in link} - {grant.node}
+        if not far & set(test.get("servers", far)):
+            continue
+        ends = [
+            o.time
+            for o in ops
+            if o.value.get("fault") == op.value["fault"] and o.value.get("phase") == "end"
+        ]
+        if not ends or ends[-1] > grant.time:
+            found = min(found, max(op.time, grant.time))
+    return found
+
+
+def _leases(ops: list[Op], mine: list[Op], grant: Op) -> list[tuple[float, float]]:
+    deadline = grant.value.get("deadline")
+    leases: list[tuple[float, float]] = [(grant.time, FOREVER if deadline is None else deadline)]
+    for op in mine:
+        told = op.value.get("deadline")
+        longer = op.f == "renewed" or (op.f == "extend" and op.type == "ok")
+        if not longer or told is None:
+            continue
+        begun, until = leases[-1]
+        if op.time > until:
+            leases.append((op.time, told))
+        elif op.f == "renewed":
+            leases[-1] = (begun, max(until, told))
+        else:
+            leases[-1] = (begun, told)
+    return leases

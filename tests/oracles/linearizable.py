@@ -1,0 +1,201 @@
+"""`linearizable`: every order of the lock's ops, with every expiry where it may first be.
+
+The lease-mutex by the letter of docs/lincheck.md: an op takes effect at one moment of its interval,
+one of unknown outcome at any later moment or never; a grant may be over by itself from the end of
+the lease that its client may count on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from checker.history import Op
+from oracles.drawn import Drawing
+from oracles.exclusion import draw as drawn_with_cuts
+from oracles.holds import FOREVER, Held, bound, by_harness, completion, holds
+
+
+@dataclass(frozen=True)
+class _Act:
+    """What an op may do, between two positions of the history (`last` None: at any time, or never).
+
+    `whose`: the grant; `over`: from when on (ns) the grant may have expired after this act. `told`:
+    where the history has its two events.
+    """
+
+    process: int | str
+    told: tuple[int, int]
+
+    f: str
+    first: int
+    last: int | None
+    whose: Any
+    token: int | str | None
+    over: float
+
+
+def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
+    if random.random() < 0.1:
+        ops, test = drawn_with_cuts(random)
+        if all(op.value.get("mode") != "shared" for op in ops):
+            return ops, test
+    shared = 0.05 if random.random() < 0.05 else 0.0
+    drawing = Drawing(random, shared=shared, most=3, locks=2)
+    return drawing.ops, drawing.test
+
+
+def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
+    found = holds(ops, test)
+    asked = [op for op in ops if op.f == "acquire" and op.type == "invoke"]
+    if not found or any(op.value.get("mode") == "shared" for op in asked):
+        return {"unknown"}
+    clocks = any(clock.get("bound_ns") for clock in test.get("clocks", {}).values())
+    moments: dict[int, int] = {}
+    for op in ops:
+        moved = bound(test, op.node) if op.process != "nemesis" else 0
+        moments[op.index] = op.time + (-moved if op.type == "invoke" else moved)
+    order = sorted(moments, key=lambda index: (moments[index] if clocks else 0, index))
+    place = {index: number for number, index in enumerate(order)}
+    times = [moments[index] for index in order]
+    by_lock: dict[str, list[_Act]] = {}
+    for op in ops:
+        if op.type == "invoke" and op.f in ("acquire", "extend", "release"):
+            act = _act(ops, test, op, found, place)
+            if act is not None:
+                by_lock.setdefault(str(op.value.get("lock", "")), []).append(act)
+    loose = all(_possible(acts, times, in_turn=False) for acts in by_lock.values())
+    strict = all(_possible(acts, times, in_turn=True) for acts in by_lock.values())
+    return {loose, strict}
+
+
+def _act(
+    ops: list[Op], test: dict[str, Any], begun: Op, found: list[Held], place: dict[int, int]
+) -> _Act | None:
+    done = completion(ops, begun)
+    type = done.type if done is not None and not by_harness(done) else "info"
+    if type == "fail" and not (begun.f == "release" and test["failed_release"] == "ended"):
+        return None
+    last = None if type == "info" or done is None else place[_end(ops, begun, done)]
+    name = (done.value if done is not None and begun.f == "acquire" else begun.value).get("hold")
+    whose = (begun.process, name if type != "info" or begun.f != "acquire" else None)
+    me = (begun.process, (begun.index, done.index if done is not None else len(ops)))
+    if begun.f == "release":
+        f = "ended" if type == "fail" else "release"
+        return _Act(*me, f, place[begun.index], last, whose, None, FOREVER)
+    token: int | str | None = "unseen" if type == "info" else None
+    if type == "ok" and done is not None:
+        token = done.value.get("token")
+    over = _over(ops, begun, done if type == "ok" else None, found)
+    moved = bound(test, begun.node)
+    return _Act(*me, begun.f, place[begun.index], last, whose, token, over - moved)
+
+
+def _end(ops: list[Op], begun: Op, done: Op) -> int:
+    """Where a grant must have been given by: before its own waiting was over, if that was told."""
+    if begun.f == "acquire" and done.type == "ok":
+        for op in ops[begun.index : done.index]:
+            told = op.process == begun.process and op.f == "lost" and op.value.get("hold") is None
+            if told:
+                return op.index
+    return done.index
+
+
+def _over(ops: list[Op], begun: Op, done: Op | None, found: list[Held]) -> float:
+    ttl = begun.value.get("ttl")
+    if done is None:
+        return FOREVER if ttl is None else begun.time + ttl
+    held = None
+    for one in found:
+        same = one.grant.index == done.index
+        if begun.f == "extend":
+            name = begun.value.get("hold")
+            mine = one.process == begun.process and one.grant.index < begun.index
+            same = mine and one.grant.value.get("hold") == name
+            same = same and (name is not None or one.lock == str(begun.value.get("lock", "")))
+        held = one if same else held
+    early = held.early if held is not None else FOREVER
+    if held is None:
+        return FOREVER if ttl is None else begun.time + ttl
+    deadline = done.value.get("deadline")
+    if deadline is None:
+        over: float = begun.time
+    else:
+        over = deadline
+        for op in ops:
+            ours = op.f == "renewed" and op.process == begun.process
+            ours = ours and op.value.get("hold") == done.value.get("hold")
+            after = begun.f == "acquire" or op.time >= done.time
+            if ours and after and op.value["deadline"] is not None and op.time <= over:
+                over = max(over, op.value["deadline"])
+        if over == deadline:
+            over = min(deadline, begun.time + ttl)
+    return max(begun.time, min(over, early))
+
+
+def _possible(acts: list[_Act], times: list[int], in_turn: bool) -> bool:
+    """Whether the acts have an order; `times` of all positions, which rise.
+
+    Moved stamps make ops of one process overlap. `in_turn` holds to the order in which the process
+    did them all the same, which is certain; the checker need not see that.
+    """
+    seen: set[Any] = set()
+    # Only at an op's own event can an expiry be noticed.
+    events = sorted({a.first for a in acts} | {a.last for a in acts if a.last is not None})
+    todo = [(0, 0, None, FOREVER, None, frozenset[Any]())]
+    while todo:
+        state = todo.pop()
+        if state in seen:
+            continue
+        seen.add(state)
+        done, now, holder, over, token, expired = state
+        if all(done >> n & 1 or act.last is None for n, act in enumerate(acts)):
+            return True
+        if holder is not None and over != FOREVER:
+            later = [place for place in events if times[place] >= over]
+            if later:
+                moved = max(now, later[0])
+                todo.append((done, moved, None, FOREVER, token, expired | {holder}))
+        for n, act in enumerate(acts):
+            if done >> n & 1:
+                continue
+            at = max(now, act.first)
+            if act.last is not None and act.last < at:
+                continue
+            if in_turn and any(not done >> m & 1 for m in _earlier(acts, n)):
+                continue
+            after = _step(act, holder, over, token, expired)
+            if after is not None:
+                todo.append((done | 1 << n, at, *after))
+    return False
+
+
+def _earlier(acts: list[_Act], n: int) -> list[int]:
+    """The acts that the same process had completed before."""
+    me = acts[n]
+    return [
+        m
+        for m, act in enumerate(acts)
+        if act.process == me.process and act.last is not None and act.told[1] < me.told[0]
+    ]
+
+
+def _step(act: _Act, holder: Any, over: float, token: Any, expired: frozenset[Any]) -> Any:
+    """The state after this act, or None where it cannot be."""
+    if act.f == "acquire":
+        if holder is not None:
+            return None
+        if isinstance(act.token, int):
+            if token is not None and act.token <= token:
+                return None
+            return act.whose, act.over, act.token, expired
+        raised = token + 1 if act.token == "unseen" and token is not None else token
+        return act.whose, act.over, raised, expired
+    if act.f == "extend":
+        return (holder, act.over, token, expired) if holder == act.whose else None
+    if holder == act.whose:
+        return None, FOREVER, token, expired
+    if act.f == "ended" or act.whose in expired:
+        return holder, over, token, expired - {act.whose}
+    return None

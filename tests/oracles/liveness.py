@@ -1,0 +1,413 @@
+"""`liveness`: each wait by the letter of docs/design.md, each pair of acquires of one lock.
+
+Histories are drawn in ms and told in tenths of a second, the scale of half a second in a queue.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+from checker.history import Op
+from oracles.drawn import MS, Drawing, in_order
+from oracles.holds import FOREVER, Held, bound, by_harness, completion, gap, ordered_holds
+
+SLOWER = 100
+SETTLED = 500 * MS
+SERVERS = ["s1", "s2", "s3", "s4", "s5"]
+FAMILIES = ("partition", "pause", "kill", "power", "failover", "hold", "disk", "clock")
+
+
+def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
+    few = random.random() < 0.6
+    drawing = Drawing(
+        random, clients=2 if few else 3, most=3 if few else 5, shared=0.3, named=0.95, bounds=0.1
+    )
+    test = drawing.test
+    test["servers"] = SERVERS[: random.choice((3, 5))]
+    for number in range(random.choice((0, 1, 1, 2, 3))):
+        _ask(drawing, 90 + number)
+    for _ in range(random.choice((0, 0, 1, 1, 2, 3))):
+        _fault(drawing)
+    test["liveness_bound_s"] = random.choice((0.3, 0.5, 1.0))
+    test["promises"] = {
+        name: True for name in ("minority", "fifo", "one_wakeup") if random.random() < 0.5
+    }
+    return [_slower(op) for op in in_order(drawing.ops)], test | _bounds(test)
+
+
+def _ask(drawing: Drawing, process: int) -> None:
+    """A client that asks again and again, or once and for long, and mostly in vain."""
+    random, node = drawing.random, f"client-{process}"
+    now = random.randrange(20)
+    value: dict[str, Any] = {"lock": f"l{random.randrange(2)}", "ttl": random.choice((3, 8)) * MS}
+    if random.random() < 0.2:
+        value["mode"] = "shared"
+    for number in range(random.randint(1, 4)):
+        over = now + random.choice((0, 1, 3, 6, 12, 20))
+        drawing.op(now, process, "invoke", "acquire", value, node=node)
+        if over > now and random.random() < 0.1:
+            lost = {"lock": value["lock"], "hold": None}
+            at = random.randint(now, over)
+            drawing.op(at, process, "info", "lost", lost, ["expired", "-"], node)
+        ending = random.random()
+        if ending < 0.15:
+            if random.random() < 0.6:
+                drawing.fault("kill", over, over + 1, [node], processes=[process])
+            return
+        if ending < 0.2:
+            error = random.choice((["killed", "-"], ["timeout", "-"]))
+            drawing.op(over, process, "info", "acquire", value, error, node)
+            return
+        if ending < 0.3:
+            got = {"hold": f"a{process}-{number}", "token": None, "deadline": (over + 5) * MS}
+            got |= {"wakeups": random.randrange(4)}
+            drawing.op(over, process, "ok", "acquire", value | got, None, node)
+            drawing.op(over + 1, process, "invoke", "release", value | got, None, node)
+            drawing.op(over + 1, process, "ok", "release", value | got, None, node)
+            over += 1
+        else:
+            drawing.op(over, process, "fail", "acquire", value, ["not-granted", "-"], node)
+        now = over + random.choice((0, 1, 1, 2, 5))
+
+
+def _fault(drawing: Drawing) -> None:
+    random = drawing.random
+    nodes = [*SERVERS[:3], *SERVERS, "client-0", "client-1", "client-90", "storage"]
+    targets = random.sample(nodes, random.choice((1, 1, 1, 2, 3)))
+    family, at = random.choice(FAMILIES), random.randrange(40)
+    family = "gremlin" if random.random() < 0.03 else family
+    until = None if random.random() < 0.1 else at + random.choice((0, 1, 4, 10, 25))
+    arguments: dict[str, Any] = {}
+    if family == "partition" and random.random() < 0.5:
+        near, *far = random.sample(nodes, random.choice((2, 3)))
+        arguments = {"links": [[near, one] for one in far if one != near]}
+    if family == "hold":
+        arguments = {"source": targets[0], "to": random.choice(SERVERS)}
+    before = len(drawing.ops)
+    proved = random.random() < 0.9
+    drawing.fault(family, at, at, targets, proved=proved, arguments=arguments, until=until)
+    if random.random() < 0.3:  # as the director writes it: the facts with the fault
+        says = {"impairs": random.sample(nodes, random.choice((0, 1, 2)))}
+        for place in range(before, before + 2):
+            op = drawing.ops[place]
+            drawing.ops[place] = Op(
+                0, op.time, op.process, op.type, op.f, op.value | says, op.error
+            )
+
+
+def _slower(op: Op) -> Op:
+    value = {
+        key: held * SLOWER if key in ("deadline", "ttl") and held is not None else held
+        for key, held in op.value.items()
+    }
+    return Op(op.index, op.time * SLOWER, op.process, op.type, op.f, value, op.error, op.node)
+
+
+def _bounds(test: dict[str, Any]) -> dict[str, Any]:
+    told = test.get("clocks", {}).items()
+    return {"clocks": {node: {"bound_ns": c["bound_ns"] * SLOWER} for node, c in told}}
+
+
+@dataclass
+class Fault:
+    """A fault as the history tells it; `impairs` None: nobody says."""
+
+    start: float
+    end: float
+    impairs: set[str] | None
+    kills: bool
+
+
+@dataclass
+class Asked:
+    """An acquire with its completion. `died`: when its client was seen dead, if it died in it."""
+
+    begun: Op
+    done: Op | None
+    ttl: int
+    died: float | None
+    held: Held | None
+
+    @property
+    def unheard(self) -> bool:
+        return self.died is not None or (self.done is not None and self.done.type == "info")
+
+    @property
+    def over(self) -> float:
+        """When a grant that its client did not hear of would be over."""
+        gone = self.done.time if self.done is not None else self.died
+        return FOREVER if gone is None else gone + self.ttl
+
+
+def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
+    faults = _faults(ops, test)
+    if any(fault.impairs is None for fault in faults):
+        return {"unknown"}
+    found = ordered_holds(ops, test)
+    deaths = _deaths(ops)
+    asked: dict[str, list[Asked]] = {}
+    for op in ops:
+        if op.f == "acquire" and op.type == "invoke":
+            asked.setdefault(str(op.value.get("lock", "")), []).append(
+                _asked(ops, op, found, deaths)
+            )
+    outcomes: list[bool | str | None] = []
+    for lock, mine in asked.items():
+        longest = max(one.ttl for one in mine)
+        for one in mine:
+            one.ttl = one.ttl or longest
+        held = [one for one in found if one.lock == lock]
+        outcomes += _Lock(ops, test, mine, held, faults, longest).outcomes()
+        if _unfair(ops, test, mine, faults):
+            outcomes.append(False)
+    if False in outcomes:
+        return {False}
+    return {True} if True in outcomes and "unknown" not in outcomes else {"unknown"}
+
+
+def _faults(ops: list[Op], test: dict[str, Any]) -> list[Fault]:
+    clients = {op.node for op in ops if op.process != "nemesis"} - set(test["servers"])
+    names = dict.fromkeys(op.value["fault"] for op in ops if op.process == "nemesis")
+    found = []
+    for name in names:
+        mine = [op for op in ops if op.process == "nemesis" and op.value["fault"] == name]
+        ends = [op.time for op in mine if op.value["phase"] == "end"]
+        impairs = _impairs(mine[0])
+        receipts = [op.value["receipt"] for op in mine if "receipt" in op.value]
+        killed = any(one["proved"] and one.get("processes") for one in receipts)
+        kills = killed and impairs is not None and impairs <= clients
+        found.append(Fault(mine[0].time, ends[-1] if ends else FOREVER, impairs, kills))
+    return found
+
+
+def _impairs(op: Op) -> set[str] | None:
+    if "impairs" in op.value:
+        return set(op.value["impairs"])
+    links = op.value["arguments"].get("links")
+    if op.f == "gremlin":
+        return None
+    if op.f == "clock":
+        return set()
+    if op.f == "hold":
+        return {op.value["arguments"]["source"], op.value["arguments"]["to"]}
+    if links:  # one node against one, or against several
+        return set(links[0]).intersection(*links)
+    return set(op.value["targets"])
+
+
+def _deaths(ops: list[Op]) -> dict[Any, tuple[int, int]]:
+    """When each process that a proved receipt names was ordered to die, and was dead."""
+    found: dict[Any, tuple[int, int]] = {}
+    for op in ops:
+        receipt = op.value.get("receipt") or {}
+        if op.process == "nemesis" and op.value["phase"] == "start" and receipt.get("proved"):
+            begun = next(o.time for o in ops if o.value.get("fault") == op.value["fault"])
+            for process in receipt.get("processes", ()):
+                found.setdefault(process, (begun, op.time))
+    return found
+
+
+def _asked(
+    ops: list[Op], begun: Op, found: list[Held], deaths: dict[Any, tuple[int, int]]
+) -> Asked:
+    done = completion(ops, begun)
+    killed = deaths.get(begun.process)
+    died: float | None = None
+    if done is None and killed:
+        died = killed[1]
+    elif done is not None and by_harness(done):
+        died = done.time
+    held = next((one for one in found if one.asked is begun), None)
+    return Asked(begun, done, begun.value.get("ttl") or 0, died, held)
+
+
+class _Lock:
+    """The waits for one lock."""
+
+    def __init__(
+        self,
+        ops: list[Op],
+        test: dict[str, Any],
+        asked: list[Asked],
+        held: list[Held],
+        faults: list[Fault],
+        lease: int,
+    ) -> None:
+        self.ops, self.test, self.asked, self.held = ops, test, asked, held
+        self.faults = [fault for fault in faults if fault.impairs and not fault.kills]
+        self.all = faults
+        self.lease = lease
+        self.end = ops[-1].time
+        widest = max(bound(test, op.node) for op in ops)
+        self.bound = round(test["liveness_bound_s"] * 1000) * MS + 2 * widest
+
+    def outcomes(self) -> list[bool | str | None]:
+        found: list[bool | str | None] = []
+        heals = [f.start if f.kills and f.end == FOREVER else f.end for f in self.all]
+        healed = max(heals, default=0)
+        if healed < FOREVER:
+            found.append(self._wait(healed, healed + self.lease, self.faults))
+        for held in self.held:
+            if held.went and held.first < held.leases[-1][1]:
+                due = max(held.last, self._left(held))
+                found.append(self._wait(held.first, due, self.faults, own=held))
+        if self.test["promises"].get("minority"):
+            found += self._minorities()
+        return found
+
+    def _minorities(self) -> list[bool | str | None]:
+        servers = set(self.test["servers"])
+        marks = {0, self.end, *(f.start for f in self.faults), *(f.end for f in self.faults)}
+        edges = sorted(mark for mark in marks if mark < FOREVER)
+        others = [f for f in self.faults if f.impairs and f.impairs - servers]
+        found = []
+        for start, end in pairwise(edges):
+            down: set[str] = set()
+            for fault in self.faults:
+                if fault.start <= start and end <= fault.end:
+                    down |= (fault.impairs or set()) & servers
+            minority = 0 < len(down) < len(servers) / 2
+            if minority and end - start >= self.lease + self.bound:
+                found.append(self._wait(start, start + self.lease, others, until=end))
+        return found
+
+    def _wait(
+        self,
+        since: float,
+        due: float,
+        faults: list[Fault],
+        until: float = FOREVER,
+        own: Held | None = None,
+    ) -> bool | str | None:
+        ways = [(f.start, f.end + self.lease) for f in faults]
+        ways += [(h.grant.time, self._left(h)) for h in self.held if h.grant.time < since]
+        for one in self.asked:
+            if one.unheard and (one.begun.time < since or one.died is not None):
+                ways.append((one.begun.time, one.over))
+        while True:
+            longer = [over for at, over in ways if at <= due + self.bound and over > due]
+            if not longer:
+                break
+            due = max(longer)
+        limit = due + self.bound
+        grants = [h.grant.time for h in self.held if h is not own and h.grant.time >= since]
+        granted = min((at for at in grants), default=FOREVER)
+        granted = FOREVER if granted > until else granted
+        if granted < FOREVER and granted <= limit:
+            return True
+        again = min((at for at, over in ways if at > limit and over > since), default=FOREVER)
+        end = min(granted, again, until, self.end)
+        stretches = [(max(a, due), min(b, end)) for a, b in self._stretches()]
+        stretches = [(a, b) for a, b in stretches if a < b]
+        if any(b - a > self.bound for a, b in stretches):
+            return False
+        pause = self.bound / 10
+        cut_short = granted == FOREVER and end == self.end and end <= limit
+        if cut_short and any(b + pause >= end for _, b in stretches):
+            return "unknown"
+        return None
+
+    def _stretches(self) -> list[tuple[float, float]]:
+        """Whoever asks within a pause of another's asking goes on with it."""
+        alive = [one for one in self.asked if one.died is None]
+        spans = [(one.begun.time, one.done.time if one.done else self.end) for one in alive]
+        grown = True
+        while grown:
+            grown = False
+            for place, (a, b) in enumerate(spans):
+                for c, d in spans[place + 1 :]:
+                    if c <= b + self.bound / 10 and a <= d + self.bound / 10:
+                        spans.remove((a, b))
+                        spans.remove((c, d))
+                        spans.append((min(a, c), max(b, d)))
+                        grown = True
+                        break
+                if grown:
+                    break
+        return spans
+
+    def _left(self, held: Held) -> float:
+        """When nothing is left of a hold."""
+        lease = held.asked.value.get("ttl") or self.lease
+        over = held.leases[-1][1]
+        if over == FOREVER:
+            over = held.last + lease
+        for op in held.said:
+            done = completion(self.ops, op) if op.type == "invoke" else None
+            if op.f == "release" and op.type == "invoke" and done and done.type == "ok":
+                return done.time
+            if op.f == "extend" and op.type == "invoke" and (not done or done.type == "info"):
+                over = max(over, (done or op).time + (op.value.get("ttl") or lease))
+            if op.f == "renewed" and op.value.get("deadline") is not None and held.last < FOREVER:
+                over = max(over, held.last + lease)
+        return over
+
+
+def _unfair(ops: list[Op], test: dict[str, Any], asked: list[Asked], faults: list[Fault]) -> bool:
+    promises = test["promises"]
+    woken = sum(one.held.grant.value.get("wakeups") or 0 for one in asked if one.held)
+    if promises.get("one_wakeup") and woken > len(asked):
+        return True
+    return bool(promises.get("fifo")) and any(
+        _overtakes(ops, test, one, other, asked, faults)
+        for one in asked
+        for other in asked
+        if one is not other
+    )
+
+
+def _overtakes(
+    ops: list[Op],
+    test: dict[str, Any],
+    one: Asked,
+    other: Asked,
+    asked: list[Asked],
+    faults: list[Fault],
+) -> bool:
+    """Whether `one` was granted while `other` waited that had asked before, in calm."""
+    if one.held is None:
+        return False
+    between = gap(test, one.begun.node, other.begun.node)
+    granted = one.held.grant.time
+    until: float = math.inf if other.done is None else other.done.time
+    if other.done is not None and by_harness(other.done):
+        return False
+    for op in ops:
+        expired = op.f == "lost" and op.value.get("hold") is None
+        if expired and op.process == other.begun.process and other.begun.time <= op.time < until:
+            until = op.time
+            break
+    if other.held is None:
+        until -= SETTLED
+    if other.begun.time + SETTLED + between > one.begun.time or granted + between >= until:
+        return False
+    for fault in faults:
+        end = min(fault.end, ops[-1].time)
+        if fault.start < granted and other.begun.time <= end + (end - fault.start):
+            return False
+    if other.held is None:
+        return True
+    if not (one.held.shared and other.held.shared):
+        return _first(test, one.held, other.held)
+    return any(
+        third.held is not None
+        and not third.held.shared
+        and _first(test, one.held, third.held)
+        and _first(test, third.held, other.held)
+        for third in asked
+        if third.held is not None and granted <= third.held.grant.time <= other.held.grant.time
+    )
+
+
+def _first(test: dict[str, Any], one: Held, other: Held) -> bool:
+    """Whether the service certainly granted one hold before the other."""
+    if one.token is not None and other.token is not None and one.token != other.token:
+        return bool(one.token < other.token)
+    between = gap(test, one.node, other.node)
+    if one.believed_until() + between > other.grant.time:
+        return False
+    return one.grant.time + between < other.leases[0][1]

@@ -1,0 +1,356 @@
+"""`ownership`: every release is held against every hold that proved to be gone before its time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+from checker.history import Op
+from nemesis.families import FAMILIES
+from oracles.drawn import ENDS_WITH, MS, Drawing, in_order
+from oracles.holds import FOREVER, Held, before, bound, completion, gap, invocation, ordered_holds
+
+
+def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
+    if random.random() < 0.35:
+        drawing = Drawing(random, most=4, locks=2, named=0.8, blind=0.1)
+    else:
+        drawing = _Robbery(random)
+    if random.random() < 0.25:
+        _fault(drawing, random)
+    drawing.ops = in_order(drawing.ops)
+    if random.random() < 0.2:
+        _misname(drawing.ops, random)
+    if random.random() < 0.3:
+        del drawing.test["servers"]
+    return drawing.ops, drawing.test
+
+
+def _fault(drawing: Drawing, random: Random) -> None:
+    at = random.randrange(35)
+    # Nobody knows a quake; it might cut clients off, which is another oracle's question.
+    cut_off = drawing.test["lock"]["ends_with"] == "connection"
+    family = random.choice((*FAMILIES, "pause" if cut_off else "quake"))
+    if family in ("partition", "hold") and cut_off:
+        family = "pause"
+    targets = [random.choice(("s1", "s2", "client-0", "client-1"))]
+    until = random.choice((None, at, at + 2, at + 8))
+    drawing.fault(family, at, at, targets, until=until, proved=random.random() < 0.8)
+
+
+def _misname(ops: list[Op], random: Random) -> None:
+    """Let one release name any hold that had been granted."""
+    sent = [op for op in ops if op.f == "release" and op.type == "invoke"]
+    if not sent:
+        return
+    begun = random.choice(sent)
+    names = [
+        op.value["hold"]
+        for op in ops[: begun.index]
+        if op.f == "acquire" and op.type == "ok" and "hold" in op.value
+    ]
+    if not names:
+        return
+    name = random.choice(names)
+    for op in (begun, completion(ops, begun)):
+        if op is not None and op.f == "release" and op.value.get("hold"):
+            op.value["hold"] = name
+
+
+class _Robbery(Drawing):
+    """One lock whose first holder is late, a second holder and a third, each a little shifted."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.ops = []
+        self.test = {
+            "lock": {"ends_with": random.choice(("lease", *ENDS_WITH))},
+            "failed_release": random.choice(("ended", "nothing")),
+            "servers": ["s1", "s2"],
+        }
+        if random.random() < 0.25:
+            bounds = {f"client-{n}": random.choice((0, 1, 2)) * MS for n in range(3)}
+            self.test["clocks"] = {n: {"bound_ns": b, "offset_ns": 0} for n, b in bounds.items()}
+        self._tokens = random.random() < 0.3
+        self._readers = random.random() < 0.25
+        self._names = 0.0 if random.random() < 0.1 else 1.0
+        for process, start in enumerate((0, 10, 18)):
+            self._holder(process, start + random.choice((0, 0, 0, -3, 3)))
+
+    def _holder(self, process: int, now: int) -> None:
+        random = self.random
+        hold, now = self._grant(process, max(0, now))
+        type = "ok"
+        count = random.choice((1, 2, 2, 3) if process == 0 else (0, 1, 1, 2))
+        for _ in range(count):
+            now += random.choice((0, 1, 3, 6, 10))
+            if random.random() < 0.1:
+                hold, now = self._grant(process, now)
+                continue
+            type = random.choice(("ok", "ok", "ok", "fail", "fail", "info"))
+            f = "release" if random.random() < (0.85 if process == 0 else 0.5) else "extend"
+            begun, now = now, now + random.choice((0, 0, 1, 3, 6))
+            answer = {"deadline": (now + random.choice((1, 8))) * MS} if f == "extend" else {}
+            kind = random.choice(("not-held", "not-held", "no-quorum"))
+            error = {"ok": None, "fail": [kind, "no"], "info": ["timeout", "-"]}[type]
+            node, asked = f"client-{process}", dict(hold)
+            self.op(begun, process, "invoke", f, asked, node=node)
+            said = dict(asked) | (answer if type == "ok" else {})
+            self.op(now, process, type, f, said, error, node)
+            if random.random() < 0.1 and "hold" in hold:
+                at = random.randint(begun, now + 2)
+                self.op(at, process, "info", "lost", dict(hold), ["lost", "-"], node)
+            if type == "info":
+                break
+        if type == "info" or random.random() < 0.15:
+            self._leave(process, f"client-{process}", now)
+
+    def _leave(self, process: int, node: str, now: int) -> None:
+        if self.random.random() < 0.5:
+            self._close(process, node, now)
+        elif self.random.random() < 0.5:
+            self._kill(process, node, now + self.random.randrange(4))
+
+    def _grant(self, process: int, now: int) -> tuple[dict[str, Any], int]:
+        random = self.random
+        at = now + random.choice((0, 0, 1, 1, 4, 9))
+        hold: dict[str, Any] = {"lock": "a" if random.random() < 0.95 else "b"}
+        asked = hold | {"ttl": 8 * MS}
+        if self._readers and random.random() < 0.6:
+            asked["mode"] = "shared"
+        lease = random.choice((3, 6, 9) if process == 0 else (6, 15, 15, None))
+        answer: dict[str, Any] = {
+            "deadline": None if lease is None else (now + lease) * MS,
+            "token": process + random.choice((0, 0, 1, 2)) if self._tokens else None,
+        }
+        if self._names:
+            hold["hold"] = f"h{len(self.ops)}"
+        self.op(now, process, "invoke", "acquire", asked, node=f"client-{process}")
+        self.op(at, process, "ok", "acquire", asked | answer | hold, node=f"client-{process}")
+        return hold, at
+
+
+def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
+    found = ordered_holds(ops, test)
+    sent = [op for op in ops if op.f == "release" and op.type == "invoke"]
+    releases = [(op, completion(ops, op), *_named(ops, found, op)) for op in sent]
+    doubt = False
+    for _, done, hold, own in releases:
+        if hold is not None and not own and done is not None and done.type == "ok":
+            return {False}
+    for victim in found:
+        shown = _shown(ops, test, found, victim)
+        if shown is None:
+            continue
+        near = [
+            (begun, done if done is not None and done.type == "ok" else None, hold, own)
+            for begun, done, hold, own in releases
+            if hold is not None
+            and hold is not victim
+            and hold.lock == victim.lock
+            and not (done is not None and done.type == "fail")
+            and not before(test, shown, begun)
+            and not (done and done.type == "ok" and before(test, done, victim.asked))
+        ]
+        others = [row for row in near if row[0].process != victim.process]
+        thefts = [row for row in others if _theft(ops, test, *row, victim, shown)]
+        maybe = [row for row in others if not _harmless(ops, test, *row, victim)]
+        excused = len(others) < len(near) or _forgotten(ops, test, victim, shown)
+        if thefts and not excused:
+            return {False}
+        doubt = doubt or bool(thefts or maybe)
+    answered = [done for _, done, hold, _ in releases if hold and done and done.type == "ok"]
+    return {"unknown"} if doubt or not answered else {True}
+
+
+def _named(ops: list[Op], found: list[Held], op: Op) -> tuple[Held | None, bool]:
+    """The hold that an op is about, and whether it is its process' own."""
+    name = op.value.get("hold")
+    if name is None:
+        mine = [
+            held
+            for held in found
+            if held.process == op.process
+            and held.grant.value.get("hold") is None
+            and held.lock == op.value.get("lock")
+            and held.grant.index < op.index
+        ]
+        return (mine[-1], True) if mine else (None, False)
+    for held in found:
+        if held.grant.value.get("hold") == name:
+            return held, held.process == op.process
+    return None, False
+
+
+def _shown(ops: list[Op], test: dict[str, Any], found: list[Held], victim: Held) -> Op | None:
+    """The first op by which a hold proved to be gone before its time."""
+    refusals = (op for op in ops if _refuses(ops, test, found, victim, op))
+    grants = (held.grant for held in found if _replaces(test, victim, held))
+    return min([*refusals, *grants], key=lambda op: op.index, default=None)
+
+
+def _refuses(ops: list[Op], test: dict[str, Any], found: list[Held], victim: Held, op: Op) -> bool:
+    if op.type != "fail" or op.f not in ("extend", "release") or op.error[0] != "not-held":
+        return False
+    begun = invocation(ops, op)
+    if _named(ops, found, begun) != (victim, True):
+        return False
+    if any(_gives_up(ops, test, found, victim, o) for o in ops[: op.index] if o is not begun):
+        return False
+    if begun.time > victim.first or op.time >= victim.early:
+        return False
+    return any(since <= begun.time and op.time < until for since, until in victim.leases)
+
+
+def _gives_up(ops: list[Op], test: dict[str, Any], found: list[Held], held: Held, op: Op) -> bool:
+    """Whether its process gave up a hold by this op: released it, or was told that it is lost."""
+    if op.f == "lost":
+        name = held.grant.value.get("hold")
+        return name is not None and (op.process, op.value.get("hold")) == (held.process, name)
+    if op.f != "release" or op.type != "invoke" or _named(ops, found, op) != (held, True):
+        return False
+    done = completion(ops, op)
+    failed = done is not None and done.type == "fail"
+    return not (failed and test["failed_release"] == "nothing")
+
+
+def _replaces(test: dict[str, Any], victim: Held, other: Held) -> bool:
+    """Whether another was granted the lock, in conflict with a hold that was on."""
+    if other.lock != victim.lock or (other.shared and victim.shared):
+        return False
+    if other.process == victim.process or other.grant.index < victim.grant.index:
+        return False
+    between = gap(test, victim.node, other.node)
+    mine, its = victim.token, other.token
+    ordered = mine is not None and its is not None and mine != its
+    if ordered and its < mine:
+        return False
+    for number, (since, until) in enumerate(victim.believed()):
+        if not (since <= other.grant.time and other.grant.time + between < until):
+            continue
+        if number:
+            if since + between < other.asked.time:
+                return True
+        elif (
+            ordered
+            or before(test, victim.grant, other.asked)
+            or since + between < other.leases[0][1] < FOREVER
+        ):
+            return True
+    return False
+
+
+def _theft(
+    ops: list[Op],
+    test: dict[str, Any],
+    begun: Op,
+    done: Op | None,
+    hold: Held,
+    own: bool,
+    victim: Held,
+    shown: Op,
+) -> bool:
+    if done is None or not own or _harmless(ops, test, begun, done, hold, own, victim):
+        return False
+    between = gap(test, hold.node, victim.node)
+    over = min(
+        [_lease(hold, begun)]
+        + [end for _, end in _earlier(ops, test, hold, begun)]
+        + [op.time for op in _lost(ops, hold) if op.index < begun.index]
+    )
+    together = hold.shared and victim.shared
+    sound = together or _on(ops, test, hold, begun) + between <= victim.grant.time
+    late = over <= begun.time and sound and before(test, victim.grant, begun)
+    crossed = over + between <= victim.asked.time and before(test, victim.grant, done)
+    return before(test, begun, shown) and (late or crossed)
+
+
+def _harmless(
+    ops: list[Op],
+    test: dict[str, Any],
+    begun: Op,
+    done: Op | None,
+    hold: Held,
+    own: bool,
+    victim: Held,
+) -> bool:
+    """Whether a release ended what was its own."""
+    if not own:
+        return done is not None  # such a release is theft by itself
+    on = _on(ops, test, hold, begun)
+    if done is not None and done.time <= on:
+        return True
+    apart = not (hold.shared and victim.shared)
+    between = gap(test, hold.node, victim.node)
+    return apart and begun.time < on and victim.grant.time + between < on
+
+
+def _on(ops: list[Op], test: dict[str, Any], hold: Held, begun: Op) -> float:
+    """Until when a hold was certainly on, but for this release of it."""
+    starts = [start for start, _ in _earlier(ops, test, hold, begun)]
+    lost = [op.time for op in _lost(ops, hold)]
+    return min([_lease(hold, begun), hold.early, *starts, *lost])
+
+
+def _lease(hold: Held, begun: Op) -> float:
+    ends = [until for since, until in hold.leases if since <= begun.time]
+    return ends[-1] if ends else hold.leases[-1][1]
+
+
+def _earlier(
+    ops: list[Op], test: dict[str, Any], hold: Held, begun: Op
+) -> Iterator[tuple[float, float]]:
+    """When earlier releases of a hold may have ended it, and by when they certainly had."""
+    for op in ops[: begun.index]:
+        same = op.value.get("hold") == hold.grant.value.get("hold")
+        if op.f == "release" and op.type == "invoke" and op.process == hold.process and same:
+            if op.value.get("hold") is None and (
+                op.value.get("lock") != hold.lock or not _latest(ops, hold, op)
+            ):
+                continue
+            done = completion(ops, op)
+            type = "info" if done is None else done.type
+            if type != "fail" or test["failed_release"] == "ended":
+                yield op.time, FOREVER if done is None or type == "info" else done.time
+
+
+def _latest(ops: list[Op], hold: Held, op: Op) -> bool:
+    """Whether this nameless hold is the latest of its process and lock when the op is sent."""
+    return hold.grant.index < op.index and not any(
+        o.f == "acquire"
+        and o.type == "ok"
+        and o.process == hold.process
+        and o.value.get("lock") == hold.lock
+        for o in ops[hold.grant.index + 1 : op.index]
+    )
+
+
+def _lost(ops: list[Op], hold: Held) -> list[Op]:
+    name = hold.grant.value.get("hold")
+    mine = [op for op in ops if op.f == "lost" and op.process == hold.process]
+    return [op for op in mine if name is not None and op.value.get("hold") == name][:1]
+
+
+def _forgotten(ops: list[Op], test: dict[str, Any], victim: Held, shown: Op) -> bool:
+    """Whether a server may have forgotten a hold by a fault, from its acquire to its loss."""
+    clients = {op.node for op in ops if op.process != "nemesis"}
+    for op in ops:
+        if op.process != "nemesis" or op.type != "invoke" or op.value["phase"] != "start":
+            continue
+        target = op.value["targets"][0]
+        hit = target in test["servers"] if "servers" in test else target not in clients
+        if op.f in FAMILIES and not (FAMILIES[op.f].forgets and hit):
+            continue
+        ends = [
+            o.time
+            for o in ops
+            if o.value.get("fault") == op.value["fault"]
+            and o.value["phase"] == "end"
+            and o.value.get("receipt", {}).get("proved")
+        ]
+        over = ends[-1] if ends else FOREVER
+        since = victim.asked.time - bound(test, victim.node)
+        if op.time <= shown.time + bound(test, shown.node) and since <= over:
+            return True
+    return False

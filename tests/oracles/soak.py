@@ -1,0 +1,111 @@
+"""Hold the checkers to their oracles: `python -m oracles.soak --count N [--seed S] [--only NAME]`.
+
+Prints, for each checker, how many histories were drawn and how the verdicts came out, and the
+first histories on which checker and oracle differ. Exits with 1 where any did. A history is
+drawn from "seed/checker/number" alone, so that one number shows it again (`--from`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from importlib import import_module
+from random import Random, SystemRandom
+from typing import Any
+
+from checker.checkers import CHECKERS
+from checker.history import History, Op
+
+Draw = Callable[[Random], tuple[list[Op], dict[str, Any]]]
+Oracle = Callable[[list[Op], dict[str, Any]], set[Any]]
+
+# Checker -> module, its draw, its verdict.
+ORACLES = {
+    "lease_exclusion": ("oracles.exclusion", "draw", "lease"),
+    "mutual_exclusion": ("oracles.exclusion", "draw", "mutual"),
+    "linearizable": ("oracles.linearizable", "draw", "verdict"),
+    "fencing": ("oracles.fencing", "draw", "verdict"),
+    "ownership": ("oracles.ownership", "draw", "verdict"),
+    "liveness": ("oracles.liveness", "draw", "verdict"),
+    "store": ("oracles.store", "draw", "verdict"),
+    "resource": ("oracles.resource", "draw", "verdict"),
+}
+CHUNK = 500
+SHOWN = 3
+
+
+def loaded(name: str) -> tuple[Draw, Oracle]:
+    module, draw, verdict = ORACLES[name]
+    found = import_module(module)
+    return getattr(found, draw), getattr(found, verdict)
+
+
+def check(name: str, seed: str, first: int, count: int) -> tuple[Counter[str], list[str]]:
+    """How the verdicts of these histories came out, and the ones that the oracle refuses."""
+    draw, verdict = loaded(name)
+    outcomes: Counter[str] = Counter()
+    wrong: list[str] = []
+    for number in range(first, first + count):
+        ops, test = draw(Random(f"{seed}/{name}/{number}"))
+        allowed = verdict(ops, test)
+        try:
+            said: Any = CHECKERS[name](History(ops), test).valid
+        except Exception as error:  # a checker that raises is wrong, too
+            said = repr(error)
+        outcomes[str(said)] += 1
+        if said not in allowed:
+            wrong.append(_shown(name, seed, number, said, allowed, ops, test))
+    return outcomes, wrong
+
+
+def _shown(
+    name: str, seed: str, number: int, said: Any, allowed: Any, ops: list[Op], test: dict[str, Any]
+) -> str:
+    lines = [
+        f"{name}: {said!r}, and the oracle allows {allowed} (--seed {seed} --from {number})",
+        json.dumps(test),
+        *(json.dumps(op.to_json()) for op in ops),
+    ]
+    return "\n".join(lines)
+
+
+def _chunks(first: int, count: int) -> Iterator[tuple[int, int]]:
+    for start in range(first, first + count, CHUNK):
+        yield start, min(CHUNK, first + count - start)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=20_000, help="histories a checker")
+    parser.add_argument("--seed", default=str(SystemRandom().randrange(10**6)))
+    parser.add_argument("--only", action="append", choices=list(ORACLES))
+    parser.add_argument("--from", dest="first", type=int, default=0)
+    given = parser.parse_args()
+    print(f"seed {given.seed}, {given.count} histories a checker", flush=True)
+    bad = 0
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        tasks = {
+            name: [
+                pool.submit(check, name, given.seed, *chunk)
+                for chunk in _chunks(given.first, given.count)
+            ]
+            for name in given.only or ORACLES
+        }
+        for name, parts in tasks.items():
+            done = [part.result() for part in parts]
+            outcomes = sum((outcome for outcome, _ in done), Counter[str]())
+            wrong = [one for _, found in done for one in found]
+            came = ", ".join(f"{outcomes[said]} {said}" for said in sorted(outcomes))
+            print(f"{name}: {came}; {len(wrong)} mismatches", flush=True)
+            print("\n\n".join(wrong[:SHOWN]), end="\n\n" if wrong else "")
+            bad += len(wrong)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
