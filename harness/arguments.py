@@ -18,13 +18,14 @@ from harness.session import Way
 from harness.site import STORAGE
 from harness.spec import Spec, choose, layout_of, seconds, stored, validate
 from harness.store import find, read
+from harness.watch import ANY
 from nemesis import schedule as nemesis_schedule
 from nemesis.schedule import Scheduled
 from workloads.locks.registry import LOCKS
 
 REMOTES = ("docker", "ssh")
 # What may be given beside --replay, which takes all else from its run.
-BESIDE = ("lock", "replay", "until_violation", "option", "remote", "hosts", "leave_up")
+BESIDE = ("lock", "replay", "until", "until_violation", "option", "remote", "hosts", "leave_up")
 
 
 def seed(text: str | None) -> int:
@@ -46,6 +47,16 @@ def _pairs(given: list[str]) -> dict[str, str]:
         if not (name and equals and value):
             raise BadArguments(f"option {name!r} has no value: write -o {name or 'NAME'}=VALUE")
     return {name: value for name, _, value in pairs}
+
+
+def until(checkers: str, violation: bool) -> tuple[str, ...]:
+    """The checkers whose violations stop the run, of --until and --until-violation."""
+    names = tuple(dict.fromkeys(name.strip() for name in checkers.split(",") if name.strip()))
+    if names and violation:
+        raise BadArguments(
+            "--until and --until-violation exclude one another: the latter means any violation"
+        )
+    return (ANY,) if violation else names
 
 
 def lock_options(lock: str, given: list[str]) -> dict[str, Any]:
@@ -87,7 +98,7 @@ def scheduled(spec: Spec, path: Path | None) -> tuple[Spec, list[Scheduled] | No
 
 
 def replayed(
-    run: str, lock: str, option: list[str], until_violation: bool
+    run: str, lock: str, option: list[str], until: tuple[str, ...]
 ) -> tuple[Spec, list[Scheduled]]:
     """A stored run's test and its schedule, on another lock if one is named."""
     folder = find(run)
@@ -98,7 +109,7 @@ def replayed(
             spec = replace(spec, name=lock, lock=lock, options=lock_options(lock, option))
         elif option:
             spec = replace(spec, options=lock_options(spec.lock, option))
-        spec = validate(replace(spec, until_violation=until_violation))
+        spec = validate(replace(spec, until=until))
         rows = described.get("schedule", [])
         return spec, nemesis_schedule.stored(rows, layout_of(spec), spec.seed)
     except (OSError, ValueError) as error:

@@ -134,8 +134,15 @@ def test(
             "LOCK, if one is named."
         ),
     ] = None,
+    until: Annotated[
+        str,
+        typer.Option(
+            metavar="CHECKER,...",
+            help="Stop at the first violation that one of these checkers finds, ownership say.",
+        ),
+    ] = "",
     until_violation: Annotated[
-        bool, typer.Option("--until-violation", help="Stop at the first violation.")
+        bool, typer.Option("--until-violation", help="Stop at the first violation of any kind.")
     ] = False,
     guard: Annotated[
         str, typer.Option(help="What the resource checks: `fencepost guards` lists them.")
@@ -146,6 +153,9 @@ def test(
     shared: Annotated[
         float, typer.Option(help="Which share of the holds is shared, for locks with that mode.")
     ] = 0.0,
+    locks: Annotated[
+        int, typer.Option(help="Locks, each with a resource of its own; all clients use all.")
+    ] = 1,
     etcd: Annotated[str, typer.Option(help=f"The servers' version: {', '.join(ETCD)}.")] = "3.5",
     time: Annotated[str, typer.Option("--time", "--time-limit", help="How long, 60s say.")] = "60s",
     seed: Annotated[str | None, typer.Option(help="What all random choices come from.")] = None,
@@ -169,9 +179,10 @@ def test(
 ) -> int:
     """One test: clients take LOCK and write, faults strike, the history is judged."""
     faults: list[Scheduled] | None
+    stops = arguments.until(until, until_violation)
     if replay is not None:
         arguments.alone("replay", context, arguments.BESIDE)
-        spec, faults = arguments.replayed(replay, lock, option or [], until_violation)
+        spec, faults = arguments.replayed(replay, lock, option or [], stops)
     else:
         if not lock:
             raise BadArguments("which LOCK? `fencepost locks` lists them")
@@ -182,6 +193,7 @@ def test(
             guard=guard,
             store=store,
             shared=shared,
+            locks=locks,
             etcd=etcd,
             nemesis=tuple(dict.fromkeys(e.strip() for e in nemesis.split(",") if e.strip())),
             time_s=seconds("time", time),
@@ -192,7 +204,7 @@ def test(
             persistence=persistence,
             restart=restart,
             failed_release=failed_release,
-            until_violation=until_violation,
+            until=stops,
         )
         spec, faults = arguments.scheduled(validate(spec), schedule)
     way = arguments.way(remote, hosts, [spec])

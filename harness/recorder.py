@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,22 +28,34 @@ class Event(msgspec.Struct):
     f: str
 
 
+class _Asked(msgspec.Struct):
+    lock: str
+
+
+class _Grant(msgspec.Struct):
+    value: _Asked
+
+
 class Recorder:
     """`origin_ns` is the test's start on CLOCK_MONOTONIC.
 
-    `counts`: ops by f and type; `grants`: grants of a lock by process.
+    `counts`: ops by f and type; `grants`: by lock and process; `last`: the lock that a process was
+    granted last. Which lock a grant is of is looked up only where there are several: `locks`.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, locks: Sequence[str] = ("",)) -> None:
         self.path = path
         self.origin_ns = time.monotonic_ns()
         self.counts: Counter[tuple[str, str]] = Counter()
-        self.grants: Counter[int] = Counter()
+        self.grants: Counter[tuple[str, int]] = Counter()
+        self.last: dict[int, str] = {}
         self.failure: OSError | None = None
         self._file = path.open("ab", buffering=0)
         self._lock = threading.Lock()
         self._index = 0
         self._decode = msgspec.json.Decoder(list[Event]).decode
+        self._decode_grant = msgspec.json.Decoder(_Grant).decode
+        self._only = locks[0] if len(locks) == 1 else None
 
     def now(self) -> int:
         """ns since the test's start."""
@@ -61,10 +74,22 @@ class Recorder:
                 )
             )
             self.counts.update([(event.f, event.type) for event in events])
-            self.grants.update(
-                [int(e.process) for e in events if e.f == "acquire" and e.type == "ok"]
-            )
+            for line, event in zip(lines, events, strict=True):
+                if event.f == "acquire" and event.type == "ok":
+                    self._granted(line, int(event.process))
         return events
+
+    def _granted(self, line: bytes, process: int) -> None:
+        lock = self._only
+        if lock is None:
+            lock = self._decode_grant(line).value.lock
+        self.grants[lock, process] += 1
+        self.last[process] = lock
+
+    def grants_of(self, lock: str) -> int:
+        """How many grants of this lock were recorded."""
+        with self._lock:
+            return sum(count for (name, _), count in self.grants.items() if name == lock)
 
     def op(
         self,

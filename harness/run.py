@@ -27,7 +27,8 @@ from harness.recorder import Recorder, finish
 from harness.site import RunSite
 from harness.spec import Spec, choose, layout_of
 from harness.stage import NotAsScheduled, Stage
-from harness.watch import Watch, first_violation
+from harness.watch import Watch, first_violation, watched
+from harness.worker.process import Worker
 from nemesis.director import Director
 from nemesis.schedule import Scheduled, draw
 from report import run as report
@@ -82,7 +83,7 @@ def run(
         schedule = [] if scenario else schedule_of(spec)
     test = _describe(spec, schedule, cluster.versions)
     store.write(folder / "test.json", test)
-    recorder = Recorder(folder / "history.jsonl")
+    recorder = Recorder(folder / "history.jsonl", [lock for lock, _ in spec.locked])
     site = RunSite(spec, cluster, recorder)
     notes: list[str] = []
     try:
@@ -153,11 +154,8 @@ def _timed(
     live: _Live,
     notes: list[str],
 ) -> None:
-    """Clients work while the schedule runs; then, healed, until the lock was taken again."""
-    settings: dict[str, Any] = {"ttl_ns": spec.ttl_ms * 1_000_000, "shared": spec.shared}
-    if not spec.lock_type.extends:
-        settings["extend"] = 0
-    settings |= spec.work
+    """Clients work while the schedule runs; then, healed, until each lock was taken again."""
+    settings = _settings(spec)
     bound_s = spec.ttl_ms / 1000 + spec.liveness_bound_s
     # Longer than the run: the clients are told to rest, this ends those who can not be told.
     until = recorder.now() + int((spec.time_s + bound_s + 60) * 1e9)
@@ -179,21 +177,46 @@ def _timed(
     if recorder.failure is not None:
         raise recorder.failure
     live.phase = "healed; recovering"
-    grants = recorder.counts["acquire", "ok"]
-    wait = time.monotonic() + bound_s + 0.5
-    while recorder.counts["acquire", "ok"] <= grants and time.monotonic() < wait:
-        time.sleep(0.05)
+    _await_grants(spec, recorder, bound_s + 0.5)
     live.phase = "stopping clients"
     for worker in site.workers:
         if not worker.rest(bound_s + 10):
             notes.append(f"{worker.node} did not come to rest: {worker.last_words()}")
-    last = site.workers[-1]
-    last.begin("read", {"resource": "account"})
-    last.finish(5)
+    _read_all(spec, site.workers[-1])
+
+
+def _settings(spec: Spec) -> dict[str, Any]:
+    """What the clients' generators are told."""
+    settings: dict[str, Any] = {
+        "ttl_ns": spec.ttl_ms * 1_000_000,
+        "shared": spec.shared,
+        "locks": spec.locks,
+    }
+    if not spec.lock_type.extends:
+        settings["extend"] = 0
+    return settings | dict(spec.work)
+
+
+def _await_grants(spec: Spec, recorder: Recorder, timeout_s: float) -> None:
+    """Wait until every lock was granted once more, or the time is up."""
+    before = {lock: recorder.grants_of(lock) for lock, _ in spec.locked}
+    end = time.monotonic() + timeout_s
+    while time.monotonic() < end and any(
+        recorder.grants_of(lock) <= count for lock, count in before.items()
+    ):
+        time.sleep(0.05)
+
+
+def _read_all(spec: Spec, worker: Worker) -> None:
+    """Read every resource a last time, so that lost writes are seen."""
+    for _, resource in spec.locked:
+        worker.begin("read", {"resource": resource})
+        if worker.finish(5) is None:
+            return  # it does not answer, and takes no further op before it has
 
 
 def _watched(spec: Spec, recorder: Recorder) -> AbstractContextManager[Watch | None]:
-    if not spec.until_violation:
+    if not spec.until:
         return nullcontext()
     return Watch(recorder.path, spec.to_json())
 
@@ -295,7 +318,9 @@ def judge(folder: Path, notes: list[str] | None = None) -> Outcome:
     verdicts = check(history, test, test["checkers"])
     broken = first_violation(verdicts)
     early = history.end_ns / 1e9 < test.get("time_s", 0)
-    if test.get("until_violation") and early and broken is None and not notes:
+    stops = watched(test)
+    found = any(verdicts[name].valid is False for name in stops)
+    if stops and early and not found and not notes:
         notes.append("It was stopped by what looked like a violation and was none.")
     if notes:
         verdicts["run"] = Verdict("unknown", " ".join(notes))

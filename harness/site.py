@@ -152,12 +152,14 @@ class RunSite:
             return next((node for node, one in zip(self._servers, leads, strict=True) if one), None)
 
     def grants(self, without: str) -> int:
-        """How many grants were recorded, leaving out those to one client."""
+        """How many grants were recorded of the lock that a client was granted last, leaving out
+        those to this client; of any lock where it was granted none."""
         number = self.clients.index(without)
+        wanted = self._recorder.last.get(self.client(without).process)
         of_others = (
             count
-            for process, count in list(self._recorder.grants.items())
-            if process % self._spec.concurrency != number
+            for (lock, process), count in list(self._recorder.grants.items())
+            if process % self._spec.concurrency != number and wanted in (None, lock)
         )
         return sum(of_others)
 

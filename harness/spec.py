@@ -9,10 +9,12 @@ from typing import Any
 from checker.liveness import DEFAULT_BOUND_S
 from harness.db.kinds import KINDS
 from harness.errors import BadArguments
+from harness.watch import ANY, must_watch
 from nemesis import asked
 from nemesis.aim import Layout
 from nemesis.families import check
 from nemesis.kill import NEVER_S
+from workloads.critical_section import Settings
 from workloads.locks.locktype import LockType
 from workloads.locks.registry import LOCKS
 from workloads.resources.resource import GUARDS, Guard
@@ -21,7 +23,7 @@ from workloads.scenarios.scenario import Scenario
 PERSISTENCE = ("none", "everysec", "always")
 ETCD = ("3.5", "3.4")
 RESTART = ("at-once", "after-ttl", "never")
-MOST_CLIENTS = 10
+MOST_CLIENTS, MOST_LOCKS = 10, 100
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class Spec:
     """One test. Times in s or ms as their names say; `options` are the lock's.
 
     `nemesis` is what was asked for, FAMILY[:TARGET]... each (nemesis/asked.py); where the faults
-    were given and not drawn (`scheduled`), their families.
+    were given and not drawn (`scheduled`), their families. `until` names the checkers whose
+    violations stop the run (harness/watch.py).
     """
 
     name: str
@@ -39,6 +42,7 @@ class Spec:
     store: str = ""
     etcd: str = "3.5"
     shared: float = 0.0
+    locks: int = 1
     nemesis: tuple[str, ...] = ()
     time_s: float = 60.0
     seed: int = 0
@@ -49,7 +53,7 @@ class Spec:
     restart: str = "at-once"
     failed_release: str = "ended"
     liveness_bound_s: float = DEFAULT_BOUND_S
-    until_violation: bool = False
+    until: tuple[str, ...] = ()
     scheduled: bool = False
     scenario: Mapping[str, Any] | None = None
     work: Mapping[str, float] = field(default_factory=dict)
@@ -66,6 +70,11 @@ class Spec:
     def stored_in(self) -> str:
         """Where the resource is kept: the store that was asked for, or the guard's first."""
         return self.store or GUARDS[self.guard].stores[0]
+
+    @property
+    def locked(self) -> list[tuple[str, str]]:
+        """Every lock that the clients take, with the resource that it protects."""
+        return Settings(locks=self.locks).pairs()
 
     @property
     def clients(self) -> list[str]:
@@ -88,7 +97,11 @@ class Spec:
 
     def to_json(self) -> dict[str, Any]:
         row = asdict(self)
-        row["lock"] = {"name": self.lock, "options": dict(self.options)}
+        row["lock"] = {
+            "name": self.lock,
+            "options": dict(self.options),
+            "ends_with": self.lock_type.ends_with,
+        }
         del row["options"]
         row["store"] = self.stored_in
         row["servers"], row["clients"] = self.servers, self.clients
@@ -111,6 +124,7 @@ def stored(test: Mapping[str, Any]) -> Spec:
         given = {name: value for name, value in test.items() if name in known}
         given |= {"lock": test["lock"]["name"], "options": test["lock"]["options"]}
         given["nemesis"] = tuple(given.get("nemesis", ()))
+        given["until"] = tuple(given.get("until", (ANY,) if test.get("until_violation") else ()))
         spec = Spec(**given)
     except (KeyError, TypeError) as error:
         raise BadArguments(f"its test.json does not describe a test: {error!r}") from error
@@ -202,6 +216,8 @@ def validate(spec: Spec) -> Spec:
         raise BadArguments(
             f"{spec.lock} has no shared mode; these have: {', '.join(modes) or 'none'}"
         )
+    if not 1 <= spec.locks <= MOST_LOCKS:
+        raise BadArguments(f"locks {spec.locks}: from 1 to {MOST_LOCKS}")
     choose("persistence", spec.persistence, PERSISTENCE)
     if spec.restart not in RESTART:
         try:
@@ -237,6 +253,7 @@ def validate(spec: Spec) -> Spec:
             f"server(s) can use up the whole TTL of {spec.ttl_ms} ms: it must be far below it"
         )
     _guarded(spec)
+    must_watch(spec.until, spec.checkers)
     try:
         check(spec.nemesis, layout_of(spec))
     except ValueError as error:

@@ -1,26 +1,57 @@
-"""Looks at the history while it grows, for `--until-violation`."""
+"""Checks the history while it grows, for a run that ends with a violation (`--until`)."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from checker import history
 from checker.checkers import check
 from checker.verdict import Verdict
+from harness.errors import BadArguments
 
 # How often is looked at first; later, so seldom that looking takes a tenth of the time.
 _EVERY_S = 1.0
 _SHARE = 10
-# These are about how a run ended, and tell nothing of one that goes on.
-_AT_THE_END = ("liveness", "faults")
+ANY = "any"
+"""In `until`: a violation that any checker finds stops the run."""
+AT_THE_END = ("liveness", "faults")
+"""These judge how a run ended, and tell nothing of one that goes on."""
+
+
+def watched(test: Mapping[str, Any]) -> list[str]:
+    """The checkers whose violations stop the run that test.json describes; empty where none do.
+
+    Older versions stored `until_violation: true` for any.
+    """
+    until = test.get("until") or ([ANY] if test.get("until_violation") else [])
+    names = [name for name in test["checkers"] if name not in AT_THE_END]
+    return names if ANY in until else [name for name in names if name in until]
+
+
+def must_watch(until: Iterable[str], checkers: Mapping[str, str | None]) -> None:
+    """Raise BadArguments for a name in `until` that cannot stop a run.
+
+    `checkers` are the test's, each with the reason why it is not run, if it is not.
+    """
+    run = [name for name, why in checkers.items() if why is None and name not in AT_THE_END]
+    for name in until:
+        if name == ANY:
+            continue
+        valid = f"choose from: {', '.join((*run, ANY))}"
+        if name in AT_THE_END:
+            raise BadArguments(f"until {name}: it is judged only once the run is over; {valid}")
+        if name not in checkers:
+            raise BadArguments(f"until {name}: there is no such checker; {valid}")
+        if why := checkers[name]:
+            raise BadArguments(f"until {name}: this test does not run it ({why}); {valid}")
 
 
 class Watch:
-    """A thread that checks what is there so far; `seen` is the checker that said no.
+    """A thread that checks what is there so far; `seen` is the checker that found a violation.
 
     Ops reach the file a little out of order, and a client that is stopped may hold one back: a
     violation counts once it was seen twice in a row.
@@ -30,7 +61,7 @@ class Watch:
         self.seen = ""
         self._path = path
         self._test = test
-        self._names = [name for name in test["checkers"] if name not in _AT_THE_END]
+        self._names = watched(test)
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._loop, daemon=True)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 _SPEC = (
     ("lock", "Lock"),
+    ("locks", "Locks"),
     ("guard", "Guard"),
     ("store", "Store"),
     ("nemesis", "Nemesis"),
@@ -23,6 +24,7 @@ _SPEC = (
     ("persistence", "Persistence"),
     ("restart", "Restart"),
     ("failed_release", "A failed release means"),
+    ("until", "Stopped by a violation of"),
     ("liveness_bound_s", "Liveness bound (s)"),
     ("promises", "Promises"),
     ("checkers", "Checkers"),
@@ -35,6 +37,7 @@ _OPTIONS = (
     ("guard", "--guard", ""),
     ("store", "--store", ""),
     ("shared", "--shared", ""),
+    ("locks", "--locks", ""),
     ("etcd", "--etcd", ""),
     ("time_s", "--time", "s"),
     ("seed", "--seed", ""),
@@ -44,6 +47,7 @@ _OPTIONS = (
     ("persistence", "--persistence", ""),
     ("restart", "--restart", ""),
     ("failed_release", "--failed-release", ""),
+    ("until", "--until", ""),
 )
 
 
@@ -70,7 +74,7 @@ def again(test: Mapping[str, Any], run: Path) -> str | None:
             value = f"{value:g}"
         if value not in (None, ""):
             words += [option, f"{value}{unit}"]
-    if test.get("until_violation"):
+    if test.get("until_violation"):  # as older versions stored it
         words.append("--until-violation")
     for name, value in (lock.get("options") or {}).items():
         words += ["-o", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]

@@ -19,16 +19,27 @@ class Settings:
     `pause_ms`: the longest time between two sections. `extend`: how likely a holder is to
     extend its lease before it writes. `shared`: how likely it asks for a shared hold, under
     which it reads and does not write. `write`: whether there is a resource to write to.
+    `locks`: of how many locks each section takes one, drawn at random; each protects a resource
+    of its own.
     """
 
     lock: str = "orders"
     resource: str = "account"
+    locks: int = 1
     ttl_ns: int = 2_000_000_000
     think_ms: float = 20
     pause_ms: float = 20
     extend: float = 0.2
     shared: float = 0.0
     write: bool = True
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Every lock with its resource: `orders` and `account`, or `orders-1` and `account-1`
+        and so on where there are several."""
+        if self.locks == 1:
+            return [(self.lock, self.resource)]
+        numbers = range(1, self.locks + 1)
+        return [(f"{self.lock}-{number}", f"{self.resource}-{number}") for number in numbers]
 
 
 class Next(NamedTuple):
@@ -45,6 +56,9 @@ class CriticalSection:
     def __init__(self, settings: Settings, seed: str) -> None:
         self._settings = settings
         self._random = Random(seed)
+        self._pairs = settings.pairs()
+        # Those of this section.
+        self._lock, self._resource = self._pairs[0]
         self._reads = False
 
     def first(self) -> Next:
@@ -61,12 +75,15 @@ class CriticalSection:
         if f == "read" and type == "ok" and not self._reads:
             return self._change(value)
         if f in ("extend", "read", "write"):
-            return Next("release", {"lock": self._settings.lock, "hold": value["hold"]})
+            return Next("release", {"lock": self._lock, "hold": value["hold"]})
         return self._acquire()
 
     def _acquire(self) -> Next:
         pause = self._up_to(self._settings.pause_ms)
-        value: dict[str, Any] = {"lock": self._settings.lock, "ttl": self._settings.ttl_ns}
+        # With one lock nothing is drawn: a seed gives the ops that it always gave.
+        if len(self._pairs) > 1:
+            self._lock, self._resource = self._random.choice(self._pairs)
+        value: dict[str, Any] = {"lock": self._lock, "ttl": self._settings.ttl_ns}
         self._reads = bool(self._settings.shared) and self._random.random() < self._settings.shared
         if self._reads:
             value["mode"] = "shared"
@@ -74,18 +91,18 @@ class CriticalSection:
 
     def _work(self, value: dict[str, Any]) -> Next:
         if not self._settings.write:
-            return Next("release", {"lock": self._settings.lock, "hold": value["hold"]})
+            return Next("release", {"lock": self._lock, "hold": value["hold"]})
         if self._random.random() < self._settings.extend:
-            lock = {"lock": self._settings.lock, "hold": value["hold"]}
+            lock = {"lock": self._lock, "hold": value["hold"]}
             return Next("extend", {**lock, "ttl": self._settings.ttl_ns}, self._think() / 2)
         return self._read(value)
 
     def _read(self, value: dict[str, Any]) -> Next:
-        return Next("read", {"resource": self._settings.resource, "hold": value["hold"]})
+        return Next("read", {"resource": self._resource, "hold": value["hold"]})
 
     def _change(self, value: dict[str, Any]) -> Next:
         written = {
-            "resource": self._settings.resource,
+            "resource": self._resource,
             "version": value["version"],
             "hold": value["hold"],
         }

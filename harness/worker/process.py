@@ -2,6 +2,9 @@
 
 A thread reads what the worker writes, all of it, until it is gone; what it had begun and not
 ended is then completed as `info`, because nobody knows whether it happened.
+
+Not all that it writes is about the op that it was sent: a library's news (`lost`, `renewed`) and
+the client's own `close` are recorded like the rest, and answer nobody who waits here.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ import json
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -31,6 +34,9 @@ _PUMP = ("env", f"PYTHONPATH={CODE}", PYTHON, "-m", "harness.worker.pump", PYTHO
 _START_S = 20.0
 # A client looks for orders between two ops, and some ops take a while.
 _CLOCK_S = 3.0
+# How long a client may take to close its sessions and connections before it is killed.
+_END_S = 2.0
+_CLOSE = "close"
 
 
 def command(lock: LockType) -> tuple[str, ...]:
@@ -62,6 +68,7 @@ class Worker:
         self._recorder = recorder
         self.working: tuple[dict[str, Any], int] | None = None
         self._open: Event | None = None
+        self._closing: Event | None = None
         self._answers: deque[dict[str, Any]] = deque()
         self._completions: deque[dict[str, Any]] = deque()
         self._point: str | None = None
@@ -194,7 +201,7 @@ class Worker:
         assert self._program.stdin
         self._program.stdin.close()
         try:
-            self._program.wait(2.0)
+            self._program.wait(_END_S)
         except subprocess.TimeoutExpired:
             self._program.kill()
             self._program.wait()
@@ -221,16 +228,18 @@ class Worker:
         events = self._recorder.lines(ops) if ops else []
         with self._changed:
             self._point = None  # what says more has gone on since
-            place = len(events) - 1
-            while place >= 0 and events[place].f in UNASKED:
-                place -= 1
-            if place >= 0:
-                # What it is doing now; what came before in the same chunk is over.
+            close = _last(events, lambda f: f == _CLOSE)
+            if close is not None:
+                self._closing = events[close] if events[close].type == "invoke" else None
+            place = _last(events, lambda f: f != _CLOSE and f not in UNASKED)
+            if place is not None:
+                # What it is doing now; what came before in the same chunk is over. Its number
+                # comes from ops alone: the close after an `info` still carries the old one.
                 last = events[place]
                 self._open = last if last.type == "invoke" else None
                 self.process = int(last.process) + (self._stride if last.type == "info" else 0)
             self._take_answers(answers)
-            if place >= 0 and events[place].type != "invoke":
+            if place is not None and events[place].type != "invoke":
                 self._completions.append(msgspec.json.decode(ops[place]))
                 while len(self._completions) > 1:
                     self._completions.popleft()
@@ -254,9 +263,16 @@ class Worker:
     def _end(self) -> None:
         self._listener.join(2.0)
         with self._changed:
-            if self._open is not None:
-                error = ["killed", "the worker is gone; whether this happened is not known"]
-                self._recorder.op(self._open.process, "info", self._open.f, {}, error, self.node)
-                self._open = None
+            error = ["killed", "the worker is gone; whether this happened is not known"]
+            for begun in (self._open, self._closing):
+                if begun is not None:
+                    self._recorder.op(begun.process, "info", begun.f, {}, error, self.node)
+            self._open = self._closing = None
             self._gone = True
             self._changed.notify_all()
+
+
+def _last(events: list[Event], wanted: Callable[[str], bool]) -> int | None:
+    """The place of the last event with such an `f`."""
+    places = range(len(events) - 1, -1, -1)
+    return next((place for place in places if wanted(events[place].f)), None)

@@ -17,6 +17,10 @@ what it had begun. A completion goes out with what is written next, in the same 
 anything is waited for: a process that is killed in those microseconds leaves an op that may
 have happened, which is true.
 
+A client closes its sessions and connections twice: once its process is gone (an op ended `info`),
+and at its own end, when standard input has ended. Where a grant lives by one of them, that is when
+the service may end it. So the client writes it down, as an op `close` that nobody sent.
+
 Points: `replies-in-flight` (asked of the last server, reply not read), `acquired` (acquire has
 returned), `before-write` (the write is about to be sent).
 """
@@ -37,11 +41,12 @@ from typing import Any, cast
 import msgspec
 
 from workloads.critical_section import CriticalSection, Next, Settings
-from workloads.locks.lock import Env, Failed, Grant, Indeterminate, Link, SharedLock
+from workloads.locks.lock import Env, Failed, Grant, Indeterminate, Link, Lock, SharedLock
 from workloads.locks.locktype import load
 from workloads.locks.registry import LOCKS
 from workloads.redis_link import RedisLink
 from workloads.resources import stores
+from workloads.resources.resource import Resource
 
 # A write held back in the network must be able to arrive late: GitHub's took 90 s.
 RESOURCE_TIMEOUT_S = 120.0
@@ -72,6 +77,10 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     origin_ns: int
 
 
+class NoMoreOrders(Exception):
+    """Standard input has ended: the harness is gone, or has no further use for this client."""
+
+
 class Inbox:
     """Lines of a file descriptor, read with or without waiting."""
 
@@ -83,13 +92,13 @@ class Inbox:
         self._poll.register(fd, select.POLLIN | select.POLLHUP)
 
     def take(self, timeout_s: float | None) -> dict[str, Any] | None:
-        """The next line; None where none comes in time (None: wait). EOFError at the end."""
+        """The next line; None where none comes in time (None: wait). NoMoreOrders at the end."""
         while not self._lines:
             if not self._poll.poll(None if timeout_s is None else timeout_s * 1000):
                 return None
             chunk = os.read(self._fd, 65536)
             if not chunk:
-                raise EOFError
+                raise NoMoreOrders
             *lines, self._rest = (self._rest + chunk).split(b"\n")
             self._lines.extend(lines)
         message: dict[str, Any] = msgspec.json.decode(self._lines.pop(0))
@@ -281,10 +290,24 @@ class Client:
 
     def _succeed(self) -> None:
         """Become one's own successor: nothing is left of the process that is gone."""
-        self._lock.close()
-        self._resource.close()
-        self._process += self._setup.stride
+        self.close()
+        with self._saying:  # what a thread of the old lock still says is dropped from here on
+            self._process += self._setup.stride
         self._open()
+
+    def close(self) -> None:
+        """Close sessions and connections, as an op of the current process.
+
+        A lock's close may raise. Nothing is lost by that: whether the service was told is unknown,
+        which is what `info` says, and a successor opens connections of its own.
+        """
+        self._event("invoke", "close", {})
+        self.flush()
+        errors = [error for part in (self._lock, self._resource) if (error := _closed(part))]
+        if errors:
+            self._event("info", "close", {}, errors[0])
+        else:
+            self._event("ok", "close", {})
 
     def _complete(self, f: str, asked: dict[str, Any]) -> dict[str, Any]:
         """A write's value, unique in the run, and the token of the hold that it belongs to."""
@@ -333,7 +356,7 @@ class Client:
         return {}
 
     def _read(self, value: dict[str, Any]) -> dict[str, Any]:
-        content, version = self._resource.read()
+        content, version = self._resource.read(value["resource"])
         return {"value": content, "version": version}
 
     def _write(self, value: dict[str, Any]) -> dict[str, Any]:
@@ -342,7 +365,9 @@ class Client:
             self._look_at_the_clock(grant)
         self.reach("before-write")
         try:
-            stored = self._resource.write(value["value"], value["version"], grant)
+            stored = self._resource.write(
+                value["resource"], value["value"], value["version"], grant
+            )
         except Indeterminate:
             raise
         except Failed as error:
@@ -370,6 +395,17 @@ class Client:
         if grant is None:
             raise Failed("not-held", f"this process has no hold {value['hold']}")
         return grant
+
+
+def _closed(part: Lock | Resource) -> Failed | None:
+    """Close one of a client's two sides; what went wrong, if anything did."""
+    try:
+        part.close()
+    except Failed as error:
+        return error
+    except Exception as error:  # whatever a library raises
+        return Failed("raised", repr(error))
+    return None
 
 
 def work(client: Client, inbox: Inbox, order: dict[str, Any], seed: str) -> None:
@@ -418,22 +454,29 @@ def main() -> None:
     """Serve until standard input ends: the harness is gone then, and so is the test."""
     inbox = Inbox(0)
     try:
-        first = inbox.take(None)
-        setup = msgspec.convert(first, Setup)
-        client = Client(setup, 1)
-        client.say({"control": "ready", "pid": os.getpid()})
-        for order in orders(inbox):
-            if "f" in order:
-                client.apply(order["f"], order.get("value", {}))
-                client.flush()
-            elif order["control"] in ("arm", "disarm"):
-                getattr(client, order["control"])(order["point"])
-            elif order["control"] == "clock":
-                client.tell_clock()
-            elif order["control"] == "work":
-                work(client, inbox, order, f"{setup.seed}/{setup.process}/work")
-    except EOFError:
+        setup = msgspec.convert(inbox.take(None), Setup)
+    except NoMoreOrders:
         return
+    client = Client(setup, 1)
+    client.say({"control": "ready", "pid": os.getpid()})
+    try:
+        _serve(client, inbox, f"{setup.seed}/{setup.process}/work")
+    except NoMoreOrders:
+        client.close()
+        client.flush()
+
+
+def _serve(client: Client, inbox: Inbox, seed: str) -> None:
+    for order in orders(inbox):
+        if "f" in order:
+            client.apply(order["f"], order.get("value", {}))
+            client.flush()
+        elif order["control"] in ("arm", "disarm"):
+            getattr(client, order["control"])(order["point"])
+        elif order["control"] == "clock":
+            client.tell_clock()
+        elif order["control"] == "work":
+            work(client, inbox, order, seed)
 
 
 if __name__ == "__main__":

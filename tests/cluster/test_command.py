@@ -71,6 +71,45 @@ def test_a_sound_run_exits_with_0_and_leaves_its_results(command, tmp_path):
     assert nodes_up() == []
 
 
+def test_of_several_locks_every_one_is_granted_and_every_resource_written(command, tmp_path):
+    code, out = command("test", "redis", "--locks", "3", "--time", "3s", "-o", "token=incr",
+                        "--guard", "fenced", "--seed", "3")  # fmt: skip
+
+    assert code == 0, out
+    run = tmp_path / "latest"
+    assert json.loads((run / "results.json").read_text())["valid"] is True
+    ops = [json.loads(line) for line in (run / "history.jsonl").open()]
+    done = [op for op in ops if op["type"] == "ok"]
+    assert {op["value"]["lock"] for op in done if op["f"] == "acquire"} == {
+        "orders-1", "orders-2", "orders-3"
+    }  # fmt: skip
+    written = {op["value"]["resource"] for op in done if op["f"] == "write"}
+    assert written == {"account-1", "account-2", "account-3"}
+    # What the run read at its end, of each; nobody wrote any more.
+    reads = [op for op in ops if op["f"] == "read" and "hold" not in op["value"]]
+    assert {op["value"]["resource"] for op in reads if op["type"] == "ok"} == written
+
+
+def test_a_violation_that_is_not_named_stops_no_run(command, tmp_path):
+    """Two clients hold the lock from the first moment on, and none ends the hold of another."""
+    code, out = command("test", "broken-always-yes", "--time", "6s", "--until", "ownership")
+
+    assert code == 1, out
+    results = json.loads((tmp_path / "latest" / "results.json").read_text())
+    assert results["checkers"]["lease_exclusion"]["valid"] is False
+    assert results["stats"]["duration_s"] > 6
+
+
+def test_a_violation_that_is_named_stops_a_run_early(command, tmp_path):
+    named = "ownership,lease_exclusion"
+    code, out = command("test", "broken-always-yes", "--time", "60s", "--until", named)
+
+    assert code == 1, out
+    results = json.loads((tmp_path / "latest" / "results.json").read_text())
+    assert results["stats"]["duration_s"] < 40
+    assert "run" not in results["checkers"]
+
+
 def test_a_broken_lock_exits_with_1(command):
     code, out = command("test", "broken-always-yes", "--time", "2s", "--concurrency", "3")
 

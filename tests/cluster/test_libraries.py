@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from checker.history import UNASKED, read
 from harness.cluster.compose import ComposeCluster
 from harness.session import session
 from workloads.locks.libraries.catalogue import LIBRARIES
 from workloads.locks.registry import LOCKS
+from workloads.scenarios.scenario import Do, Heal, Scenario
+from workloads.scenarios.schedules import cut
 
 CLIENTS = [f"client-{n}" for n in range(1, 6)]
 SERVERS = {
@@ -31,6 +34,35 @@ def test_without_faults_a_library_keeps_every_promise(run_test, lock):
 
     assert outcome.valid is True, {n: v.summary for n, v in outcome.verdicts.items() if not v.valid}
     assert outcome.results["stats"]["holds"] > 20
+    assert outcome.results["stats"]["by_f"]["close"] == {"ok": 5, "fail": 0, "info": 0}
+
+
+@pytest.mark.parametrize("lock", ["curator", "node-redlock"])
+def test_a_release_of_unknown_outcome_is_followed_by_a_close_and_then_by_a_successor(
+    run_test, lock
+):
+    servers = [f"{LOCKS[lock].kind}-{n + 1}" for n in range(LOCKS[lock].servers)]
+    steps = (
+        Do("client-1", "acquire"),
+        cut("cut", "client-1", servers),
+        Do("client-1", "release", expect="failing"),
+        Heal("cut"),
+        Do("client-1", "acquire", again=True),
+    )
+    scenario = Scenario("cut-off", "", "", "", "none", steps, {}, {})
+
+    outcome = run_test(lock, scenario, ttl_ms=2000, concurrency=2)
+
+    assert "run" not in outcome.verdicts, outcome.verdicts["run"].summary
+    history = read(outcome.run / "history.jsonl")
+    ops = [(op.process, op.f, op.type) for op in history if op.node == "client-1"]
+    ops = [op for op in ops if op[1] not in UNASKED]
+    assert ops[:6] == [
+        (0, "acquire", "invoke"), (0, "acquire", "ok"), (0, "release", "invoke"),
+        (0, "release", "info"), (0, "close", "invoke"), (0, "close", "ok"),
+    ]  # fmt: skip
+    assert {process for process, _, _ in ops[6:]} == {2}
+    assert ops[-2:] == [(2, "close", "invoke"), (2, "close", "ok")]
 
 
 @pytest.mark.parametrize("lock", ["curator", "node-redlock"])

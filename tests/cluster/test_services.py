@@ -35,6 +35,10 @@ def verdicts(outcome):
         ("postgres", {"token": "sequence"}, {"guard": "fenced", "store": "postgres"}),
         ("postgres", {"mode": "row"}, {}),
         ("redis-replicated", {"wait": 1}, {}),
+        ("zookeeper", {}, {"locks": 3, "guard": "fenced"}),
+        ("etcd", {}, {"locks": 3, "guard": "transaction"}),
+        ("chubby", {}, {"locks": 3, "guard": "check-sequencer", "shared": 0.3}),
+        ("postgres", {"mode": "row"}, {"locks": 3, "store": "postgres"}),
     ],
 )
 def test_without_faults_a_lock_keeps_every_promise(run_test, lock, options, spec):

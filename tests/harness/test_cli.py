@@ -61,6 +61,13 @@ def run(monkeypatch, capsys, tmp_path):
         (["test", "redlock", "--persistence", "rdb"], "there is no persistence 'rdb'; choose"),
         (["test", "redlock", "--restart", "no"], "there is no restart 'no'; choose one of"),
         (["test", "redlock", "--failed-release", "x"], "choose one of: ended, nothing"),
+        (["test", "redlock", "--locks", "0"], "locks 0: from 1 to 100"),
+        (["test", "redlock", "--locks", "101"], "locks 101: from 1 to 100"),
+        (["test", "redlock", "--until", "owner"], "until owner: there is no such checker; choose"),
+        (["test", "redlock", "--until", "fencing"], "does not run it (the lock hands out no token"),
+        (["test", "redlock", "--until", "ownership,liveness"], "judged only once the run is over"),
+        (["test", "redlock", "--until", "faults"], "until faults: it is judged only once the run"),
+        (["test", "redlock", "--until", "store", "--until-violation"], "exclude one another"),
         (["test", "redlock", "-o", "quorum=2"], "lock redlock has no option quorum; it has"),
         (["test", "redlock", "-o", "token"], "option 'token' has no value: write -o token=VALUE"),
         (["test", "redlock", "-o", "token=x"], "choose one of none, value, one, majority"),
@@ -192,10 +199,18 @@ def test_a_replay_has_the_run_s_spec_its_seed_and_its_faults_at_their_offsets(
 def test_a_replay_may_be_on_another_lock_that_has_the_nodes(run, carried_out, tmp_path):
     run("test", "node-redlock", "--replay", stored(tmp_path), "--until-violation")
     ((spec, schedule),) = carried_out
-    assert (spec.lock, spec.until_violation, len(schedule)) == ("node-redlock", True, 1)
+    assert (spec.lock, spec.until, len(schedule)) == ("node-redlock", ("any",), 1)
     code, said = run("test", "redis", "--replay", stored(tmp_path))
     assert code == 254
     assert "fault 1: the test has no node 'redis-4'" in said
+
+
+def test_what_stops_a_replay_is_said_anew(run, carried_out, tmp_path):
+    folder = stored(tmp_path, until=["resource"], locks=3)
+    run("test", "--replay", folder)
+    run("test", "--replay", folder, "--until", "store, ownership,store")
+    assert [spec.until for spec, _ in carried_out] == [(), ("store", "ownership")]
+    assert [spec.locks for spec, _ in carried_out] == [3, 3]
 
 
 def test_a_schedule_s_faults_are_what_the_test_was_asked_for(run, carried_out, tmp_path):

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import select
 import signal
 import socket
 import sys
 import time
 
+import msgspec
 import pytest
+
+from harness.worker import program
+from workloads.locks.broken import AlwaysYes
+from workloads.locks.lock import Indeterminate
+from workloads.locks.registry import LOCKS
 
 PROGRAM = [sys.executable, "-m", "harness.worker.program"]
 DEADLINE_S = 10.0
@@ -115,10 +122,52 @@ def test_an_op_of_unknown_outcome_is_info_and_makes_a_successor(spawn, setup):
         connection.recv(65536)
         connection.close()
         info = talk.hear()
+        close = talk.hear(), talk.hear()
     assert (invoke["value"]["token"], info["type"], info["process"]) == (1, "info", 3)
+    assert [(op["f"], op["type"], op["process"], op["value"]) for op in close] == [
+        ("close", "invoke", 3, {}),
+        ("close", "ok", 3, {}),
+    ]
+    assert info["time"] <= close[0]["time"] <= close[1]["time"]
     talk.say(f="release", value={"lock": "orders", "hold": hold})
     release = [talk.hear(), talk.hear()][1]
     assert (release["process"], release["type"]) == (8, "fail")
+    assert close[1]["time"] <= release["time"]
+    talk.program.stdin.close()
+    at_the_end = talk.hear_all()
+    assert [(op["f"], op["type"], op["process"]) for op in at_the_end] == [
+        ("close", "invoke", 8),
+        ("close", "ok", 8),
+    ]
+
+
+def test_the_connection_of_a_process_that_is_gone_is_closed_before_it_says_so(spawn, setup):
+    """A Redis lock whose server sees its client hang up, while the client itself goes on."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as redis,
+        socket.create_server(("127.0.0.1", 0)) as storage,
+    ):
+        redis.settimeout(DEADLINE_S)
+        addresses = {"redis-1": redis.getsockname(), "storage": storage.getsockname()}
+        options = LOCKS["redis"].read_options({"retries": "0", "node_timeout_ms": "5000"})
+        talk = Talk(spawn(PROGRAM))
+        talk.say(
+            control="setup", **setup | {"lock": "redis", "options": options, "addresses": addresses}
+        )
+        talk.hear()
+        talk.say(**ACQUIRE)
+        talk.hear()
+        lock, _ = redis.accept()
+        lock.settimeout(DEADLINE_S)
+        assert b"SET" in lock.recv(65536)
+        lock.send(b"+OK\r\n")
+        assert talk.hear()["type"] == "ok"
+        talk.say(f="write", value={"resource": "account", "version": 0})
+        talk.hear()
+        storage.accept()[0].close()
+        assert [talk.hear()["type"] for _ in range(3)] == ["info", "invoke", "ok"]
+        assert lock.recv(1) == b""
+        lock.close()
 
 
 def test_at_an_armed_point_it_stops_for_real_and_goes_on_with_nothing_lost(talk, eventually, state):
@@ -211,8 +260,149 @@ def test_work_ends_at_its_time(talk):
     assert talk.hear() == {"control": "idle"}
 
 
-def test_the_end_of_its_standard_input_ends_it(talk):
+def test_the_end_of_its_standard_input_closes_and_ends_it(talk):
     talk.say(**ACQUIRE)
     talk.program.stdin.close()
-    assert [line["type"] for line in talk.hear_all()] == ["invoke", "ok"]
+    assert [(line["f"], line["type"], line["process"]) for line in talk.hear_all()] == [
+        ("acquire", "invoke", 3),
+        ("acquire", "ok", 3),
+        ("close", "invoke", 3),
+        ("close", "ok", 3),
+    ]
     assert talk.program.wait(DEADLINE_S) == 0
+
+
+def test_the_end_of_its_standard_input_closes_it_in_the_midst_of_its_work(talk):
+    """The close comes between two ops: none is left open before it."""
+    talk.say(**WORK)
+    heard = [talk.hear() for _ in range(10)]
+    talk.program.stdin.close()
+    heard += talk.hear_all()
+    assert [line["type"] for line in heard] == ["invoke", "ok"] * (len(heard) // 2)
+    assert [line["f"] for line in heard[-2:]] == ["close", "close"]
+    assert talk.program.wait(DEADLINE_S) == 0
+
+
+def test_a_program_whose_standard_input_ends_before_its_setup_says_nothing(spawn):
+    talk = Talk(spawn(PROGRAM))
+    talk.program.stdin.close()
+    assert talk.hear_all() == []
+    assert talk.program.wait(DEADLINE_S) == 0
+
+
+class Doubtful(AlwaysYes):
+    """Its releases have an unknown outcome; `closing` is called when it is closed."""
+
+    closing = staticmethod(lambda: None)
+
+    def release(self, grant):
+        raise Indeterminate("timeout", "no reply")
+
+    def close(self):
+        self.closing()
+
+
+@pytest.fixture
+def client(setup, monkeypatch):
+    """A client in this process, and what it has written since this was asked last."""
+    monkeypatch.setattr(program, "load", lambda lock: Doubtful)
+    out, into = os.pipe()
+    os.set_blocking(out, False)
+
+    def said():
+        try:
+            return [json.loads(line) for line in os.read(out, 65536).splitlines()]
+        except BlockingIOError:
+            return []
+
+    yield program.Client(msgspec.convert(setup, program.Setup, strict=False), into), said
+    os.close(out)
+    os.close(into)
+
+
+def go_unknown(client):
+    """A release of unknown outcome, which ends the process."""
+    _, granted = client.apply("acquire", ACQUIRE["value"])
+    assert client.apply("release", {"lock": "orders", "hold": granted["hold"]})[0] == "info"
+    client.flush()
+
+
+def test_a_close_is_said_before_it_begins(client, monkeypatch):
+    client, said = client
+    before = []
+    monkeypatch.setattr(Doubtful, "closing", lambda self: before.extend(said()))
+    go_unknown(client)
+    assert [(op["f"], op["type"]) for op in before[-2:]] == [
+        ("release", "info"),
+        ("close", "invoke"),
+    ]
+    assert [(op["f"], op["type"], op["process"]) for op in said()] == [("close", "ok", 3)]
+
+
+@pytest.mark.parametrize(
+    ("raised", "error"),
+    [
+        (Indeterminate("timeout", "the session's end got no reply"),
+         ["timeout", "the session's end got no reply"]),
+        (OSError("no such socket"), ["raised", "OSError('no such socket')"]),
+    ],
+)  # fmt: skip
+def test_a_close_that_raises_is_info_and_the_client_goes_on(client, monkeypatch, raised, error):
+    client, said = client
+
+    def fail(self):
+        raise raised
+
+    store_closed = []
+    monkeypatch.setattr(Doubtful, "closing", fail)
+    monkeypatch.setattr(client._resource, "close", lambda: store_closed.append(True))
+    go_unknown(client)
+    close = said()[-2:]
+    assert [(op["f"], op["type"], op["process"]) for op in close] == [
+        ("close", "invoke", 3),
+        ("close", "info", 3),
+    ]
+    assert close[1]["error"] == error
+    assert store_closed == [True]
+    assert client.apply("acquire", ACQUIRE["value"])[0] == "ok"
+    client.flush()
+    assert {op["process"] for op in said()} == {8}
+
+
+def test_what_the_old_lock_says_while_it_closes_is_still_the_old_process_and_later_nothing(
+    client, monkeypatch
+):
+    client, said = client
+    secrets = []
+
+    def tell(self):
+        secrets.extend(client._holds)
+        client._lost(3, secrets[0], "the session is closed")
+
+    _, granted = client.apply("acquire", ACQUIRE["value"])
+    monkeypatch.setattr(Doubtful, "closing", tell)
+    go_unknown(client)
+    client._lost(3, secrets[0], "too late")
+    client.flush()
+    lost = [op for op in said() if op["f"] == "lost"]
+    assert [(op["process"], op["value"]["hold"]) for op in lost] == [(3, granted["hold"])]
+
+
+@pytest.mark.parametrize(
+    ("resource", "key"),
+    [("account", b"resource:register"), ("account-2", b"resource:account-2")],
+)
+def test_a_resource_is_read_from_the_register_of_its_name(spawn, setup, resource, key):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        setup["addresses"]["storage"] = server.getsockname()
+        talk = Talk(spawn(PROGRAM))
+        talk.say(control="setup", **setup)
+        talk.hear()
+        talk.say(f="read", value={"resource": resource})
+        connection, _ = server.accept()
+        with connection:
+            asked = connection.recv(65536)
+            connection.sendall(b"*2\r\n$1\r\nx\r\n$1\r\n4\r\n")
+            ok = [talk.hear(), talk.hear()][1]
+    assert key in asked.split()
+    assert (ok["value"]["value"], ok["value"]["version"]) == ("x", 4)

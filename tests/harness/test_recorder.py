@@ -84,6 +84,28 @@ def test_concurrent_writers_keep_every_line_whole_and_numbered_once(recorder):
     assert recorder.counts["read", "invoke"] == each * writers
 
 
+def grant(process, lock, type="ok"):
+    row = {"time": 0, "process": process, "type": type, "f": "acquire"}
+    return json.dumps(row | {"value": {"lock": lock, "ttl": 1, "token": None}}).encode()
+
+
+def test_grants_of_several_locks_are_counted_apart(tmp_path):
+    recorder = Recorder(tmp_path / "history.jsonl", ["a", "b", "c"])
+    recorder.lines([grant(1, "a"), grant(1, "b"), grant(2, "b", "fail"), line(2, 0)])
+    recorder.lines([grant(6, "b")])
+    assert [recorder.grants_of(lock) for lock in "abc"] == [1, 2, 0]
+    assert recorder.grants == {("a", 1): 1, ("b", 1): 1, ("b", 6): 1}
+    assert recorder.last == {1: "b", 6: "b"}
+    recorder.close()
+
+
+def test_of_one_lock_a_grant_is_counted_without_a_look_at_its_value(tmp_path):
+    recorder = Recorder(tmp_path / "history.jsonl", ["orders"])
+    recorder.lines([json.dumps({"process": 4, "type": "ok", "f": "acquire"}).encode()])
+    assert (recorder.grants_of("orders"), recorder.last) == (1, {4: "orders"})
+    recorder.close()
+
+
 def test_a_disk_that_is_full_is_remembered_for_the_run_s_end(recorder):
     recorder._file.close()
     recorder._file = open("/dev/full", "ab", buffering=0)  # noqa: SIM115

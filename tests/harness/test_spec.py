@@ -38,6 +38,8 @@ def test_the_defaults_make_sense():
         {"nemesis": ("partition", "pause:client=2", "clock:redis-3/+1h@9s", "kill")},
         {"restart": "never"},
         {"restart": "1500ms"},
+        {"locks": 100},
+        {"until": ("any", "resource")},
         {"guard": "fenced", "options": options(token="one")},
     ],
 )
@@ -67,6 +69,14 @@ def test_what_is_just_within_the_bounds_makes_sense(changed):
         ),
         ({"concurrency": 0}, "concurrency 0: from 1 to 10 clients"),
         ({"concurrency": 11}, "concurrency 11: from 1 to 10 clients"),
+        ({"locks": 0}, "locks 0: from 1 to 100"),
+        ({"locks": 101}, "locks 101: from 1 to 100"),
+        ({"until": ("fencing",)}, "until fencing: this test does not run it (the lock hands out"),
+        (
+            {"until": ("linearizable",), "lock": "chubby", "ttl_ms": 2000, "shared": 0.5}
+            | {"options": LOCKS["chubby"].read_options({})},
+            "until linearizable: this test does not run it (shared holds",
+        ),
         ({"ttl_ms": 99}, "a TTL of 99 ms: from 100ms to 10m"),
         ({"ttl_ms": 600_001}, "a TTL of 600001 ms: from 100ms to 10m"),
         ({"time_s": 0.5}, "a run of 0.5 s: from 1s to 24h"),
@@ -117,7 +127,7 @@ def test_a_choice_is_one_of_the_valid_names():
 
 def test_a_description_holds_all_that_a_checker_and_a_reader_need():
     row = replace(GOOD, concurrency=2, seed=7).to_json()
-    assert row["lock"] == {"name": "redlock", "options": GOOD.options}
+    assert row["lock"] == {"name": "redlock", "options": GOOD.options, "ends_with": "lease"}
     assert row["servers"] == [f"redis-{n}" for n in range(1, 6)]
     assert row["clients"] == ["client-1", "client-2"]
     assert row["promises"] == {"minority": True}
@@ -156,6 +166,7 @@ def test_every_scenario_s_spec_makes_sense(scenario):
         {"nemesis": ("pause", "kill"), "time_s": 7.5, "work": {"think_ms": 3}},
         {"lock": "chubby", "options": LOCKS["chubby"].read_options({}), "shared": 0.5},
         {"guard": "compare-and-set", "store": "postgres", "liveness_bound_s": 9.0},
+        {"locks": 7, "until": ("store", "resource")},
     ],
 )
 def test_a_spec_that_was_stored_is_the_same_again(changed):
@@ -163,6 +174,26 @@ def test_a_spec_that_was_stored_is_the_same_again(changed):
     again = stored(json.loads(json.dumps(spec.to_json())))
     assert replace(again, store=spec.store) == spec
     assert again.stored_in == spec.stored_in
+
+
+def test_a_run_of_an_older_version_that_any_violation_stopped_is_read_as_such():
+    row = GOOD.to_json()
+    del row["until"], row["locks"]
+    assert stored(row) == replace(GOOD, store="redis")
+    assert stored(row | {"until_violation": True}).until == ("any",)
+    assert stored(row | {"until_violation": False}).until == ()
+
+
+def test_one_lock_keeps_its_name_and_several_have_a_resource_each():
+    assert GOOD.locked == [("orders", "account")]
+    assert replace(GOOD, locks=2).locked == [("orders-1", "account-1"), ("orders-2", "account-2")]
+
+
+def test_a_run_of_an_older_version_that_does_not_say_how_grants_end_can_be_run_again():
+    row = replace(GOOD, lock="etcd", options=LOCKS["etcd"].read_options({})).to_json()
+    assert row["lock"]["ends_with"] == "close"
+    del row["lock"]["ends_with"]
+    assert stored(row).to_json()["lock"]["ends_with"] == "close"
 
 
 def test_what_is_no_stored_spec_is_refused():

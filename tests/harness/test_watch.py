@@ -9,9 +9,10 @@ import pytest
 
 from checker.verdict import Verdict
 from harness import watch
-from harness.watch import Watch, first_violation
+from harness.errors import BadArguments
+from harness.watch import Watch, first_violation, must_watch, watched
 
-TEST = {"checkers": ["lease_exclusion", "mutual_exclusion", "liveness"]}
+TEST = {"checkers": ["lease_exclusion", "mutual_exclusion", "liveness"], "until": ["any"]}
 
 
 @pytest.fixture
@@ -71,6 +72,48 @@ def test_what_an_op_that_comes_late_puts_right_is_no_violation(history, monkeypa
 def test_what_is_about_a_run_s_end_is_not_asked_of_one_that_goes_on(history):
     history.write_text("".join(grant(0, 1000, 0)))
     assert Watch(history, TEST | {"checkers": ["liveness"]})._look() == set()
+
+
+def test_a_violation_that_another_checker_finds_stops_nothing(history):
+    """Two holders break both promises, and only the one that was named is looked at."""
+    history.write_text("".join([*grant(0, 1000, 0), *grant(1, 2000, 2)]))
+    assert Watch(history, TEST)._look() == {"lease_exclusion", "mutual_exclusion"}
+    assert Watch(history, TEST | {"until": ["mutual_exclusion"]})._look() == {"mutual_exclusion"}
+    assert Watch(history, TEST | {"until": []})._look() == set()
+
+
+@pytest.mark.parametrize(
+    ("stored", "names"),
+    [
+        ({}, []),
+        ({"until": []}, []),
+        ({"until": ["any"]}, ["lease_exclusion", "mutual_exclusion"]),
+        ({"until": ["mutual_exclusion"]}, ["mutual_exclusion"]),
+        # As older versions stored it.
+        ({"until_violation": True}, ["lease_exclusion", "mutual_exclusion"]),
+        ({"until_violation": False}, []),
+    ],
+)
+def test_the_checkers_that_stop_a_run_are_those_its_description_names(stored, names):
+    assert watched({"checkers": TEST["checkers"]} | stored) == names
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("owner", "until owner: there is no such checker; choose from: resource, any"),
+        ("run", "until run: there is no such checker; choose from: resource, any"),
+        ("fencing", "until fencing: this test does not run it (no token); choose from: resource,"),
+        ("liveness", "until liveness: it is judged only once the run is over; choose from: res"),
+        ("faults", "until faults: it is judged only once the run is over; choose from: resource"),
+    ],
+)
+def test_a_checker_that_cannot_stop_a_run_is_refused_with_the_reason(name, message):
+    checkers = {"resource": None, "fencing": "no token", "liveness": None}
+    must_watch(("resource", "any"), checkers)
+    with pytest.raises(BadArguments) as error:
+        must_watch(("resource", name), checkers)
+    assert str(error.value).startswith(message)
 
 
 def test_the_first_violation_is_the_earliest_evidence_of_any_checker_that_said_no():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -223,9 +222,18 @@ def test_a_run_whose_faults_were_given_is_repeated_from_its_folder(store, calm):
     assert found.group(1) == f"fencepost test --replay {folder.parent.name}/{folder.name}"
 
 
-def test_a_run_that_was_to_end_at_the_first_violation_says_so_and_when_it_was(store, calm):
-    html = page(store(calm, until_violation=True))
-    assert " --until-violation -o " in html
+@pytest.mark.parametrize(
+    ("stored", "words"),
+    [
+        ({"until": ["any"]}, " --until any -o "),
+        ({"until": ["ownership", "store"], "locks": 3}, " --until ownership,store -o "),
+        ({"until_violation": True}, " --until-violation -o "),
+    ],
+)
+def test_a_run_that_was_to_end_at_a_violation_says_at_which(store, calm, stored, words):
+    html = page(store(calm, **stored))
+    assert words in html
+    assert (" --locks 3 " in html) is ("locks" in stored)
 
 
 def test_receipts_are_readable(store, calm):
@@ -235,12 +243,9 @@ def test_receipts_are_readable(store, calm):
     )
 
 
-def test_twenty_thousand_ops_stay_small_and_quick(store, story):
+def test_the_report_of_twenty_thousand_ops_stays_small(store, story):
     for turn in range(2500):
         story.turn(turn * 20, turn % 2)
     assert len(story.ops) == 20_000
     folder = store(story, checked=False)
-    began = time.perf_counter()
-    path = render(folder)
-    assert time.perf_counter() - began < 3
-    assert path.stat().st_size < 2_000_000
+    assert render(folder).stat().st_size < 2_000_000

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -55,6 +58,40 @@ def test_a_section_acquires_reads_writes_and_releases_and_begins_anew():
     ]
 
 
+def test_of_several_locks_a_section_takes_one_and_uses_its_resource():
+    section = CriticalSection(Settings(locks=3, extend=0.5), "s")
+    taken = set()
+    lock, resource = "", ""
+    for step in play(section, ["ok", "fail", "ok", "ok", "ok", "ok", "info"] * 60):
+        if step.f == "acquire":
+            lock = step.value["lock"]
+            resource = lock.replace("orders", "account")
+            taken.add((lock, resource))
+        assert step.value.get("lock", lock) == lock
+        assert step.value.get("resource", resource) == resource
+    assert taken == {(f"orders-{n}", f"account-{n}") for n in (1, 2, 3)}
+
+
+def test_which_lock_is_taken_comes_from_the_seed():
+    def locks(seed):
+        steps = play(CriticalSection(Settings(locks=5, write=False), seed), ["ok"] * 40)
+        return [step.value["lock"] for step in steps]
+
+    assert locks("1") == locks("1") != locks("2")
+
+
+def test_with_one_lock_a_seed_gives_the_ops_that_it_always_gave():
+    """So that a stored run's seed still says what its clients did."""
+    found = []
+    for chosen in (Settings(), Settings(shared=0.3)):
+        ends = ["ok", "ok", "fail", "ok", "ok", "ok", "info"] * 30
+        for step in play(CriticalSection(chosen, "7/3/work"), ends):
+            found.append([step.f, step.value, step.after_s])
+    assert hashlib.sha256(json.dumps(found).encode()).hexdigest() == (
+        "253b64c8e47b560979e4aec96a7ea44ab3dce77ed27316268163e4b108ccefd3"
+    )
+
+
 def test_a_holder_that_extends_does_so_before_it_reads():
     steps = play(CriticalSection(Settings(extend=1), "s"), ["ok"] * 4)
     assert names(steps) == ["acquire", "extend", "read", "write", "release"]
@@ -94,7 +131,7 @@ def test_a_holder_that_is_refused_releases_its_hold(f):
 
 @given(st.integers(), st.floats(0, 500), st.floats(0, 500))
 @settings(deadline=None, max_examples=50)
-def test_no_wait_is_longer_than_the_settings_allow(seed, think_ms, pause_ms):
+def test_no_wait_is_longer_than_the_chosenallow(seed, think_ms, pause_ms):
     chosen = Settings(think_ms=think_ms, pause_ms=pause_ms, extend=0.5)
     steps = play(CriticalSection(chosen, str(seed)), ["ok"] * 20)
     for step in steps:

@@ -111,7 +111,7 @@ def test_no_ttl_keeps_the_lock_of_the_dead_for_ever(world, client):
 @pytest.fixture
 def register(world):
     def make(guard="none"):
-        return RedisRegister(world.env(), "store", [], "account", guard, 1)
+        return RedisRegister(world.env(), "store", [], guard, 1)
 
     return make
 
@@ -122,26 +122,26 @@ def token(number):
 
 def test_a_register_is_empty_at_version_zero_and_counts_the_writes_that_it_accepts(register):
     account = register()
-    assert account.read() == (None, 0)
-    assert account.write("x", 0, None) == 1
-    assert account.write("y", 0, token(1)) == 2
-    assert account.read() == ("y", 2)
+    assert account.read("account") == (None, 0)
+    assert account.write("account", "x", 0, None) == 1
+    assert account.write("account", "y", 0, token(1)) == 2
+    assert account.read("account") == ("y", 2)
 
 
 def test_a_fenced_register_refuses_a_token_below_the_highest_and_stays_as_it_was(register):
     account = register("fenced")
-    account.write("x", 0, token(5))
-    account.write("y", 1, token(5))
+    account.write("account", "x", 0, token(5))
+    account.write("account", "y", 1, token(5))
     with pytest.raises(Failed, match="token 4 is below 5, the highest seen") as error:
-        account.write("z", 2, token(4))
+        account.write("account", "z", 2, token(4))
     assert error.value.kind == "refused"
-    assert account.read() == ("y", 2)
+    assert account.read("account") == ("y", 2)
 
 
 @pytest.mark.parametrize("grant", [None, token(None)])
 def test_a_fenced_register_refuses_a_write_without_a_token(world, register, grant):
     with pytest.raises(Failed, match="carries no token"):
-        register("fenced").write("x", 0, grant)
+        register("fenced").write("account", "x", 0, grant)
     assert world["store"].log == []
 
 
@@ -149,6 +149,17 @@ def test_a_write_whose_answer_is_lost_may_have_been_stored(world, register):
     account = register()
     world["store"].state = "mute"
     with pytest.raises(Indeterminate):
-        account.write("x", 0, None)
+        account.write("account", "x", 0, None)
     world["store"].state = "up"
-    assert account.read() == ("x", 1)
+    assert account.read("account") == ("x", 1)
+
+
+def test_each_resource_has_a_register_of_its_own_with_its_own_guard(world, register):
+    store = register("fenced")
+    store.write("account", "x", 0, token(9))
+    assert store.write("account-1", "y", 0, token(2)) == 1
+    assert store.read("account-1") == ("y", 1)
+    with pytest.raises(Failed, match="token 8 is below 9"):
+        store.write("account", "z", 1, token(8))
+    # The keys that docs/protocol.md names.
+    assert set(world["store"].data) == {"resource:register", "resource:account-1"}

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from checker import ends
+from workloads.locks import locktype
 from workloads.locks.locktype import load
 from workloads.locks.registry import LOCKS
 
@@ -57,6 +61,29 @@ def test_an_option_that_makes_no_sense_is_an_error_that_names_the_choices(lock, 
     with pytest.raises(ValueError) as error:
         LOCKS[lock].read_options(given)
     assert message in str(error.value)
+
+
+ENDS_WITH = {
+    "close": {"zookeeper", "etcd", "etcd-lock-api", "chubby", "kazoo", "curator", "broken-herd"},
+    "connection": {"postgres"},
+}
+
+
+def test_every_lock_says_what_ends_its_grants():
+    said = {lock.name: lock.ends_with for lock in LOCKS.values()}
+    listed = {name: way for way, names in ENDS_WITH.items() for name in names}
+    assert said == dict.fromkeys(LOCKS, "lease") | listed
+
+
+def test_a_lock_can_say_what_checkers_understand_and_nothing_else():
+    assert locktype.ENDS_WITH == ends.ENDS_WITH
+
+
+def test_a_way_to_end_that_there_is_not_is_an_error_that_names_the_choices():
+    with pytest.raises(ValueError) as error:
+        replace(REDLOCK, ends_with="session")
+    message = "lock redlock: ends_with 'session' is none of lease, close, connection"
+    assert str(error.value) == message
 
 
 @in_memory

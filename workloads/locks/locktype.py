@@ -11,6 +11,9 @@ from workloads.locks.lock import Env, Lock
 
 Make = Callable[[Env, Sequence[str], Mapping[str, Any]], Lock]
 
+ENDS_WITH = ("lease", "close", "connection")
+"""How a grant may end although its lease still runs: see `LockType`."""
+
 
 @dataclass(frozen=True)
 class Option:
@@ -54,6 +57,10 @@ class LockType:
     that the servers give. `extends` and `shared` say which verbs it has beside acquire and
     release; `sequencer`, that the lock service can be asked about a hold; `replicated`, that the
     servers but the first are replicas of the first.
+
+    `ends_with` says what ends a grant: `lease`, a release that reached the service, or time;
+    `close`, also its client's `close`, which ends the session that the grant lives by;
+    `connection`, also the loss of its client, killed or cut off for good.
     """
 
     name: str
@@ -71,6 +78,12 @@ class LockType:
     shared: bool = False
     sequencer: bool = False
     replicated: bool = False
+    ends_with: str = "lease"
+
+    def __post_init__(self) -> None:
+        if self.ends_with not in ENDS_WITH:
+            valid = ", ".join(ENDS_WITH)
+            raise ValueError(f"lock {self.name}: ends_with {self.ends_with!r} is none of {valid}")
 
     def token(self, options: Mapping[str, Any]) -> str:
         """Where its tokens come from; "none" where there are none."""

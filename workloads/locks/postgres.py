@@ -39,11 +39,15 @@ class PostgresLock:
         self._options = options
         self._keepalive = Keepalive(env)
         self._connection: psycopg.Connection[Any] | None = None
+        # Locks whose rows are known to be there, by this connection.
+        self._rows: set[str] = set()
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         try:
-            connection = self._connection = self._connection or self._connect(name, ttl_ns)
+            connection = self._connection = self._connection or self._connect(ttl_ns)
+            self._provide(connection, name)
         except psycopg.Error as error:
+            self._drop()
             raise Failed("unreachable", f"{self._node}: {error}") from error
         try:
             self._lock(connection, name)
@@ -63,7 +67,7 @@ class PostgresLock:
         self._keepalive.watch(secret, ttl_ns, sent + ttl_ns, lambda: self._beat(ttl_ns))
         return grant
 
-    def _connect(self, name: str, ttl_ns: int) -> psycopg.Connection[Any]:
+    def _connect(self, ttl_ns: int) -> psycopg.Connection[Any]:
         host, port = self._env.address(self._node)
         timeout_ms = self._options["node_timeout_ms"]
         idle_s = max(1, ttl_ns // 1_000_000_000)
@@ -88,8 +92,14 @@ class PostgresLock:
         )
         with suppress(*_THERE):
             connection.execute(_TABLES)
-        connection.execute("INSERT INTO fencepost_lock VALUES (%s) ON CONFLICT DO NOTHING", [name])
         return connection
+
+    def _provide(self, connection: psycopg.Connection[Any], name: str) -> None:
+        """Insert the row of a lock that this connection has not asked for before."""
+        if name not in self._rows:
+            row = "INSERT INTO fencepost_lock VALUES (%s) ON CONFLICT DO NOTHING"
+            connection.execute(row, [name])
+            self._rows.add(name)
 
     def _lock(self, connection: psycopg.Connection[Any], name: str) -> None:
         if self._options["mode"] == "advisory":
@@ -147,6 +157,7 @@ class PostgresLock:
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
+        self._rows.clear()
         if connection is not None:
             with suppress(psycopg.Error):
                 connection.close()

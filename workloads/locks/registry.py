@@ -76,6 +76,8 @@ _ETCD: dict[str, Any] = {
     "kind": "etcd",
     "least_ttl_ms": 2000,
     "whole_seconds": True,
+    # A client that closes revokes its leases, and the keys go with them.
+    "ends_with": "close",
 }
 _SESSIONS = (
     LockType(
@@ -90,6 +92,7 @@ _SESSIONS = (
         },
         promises=_ONE_WAITER,
         least_ttl_ms=1000,
+        ends_with="close",
     ),
     LockType(
         name="etcd",
@@ -143,6 +146,7 @@ _SESSIONS = (
         promises={"fifo": True},
         least_ttl_ms=1000,
         whole_seconds=True,
+        ends_with="connection",
     ),
 )
 
@@ -156,6 +160,7 @@ _BROKEN = (
         options={"token": Option("czxid", ("czxid", "sequence")), **_WAITS},
         promises=_ONE_WAITER,
         least_ttl_ms=1000,
+        ends_with="close",
     ),
     LockType(
         name="none",

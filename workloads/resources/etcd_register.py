@@ -1,4 +1,4 @@
-"""A register in etcd, beside the lock: each write is one transaction with "my key is still there".
+"""Registers in etcd, beside the lock: a write is one transaction with "my key is still there".
 
 The version is etcd's own count of the key's changes. A store that holds both the lock and the data
 can do without fencing tokens; no other can.
@@ -11,6 +11,7 @@ from typing import Any
 
 from workloads.etcd_gateway import Gateway, key_is, plain, text
 from workloads.locks.lock import Env, Failed, Grant
+from workloads.resources.resource import register
 
 
 class EtcdRegister:
@@ -19,26 +20,24 @@ class EtcdRegister:
         env: Env,
         storage: str,
         servers: Sequence[str],
-        name: str,
         guard: str,
         timeout_s: float,
     ) -> None:
         addresses = [env.address(server) for server in servers]
         self._gateway = Gateway(addresses, timeout_s, env.now)
-        self._key = f"fencepost/resource/{name}"
 
-    def read(self) -> tuple[Any, int]:
-        found = self._gateway.ask("kv/range", {"key": text(self._key)}).get("kvs")
+    def read(self, resource: str) -> tuple[Any, int]:
+        found = self._gateway.ask("kv/range", {"key": _key(resource)}).get("kvs")
         return (plain(found[0]["value"]), int(found[0]["version"])) if found else (None, 0)
 
-    def write(self, value: Any, version: int, grant: Grant | None) -> int:
+    def write(self, resource: str, value: Any, version: int, grant: Grant | None) -> int:
         if grant is None or grant.sequencer is None:
             raise Failed("refused", "the guard is transaction and the grant names no key")
         body = {
             "compare": [key_is(*grant.sequencer)],
             "success": [
-                {"request_put": {"key": text(self._key), "value": text(value)}},
-                {"request_range": {"key": text(self._key)}},
+                {"request_put": {"key": _key(resource), "value": text(value)}},
+                {"request_range": {"key": _key(resource)}},
             ],
         }
         answer = self._gateway.call("kv/txn", body)
@@ -48,3 +47,7 @@ class EtcdRegister:
 
     def close(self) -> None:
         self._gateway.close()
+
+
+def _key(resource: str) -> str:
+    return text(f"fencepost/resource/{register(resource)}")

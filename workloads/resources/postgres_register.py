@@ -1,4 +1,4 @@
-"""A register in PostgreSQL: one row, and one UPDATE with the guard as its condition."""
+"""Registers in PostgreSQL: a row each, and one UPDATE with the guard as its condition."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, LiteralString
 import psycopg
 
 from workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from workloads.resources.resource import register
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS resource
@@ -30,42 +31,48 @@ class PostgresRegister:
         env: Env,
         storage: str,
         servers: Sequence[str],
-        name: str,
         guard: str,
         timeout_s: float,
     ) -> None:
         self._address = env.address(storage)
-        self._name = name
         self._guard = guard
         self._timeout_s = timeout_s
         self._connection: psycopg.Connection[Any] | None = None
+        # Resources whose rows are known to be there, by this connection.
+        self._rows: set[str] = set()
 
-    def read(self) -> tuple[Any, int]:
-        row = self._execute("SELECT value, version FROM resource WHERE name = %(name)s", {})
+    def read(self, resource: str) -> tuple[Any, int]:
+        row = self._execute(resource, "SELECT value, version FROM resource WHERE name = %(name)s")
         assert row is not None
         return row[0], int(row[1])
 
-    def write(self, value: Any, version: int, grant: Grant | None) -> int:
+    def write(self, resource: str, value: Any, version: int, grant: Grant | None) -> int:
         token = grant.token if grant else None
         if self._guard == "fenced" and token is None:
             raise Failed("refused", "the guard is fenced and the grant carries no token")
         row = self._execute(
+            resource,
             "UPDATE resource SET value = %(value)s, version = version + 1, "
             "highest = greatest(highest, coalesce(%(token)s::bigint, highest)) "
             "WHERE name = %(name)s AND " + _ACCEPTS[self._guard] + " RETURNING version",
-            {"value": value, "version": version, "token": token},
+            value=value,
+            version=version,
+            token=token,
         )
         if row is None:
             raise Failed("refused", f"the guard ({self._guard}) matched no row")
         return int(row[0])
 
-    def _execute(self, query: LiteralString, values: dict[str, Any]) -> Any:
+    def _execute(self, resource: str, query: LiteralString, **values: Any) -> Any:
+        name = register(resource)
         try:
             connection = self._connection = self._connection or self._connect()
+            self._provide(connection, name)
         except psycopg.Error as error:
+            self.close()
             raise Failed("unreachable", f"{self._address[0]}: {error}") from error
         try:
-            return connection.execute(query, {"name": self._name, **values}).fetchone()
+            return connection.execute(query, {"name": name, **values}).fetchone()
         except psycopg.Error as error:
             self.close()
             raise Indeterminate("timeout", f"{self._address[0]}: {error}") from error
@@ -85,13 +92,18 @@ class PostgresRegister:
         )
         with suppress(*_THERE):
             connection.execute(_TABLE)
-        connection.execute(
-            "INSERT INTO resource VALUES (%s, NULL, 0, -1) ON CONFLICT DO NOTHING", [self._name]
-        )
         return connection
+
+    def _provide(self, connection: psycopg.Connection[Any], name: str) -> None:
+        """Insert the row of a register that this connection has not used before."""
+        if name not in self._rows:
+            row = "INSERT INTO resource VALUES (%s, NULL, 0, -1) ON CONFLICT DO NOTHING"
+            connection.execute(row, [name])
+            self._rows.add(name)
 
     def close(self) -> None:
         connection, self._connection = self._connection, None
+        self._rows.clear()
         if connection is not None:
             with suppress(psycopg.Error):
                 connection.close()

@@ -1,4 +1,4 @@
-"""A register in a Redis server of its own: a hash of value, version and highest token.
+"""Registers in a Redis server of their own: each a hash of value, version and highest token.
 
 Whether a write is accepted is decided in one Lua script, and so atomically; the version rises
 by one with every write that was accepted, whatever its writer had read. It is the guard that
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from workloads.locks.lock import Env, Failed, Grant
+from workloads.resources.resource import register
 
 # KEYS[1] the register; ARGV: guard, value, version read, token and minor ('' where the grant has
 # none). Answers {1, the new version} or {0, why: what the guard compared with}.
@@ -50,32 +51,35 @@ _REFUSED = {
 }
 
 
+def key(resource: str) -> str:
+    return f"resource:{register(resource)}"
+
+
 class RedisRegister:
     def __init__(
         self,
         env: Env,
         storage: str,
         servers: Sequence[str],
-        name: str,
         guard: str,
         timeout_s: float,
     ) -> None:
         self._link = env.connect(storage, timeout_s)
-        self._key = f"resource:{name}"
         self._guard = guard
 
-    def read(self) -> tuple[Any, int]:
-        value, version = self._link.call("HMGET", self._key, "value", "version")
+    def read(self, resource: str) -> tuple[Any, int]:
+        value, version = self._link.call("HMGET", key(resource), "value", "version")
         return value, int(version or 0)
 
-    def write(self, value: Any, version: int, grant: Grant | None) -> int:
+    def write(self, resource: str, value: Any, version: int, grant: Grant | None) -> int:
         token, minor = (grant.token, grant.minor) if grant else (None, None)
         if self._guard in ("fenced", "paired") and token is None:
             raise Failed("refused", f"the guard is {self._guard} and the grant carries no token")
         if self._guard == "paired" and minor is None:
             raise Failed("refused", "the guard is paired and the grant carries no pair of tokens")
         accepted, number = self._link.call(
-            "EVAL", WRITE, 1, self._key, self._guard, value, version, _text(token), _text(minor)
+            *("EVAL", WRITE, 1, key(resource)),
+            *(self._guard, value, version, _text(token), _text(minor)),
         )
         if not accepted:
             words = _REFUSED[self._guard]

@@ -67,13 +67,25 @@ GUARDS = {
 }
 
 
-class Resource(Protocol):
-    """Both raise Failed (certainly not) or Indeterminate, as locks do."""
+def register(resource: str) -> str:
+    """The register that a store keeps a resource in.
 
-    def read(self) -> tuple[Any, int]:
+    The resource of a test with one lock, `account`, lies in `register`, as docs/protocol.md has
+    always had it; any other in a register of its own name.
+    """
+    return "register" if resource == "account" else resource
+
+
+class Resource(Protocol):
+    """The resources in one store, each by its name.
+
+    Both verbs raise Failed (certainly not) or Indeterminate, as locks do.
+    """
+
+    def read(self, resource: str) -> tuple[Any, int]:
         """The value (None before the first write) and its version."""
 
-    def write(self, value: Any, version: int, grant: Grant | None) -> int:
+    def write(self, resource: str, value: Any, version: int, grant: Grant | None) -> int:
         """Store the value; the version that the resource gave it.
 
         `version` is what the writer read. Failed "refused" where the guard says no.

@@ -1,4 +1,4 @@
-"""The client of a resource that asks the lock service itself (see server.py)."""
+"""The client of resources whose server asks the lock service itself (see server.py)."""
 
 from __future__ import annotations
 
@@ -20,25 +20,23 @@ class ServedRegister:
         env: Env,
         storage: str,
         servers: Sequence[str],
-        name: str,
         guard: str,
         timeout_s: float,
     ) -> None:
         self._host = env.address(storage)[0]
-        self._name = name
         self._timeout_s = timeout_s
         self._stream: BufferedRWPair | None = None
 
-    def read(self) -> tuple[Any, int]:
-        answer = self._ask({"read": self._name})
+    def read(self, resource: str) -> tuple[Any, int]:
+        answer = self._ask({"read": resource})
         return answer["value"], int(answer["version"])
 
-    def write(self, value: Any, version: int, grant: Grant | None) -> int:
+    def write(self, resource: str, value: Any, version: int, grant: Grant | None) -> int:
         if grant is None or grant.sequencer is None:
             raise Failed("refused", "the guard asks for a sequencer and the grant has none")
         key, revision = grant.sequencer
-        answer = self._ask({"write": self._name, "value": value, "key": key, "revision": revision})
-        return int(answer["stored"])
+        request = {"write": resource, "value": value, "key": key, "revision": revision}
+        return int(self._ask(request)["stored"])
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         try:

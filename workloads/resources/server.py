@@ -1,4 +1,4 @@
-"""A resource that asks the lock service before it accepts a write (Chubby's CheckSequencer).
+"""Resources that ask the lock service before they accept a write (Chubby's CheckSequencer).
 
     python -m workloads.resources.server PORT REDIS_PORT HOST:PORT...
 
@@ -21,7 +21,7 @@ from typing import Any
 from workloads.etcd_gateway import Gateway
 from workloads.locks.lock import Failed
 from workloads.redis_link import RedisLink
-from workloads.resources.redis_register import WRITE
+from workloads.resources.redis_register import WRITE, key
 
 PORT = 7000
 _ASK_S = 1.0
@@ -42,7 +42,7 @@ class Store:
                 return {"refused": error.text}
 
     def _read(self, request: dict[str, Any]) -> dict[str, Any]:
-        value, version = self._link.call("HMGET", _key(request["read"]), "value", "version")
+        value, version = self._link.call("HMGET", key(request["read"]), "value", "version")
         return {"value": value, "version": int(version or 0)}
 
     def _write(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -51,13 +51,9 @@ class Store:
             now = f"it was created at {created}" if created else "it is gone"
             return {"refused": f"{request['key']} of revision {request['revision']}: {now}"}
         _, version = self._link.call(
-            "EVAL", WRITE, 1, _key(request["write"]), "none", request["value"], "", "", ""
+            "EVAL", WRITE, 1, key(request["write"]), "none", request["value"], "", "", ""
         )
         return {"stored": int(version)}
-
-
-def _key(name: str) -> str:
-    return f"resource:{name}"
 
 
 class _Handler(socketserver.StreamRequestHandler):

@@ -20,9 +20,9 @@ STORES = {
 def open_store(
     store: str, guard: str, env: Env, storage: str, servers: Sequence[str], timeout_s: float
 ) -> Resource:
-    """The resource `register` in a store: on the node `storage`, or on the lock's `servers`."""
+    """The resources in a store: on the node `storage`, or on the lock's `servers`."""
     module, _, name = STORES[store].partition(":")
     resource: Resource = getattr(import_module(module), name)(
-        env, storage, servers, "register", guard, timeout_s
+        env, storage, servers, guard, timeout_s
     )
     return resource

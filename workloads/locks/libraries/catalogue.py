@@ -38,6 +38,8 @@ def _etcd(name: str, what: str, make: str, options: dict[str, Option]) -> LockTy
         library=name,
         least_ttl_ms=2000,
         whole_seconds=True,
+        # Each lock has a lease of its own, which closing the client does not revoke.
+        ends_with="lease",
     )
 
 
@@ -48,6 +50,8 @@ _ZOOKEEPER: dict[str, Any] = {
     "promises": {"minority": True, "fifo": True},
     "least_ttl_ms": 1000,
     "extends": False,
+    # Closing the client ends its session, and the ephemeral znodes go with it.
+    "ends_with": "close",
 }
 
 LIBRARIES = (

@@ -19,7 +19,6 @@ import java.util.Set;
 /** A client of fencepost's on the JVM: ops in, events out, as docs/protocol.md has it. */
 public final class Worker {
     private static final ObjectMapper JSON = new ObjectMapper();
-    private static final String KEY = "resource:register";
 
     /** Certainly not ({@code info} false), or perhaps. */
     private static final class Failure extends Exception {
@@ -76,6 +75,7 @@ public final class Worker {
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             worker.order(JSON.readTree(line));
         }
+        worker.close();
         System.exit(0);
     }
 
@@ -162,13 +162,26 @@ public final class Worker {
 
     /** Become one's own successor: nothing is left of the process that is gone. */
     private void succeed() {
-        recipe.close();
-        store.close();
+        close();
         synchronized (this) {
             holds.clear();
             process += setup.get("stride").asLong();
         }
         open();
+    }
+
+    /** End Curator's session and the connections, as an op of the current process. */
+    private void close() {
+        event("invoke", "close", JSON.createObjectNode(), null);
+        Failure failure = null;
+        for (Runnable part : List.<Runnable>of(recipe::close, store::close)) {
+            try {
+                part.run();
+            } catch (RuntimeException error) {
+                failure = new Failure(true, "raised", error.toString());
+            }
+        }
+        event(failure == null ? "ok" : "info", "close", JSON.createObjectNode(), failure);
     }
 
     private ObjectNode complete(ObjectNode asked) {
@@ -235,7 +248,7 @@ public final class Worker {
     }
 
     private void read(ObjectNode value) throws Failure {
-        List<?> found = (List<?>) ask("HMGET", KEY, "value", "version");
+        List<?> found = (List<?>) ask("HMGET", key(value), "value", "version");
         Object version = found.get(1);
         value.put("value", (String) found.get(0));
         value.put("version", version == null ? 0 : Long.parseLong((String) version));
@@ -253,12 +266,18 @@ public final class Worker {
         reach("before-write");
         String token = value.get("token").isNull() ? "" : value.get("token").asText();
         List<?> answer = (List<?>) ask(
-            "EVAL", setup.get("write_script").asText(), 1, KEY, guard,
+            "EVAL", setup.get("write_script").asText(), 1, key(value), guard,
             value.get("value").asText(), value.get("version").asLong(), token, "");
         if ((Long) answer.get(0) == 0) {
             throw new Failure(false, "refused", "guard " + guard + " compared with " + answer.get(1));
         }
         value.put("stored", Long.parseLong(answer.get(1).toString()));
+    }
+
+    /** Where the resource of a test with one lock lies, and where any other does. */
+    private static String key(ObjectNode value) {
+        String resource = value.get("resource").asText();
+        return "resource:" + (resource.equals("account") ? "register" : resource);
     }
 
     private Object ask(Object... command) throws Failure {

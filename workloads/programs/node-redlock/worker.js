@@ -11,7 +11,6 @@ const Redlock = require('redlock');
 // A write held back in the network must be able to arrive late.
 const RESOURCE_TIMEOUT_MS = 120000;
 const CONNECT_MS = 5000;
-const KEY = 'resource:register';
 
 /** Certainly not (`info` false), or perhaps. */
 class Failure extends Error {
@@ -20,6 +19,11 @@ class Failure extends Error {
     this.info = info;
     this.kind = kind;
   }
+}
+
+/** Where the resource of a test with one lock lies, and where any other does. */
+function key(resource) {
+  return resource === 'account' ? 'resource:register' : `resource:${resource}`;
 }
 
 class Worker {
@@ -58,8 +62,18 @@ class Worker {
     this.holds = new Map();
   }
 
+  /** Close all connections, as an op of the current process. */
   close() {
-    for (const client of [...this.clients, this.storage]) client.disconnect();
+    this.event('invoke', 'close', {});
+    let failure = null;
+    for (const client of [...this.clients, this.storage]) {
+      try {
+        client.disconnect();
+      } catch (error) {
+        failure = new Failure(true, 'raised', String(error));
+      }
+    }
+    this.event(failure ? 'info' : 'ok', 'close', {}, failure);
   }
 
   /** ns since the test's start: hrtime is CLOCK_MONOTONIC on Linux. */
@@ -183,8 +197,8 @@ class Worker {
     return {};
   }
 
-  async read() {
-    const [value, version] = await this.ask('hmget', KEY, 'value', 'version');
+  async read({ resource }) {
+    const [value, version] = await this.ask('hmget', key(resource), 'value', 'version');
     return { value, version: Number(version || 0) };
   }
 
@@ -198,7 +212,7 @@ class Worker {
     }
     this.reach('before-write');
     const [accepted, number] = await this.ask(
-      'eval', script, 1, KEY, guard, value.value, value.version, '', '',
+      'eval', script, 1, key(value.resource), guard, value.value, value.version, '', '',
     );
     if (!accepted) throw new Failure(false, 'refused', `guard ${guard} compared with ${number}`);
     return { stored: number };
@@ -237,6 +251,7 @@ async function main() {
       worker.say({ control: 'ready', pid: process.pid, generates: false });
     }
   }
+  if (worker) worker.close();
   process.exit(0);
 }
 

@@ -1,0 +1,121 @@
+"""The end of a run: every lock is waited for, every resource read, and an early stop explained."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from harness import run
+from harness.recorder import Recorder
+from harness.run import judge
+from harness.site import RunSite
+from harness.spec import Spec
+from workloads.locks.registry import LOCKS
+
+SPEC = Spec("redis", "redis", LOCKS["redis"].read_options({}), locks=3, concurrency=2, time_s=9.0)
+S = 10**9
+
+
+def grant(process, lock):
+    row = {"time": 1, "process": process, "type": "ok", "f": "acquire", "value": {"lock": lock}}
+    return json.dumps(row).encode()
+
+
+@pytest.fixture
+def recorder(tmp_path):
+    recorder = Recorder(tmp_path / "history.jsonl", [lock for lock, _ in SPEC.locked])
+    yield recorder
+    recorder.close()
+
+
+@pytest.mark.parametrize(
+    ("granted", "looks"),
+    [(["orders-1", "orders-3", "orders-2"], 3), (["orders-1", "orders-3", "orders-3"], 10)],
+)
+def test_after_the_last_fault_a_run_waits_until_each_lock_was_granted_again(
+    recorder, monkeypatch, granted, looks
+):
+    """One grant a look, on a clock that only looking moves; after ten looks the time is up."""
+    slept = []
+    coming = iter(granted)
+
+    def sleep(seconds):
+        slept.append(seconds)
+        recorder.lines([grant(0, lock) for lock in [next(coming, None)] if lock])
+
+    monkeypatch.setattr(run, "time", SimpleNamespace(sleep=sleep, monotonic=lambda: len(slept)))
+    recorder.lines([grant(0, "orders-2")])
+    run._await_grants(SPEC, recorder, 10)
+    assert len(slept) == looks
+
+
+@pytest.mark.parametrize(
+    ("answers", "read"),
+    [(9, ["account-1", "account-2", "account-3"]), (1, ["account-1", "account-2"])],
+)
+def test_every_resource_is_read_at_the_end_by_a_client_that_answers(answers, read):
+    begun = []
+    worker = SimpleNamespace(
+        begin=lambda f, value: begun.append((f, value["resource"])),
+        finish=lambda timeout_s: {} if len(begun) <= answers else None,
+    )
+    run._read_all(SPEC, worker)
+    assert begun == [("read", resource) for resource in read]
+
+
+def test_whether_others_were_granted_a_lock_is_asked_of_the_lock_that_a_client_had(recorder):
+    cluster = SimpleNamespace(remote=lambda node: SimpleNamespace(node=node))
+    site = RunSite(SPEC, cluster, recorder)
+    site._workers = {node: SimpleNamespace(process=n) for n, node in enumerate(SPEC.clients)}
+    recorder.lines([grant(0, "orders-1"), grant(0, "orders-2"), grant(1, "orders-1")])
+    assert site.grants(without="client-1") == 0
+    # A successor of the other client (3 = 1 + 2) counts, and the client's own grants do not.
+    recorder.lines([grant(1, "orders-3"), grant(3, "orders-2")])
+    assert site.grants(without="client-1") == 1
+    # Gone, its successor holds nothing.
+    site._workers["client-1"].process = 2
+    assert site.grants(without="client-1") == 3
+
+
+def two_holders(tmp_path, **test):
+    """A run of 2 s of 9 in which two hold one lock, with one lease over, and the other not."""
+    ops = []
+    for process, start in ((0, 0), (1, 2)):
+        value = {"lock": "orders", "ttl": S}
+        done = {"token": None, "deadline": (start + 1) * S, "hold": f"{process}-1"}
+        for type, time, more in (("invoke", start, {}), ("ok", start + 0.1, done)):
+            row = {"time": int(time * S), "process": process, "type": type, "f": "acquire"}
+            ops.append(row | {"value": value | more, "node": f"client-{process + 1}"})
+    lines = [json.dumps({"index": index} | op) for index, op in enumerate(ops)]
+    (tmp_path / "history.jsonl").write_text("\n".join(lines) + "\n")
+    checkers = ["lease_exclusion", "mutual_exclusion"]
+    described = {"name": "x", "checkers": checkers, "time_s": 9, "run": 1} | test
+    (tmp_path / "test.json").write_text(json.dumps(described))
+    return tmp_path
+
+
+WORDS = "It was stopped by what looked like a violation and was none."
+
+
+@pytest.mark.parametrize(
+    ("test", "stopped_for_nothing"),
+    [
+        ({"until": ["mutual_exclusion"]}, False),
+        ({"until": ["lease_exclusion"]}, True),
+        ({"until": ["any"]}, False),
+        ({"until_violation": True}, False),
+        ({"until": []}, False),
+        ({"until": ["lease_exclusion"], "time_s": 1}, False),
+    ],
+)
+def test_a_run_that_ended_early_must_show_a_violation_that_was_to_stop_it(
+    tmp_path, test, stopped_for_nothing
+):
+    outcome = judge(two_holders(tmp_path, **test))
+    assert outcome.verdicts["mutual_exclusion"].valid is False
+    assert outcome.verdicts["lease_exclusion"].valid is True
+    assert ("run" in outcome.verdicts) is stopped_for_nothing
+    if stopped_for_nothing:
+        assert outcome.verdicts["run"].summary == WORDS
