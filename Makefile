@@ -7,8 +7,10 @@ READY := .venv/.ready
 .DEFAULT_GOAL := help
 SUITES := redlock redis zookeeper etcd postgres libraries
 SUMMARY ?= results/nightly.md
-.PHONY: help install test test-unit test-cluster lint format nightly bench bench-adapters bench-harness \
-        bench-lincheck bench-nemesis heal clean lock $(SUITES:%=test-%)
+COUNT ?= 1000000
+ORACLES = PYTHONPATH=.:tests $(BIN)/python -m oracles.soak
+.PHONY: help install test test-unit test-oracles test-cluster soak-checkers lint format nightly bench bench-adapters bench-harness \
+        bench-lincheck bench-nemesis heal clean lock mutants $(SUITES:%=test-%)
 
 help: ## what there is
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,13 +49,22 @@ nightly: install ## every suite with a new seed; the summary in results/nightly.
 bench: install ## what the locks cost, against one Redis
 	$(BIN)/fencepost bench redlock zookeeper etcd etcd-lock-api chubby postgres $(ARGS)
 
-test: lint test-unit test-cluster ## everything that must pass
+test: lint test-unit test-oracles test-cluster ## everything that must pass
 
 test-unit: install ## the tests that need no cluster
 	$(BIN)/pytest -q -m 'not cluster'
 
 test-cluster: install ## the tests on real servers
 	$(BIN)/pytest -q -m cluster
+
+test-oracles: install ## the checkers against brute force, on 20,000 fresh histories each
+	$(ORACLES) --count 20000 $(ARGS)
+
+soak-checkers: install ## the same on a million each (COUNT=...), and on simulated services
+	$(ORACLES) --count $(COUNT) $(ARGS)
+
+mutants: install ## mutation testing of checker/: hours; ARGS=checker/holds.py for some files
+	nice $(BIN)/python tests/mutation/run.py $(ARGS)
 
 lint: install ## format, lint and types
 	$(BIN)/ruff format --check .
@@ -86,4 +97,4 @@ lock: ## pin the dependencies again
 	  --output-file requirements.lock pyproject.toml
 
 clean: ## remove the environment and what tools left, not results/
-	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis mutants

@@ -154,8 +154,14 @@ def history(
     crash: float = 0.2,
     spoil: float = 0.5,
     failed_release: str = "nothing",
+    reuse: float = 0.0,
+    holds: bool = False,
 ) -> list[Event]:
-    """A history of `ops` ops. With probability `spoil` some results are made up or swapped."""
+    """A history of `ops` ops. With probability `spoil` some results are made up or swapped.
+
+    reuse: how likely a process goes on after an info. holds: grants of a lock with leases have
+    names, which its releases and extends bear.
+    """
     model = subject.model(failed_release)
     wrong = 0.3 if random.random() < spoil else 0.0
     state = model.initial
@@ -163,6 +169,7 @@ def history(
     open_ops: dict[int, tuple[str, Any, int]] = {}
     placed: dict[int, Any] = {}
     holding: dict[int, bool] = {}
+    named_holds: dict[int, int] = {}
     idle = list(range(processes))
     newest = processes
     started = 0
@@ -178,6 +185,8 @@ def history(
         f, value, at = open_ops[process]
         results = subject.results(f, value)
         for result in random.sample(results, len(results)):
+            if holds and f == "acquire":
+                result = {**result, "hold": len(events)}
             call = Call(process, f, "ok", value, result, 0, 1, at, None, 1)
             action = model.action(call)
             if action is None:
@@ -194,6 +203,8 @@ def history(
             process = random.choice(idle)
             idle.remove(process)
             f, value = subject.op(random, process, holding.get(process, False))
+            if f != "acquire" and process in named_holds:
+                value = {**value, "hold": named_holds[process]}
             open_ops[process] = f, value, time
             emit(process, "invoke", f, value)
             open_ops[process] = f, value, time
@@ -207,10 +218,16 @@ def history(
             place(process)
             continue
         if random.random() < crash:
-            if random.random() < 0.5:
+            told = random.random() < 0.5
+            if told:
                 emit(process, "info", f, value)
-            idle.append(newest)
-            newest += 1
+            if told and reuse and random.random() < reuse:
+                idle.append(process)
+                if subject.lock and random.random() < 0.5:
+                    holding[process] = f != "release"
+            else:
+                idle.append(newest)
+                newest += 1
         else:
             if process not in placed:
                 place(process)
@@ -218,6 +235,9 @@ def history(
                 result = placed.get(process, value)
                 if random.random() < wrong:
                     result = random.choice(subject.results(f, value))
+                if holds and f == "acquire":
+                    result = {"hold": len(events), **placed.get(process, {}), **result}
+                    named_holds[process] = result["hold"]
                 emit(process, "ok", f, result)
                 holding[process] = (f != "release") if subject.lock else False
             else:
@@ -225,4 +245,50 @@ def history(
             idle.append(process)
         del open_ops[process]
         placed.pop(process, None)
+    return events
+
+
+def leases(random: Random, ops: int = 6, processes: int = 2, info: float = 0.4) -> list[Event]:
+    """Ops of a lock with leases and made-up outcomes, of clients that go on after an info.
+
+    Grants have names or none, and a name is told by the service or chosen by the client.
+    """
+    naming = random.choice(["none", "told", "chosen"])
+    events: list[Event] = []
+    open_ops: dict[int, Event] = {}
+    holds: dict[int, int] = {}
+    granted: set[int] = set()
+    time = token = 0
+    while len(events) < 2 * ops or open_ops:
+        time += random.choice([0, 1, 1, 4]) * MS
+        process = random.randrange(processes)
+        asked = open_ops.pop(process, None)
+        if asked is None:
+            if len(events) >= 2 * ops:
+                continue
+            fs = ["extend", "release", "release"] if process in granted else ["acquire"]
+            f = random.choice(fs if random.random() < 0.8 else ["acquire", "extend", "release"])
+            value: dict[str, Any] = {"lock": "a"}
+            if f != "release":
+                value["ttl"] = random.choice([2, 5, 9]) * MS
+            if f != "acquire" and process in holds:
+                value["hold"] = holds[process]
+            if f == "acquire" and naming == "chosen":
+                holds[process] = value["hold"] = len(events)
+            event = {"process": process, "type": "invoke", "f": f, "value": value, "time": time}
+            open_ops[process] = event
+            events.append(event)
+            continue
+        kind = "info" if random.random() < info else random.choice(["ok", "ok", "ok", "fail"])
+        f, value = asked["f"], dict(asked["value"])
+        if f == "acquire" and kind == "ok":
+            token += random.choice([1, 1, 2])
+            value["token"] = random.choice([token, token, None, token - 1])
+            if naming == "told":
+                holds[process] = value["hold"] = len(events)
+        if f == "acquire" and kind != "fail":
+            granted.add(process)
+        elif f == "release":
+            granted.discard(process)
+        events.append({"process": process, "type": kind, "f": f, "value": value, "time": time})
     return events

@@ -11,6 +11,7 @@ from lincheck_histories import SUBJECTS, history
 
 from checker.lincheck import check
 from checker.lincheck.command import main
+from checker.lincheck.models import LOCKS
 
 
 def lines(*ops):
@@ -190,6 +191,18 @@ def test_a_clients_own_notices_are_no_ops(run):
         (0, "info", "lost", {"lock": "a", "hold": "x"}),
     )
     assert run([text], "--model", "owner-mutex")[0] == 0
+
+
+@pytest.mark.parametrize("name", [*LOCKS, "register", "cas-register", "multi-register"])
+def test_a_client_that_closes_its_sessions_is_no_op_of_a_lock_or_a_register(run, name):
+    text = lines(
+        (0, "invoke", "close", {"after": "info"}),
+        (1, "info", "lost", {"lock": "a", "hold": None}),
+        (0, "ok", "close", {"after": "info"}),
+        (1, "info", "renewed", {"lock": "a", "hold": 1, "deadline": 2}),
+    )
+    code, (line,), _ = run([text], "--model", name)
+    assert (code, line["valid"], line["operations"]) == (0, True, 0)
 
 
 def test_locks_look_past_reads_and_writes_and_each_lock_is_its_own(run):

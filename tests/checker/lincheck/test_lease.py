@@ -1,10 +1,13 @@
-"""What lease-mutex forgets: a grant that was given back, whether or not it had expired before."""
+"""Leases that end by themselves: of grants that were given back, and of those nobody heard of."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from checker.lincheck import named
+import pytest
+from lock_oracle import accepts
+
+from checker.lincheck import Online, check, named
 from checker.lincheck.budget import Budget
 from checker.lincheck.verdict import check_numbered
 
@@ -31,3 +34,77 @@ def test_grants_that_may_expire_at_once_cost_no_more_the_more_there_are_of_them(
     model = named("lease-mutex", failed_release="ended")
     found = check_numbered(enumerate(queue(60, ttl=0)), model, Budget.starting_now(5.0, None))
     assert found.valid is True
+
+
+def going_on(*ops: tuple[int, str, str, int], **asked: Any) -> list[dict[str, Any]]:
+    """Events (process, type, f, time) of a lock with leases of 10 ns, with `asked` in the value."""
+    value = {"lock": "a", **asked}
+    return [
+        {
+            "process": process,
+            "type": type,
+            "f": f,
+            "value": value | ({} if f == "release" else {"ttl": 10}),
+            "time": time,
+        }
+        for process, type, f, time in ops
+    ]
+
+
+UNHEARD = [(0, "invoke", "acquire", 0), (0, "info", "acquire", 2)]
+OTHERS = [(1, "invoke", "acquire", 6), (1, "ok", "acquire", 11)]
+EARLY = [(1, "invoke", "acquire", 6), (1, "ok", "acquire", 9)]
+RELEASED = [(0, "invoke", "release", 12), (0, "ok", "release", 13)]
+EXTENDED = [(0, "invoke", "extend", 4), (0, "ok", "extend", 5)]
+
+
+@pytest.mark.parametrize("asked", [{}, {"hold": "h"}], ids=["no name", "a name of the client's"])
+@pytest.mark.parametrize(
+    ("ops", "expected"),
+    [
+        ([*UNHEARD, *RELEASED], True),
+        ([*UNHEARD, *OTHERS, *RELEASED], True),
+        ([*UNHEARD, *EARLY, *RELEASED], False),
+        ([*UNHEARD, *EARLY], True),
+        ([*UNHEARD, *OTHERS, *RELEASED, *RELEASED], False),
+        ([*UNHEARD, *EXTENDED, *OTHERS], False),
+        ([*UNHEARD, *EXTENDED, (1, "invoke", "acquire", 12), (1, "ok", "acquire", 14)], True),
+        ([*OTHERS, *RELEASED], False),
+    ],
+)
+def test_a_client_that_goes_on_may_give_back_a_grant_that_it_never_heard_of(ops, expected, asked):
+    events = going_on(*ops, **asked)
+    if asked:  # the other client's hold has another name
+        events = [
+            e if e["process"] == 0 else e | {"value": e["value"] | {"hold": "x"}} for e in events
+        ]
+    assert accepts("lease-mutex", events, "nothing") is expected
+    assert check(events, "lease-mutex").valid is expected
+
+
+def test_an_extend_that_was_late_may_shorten_the_next_lease_of_the_same_client():
+    ops = [
+        *[(0, type, "acquire", time) for type, time in (("invoke", 0), ("ok", 1))],
+        *[(0, type, "extend", time) for type, time in (("invoke", 2), ("info", 3))],
+        *[(0, type, "release", time) for type, time in (("invoke", 4), ("ok", 5))],
+        *[(0, type, "acquire", time) for type, time in (("invoke", 6), ("ok", 7))],
+        *[(1, type, "acquire", time) for type, time in (("invoke", 8), ("ok", 13))],
+    ]
+    events = going_on(*ops)
+    assert check(events, "lease-mutex").valid is True
+    assert check([e for e in events if e["f"] != "extend"], "lease-mutex").valid is False
+
+
+def test_online_cannot_tell_where_a_client_goes_on_after_an_acquire_it_never_heard_of():
+    for ops, expected in (
+        ([*UNHEARD, *OTHERS, *RELEASED], "unknown"),
+        ([*UNHEARD, *RELEASED], True),
+        ([*UNHEARD, *EARLY], True),
+        ([*OTHERS, *RELEASED], False),
+    ):
+        online = Online("lease-mutex")
+        for event in going_on(*ops):
+            online.feed(event)
+        assert online.valid == expected
+        if expected == "unknown":
+            assert "only a check of the whole history can tell" in online.reason

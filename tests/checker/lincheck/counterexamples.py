@@ -1,0 +1,125 @@
+"""What is wrong with the counterexample of a verdict of false, as brute force sees it.
+
+The op that failed, the sub-history and its lines, the partial linearizations and the reasons why
+nothing could come next are each held to the definition in checker/lincheck/evidence.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lincheck_oracle import first_failure, linearizable
+
+from checker.lincheck.model import Inconsistent, Model
+from checker.lincheck.verdict import Verdict
+
+Event = dict[str, Any]
+
+
+def defects(events: list[Event], verdict: Verdict) -> Iterator[str]:
+    model = verdict.model
+    evidence = verdict.evidence(time_limit=60)
+    if not evidence.complete:
+        yield f"incomplete: {evidence.reason}"
+    own = only(events, [op.line for op in verdict.parts[verdict.key]])
+    numbers = [number for number, _ in own]
+    place = first_failure([event for _, event in own], model)
+    if place is None or evidence.failed is None or evidence.failed.line != numbers[place - 1]:
+        yield "an innocent op is blamed"
+    if evidence.small is None:
+        yield "no sub-history"
+    else:
+        yield from _small(events, evidence, model)
+    yield from _partials(evidence, model)
+
+
+def _small(events: list[Event], evidence: Any, model: Model) -> Iterator[str]:
+    lines = [op.line for op in evidence.small.operations]
+    failed = evidence.failed.line
+    if failed not in lines:
+        yield "the sub-history is without the op that failed"
+    if linearizable(_events(events, lines), model):
+        yield "the sub-history is linearizable"
+        return
+    if not _fails_at(events, lines, failed, model):
+        yield "the sub-history fails at another op, or without the op that failed"
+    if evidence.small.minimal:
+        for line in lines:
+            rest = [other for other in lines if other != line]
+            needed = line == failed or _rests_on(evidence, line, model)
+            if not needed and _fails_at(events, rest, failed, model):
+                yield "the sub-history is not minimal"
+
+
+def _fails_at(events: list[Event], lines: list[int], failed: int, model: Model) -> bool:
+    """Do these lines stop being linearizable with the return of that op, and are all right without
+    it?"""
+    kept = only(events, lines)
+    place = first_failure([event for _, event in kept], model)
+    if place is None or kept[place - 1][0] != failed:
+        return False
+    return linearizable(_events(events, [line for line in lines if line != failed]), model)
+
+
+def _rests_on(evidence: Any, line: int, model: Model) -> bool:
+    """Is this an op that the op that failed may need to be possible at all?"""
+    failed = evidence.failed
+    action = next(op.action for op in evidence.small.operations if op.line == line)
+    if not isinstance(model.step(model.initial, failed.action), Inconsistent):
+        return False
+    if model.rests_on is not None:
+        return model.rests_on(failed.action, action)
+    return not model.observes(action) and model.gives(action) == model.wants(failed.action)
+
+
+def _partials(evidence: Any, model: Model) -> Iterator[str]:
+    if not evidence.partials:
+        yield "no partial linearization"
+    end = evidence.failed.returned
+    for partial in evidence.partials:
+        state, now, placed = model.initial, -1, set()
+        for step in partial.steps:
+            state = model.step(state, step.action)
+            if isinstance(state, Inconsistent) or state != step.state:
+                yield "a partial linearization takes an impossible step"
+                break
+            if step.operation is None:
+                continue
+            now = max(now, step.operation.id)
+            if step.operation.returned is not None and step.operation.returned < now:
+                yield "a partial linearization is out of order"
+            placed.add(step.operation.id)
+        if state != partial.state or len(placed) != sum(
+            s.operation is not None for s in partial.steps
+        ):
+            yield "a partial linearization does not add up"
+        if evidence.failed.id in placed or now > end:
+            yield "a partial linearization goes past the failure"
+        if evidence.failed not in [blocked.operation for blocked in partial.blocked]:
+            yield "the op that failed is not among those that could come next"
+        for blocked in partial.blocked:
+            after = model.step(state, blocked.operation.action)
+            impossible = isinstance(after, Inconsistent)
+            if blocked.why != (after.why if impossible else None):
+                yield "a reason is wrong"
+            if blocked.operation == evidence.failed and not impossible:
+                yield "the op that failed fits"
+            if blocked.operation.id in placed:
+                yield "an op that is placed could come next"
+
+
+def _events(events: list[Event], lines: list[int]) -> list[Event]:
+    return [event for _, event in only(events, lines)]
+
+
+def only(events: list[Event], lines: list[int]) -> list[tuple[int, Event]]:
+    """(line, event) of the invocations in these lines and of their completions."""
+    kept: list[tuple[int, Event]] = []
+    open_ops: dict[Any, bool] = {}
+    for line, event in enumerate(events, 1):
+        if event["type"] == "invoke":
+            open_ops[event["process"]] = line in lines
+        if open_ops[event["process"]]:
+            kept.append((line, event))
+    return kept

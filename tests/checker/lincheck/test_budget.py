@@ -1,0 +1,76 @@
+"""Limits on time and memory are kept, and what ran into one says which."""
+
+import time
+
+import pytest
+
+from checker.lincheck import budget
+from checker.lincheck.budget import Budget, Exhausted
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Time stands at 100 s, and 5 MB of memory are held, until the test moves them."""
+    now = {"s": 100.0, "bytes": 5_000_000}
+    monkeypatch.setattr(time, "monotonic", lambda: now["s"])
+    monkeypatch.setattr(budget, "resident", lambda: now["bytes"])
+    return now
+
+
+def test_without_limits_nothing_is_ever_spent(clock):
+    unlimited = Budget.starting_now()
+    clock["s"], clock["bytes"] = 1e9, 1 << 60
+    unlimited.spend("anywhere")
+    assert unlimited == Budget(None, None, None, None)
+    assert unlimited.left() is None
+
+
+def test_time_is_up_after_the_limit_and_not_at_it(clock):
+    limited = Budget.starting_now(time_limit=2.5)
+    assert limited.left() == 2.5
+    clock["s"] = 102.5
+    limited.spend("here")
+    assert limited.left() == 0
+    clock["s"] = 102.6
+    with pytest.raises(Exhausted, match=r"^time limit of 2.5 s reached in this test$") as caught:
+        limited.spend("in this test")
+    assert caught.value.reason == str(caught.value)
+
+
+def test_memory_is_counted_from_now_on_in_mb(clock):
+    limited = Budget.starting_now(memory_limit=1.5)
+    clock["bytes"] = 6_500_000
+    limited.spend("here")
+    clock["bytes"] = 6_500_001
+    with pytest.raises(Exhausted, match=r"^memory limit of 1.5 MB reached in this test$"):
+        limited.spend("in this test")
+
+
+def test_a_shorter_deadline_keeps_the_other_limit(clock):
+    limited = Budget.starting_now(time_limit=10, memory_limit=1)
+    shorter = limited.at_most(3)
+    assert shorter == Budget(103.0, 6_000_000, 3, 1)
+    assert limited.at_most(11) is limited
+    assert Budget().at_most(3) == Budget(103.0, None, 3, None)
+    clock["s"] = 101.0
+    assert limited.at_most(9).time_limit == 9  # the same deadline: named as it was asked for last
+    clock["s"] = 104.0
+    with pytest.raises(Exhausted, match=r"^time limit of 3 s reached here$"):
+        shorter.spend("here")
+
+
+def test_memory_held_is_what_the_system_says_in_bytes():
+    held = budget.resident()
+    block = bytearray(50_000_000)
+    assert 40_000_000 < budget.resident() - held < 60_000_000
+    del block
+
+
+def test_where_only_the_peak_of_memory_is_known_the_peak_counts(monkeypatch, tmp_path):
+    held = budget.resident()
+    monkeypatch.setattr(budget, "_STATM", tmp_path / "none")
+    monkeypatch.setattr("sys.platform", "linux")
+    assert held * 0.5 < budget.resident() < held * 100
+    peak = budget.resident()
+    monkeypatch.setattr("sys.platform", "darwin")  # there it is counted in bytes
+    assert budget.resident() * 1024 == peak

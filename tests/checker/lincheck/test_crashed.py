@@ -1,0 +1,158 @@
+"""Crashed ops as counters: what a packed record says, held to plain counts."""
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from checker.lincheck.configurations import best, faultless, narrowed, put, put_all
+from checker.lincheck.crashed import COST, FIELD, Crashed, faults
+from checker.lincheck.model import Action
+from checker.lincheck.models import named
+
+MODEL = named("cas-register")
+CLASSES = {number: Action("cas", (number, number + 1)) for number in range(1, 7)}
+
+
+class Counted:
+    """A Crashed, and beside it how many ops of each class there are, and were used by each of
+    a few configurations, in plain counters."""
+
+    def __init__(self, random, counted=None):
+        self.random = random
+        self.crashed = Crashed(MODEL, counted)
+        self.left = Counter()
+        self.used = [Counter() for _ in range(4)]
+        self.records = [0] * 4
+
+    def add(self):
+        number = self.random.choice(list(CLASSES))
+        self.crashed.want(CLASSES[number])
+        self.crashed.add(number, CLASSES[number])
+        self.left[number] += 1
+
+    def use(self):
+        """One configuration takes one more of a class that it has not used up."""
+        index = self.random.randrange(4)
+        own = self.used[index]
+        offered = {}
+        for state in range(1, 7):
+            for _, number, unit in self.crashed.moves(state, self.records[index], False):
+                offered[number] = unit
+        wanted = {number for number in CLASSES if number + 1 in self.needs()}
+        assert set(offered) == {n for n in +self.left if own[n] < self.left[n]} & wanted
+        if offered:
+            number = self.random.choice(list(offered))
+            assert offered[number] == self.crashed.unit(number)
+            own[number] += 1
+            self.records[index] += offered[number]
+
+    def needs(self):
+        """What some class still wants: the value that its cas expects."""
+        return {number for number in self.crashed.wanted if self.crashed.wanted[number]}
+
+    def write_off(self):
+        common, over = self.crashed.spent(self.records)
+        self.records = [record - common for record in self.records]
+        for number in CLASSES:
+            least = min(own[number] for own in self.used)
+            for own in self.used:
+                own[number] -= least
+            self.left[number] -= least
+            gone = least and not self.left[number]
+            assert over.count(number) == (least if gone else 0)
+        for number in over:
+            self.crashed.unwant(CLASSES[number])
+
+    def check(self):
+        fields = self.crashed.shifts.values()
+        guards = sum(1 << shift + FIELD - 1 for shift in fields) | (COST + 1)
+        assert self.crashed.guards == self.crashed.compared == guards
+        for number in CLASSES:
+            assert self.crashed.counts.get(number, 0) == self.left[number]
+        for record, own in zip(self.records, self.used, strict=True):
+            fields = Counter(
+                {n: record >> shift & (1 << FIELD) - 1 for n, shift in self.crashed.shifts.items()}
+            )
+            assert +fields == +own
+            assert record & COST == sum(own.values())  # each works in one state only
+        for index, one in enumerate(self.records):
+            for other in range(4):
+                into = {}
+                put(into, (0, 0), self.records[other], None, self.crashed)
+                kept = put(into, (0, 0), one, None, self.crashed)
+                dominated = self.used[other] <= self.used[index]
+                assert kept is not dominated
+                alone = not dominated and self.used[index] <= self.used[other]
+                assert len(into[0, 0]) == (1 if dominated or alone else 2)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_records_say_what_plain_counters_say(seed):
+    told = Counted(Random(seed))
+    for step in range(120):
+        told.random.choices([told.add, told.use, told.write_off], [3, 6, 1])[0]()
+        if step % 20 == 7:
+            copy, original = told.crashed.copy(), told.crashed
+            before = original.counts.copy(), original.shifts.copy(), original.guards
+            told.crashed = copy  # what the copy does must not show in the original
+            told.add()
+            told.write_off()
+            assert (original.counts, original.shifts, original.guards) == before
+        told.check()
+
+
+def test_a_field_that_is_free_again_is_given_to_another_class():
+    crashed = Crashed(MODEL)
+    for number in (1, 2):
+        crashed.want(CLASSES[number + 1])  # somebody wants what it gives
+        crashed.add(number, CLASSES[number])
+    one, two = crashed.unit(1), crashed.unit(2)
+    guards = crashed.guards
+    assert crashed.spent([one, one]) == (one, [1])
+    assert set(crashed.shifts) == {2}
+    crashed.add(3, CLASSES[3])
+    assert crashed.unit(3) == one
+    assert crashed.unit(2) == two
+    assert (crashed.guards, crashed.compared) == (guards, guards)
+
+
+def test_the_cheapest_configurations_of_every_state_are_kept():
+    states = {(1, 0): [(5, None), (2, None)], (2, 0): [(9, None)], (3, 0): [(1, None), (1, "b")]}
+    assert narrowed(states, 3) == {(3, 0): [(1, None)], (1, 0): [(2, None)], (2, 0): [(9, None)]}
+    assert narrowed(states, 4)[(3, 0)] == [(1, None), (1, "b")]
+    assert narrowed(states, 9).keys() == states.keys()
+
+
+def test_the_best_configuration_used_the_fewest_classes_too_often_then_the_cheapest():
+    crashed = Crashed(MODEL, frozenset())
+    for number in (1, 2):
+        crashed.want(CLASSES[number + 1])
+        crashed.add(number, CLASSES[number])
+    once = crashed.unit(1)
+    [(_, _, more)] = crashed.moves(1, once, False)
+    twice = once + more
+    assert (faults(once), faults(twice)) == (0, 1)
+    assert crashed.overused(once) == []
+    assert crashed.overused(twice) == [1]
+    dear = once + crashed.unit(2)
+    kept = {(1, 0): [(twice, "a"), (dear, "b")], (2, 0): [(once, "c")], (3, 0): [(twice, "d")]}
+    assert best(kept) == ((2, 0), (once, "c"))
+    assert faultless(kept) == {(1, 0): [(dear, "b")], (2, 0): [(once, "c")]}
+    assert best({(1, 0): kept[1, 0]}) == ((1, 0), (dear, "b"))
+
+
+def test_putting_several_keeps_those_that_none_covers():
+    crashed = Crashed(MODEL)
+    for number in (1, 2):
+        crashed.want(CLASSES[number + 1])
+        crashed.add(number, CLASSES[number])
+    one, two = crashed.unit(1), crashed.unit(2)
+    into = {}
+    entries = [(one, "a")]
+    put_all(into, (0, 0), entries, crashed)
+    put_all(into, (0, 0), [(two, "b"), (one + two, "c")], crashed)
+    assert into == {(0, 0): [(one, "a"), (two, "b")]}
+    assert entries == [(one, "a")]
+    put_all(into, (0, 0), [(0, "d")], crashed)
+    assert into == {(0, 0): [(0, "d")]}

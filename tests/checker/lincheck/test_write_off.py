@@ -1,0 +1,110 @@
+"""Crashed ops that every configuration has used are dropped from the records, and stay used."""
+
+import pytest
+from lincheck_oracle import linearizable
+
+from checker.lincheck import check
+from checker.lincheck.budget import UNLIMITED
+from checker.lincheck.linearize import Walk
+from checker.lincheck.models import named
+from checker.lincheck.operation import objects
+from checker.lincheck.search import WRITE_OFF_AT
+
+MODEL = named("register", 0)
+
+
+class Told:
+    """A history of a register, op by op, each op by a process that nobody uses again."""
+
+    def __init__(self):
+        self.events = []
+        self.process = 0
+
+    def op(self, f, value, end="ok"):
+        self.process += 1
+        asked = None if f == "read" else value
+        for kind, said in (("invoke", asked), (end, value)):
+            self.events.append({"process": self.process, "type": kind, "f": f, "value": said})
+
+    def searched(self):
+        [operations] = objects(enumerate(self.events, 1), MODEL).parts.values()
+        walk = Walk(operations, MODEL, UNLIMITED)
+        return walk.to_end(), walk.search
+
+
+def crashed_and_read(count, times=1):
+    """Writes of 1 to `count` that never returned, `times` of each, and then a read of each."""
+    told = Told()
+    for value in range(1, count + 1):
+        for _ in range(times):
+            told.op("write", value, "info")
+    for value in range(1, count + 1):
+        told.op("read", value)
+    return told
+
+
+def test_what_all_have_used_is_forgotten():
+    for count in (WRITE_OFF_AT, WRITE_OFF_AT + 1, 3 * WRITE_OFF_AT):
+        failed, search = crashed_and_read(count).searched()
+        assert failed is None
+        assert len(search.crashed.shifts) <= WRITE_OFF_AT
+        assert len(search.crashed.counts) == len(search.crashed.shifts)
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_what_was_used_up_stays_used_up(times):
+    told = crashed_and_read(WRITE_OFF_AT + 4, times)
+    for _ in range(times - 1):
+        told.op("read", WRITE_OFF_AT + 4)  # still there: needs no write
+        told.op("write", 99)
+        told.op("read", 1)
+    assert told.searched()[0] is None
+    told.op("write", 99)
+    told.op("read", 2)
+    assert (told.searched()[0] is None) is (times > 1)
+    told.op("write", 99)
+    told.op("read", 1)
+    failed, _ = told.searched()
+    assert failed is not None
+    assert failed.action.result == (1 if times > 1 else 2)
+
+
+def test_records_go_on_from_what_was_written_off():
+    told = crashed_and_read(WRITE_OFF_AT + 1, 2)
+    before = len(told.events)
+    _, search = told.searched()
+    [entries] = search.configurations.values()
+    assert [used for used, _ in entries] == [0]
+    assert set(search.crashed.counts.values()) == {1}
+    for value in (1, 2, 3):
+        told.op("read", value)
+    failed, search = told.searched()
+    assert failed is None
+    [entries] = search.configurations.values()
+    [(used, _)] = entries
+    assert [used >> shift & 7 for shift in search.crashed.shifts.values()].count(1) == 3
+    assert len(told.events) == before + 6
+
+
+def test_the_next_write_off_comes_at_twice_what_is_left():
+    _, search = crashed_and_read(WRITE_OFF_AT + 1, 2).searched()
+    assert len(search.crashed.shifts) == WRITE_OFF_AT + 1  # one op of each class is left
+    assert search.write_off_at == 2 * (WRITE_OFF_AT + 1)
+    _, search = crashed_and_read(WRITE_OFF_AT + 1).searched()
+    assert search.write_off_at == WRITE_OFF_AT
+
+
+def test_verdicts_are_those_of_brute_force_however_early_records_are_cut(monkeypatch):
+    monkeypatch.setattr("checker.lincheck.search.WRITE_OFF_AT", 0)
+    for text in (
+        "w1i w1i r1 w2 r1",
+        "w1i w1i r1 w2 r1 w2 r1",
+        "w1i w2i r1 r2 r1",
+        "w1i w2i r2 r1 w3 r2",
+    ):
+        told = Told()
+        for word in text.split():
+            told.op(
+                "write" if word[0] == "w" else "read", int(word[1]), "info" if word[2:] else "ok"
+            )
+        assert check(told.events, MODEL, fast=False).valid is linearizable(told.events, MODEL), text

@@ -1,0 +1,92 @@
+"""The servers of the lock service: which are up, and which reach a majority of the others.
+
+A request is applied once its server is up and reaches a majority, and at once for all of them: the
+service is one state machine. A server that is paused applies what came in meanwhile when it goes
+on; one that is down loses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from simulated.network import Network
+from simulated.world import World
+
+
+class Server:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.up = True
+        self.paused = False
+        self.slow = False
+        self.waiting: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+
+
+class Cluster:
+    """`restored` is called when servers can be reached that could not."""
+
+    def __init__(self, world: World, network: Network, names: list[str]) -> None:
+        self._world = world
+        self._network = network
+        self.servers = {name: Server(name) for name in names}
+        self.restored: Callable[[], None] = lambda: None
+        self._serving = frozenset(names)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.servers)
+
+    def serves(self, name: str) -> bool:
+        """Whether requests to this server are applied now."""
+        return name in self._serving
+
+    def works(self) -> bool:
+        """Whether any server applies anything."""
+        return bool(self._serving)
+
+    def take(self, name: str, act: Callable[..., None], *given: Any) -> None:
+        """A request came in."""
+        server = self.servers[name]
+        if not server.up:
+            return
+        if not self.serves(name):
+            server.waiting.append((act, given))
+            return
+        delay = self._world.between(30, 150) if server.slow else self._world.between(0.05, 1)
+        self._world.after(delay, self._apply, name, act, given)
+
+    def down(self, name: str) -> None:
+        self.servers[name].up = False
+        self.servers[name].waiting.clear()
+
+    def changed(self) -> None:
+        """Faults began or ended: apply what waited for that."""
+        self._serving = frozenset(name for name in self.servers if self._can_serve(name))
+        for name, server in self.servers.items():
+            if server.waiting and self.serves(name):
+                waiting, server.waiting = server.waiting, []
+                for act, given in waiting:
+                    self.take(name, act, *given)
+        if self.works():
+            self.restored()
+
+    def _apply(self, name: str, act: Callable[..., None], given: tuple[Any, ...]) -> None:
+        server = self.servers[name]
+        if not server.up:
+            return
+        if not self.serves(name):
+            server.waiting.append((act, given))
+            return
+        act(*given)
+
+    def _can_serve(self, name: str) -> bool:
+        server = self.servers[name]
+        if not server.up or server.paused:
+            return False
+        reached = 1
+        for other, server in self.servers.items():
+            if other != name and server.up and not server.paused:
+                both = self._network.open(name, other) and self._network.open(other, name)
+                reached += both
+        return reached > len(self.servers) // 2

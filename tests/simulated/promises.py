@@ -1,0 +1,109 @@
+"""Whether a broken promise of order or of return reached the clients for certain (see truth.py)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+from checker.history import Op
+from simulated.truth import FaultSeen, Truth
+from simulated.world import MS, SECOND
+
+_AHEAD = 1000 * MS
+"""Who asked so long before another stood in the queue before it, in calm."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An acquire as its client tells it; `done` is `inf` where it never ended."""
+
+    lock: str
+    node: str
+    shared: bool
+    sent: int
+    done: float
+    type: str
+    wakeups: int | None
+
+
+def asked(ops: list[Op]) -> list[Asked]:
+    begun: dict[int | str, Op] = {}
+    found = []
+    for op in ops:
+        if op.f != "acquire" or op.process == "nemesis":
+            continue
+        if op.type == "invoke":
+            begun[op.process] = op
+        else:
+            found.append(_asked(begun.pop(op.process), op))
+    return found + [_asked(op, None) for op in begun.values()]
+
+
+def _asked(begin: Op, end: Op | None) -> Asked:
+    return Asked(
+        lock=begin.value["lock"],
+        node=str(begin.node),
+        shared=begin.value.get("mode") == "shared",
+        sent=begin.time,
+        done=inf if end is None else end.time,
+        type="info" if end is None else end.type,
+        wakeups=end.value.get("wakeups") if end is not None and end.type == "ok" else None,
+    )
+
+
+def jumped(truth: Truth, ops: list[Op]) -> list[tuple[Asked, Asked]]:
+    """One was granted a lock before another who had asked for it a second before, and who was
+    granted it later, all in calm: no fault was on, nor any just before."""
+    gap = truth.gap
+    calls = [call for call in asked(ops) if call.type == "ok"]
+    return [
+        (first, second)
+        for first in calls
+        for second in calls
+        if first.lock == second.lock
+        if first.sent + _AHEAD + gap < second.sent and second.done + gap < first.done
+        if not any(_near(fault, first.sent, second.done) for fault in truth.faults)
+    ]
+
+
+def _near(fault: FaultSeen, start: float, end: float) -> bool:
+    after = fault.end + (fault.end - fault.start) + SECOND
+    return fault.start - SECOND <= end and after >= start
+
+
+def woken(ops: list[Op]) -> bool:
+    """Of one lock and in all, waiters were woken more often than anybody asked."""
+    each: dict[str, int] = {}
+    for call in asked(ops):
+        each[call.lock] = each.get(call.lock, 0) + (call.wakeups or 0) - 1
+    return max(each.values(), default=0) > 0 and sum(each.values()) > 0
+
+
+def kept(truth: Truth, ops: list[Op]) -> list[str]:
+    """Locks whose holder died, and that nobody was granted again though clients went on asking,
+    without a pause of 0.1 s, until long after all leases were over."""
+    plan = truth.plan
+    calls = asked(ops)
+    found = []
+    for held in truth.holds:
+        if held.how != "death" or held.surely >= held.deadline(held.surely):
+            continue
+        told = held.deadline(held.surely)
+        due = max([told if told < inf else 0, held.surely, *(fault.end for fault in truth.faults)])
+        begin = due + 2 * plan.ttl + 2 * truth.gap
+        granted = any(
+            other.lock == held.lock and other.start > held.surely for other in truth.holds
+        )
+        mine = [call for call in calls if call.lock == held.lock and call.type == "fail"]
+        if not granted and _stretch(mine, begin) > plan.bound + SECOND:
+            found.append(held.lock)
+    return found
+
+
+def _stretch(calls: list[Asked], begin: float) -> float:
+    """How long somebody asked on and on from a time on."""
+    until = begin
+    for call in sorted(calls, key=lambda call: call.sent):
+        if call.sent <= until + 100 * MS:
+            until = max(until, call.done)
+    return until - begin

@@ -1,0 +1,380 @@
+"""The lock service: one state machine behind its servers.
+
+Its clients live by one of three things. With `lease` each hold has a lease of its own, which ends
+with time or by its release; a client that is refused asks again. With `close` holds belong to a
+session that lives as long as it is renewed, and its client can end it; with `connection`, as long
+as the service sees its client. Both have a queue.
+
+The service is sound unless it is given a defect. What it grants is noted, in order: that is the
+truth that clients may learn late or never.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from simulated.cluster import Cluster
+from simulated.defects import Defect
+from simulated.network import Network
+from simulated.world import FOREVER, MS, Process, World
+
+Owner = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a service does. `tokens`: none, own (each grant has one) or shared (so has each
+    generation of shared holds). `unseen_ns`: how long a client is missed until its session ends."""
+
+    ends_with: str
+    tokens: str = "own"
+    unseen_ns: int = 0
+
+
+@dataclass
+class Holder:
+    owner: Owner
+    shared: bool
+    token: int | None
+    expires: int
+    process: Process
+
+
+@dataclass
+class Waiter:
+    owner: Owner
+    shared: bool
+    process: Process
+    tell: Callable[[Any], None]
+    wakeups: int = 0
+
+
+@dataclass
+class LockState:
+    name: str
+    token: int
+    granted: bool = False
+    holders: list[Holder] = field(default_factory=list)
+    queue: list[Waiter] = field(default_factory=list)
+
+
+@dataclass
+class Socket:
+    """A client's connection, as its service sees it."""
+
+    process: Process
+    closed: bool = False
+
+
+@dataclass
+class Session:
+    """`answers`: of requests that are over, so that one that comes twice changes nothing."""
+
+    name: str
+    socket: Socket
+    ttl: int
+    expires: int
+    seen: int
+    ended: bool = False
+    answers: dict[int, Any] = field(default_factory=dict)
+
+
+class Service:
+    def __init__(
+        self, world: World, network: Network, cluster: Cluster, rules: Rules, defect: Defect
+    ) -> None:
+        self._world = world
+        self._network = network
+        self._cluster = cluster
+        self._rules = rules
+        self._defect = defect
+        self.locks: dict[str, LockState] = {}
+        self.sessions: dict[str, Session] = {}
+        self.order: dict[Owner, int] = {}
+        self._told: dict[Owner, int] = {}
+        cluster.restored = self._restored
+        if rules.ends_with == "connection":
+            world.after(100 * MS, self._look)
+
+    # Leases: every hold has its own.
+
+    def take(
+        self, process: Process, lock: str, owner: Owner, shared: bool, ttl: int
+    ) -> tuple[str, int | None]:
+        """A hold if nobody's is in the way, at once or not at all."""
+        state = self._lock(lock)
+        self._expire(state)
+        if not _fits(state, shared) and not self._errs_early(state, shared):
+            return "held", None
+        holder = Holder(owner, shared, None, self._over(ttl), process)
+        return "granted", self._grant(state, holder)
+
+    def extend(self, lock: str, owner: Owner, ttl: int) -> bool:
+        state = self._lock(lock)
+        self._expire(state)
+        for holder in state.holders:
+            if holder.owner == owner:
+                holder.expires = self._over(ttl)
+                return True
+        return self._defect.strikes("extends_lost")
+
+    def _over(self, ttl: int) -> int:
+        """A lease lasts its ttl, and now and then a little longer; never less."""
+        return self._world.now + ttl + self._world.between(0, 60) * self._world.chance(0.3)
+
+    def drop(self, lock: str, owner: Owner) -> bool:
+        """Release: whether this owner held the lock."""
+        return self._release(self._lock(lock), owner)
+
+    # Sessions: holds live as long as their client's.
+
+    def open(self, socket: Socket, name: str, ttl: int) -> bool:
+        if name not in self.sessions:
+            now = self._world.now
+            timed = self._rules.ends_with == "close"
+            expires = now + ttl if timed else FOREVER
+            self.sessions[name] = session = Session(name, socket, ttl, expires, now)
+            if timed:
+                self._world.at(expires, self._check, session)
+        return not self.sessions[name].ended
+
+    def beat(self, name: str) -> bool:
+        """Whether the session lives; it is renewed by that."""
+        session = self.sessions.get(name)
+        if session is None:
+            return False
+        if session.ended:
+            return self._defect.strikes("extends_lost")
+        if session.expires < FOREVER:
+            session.expires = self._world.now + session.ttl
+        return True
+
+    def enqueue(
+        self, process: Process, owner: Owner, lock: str, shared: bool, tell: Callable[[Any], None]
+    ) -> tuple[str, int | None, int]:
+        """Stand in the queue; asked again, the same place. What came of it so far."""
+        session = self.sessions.get(owner[0])
+        if session is None or session.ended:
+            return "expired", None, 0
+        if owner[1] in session.answers:
+            return "over", None, 0
+        state = self._lock(lock)
+        if not any(holder.owner == owner for holder in state.holders):
+            waiter = next((w for w in state.queue if w.owner == owner), None)
+            if waiter is None:
+                state.queue.append(Waiter(owner, shared, process, tell))
+                if not _fits(state, shared) and self._errs_early(state, shared):
+                    self._admit(state, state.queue[-1])
+            else:
+                waiter.tell = tell
+            self._promote(state, quiet=owner)
+        return self._standing(state, owner)
+
+    def confirm(self, owner: Owner, lock: str) -> bool:
+        """Whether this hold is on, its session renewed."""
+        mine = any(holder.owner == owner for holder in self._lock(lock).holders)
+        return self.beat(owner[0]) and mine
+
+    def leave(self, owner: Owner, lock: str) -> str:
+        """Give up waiting, or the hold that was granted meanwhile."""
+        session = self.sessions.get(owner[0])
+        if session is not None:
+            session.answers.setdefault(owner[1], False)
+        self._forget(self._lock(lock), owner)
+        return "left"
+
+    def free(self, owner: Owner, lock: str) -> bool:
+        session = self.sessions.get(owner[0])
+        if session is None:
+            return False
+        if owner[1] not in session.answers:
+            session.answers[owner[1]] = self._release(self._lock(lock), owner)
+        return bool(session.answers[owner[1]])
+
+    def end(self, name: str) -> bool:
+        session = self.sessions.get(name)
+        if session is not None and not session.ended:
+            self._end(session)
+        return True
+
+    # What ends by itself.
+
+    def wipe(self) -> None:
+        """A defect's: the holds of a lock are forgotten."""
+        for state in self.locks.values():
+            if state.holders and self._defect.strikes("forgets"):
+                state.holders.clear()
+                self._promote(state)
+
+    def _check(self, session: Session) -> None:
+        """End a session whose time is over; never before."""
+        if session.ended:
+            return
+        if self._world.now < session.expires:
+            self._world.at(session.expires, self._check, session)
+        elif self._cluster.works() and not self._keeps_dead(session.socket.process):
+            self._end(session)
+
+    def _restored(self) -> None:
+        for session in self.sessions.values():
+            if not session.ended and session.expires < FOREVER:
+                self._world.after(self._world.between(0, 50), self._check, session)
+        for state in self.locks.values():
+            self._promote(state)
+
+    def _look(self) -> None:
+        """End the sessions of clients that are gone, or that were not seen for long."""
+        now = self._world.now
+        self._world.after(self._world.between(40, 120), self._look)
+        serving = [name for name in self._cluster.names if self._cluster.serves(name)]
+        if not serving:
+            for session in self.sessions.values():
+                session.seen = now
+            return
+        for session in list(self.sessions.values()):
+            if session.ended:
+                continue
+            node = session.socket.process.node
+            linked = any(
+                self._network.open(node, name) and self._network.open(name, node)
+                for name in serving
+            )
+            gone = session.socket.closed or session.socket.process.dead
+            if linked and not gone:
+                session.seen = now
+            elif (linked or now - session.seen > self._rules.unseen_ns) and not (
+                self._keeps_dead(session.socket.process)
+            ):
+                self._end(session)
+
+    def _end(self, session: Session) -> None:
+        session.ended = True
+        for state in self.locks.values():
+            for owner in [
+                entry.owner
+                for entry in (*state.holders, *state.queue)
+                if entry.owner[0] == session.name
+            ]:
+                self._forget(state, owner)
+
+    def _expire(self, state: LockState) -> None:
+        now = self._world.now
+        if self._rules.ends_with == "lease":
+            state.holders = [
+                holder
+                for holder in state.holders
+                if holder.expires > now or self._keeps_dead(holder.process)
+            ]
+
+    def _keeps_dead(self, process: Process) -> bool:
+        return process.dead and self._defect.strikes("keeps_dead")
+
+    # Granting.
+
+    def _lock(self, name: str) -> LockState:
+        if name not in self.locks:
+            self.locks[name] = LockState(name, self._world.random.randrange(50))
+        return self.locks[name]
+
+    def _release(self, state: LockState, owner: Owner) -> bool:
+        self._expire(state)
+        if any(holder.owner == owner for holder in state.holders):
+            self._forget(state, owner)
+            return True
+        if state.holders and self._defect.strikes("releases_foreign"):
+            state.holders.clear()
+            self._woken(state)
+            self._promote(state)
+            return True
+        return False
+
+    def _forget(self, state: LockState, owner: Owner) -> None:
+        """Take an owner out, wherever it stands; the next in the queue is woken."""
+        for place, waiter in enumerate(state.queue):
+            if waiter.owner == owner:
+                del state.queue[place]
+                self._woken(state, place)
+                break
+        else:
+            held = [holder for holder in state.holders if holder.owner == owner]
+            if not held:
+                return
+            state.holders.remove(held[0])
+            self._woken(state)
+        self._promote(state)
+
+    def _woken(self, state: LockState, place: int = 0) -> None:
+        """An entry at this place is gone: who stood behind it is woken, and nobody else."""
+        if self._defect.strikes("wakes_herd"):
+            for waiter in state.queue:
+                waiter.wakeups += 1
+        elif place < len(state.queue):
+            state.queue[place].wakeups += 1
+
+    def _promote(self, state: LockState, quiet: Owner | None = None) -> None:
+        """Grant to the head of the queue while it fits; tell all but `quiet`, who asks anyway."""
+        if not self._cluster.works():
+            return
+        while state.queue:
+            place = 0
+            if len(state.queue) > 1 and self._defect.strikes("jumps_queue"):
+                place = len(state.queue) - 1
+            waiter = state.queue[place]
+            if not _fits(state, waiter.shared) and not (
+                not waiter.shared
+                and all(holder.shared for holder in state.holders)
+                and self._defect.strikes("mixes_modes")
+            ):
+                return
+            self._admit(state, waiter)
+            if waiter.owner != quiet:
+                waiter.tell(self._standing(state, waiter.owner))
+
+    def _admit(self, state: LockState, waiter: Waiter) -> None:
+        state.queue.remove(waiter)
+        holder = Holder(waiter.owner, waiter.shared, None, FOREVER, waiter.process)
+        self._grant(state, holder)
+        self._told[waiter.owner] = waiter.wakeups
+
+    def _grant(self, state: LockState, holder: Holder) -> int | None:
+        holder.token = self._token(state, holder.shared)
+        state.holders.append(holder)
+        self.order[holder.owner] = len(self.order) + 1
+        return holder.token
+
+    def _token(self, state: LockState, shared: bool) -> int | None:
+        if self._rules.tokens == "none":
+            return None
+        together = [holder.token for holder in state.holders if holder.shared]
+        if shared and together and self._rules.tokens == "shared":
+            return together[-1]
+        if state.granted and self._defect.strikes("repeats_token"):
+            return state.token - self._world.random.randrange(3)
+        state.granted = True
+        state.token += 1 + (self._world.random.random() < 0.2)
+        return state.token
+
+    def _standing(self, state: LockState, owner: Owner) -> tuple[str, int | None, int]:
+        for holder in state.holders:
+            if holder.owner == owner:
+                return "granted", holder.token, self._told.get(owner, 0)
+        return "queued", None, 0
+
+    def _errs_early(self, state: LockState, shared: bool) -> bool:
+        """A defect's: grant although a hold is in the way, with it or instead of it."""
+        if shared and self._defect.strikes("mixes_modes"):
+            return True
+        only_shared = all(holder.shared for holder in state.holders)
+        if not shared and only_shared and self._defect.strikes("mixes_modes"):
+            return True
+        if not self._defect.strikes("grants_early"):
+            return False
+        if self._world.chance(0.5):
+            state.holders.clear()
+        return True
+
+
+def _fits(state: LockState, shared: bool) -> bool:
+    return not state.holders or (shared and all(holder.shared for holder in state.holders))

@@ -1,0 +1,99 @@
+"""One run, from its plan to its history, with the truth about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from checker.history import Op
+from simulated.clients import Client
+from simulated.cluster import Cluster
+from simulated.defects import Defect
+from simulated.nemesis import Nemesis
+from simulated.network import Network
+from simulated.plan import Plan, draw
+from simulated.resource import Store
+from simulated.service import Rules, Service
+from simulated.truth import Truth
+from simulated.world import MS, World
+
+_AFTER = 4000 * MS
+"""How long clients may take to come to rest once their time is over."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A history (`ops`) with its test.json (`test`), and the truth."""
+
+    plan: Plan
+    ops: list[Op]
+    test: dict[str, Any]
+    truth: Truth
+    store: Store
+    struck: int
+
+
+class Simulation:
+    def __init__(self, plan: Plan, seed: str) -> None:
+        self.plan = plan
+        self.world = World(Random(f"{seed}/world"))
+        self.network = Network(self.world, plan.loss)
+        self.cluster = Cluster(self.world, self.network, plan.server_names)
+        self.defect = Defect(plan.defect, Random(f"{seed}/defect"))
+        self.store = Store(self.world, plan.guard, self.defect)
+        rules = Rules(plan.ends_with, plan.tokens, unseen_ns=plan.ttl)
+        self.service = Service(self.world, self.network, self.cluster, rules, self.defect)
+        self.truth = Truth(plan)
+        self._rows: list[tuple[int, int, Op]] = []
+        self._clients = {
+            client.node: client for client in (Client(self, n) for n in range(plan.clients))
+        }
+        Nemesis(self, self._clients)
+        if plan.crash:
+            self.world.at(plan.crash, self._crash)
+        if plan.defect == "forgets":
+            self.world.after(1000 * MS, self._forget)
+
+    def record(
+        self,
+        stamp: int,
+        process: int | str,
+        type: str,
+        f: str,
+        value: dict[str, Any],
+        error: list[str] | None = None,
+        node: str | None = None,
+    ) -> None:
+        op = Op(0, stamp, process, type, f, value, error, node)  # type: ignore[arg-type]
+        self._rows.append((stamp, len(self._rows), op))
+
+    def run(self) -> Run:
+        self.world.run(self.plan.length + _AFTER)
+        rows = sorted(self._rows, key=lambda row: row[:2])
+        if self.plan.cut_off:
+            rows = [row for row in rows if row[0] <= self.plan.cut_off]
+        ops = [
+            Op(i, o.time, o.process, o.type, o.f, o.value, o.error, o.node)
+            for i, (_, _, o) in enumerate(rows)
+        ]
+        return Run(self.plan, ops, self.plan.test(), self.truth, self.store, self.defect.struck)
+
+    def _crash(self) -> None:
+        """A client dies by itself, in the middle of an op: its end tells the harness so."""
+        for client in self._clients.values():
+            if client.open_ops and not client.os.dead and not client.os.paused:
+                client.die(client.stamp())
+                self.world.after(self.world.between(12, 25), client.buried, client.os)
+                return
+
+    def _forget(self) -> None:
+        if self.world.chance(0.3):
+            self.service.wipe()
+        self.world.after(self.world.between(300, 1500), self._forget)
+
+
+def simulate(ends_with: str, defect: str, seed: str) -> Run:
+    """The run of this seed: always the same."""
+    plan = draw(Random(f"{seed}/plan"), ends_with, defect)
+    return Simulation(plan, seed).run()

@@ -1,0 +1,338 @@
+"""What really happened in a run, and what of it the clients could see.
+
+`Truth` is filled while the run goes on. Two kinds of questions are asked afterwards. What the
+definitions leave to the facts: did two clients really hold a lock at once, was data really damaged?
+A checker may say so only where it is true, and must where it was seen. And whether a defect had an
+effect that reached clients for certain: then there is but one verdict. These are sufficient
+conditions, as narrow as they need be to leave no doubt; a checker may well find more.
+
+Stamps are by the clock of their client, which is off by its `error`; what is certain about two
+stamps is so by more than the bounds of both clocks (`gap`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import permutations
+from math import inf
+from typing import Any
+
+from simulated.plan import Plan
+from simulated.resource import Store
+
+
+@dataclass(eq=False)
+class Held:
+    """A grant that reached its client.
+
+    order: its place among all grants of the service. asked, start: stamps; began: true time.
+    told: (stamp, deadline) at the grant, and whenever it was extended or renewed.
+    extended, released: (invocation, answer) of each that was answered ok.
+    ends: each time that it was given up: until when it certainly was held by what the history can
+    show (a stamp), when it was really given up (true time), and how. The first counts.
+    """
+
+    lock: str
+    name: str
+    node: str
+    process: int
+    shared: bool
+    token: int | None
+    order: int
+    ttl: int
+    asked: int
+    start: int
+    began: int
+    error: int
+    told: list[tuple[int, int | None]]
+    extended: list[tuple[int, int]] = field(default_factory=list)
+    released: list[tuple[int, int]] = field(default_factory=list)
+    ends: list[tuple[float, float, str]] = field(default_factory=list)
+
+    def ended(self, stamp: int, how: str) -> None:
+        self.ends.append((stamp, stamp - self.error, how))
+
+    def died(self, now: int, certain: int) -> None:
+        self.ends.append((certain, now, "death"))
+
+    def goes_on(self) -> None:
+        """Its release has failed, and that is to mean nothing."""
+        if not self.released:
+            self.ends = [end for end in self.ends if end[2] != "release"]
+
+    @property
+    def _end(self) -> tuple[float, float, str]:
+        return min(self.ends, default=(inf, inf, ""))
+
+    @property
+    def surely(self) -> float:
+        return self._end[0]
+
+    @property
+    def really(self) -> float:
+        return self._end[1]
+
+    @property
+    def how(self) -> str:
+        return self._end[2]
+
+    def deadline(self, at: float) -> float:
+        """By when its lease is over, as its client knew at a moment; `inf` where it knew none."""
+        known = [deadline for stamp, deadline in self.told if stamp <= at]
+        return inf if not known or known[-1] is None else known[-1]
+
+    def believes(self, at: float) -> bool:
+        """Whether its client believed at a moment, and said nothing to the contrary."""
+        return self.start <= at < min(self.deadline(at), self.surely)
+
+
+@dataclass(frozen=True)
+class Wrote:
+    resource: str
+    value: str
+    stored: int
+    sent: int
+    done: int
+    held: Held
+
+
+@dataclass(frozen=True)
+class Read:
+    resource: str
+    value: Any
+    version: int
+    sent: int
+    done: int
+    node: str
+
+
+@dataclass
+class FaultSeen:
+    """A fault as it was recorded: from `start` to `end`, by the harness' clock."""
+
+    family: str
+    targets: tuple[str, ...]
+    links: tuple[tuple[str, str], ...]
+    start: int
+    end: float = inf
+
+
+@dataclass
+class Truth:
+    plan: Plan
+    holds: list[Held] = field(default_factory=list)
+    writes: list[Wrote] = field(default_factory=list)
+    reads: list[Read] = field(default_factory=list)
+    refusals: set[tuple[str, str]] = field(default_factory=set)
+    faults: list[FaultSeen] = field(default_factory=list)
+
+    def read(
+        self, resource: str, value: Any, version: int, sent: int, done: int, node: str
+    ) -> None:
+        self.reads.append(Read(resource, value, version, sent, done, node))
+
+    def wrote(
+        self, resource: str, value: str, stored: int, sent: int, done: int, held: Held
+    ) -> None:
+        self.writes.append(Wrote(resource, value, stored, sent, done, held))
+
+    def refused(self, resource: str, value: str) -> None:
+        self.refusals.add((resource, value))
+
+    @property
+    def gap(self) -> int:
+        return 2 * self.plan.error_bound
+
+
+def rivals(truth: Truth) -> Iterator[tuple[Held, Held]]:
+    """Every two holds of one lock that exclude each other, in both orders."""
+    by_lock: dict[str, list[Held]] = {}
+    for held in truth.holds:
+        by_lock.setdefault(held.lock, []).append(held)
+    for mine in by_lock.values():
+        for one, other in permutations(mine, 2):
+            if not (one.shared and other.shared):
+                yield one, other
+
+
+# What the definitions leave to the facts.
+
+
+def met(truth: Truth) -> list[tuple[Held, Held]]:
+    """Two clients that really held a lock at once: the second began while the first held on."""
+    return [(one, other) for one, other in rivals(truth) if one.began <= other.began <= one.really]
+
+
+def met_surely(truth: Truth) -> list[tuple[Held, Held]]:
+    """Those of which the history leaves no doubt."""
+    gap = truth.gap
+    return [
+        (one, other)
+        for one, other in rivals(truth)
+        if one.start + gap < other.start and other.start + gap < one.surely
+        if not truth.plan.silent_close
+    ]
+
+
+@dataclass
+class Damage:
+    """What was done to the data: values of writes that were lost updates, stale, or had a lower
+    token than one before. `seen`: whether all parties to one were acknowledged."""
+
+    lost: set[str] = field(default_factory=set)
+    stale: set[str] = field(default_factory=set)
+    lower: set[str] = field(default_factory=set)
+    seen_lost: bool = False
+    seen_stale: bool = False
+    seen_lower: bool = False
+
+
+def damage(truth: Truth, store: Store) -> Damage:
+    found = Damage()
+    known = {write.value for write in truth.writes}
+    nameless = truth.plan.nameless  # a write that names no hold may be of any lock
+    for register in store.registers.values():
+        for place, write in enumerate(register.applied):
+            if write.read != write.before:
+                found.lost.add(write.value)
+                found.seen_lost |= write.value in known
+            for earlier in register.applied[:place]:
+                seen = write.value in known and earlier.value in known and not nameless
+                if earlier.lock != write.lock:
+                    continue
+                if earlier.hold > write.hold:
+                    found.stale.add(write.value)
+                    ordered = write.token is not None and write.token != earlier.token
+                    found.seen_stale |= seen and ordered
+                if None not in (earlier.token, write.token) and earlier.token > write.token:
+                    found.lower.add(write.value)
+                    found.seen_lower |= seen
+    return found
+
+
+# Whether a defect reached a client for certain.
+
+
+def doubled(truth: Truth) -> list[tuple[Held, Held]]:
+    """The second was granted while the first one's client believed in its lease."""
+    gap = truth.gap
+    return [
+        (one, other)
+        for one, other in rivals(truth)
+        if one.start + gap < other.start
+        and one.believes(other.start + gap)
+        and other.believes(other.start)
+        and not _excused(truth, one, other.start)
+    ]
+
+
+def doubled_in_any_order(truth: Truth) -> list[tuple[Held, Held]]:
+    """Of two exclusive grants, the second was asked for after the first had arrived, and arrived
+    before the least lease of the first, from its asking on, can have ended."""
+    gap = truth.gap
+    found = []
+    for one, other in rivals(truth):
+        deadline = one.told[0][1]
+        if one.shared or other.shared or deadline is None:
+            continue
+        least = min(one.asked + one.ttl, deadline, one.surely)
+        in_order = one.start + gap < other.asked and other.start + gap < least
+        if in_order and not _excused(truth, one, other.start):
+            found.append((one, other))
+    return found
+
+
+def _excused(truth: Truth, held: Held, at: float) -> bool:
+    """Whether the service may have ended a hold early, as far as the history can show."""
+    if truth.plan.silent_close:
+        return True
+    if truth.plan.ends_with != "connection":
+        return False
+    return any(
+        held.node in link and fault.start <= at + truth.gap
+        for fault in truth.faults
+        for link in fault.links
+    ) or any(fault.family == "meteor" for fault in truth.faults)
+
+
+def extended_lost(truth: Truth) -> list[tuple[Held, Held]]:
+    """An extension was answered ok after the lock had been granted to another in between."""
+    gap = truth.gap
+    return [
+        (one, other)
+        for one, other in rivals(truth)
+        if not other.shared and not one.shared and one.start + gap < other.asked
+        if any(other.start + gap < sent for sent, _ in one.extended)
+    ]
+
+
+def tokens_repeated(truth: Truth) -> list[tuple[Held, Held]]:
+    """Equal tokens, or a lower one of a grant that was asked for after the other had arrived."""
+    gap = truth.gap
+    found = []
+    for one, other in rivals(truth):
+        if one.token is None or other.token is None:
+            continue
+        fallen = one.start + gap < other.asked and other.token < one.token
+        if fallen or one.token == other.token:
+            found.append((one, other))
+    return found
+
+
+def stolen(truth: Truth) -> list[tuple[Held, Held]]:
+    """A release was sent when its own hold was over and another, who had asked after that, had the
+    lock; it was answered ok, and a third was granted the lock after it, while the lease of the
+    other ran on. No fault had been on by which the service might have forgotten it."""
+    gap = truth.gap
+    if any(_forgets(fault) for fault in truth.faults):
+        return []
+    found = []
+    for thief, victim in rivals(truth):
+        for number, (sent, answered) in enumerate(thief.released):
+            over = thief.deadline(sent)
+            if number:
+                over = min(over, thief.released[0][1])
+            if thief.how != "release" and thief.really < inf:
+                over = min(over, thief.surely)
+            late = over + gap < victim.asked and victim.start + gap < sent
+            if late and any(
+                answered + gap < third.asked and victim.believes(third.start + gap)
+                for third, other in rivals(truth)
+                if other is victim
+            ):
+                found.append((thief, victim))
+    return [pair for pair in found if not _excused(truth, pair[1], inf)]
+
+
+def released_late(truth: Truth) -> bool:
+    """Whether any release was answered ok when the lease of its hold was over."""
+    return any(
+        held.deadline(sent) <= answered + truth.gap or sent != held.released[0][0]
+        for held in truth.holds
+        for sent, answered in held.released
+    )
+
+
+def _forgets(fault: FaultSeen) -> bool:
+    return fault.family not in ("partition", "hold", "packet", "pause", "cpu", "disk")
+
+
+def lost_updates(truth: Truth) -> list[tuple[Wrote, Any]]:
+    """An acknowledged write, and a later look or write that shows an older version."""
+    gap = truth.gap
+    found: list[tuple[Wrote, Any]] = []
+    for write in truth.writes:
+        for read in truth.reads:
+            same = read.resource == write.resource and write.done + gap < read.sent
+            if same and read.version < write.stored:
+                found.append((write, read))
+        for other in truth.writes:
+            same = other.resource == write.resource and write.done + gap < other.sent
+            if same and other.stored <= write.stored:
+                found.append((write, other))
+    return found
+
+
+def refused_and_shown(truth: Truth) -> list[Read]:
+    return [read for read in truth.reads if (read.resource, read.value) in truth.refusals]

@@ -1,0 +1,92 @@
+"""The checkers against runs of which the truth is known: tests/simulated.
+
+Each run of the tests has a seed of its own, printed with what went wrong; SEED=... gives one.
+`python -m simulated.soak` makes many more runs, and shows one by its name.
+"""
+
+from __future__ import annotations
+
+import os
+from random import SystemRandom
+
+import pytest
+from simulated import truth
+from simulated.defects import KINDS
+from simulated.plan import ENDS_WITH
+from simulated.simulation import simulate
+from simulated.soak import DEFECTS, Tally, tally, told, ways_of
+
+SEED = os.environ.get("SEED") or str(SystemRandom().randrange(10**6))
+SOUND, BROKEN, MOST = 100, 20, 400
+
+
+def printed(name: str, found: Tally) -> None:
+    print(f"seed {SEED}", *told(name, found), sep="\n")
+
+
+@pytest.mark.parametrize("ends_with", ENDS_WITH)
+def test_no_checker_accuses_a_sound_service(ends_with):
+    found = tally(SEED, ends_with, "none", range(SOUND))
+    printed(f"{ends_with} none", found)
+    assert not found.wrong, "\n".join(found.wrong)
+    for checker in ("lease_exclusion", "store", "resource"):
+        assert found.said[checker, "unknown"] < SOUND / 5
+    for checker in ("lease_exclusion", "linearizable", "fencing", "ownership", "liveness", "store"):
+        assert found.said[checker, "True"] > SOUND / 3
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_a_defect_that_reached_a_client_is_found(defect):
+    found, number = Tally(), 0
+    must = KINDS[defect].must
+    # Runs differ: there are as many as it takes for each checker to have something to find.
+    while number < BROKEN or not all(found.demanded[checker, "False"] for checker in must):
+        for way in ways_of(defect):
+            found.add(tally(SEED, way, defect, range(number, number + 1)))
+            number += 1
+        assert not found.wrong, "\n".join(found.wrong)
+        assert number < MOST, f"seed {SEED}: it hardly ever reached a client in {number} runs"
+    printed(f"any {defect}", found)
+
+
+@pytest.mark.parametrize("ends_with", ENDS_WITH)
+def test_a_sound_service_never_grants_a_lock_whose_lease_runs(ends_with):
+    """By the clients' own deadlines: the simulation must not accuse itself."""
+    for number in range(40):
+        run = simulate(ends_with, "none", f"{SEED}/itself/{number}")
+        assert not truth.doubled(run.truth), (SEED, number)
+        assert not truth.doubled_in_any_order(run.truth), (SEED, number)
+        assert not truth.tokens_repeated(run.truth), (SEED, number)
+        assert not truth.lost_updates(run.truth), (SEED, number)
+        assert not truth.refused_and_shown(run.truth), (SEED, number)
+
+
+def test_a_seed_gives_the_same_run_again():
+    one, other = (simulate("close", "forgets", "again") for _ in range(2))
+    assert one.ops == other.ops
+    assert one.test == other.test
+
+
+def test_sound_runs_have_all_that_makes_verdicts_hard():
+    """Ops of every outcome, deaths in ops, late grants, losses, renewals, clocks with bounds."""
+    seen = set()
+    for ends_with in ENDS_WITH:
+        for number in range(60):
+            run = simulate(ends_with, "none", f"many/{number}")
+            seen |= {(op.f, op.type) for op in run.ops}
+            seen |= {("killed", op.f) for op in run.ops if op.error and op.error[0] == "killed"}
+            seen |= {op.process for op in run.ops if op.value.get("mode") == "shared"} and {
+                "shared"
+            }
+            seen |= {key for key in ("clocks",) if key in run.test}
+            seen |= {"late" for held in run.truth.holds if held.start >= held.deadline(held.start)}
+            seen |= {"expired" for op in run.ops if op.f == "lost" and op.value["hold"] is None}
+    outcomes = {
+        (f, type)
+        for f in ("acquire", "extend", "release", "write")
+        for type in ("ok", "fail", "info")
+    }
+    assert not outcomes - seen
+    assert {("close", "ok"), ("close", "info"), ("read", "fail"), ("lost", "info")} <= seen
+    assert {("renewed", "info"), ("killed", "acquire"), ("killed", "write")} <= seen
+    assert {"shared", "clocks", "late", "expired"} <= seen
