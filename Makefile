@@ -9,7 +9,7 @@ SUITES := redlock redis zookeeper etcd postgres libraries
 SUMMARY ?= results/nightly.md
 COUNT ?= 1000000
 ORACLES = PYTHONPATH=.:tests $(BIN)/python -m oracles.soak
-.PHONY: help install test test-unit test-oracles test-cluster soak-checkers lint format nightly bench bench-adapters bench-harness \
+.PHONY: help install test test-unit test-oracles test-cluster soak-checkers lint format nightly bench bench-adapters bench-checkers bench-harness \
         bench-lincheck bench-nemesis heal clean lock mutants $(SUITES:%=test-%)
 
 help: ## what there is
@@ -83,6 +83,9 @@ bench-adapters: install ## what our adapters cost, against the bare calls beneat
 
 bench-nemesis: install ## how long faults take from decision to effect
 	$(BIN)/python benchmarks/faults.py
+
+bench-checkers: install ## what the history checkers take, and how it grows
+	$(BIN)/python benchmarks/checkers.py
 
 bench-lincheck: install ## the checker's speed against Porcupine's
 	$(BIN)/python benchmarks/lincheck.py

@@ -91,15 +91,16 @@ class Departures:
         ends = [end for end in (self._death(grant), self._closed(grant)) if end is not None]
         return first(ends or self._unknown(grant))
 
-    def service_may_end(self, grant: Op, gone: End) -> float:
+    def service_may_end(self, asked: Op, gone: End, lost: float) -> float:
         """From when on (ns) the service may have ended this grant early, its lease still running.
 
-        `gone` is what `of` says of it.
+        `asked` is the acquire's invocation; `gone` is what `of` says of its holder; `lost` is when
+        that was told that it is lost: a connection may then be gone without a `close`.
         """
         left = gone.earliest if gone.by in ("close", "gone") else FOREVER
         if self._ends_with == "connection":
-            lost = gone.earliest if gone.by == "death" else FOREVER
-            return min(left, lost, self._cut_off(grant))
+            dead = gone.earliest if gone.by == "death" else FOREVER
+            return min(left, lost, dead, self._cut_off(asked))
         return left if self._ends_with == "close" else FOREVER
 
     def _closed(self, grant: Op) -> End | None:
@@ -134,13 +135,16 @@ class Departures:
             return [End(life.seen, life.seen, "gone")]
         return [End(max(life.unsure, grant.time), life.seen, "gone")]
 
-    def _cut_off(self, grant: Op) -> float:
-        """When a fault first cut this client off from a server, as far as faults tell."""
+    def _cut_off(self, asked: Op) -> float:
+        """When a fault cut this client off from a server after it had asked, as far as faults tell.
+
+        That may be before its grant arrived, which then came late. What was cut before it asked
+        did not keep it from being answered.
+        """
         cuts = [
-            max(fault.start, grant.time)
+            fault.start
             for fault in self._faults
-            if fault.cuts(grant.node, self._servers)
-            and (fault.end is None or fault.end > grant.time)
+            if fault.start >= asked.time and fault.cuts(asked.node, self._servers)
         ]
         return min(cuts, default=FOREVER)
 

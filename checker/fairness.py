@@ -20,8 +20,8 @@ from checker.history import Call, History
 from checker.holds import FOREVER, Hold, lock_of, seconds
 
 SETTLED_NS = 500_000_000
-"""How long an acquire must have been under way for the service to have it in its queue, and how long
-before its end a client that gives up may have left the queue."""
+"""How long an acquire must have been under way for the service to have it in its queue, and how
+long before its end a client that gives up may have left the queue."""
 
 
 @dataclass

@@ -28,6 +28,7 @@ class Hold:
     may_end: from when on the service may have ended the grant early; FOREVER where only a
         release or time can.
     leases: [from, until) each; more than one where an extension came after the lease was over.
+    furthest: until when the last lease may run on, if no extend of unknown outcome shortened it.
     renewals: (time, deadline) of each renewal in the background, in order of time.
     extends: the positions in the history of its extends that were answered ok.
     ended_by: see ends.End.
@@ -52,6 +53,7 @@ class Hold:
     may_end: float = FOREVER
     renewals: tuple[tuple[int, float], ...] = ()
     extends: tuple[int, ...] = ()
+    furthest: float = FOREVER
 
     @property
     def deadline(self) -> float:
@@ -100,8 +102,10 @@ def holds(history: History, test: Mapping[str, Any] | None = None) -> list[Hold]
 def _hold(call: Call, told: _Told, departures: Departures) -> Hold:
     assert call.end is not None
     value, grant = call.value, call.end
-    gone = departures.of(grant)
-    end = first([*told.given_up(grant.index), gone])
+    gone, given_up = departures.of(grant), told.given_up(grant.index)
+    end = first([*given_up, gone])
+    lost = min((end.earliest for end in given_up if end.by == "lost"), default=FOREVER)
+    longer = told.longer.get(grant.index, ())
     # A history of Jepsen's own names no holds: the grant's position then serves as its name.
     name = value.get("hold")
     return Hold(
@@ -114,19 +118,20 @@ def _hold(call: Call, told: _Told, departures: Departures) -> Hold:
         asked=call.begin.time,
         start=grant.time,
         strict_end=end.earliest,
-        leases=_leases(grant, told.longer.get(grant.index, ())),
+        leases=_leases(grant, longer),
         ended_by=end.by,
         index=grant.index,
         asked_index=call.begin.index,
         shared=value.get("mode") == "shared",
         gone_by=end.latest,
-        may_end=departures.service_may_end(grant, gone),
+        may_end=departures.service_may_end(call.begin, gone, lost),
         renewals=tuple(
             (op.time, float(op.value["deadline"]))
-            for op in told.longer.get(grant.index, ())
+            for op in longer
             if op.f == "renewed" and op.value.get("deadline") is not None
         ),
-        extends=tuple(op.index for op in told.longer.get(grant.index, ()) if op.f == "extend"),
+        extends=tuple(op.index for op in longer if op.f == "extend" and op.type == "ok"),
+        furthest=_leases(grant, told.certain(grant.index))[-1][1],
     )
 
 
@@ -152,6 +157,10 @@ class _Told:
         """The ends that its holder told of this grant."""
         return self._ends.get(grant, [])
 
+    def certain(self, grant: int) -> list[Op]:
+        """What certainly gave this grant another deadline."""
+        return [op for op in self.longer.get(grant, ()) if op.f == "renewed" or op.type == "ok"]
+
     def _take(self, op: Op, call: Call | None) -> None:
         if op.f == "acquire" and op.type == "ok" and call is not None:
             self.grants.append(call)
@@ -165,9 +174,9 @@ class _Told:
                 self._end(op, End(op.time, op.time, "release"))
         elif op.f == "lost" and op.value.get("hold") is not None:
             self._end(op, End(op.time, op.time, "lost"))
-        elif op.f == "renewed" or (op.f == "extend" and op.type == "ok"):
+        elif op.f == "renewed" or (op.f == "extend" and call is not None and call.type != "fail"):
             grant = self._grant(op)
-            if grant is not None:
+            if grant is not None and op.type in ("invoke", "ok", "info"):
                 self.longer.setdefault(grant, []).append(op)
 
     def _end(self, op: Op, end: End) -> None:
@@ -206,18 +215,22 @@ def _in_order(history: History) -> Iterable[tuple[Op, Call | None]]:
 
 
 def _leases(grant: Op, longer: Iterable[Op]) -> tuple[tuple[int, float], ...]:
-    """The leases of a grant; `longer` are the ops that gave it another deadline, in order."""
+    """The leases of a grant; `longer` are the ops that may have given it another deadline: extends
+    with their invocations, and renewals, in order.
+
+    Who asks for a shorter lease counts on no more than that from then on.
+    """
     deadline = grant.value.get("deadline")
     leases = [(grant.time, FOREVER if deadline is None else float(deadline))]
     for op in longer:
-        later = op.value.get("deadline")
-        if later is None:
-            continue
         start, end = leases[-1]
-        if op.time <= end:
-            leases[-1] = (start, max(end, float(later)) if op.f == "renewed" else float(later))
-        else:
-            leases.append((op.time, float(later)))
+        if op.f == "extend" and op.type != "ok":
+            ttl = op.value.get("ttl")
+            if op.type == "invoke" and ttl is not None and op.time <= end < FOREVER:
+                leases[-1] = (start, min(end, float(op.time + ttl)))
+        elif op.value.get("deadline") is not None:
+            later = float(op.value["deadline"])
+            leases[-1:] = [(start, later)] if op.time <= end else [leases[-1], (op.time, later)]
     return tuple(leases)
 
 

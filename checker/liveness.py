@@ -29,7 +29,7 @@ from checker.verdict import Valid, Verdict, count, noted
 from checker.waits import Wait, Waited
 
 DEFAULT_BOUND_S = 5.0
-GONE = ("death", "gone", "close", "cut")
+GONE = ("death", "gone", "close")
 """The ends of holds that nobody gave up."""
 
 
@@ -41,7 +41,7 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     acquires = [call for call in calls if call.begin.f == "acquire"]
     bound = int(test.get("liveness_bound_s", DEFAULT_BOUND_S) * 1e9)
     run = _Run(history, test, on)
-    locks = _locks(history, calls, found, bound + _apart(history, clocks))
+    locks = _locks(history, calls, found, bound, _apart(history, clocks))
     waits = [wait for lock in locks for wait in run.waits(lock)]
     fair = fairness(acquires, found, on, history, clocks)
     promises = test.get("promises") or {}
@@ -70,7 +70,9 @@ def _apart(history: History, clocks: Clocks) -> int:
     return 2 * max(map(clocks.bound, {op.node for op in history}), default=0) if clocks else 0
 
 
-def _locks(history: History, calls: list[Call], found: list[Hold], bound: int) -> list[Waited]:
+def _locks(
+    history: History, calls: list[Call], found: list[Hold], bound: int, apart: int
+) -> list[Waited]:
     asked: dict[str, list[Call]] = {}
     held: dict[str, list[Hold]] = {}
     for call in calls:
@@ -81,7 +83,7 @@ def _locks(history: History, calls: list[Call], found: list[Hold], bound: int) -
     leases = {lock: longest_lease(mine) for lock, mine in asked.items()}
     free, killed = left(found, calls, leases), kills(history)
     return [
-        Waited(lock, held.get(lock, []), mine, free, killed, bound, history.end_ns)
+        Waited(lock, held.get(lock, []), mine, free, killed, bound + apart, apart, history.end_ns)
         for lock, mine in asked.items()
     ]
 

@@ -91,7 +91,7 @@ class _Rivals:
         """The first conflicting grant to another process that was answered while this hold was
         believed, and was certainly not given before it."""
         row = self._exclusive if hold.shared else self._all
-        for number, (since, until) in enumerate(hold.believed):
+        for since, until in hold.believed:
             place = bisect_left(self._starts[hold.shared], since)
             while place < len(row) and row[place].start < until:
                 other = row[place]
@@ -99,17 +99,18 @@ class _Rivals:
                 gap = self._clocks.between(hold.node, other.node)
                 if other.process == hold.process or other.start + gap >= until:
                     continue
-                if self._follows(other, hold, since, gap, first=number == 0):
+                if self._follows(other, hold, since, gap):
                     return other
         return None
 
-    def _follows(self, other: Hold, hold: Hold, since: int, gap: int, first: bool) -> bool:
+    def _follows(self, other: Hold, hold: Hold, since: int, gap: int) -> bool:
         """Whether `other` was granted when this lease, which began at `since`, had begun.
 
         A grant may be answered late, and its lease be over by then: it may have come before. But
         where its lease still ran when the other hold was granted, one of the two ended the other.
         """
-        if (other.start, other.index) < (hold.start, hold.index):
+        first = since == hold.start
+        if other.index < hold.index:
             return False
         if hold.token is not None and other.token is not None and hold.token != other.token:
             if other.token < hold.token:

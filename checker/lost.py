@@ -85,15 +85,16 @@ def missing(register: Register, rulers: Rulers) -> Iterator[Why]:
         if not write.acknowledged or reached is None:
             continue
         again, read = lowest_write(write.applied), lowest_read(write.applied)
-        other = None if write.stored is None else shown.later(write)
-        holder = write if write.stored is None else kept.get(write.stored, write)
+        other = holder = None
+        if write.stored is not None:
+            other, holder = shown.later(write.stored, write), kept[write.stored]
         if again is not None and again[0] <= reached:
             yield write, f"version {again[0]} was given again, {_to(again[1])}"
         elif read is not None and read[0] < reached:
             yield write, _read_instead(*read)
         elif other is not None:
             yield write, f"version {write.stored}, its own, {_was_read(other)}"
-        elif holder is not write:
+        elif holder is not None and holder is not write:
             yield write, f"version {write.stored} was given twice, {_to(holder)}"
 
 
@@ -131,8 +132,10 @@ class _Shown:
             rows = self._last.setdefault(version, {})
             value = key(read.value.get("value"))
             for ruler, at in rulers.begins(read.begin):
-                row = sorted([*rows.get(ruler, ()), (at, value, read)], key=lambda r: -r[0])
-                rows[ruler] = row[:1] + [r for r in row[1:] if r[1] != row[0][1]][:1]
+                row = sorted([*rows.get(ruler, ()), (at, value, read)], key=lambda r: r[0])
+                last = row.pop()
+                others = [earlier for earlier in row if earlier[1] != last[1]]
+                rows[ruler] = [last, *others[-1:]]
 
     def instead(self, version: int, write: Write) -> Call | None:
         """A read that showed another value than this write's as this version."""
@@ -142,9 +145,9 @@ class _Shown:
                     return read
         return None
 
-    def later(self, write: Write) -> Call | None:
-        """One of its own version that certainly began after it was acknowledged."""
-        rows = self._last.get(write.stored if write.stored is not None else -1, {})
+    def later(self, version: int, write: Write) -> Call | None:
+        """One that certainly began after this write was acknowledged."""
+        rows = self._last.get(version, {})
         for ruler, at in self._rulers.ends(write.applied):
             for begun, value, read in rows.get(ruler, ()):
                 if begun > at and value != key(write.value):

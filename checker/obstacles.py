@@ -54,8 +54,7 @@ def spans(on: Iterable[Fault], lease: int) -> list[Span]:
 class Request:
     """An acquire: until when its client asked, and until when an unheard grant may stand.
 
-    `died`: its client died in it, and asked for nothing from then on. `over` is its invocation
-    where the outcome is known.
+    `died`: its client died in it. `over` is its invocation where the outcome is known.
     """
 
     begin: int
@@ -76,7 +75,7 @@ def request(call: Call, killed: Killed, lease: int) -> Request:
         if call.begin.process not in killed:
             return Request(begin, FOREVER, begin, False)
         _, dead = killed[call.begin.process]
-        return Request(begin, begin, dead + lease, True)
+        return Request(begin, dead, dead + lease, True)
     died = bool(end.error and end.error[0] in DEAD)
     return Request(begin, end.time, end.time + lease if end.type == "info" else begin, died)
 
@@ -120,7 +119,7 @@ def _said(found: list[Hold], calls: Iterable[Call]) -> dict[int, list[Call]]:
 def _over(hold: Hold, said: Iterable[Call], lease: int) -> float:
     """A lease may be longer than its holder knew: by an extension whose answer never came, and by
     a renewal that was under way when the holder was gone."""
-    over = hold.deadline if hold.deadline < FOREVER else hold.gone_by + lease
+    over = hold.furthest if hold.furthest < FOREVER else hold.gone_by + lease
     if hold.renewals and hold.gone_by < FOREVER:
         over = max(over, hold.gone_by + lease)
     for call in said:

@@ -45,7 +45,7 @@ class Release:
     @property
     def late(self) -> bool:
         """Whether it was sent when its own hold was certainly over."""
-        return not self.foreign and self.over_by <= self.sent.time
+        return self.over_by <= self.sent.time
 
 
 def releases(found: Iterable[Hold], said: Spoken, test: Mapping[str, Any]) -> Iterator[Release]:
@@ -92,8 +92,8 @@ def doubt(release: Release, loss: Loss, clocks: Clocks) -> str | None:
 
 
 def possible(release: Release, loss: Loss, clocks: Clocks) -> bool:
-    """Whether this release may have taken effect between the grant of a hold and its loss."""
-    if release.call.type == "fail" or clocks.before(loss.shown, release.sent):
+    """Whether this release, not refused, may have come between the grant of a hold and its loss."""
+    if clocks.before(loss.shown, release.sent):
         return False
     return release.answered is None or not clocks.before(release.answered, loss.asked)
 

@@ -6,6 +6,7 @@ the latest grant of its own process and lock.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,9 +46,8 @@ def spoken(history: History, found: list[Hold]) -> Spoken:
         if call.begin.f not in ("extend", "release"):
             continue
         name = value.get("hold")
-        own = named.get((process, str(name))) if name is not None else None
-        if name is None:
-            own = latest.get((process, lock_of(value)))
+        by_name = named.get((process, str(name)))
+        own = latest.get((process, lock_of(value))) if name is None else by_name
         if own is not None:
             said.own.setdefault(own.index, []).append(call)
         elif call.begin.f == "release" and str(name) in anybody:
@@ -66,10 +66,10 @@ def refusal(call: Call) -> Op | None:
     return end if end.error[0] == NOT_HELD else None
 
 
-def ends(call: Call, test: Any) -> bool:
+def ends(call: Call, test: Mapping[str, Any]) -> bool:
     """Whether a release, whatever was answered, may have ended its hold.
 
     What one that failed did is the test's `failed_release`.
     """
-    keeps_on = (test or {}).get("failed_release", "ended") == "nothing"
+    keeps_on = test.get("failed_release", "ended") == "nothing"
     return call.begin.f == "release" and not (keeps_on and call.type == "fail")

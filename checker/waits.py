@@ -2,8 +2,9 @@
 
 A wait is *due* once nothing stands in the way any more (obstacles.py), and its limit is a bound
 later. A grant by then ends it well. To blame the lock takes more than that there was none:
-somebody must have asked, on and on, for longer than the bound. Who asks for a moment, even just
-before the limit, proves nothing.
+somebody must have asked, on and on, for longer than the bound; or asked after the limit, with
+nobody else asking meanwhile, and again, and not been granted it either time. Who asks for a
+moment, even just before the limit, proves nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from checker.verdict import Valid
 
 PAUSES_IN_BOUND = 10
 """Who pauses between two acquires for no longer than a tenth of the bound asks on and on."""
+TIMES_IN_VAIN = 2
+"""One request that fails may be a server's hiccup."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,8 @@ class Wait:
 class Waited:
     """One lock: its holds in order of grant, its acquires, and how it kept those who asked waiting.
 
-    `left` says when nothing is left of each hold.
+    `left` says when nothing is left of each hold; `apart`, how far apart stamps of two nodes must
+    be to be in order (ns).
     """
 
     def __init__(
@@ -81,6 +85,7 @@ class Waited:
         left: Mapping[int, float],
         killed: Killed,
         bound: int,
+        apart: int,
         end_ns: int,
     ) -> None:
         self.lock = lock
@@ -92,7 +97,8 @@ class Waited:
         self._pause = bound / PAUSES_IN_BOUND
         self._starts = [hold.start for hold in found]
         requests = [request(call, killed, self.lease) for call in acquires]
-        self._asked = self._stretches([one for one in requests if not one.died])
+        self._asked = self._stretches(requests)
+        self._vain = _alone(requests, acquires, apart)
         self.deaths = [one.span for one in requests if one.died]
         past = [one.span for one in requests] + [(h.start, left[h.index]) for h in found]
         past.sort()
@@ -124,9 +130,9 @@ class Waited:
         valid: Valid | None = None
         if granted is not None and granted <= limit:
             valid = True
-        elif any(over - begin > self.bound for begin, over in self._within(due, end)):
+        elif self._asked_on(due, end) or self._asked_again(limit, end):
             valid = False
-        elif granted is None and end == self._end_ns <= limit and self._asks_at(due, end):
+        elif end == self._end_ns <= limit and self._asks_at(due, end):
             valid = "unknown"
         return Wait(kind, self.lock, why, since, limit, granted, valid)
 
@@ -138,8 +144,7 @@ class Waited:
         for begin, over in obstacles:
             if begin > due + self.bound:
                 return due, begin
-            if over > since:
-                due = max(due, over)
+            due = max(due, over)
         return due, FOREVER
 
     def _first_grant(self, since: float, own: Hold | None) -> int | None:
@@ -166,6 +171,29 @@ class Waited:
             if min(over, end) > max(begin, start):
                 yield max(begin, start), min(over, end)
 
+    def _asked_on(self, due: float, end: float) -> bool:
+        """Whether somebody asked on and on for longer than the bound."""
+        return any(over - begin > self.bound for begin, over in self._within(due, end))
+
+    def _asked_again(self, limit: float, end: float) -> bool:
+        """Whether somebody asked after the limit, in nobody's way and in vain, and again."""
+        vain = sum(limit < begin and over <= end for begin, over in self._vain)
+        return vain >= TIMES_IN_VAIN
+
     def _asks_at(self, start: float, end: float) -> bool:
         """Whether somebody still asked at `end`, or paused just then."""
         return any(over + self._pause >= end for _, over in self._within(start, end))
+
+
+def _alone(requests: list[Request], acquires: list[Call], apart: int) -> list[Span]:
+    """The acquires that were not granted though nobody else asked meanwhile, nor had a request that
+    may have been granted unheard."""
+    found: list[Span] = []
+    stood = -FOREVER
+    begins = [one.begin for one in requests]
+    for call, one, following in zip(acquires, requests, [*begins[1:], FOREVER], strict=True):
+        alone = stood + apart < one.begin and one.asked_until + apart < following
+        if alone and not one.died and call.type != "ok":
+            found.append((one.begin, one.asked_until))
+        stood = max(stood, one.asked_until, one.over)
+    return found

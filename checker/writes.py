@@ -9,13 +9,13 @@ a read of the value does. Where one of two writes has no number, only certain ti
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from checker.clocks import Clocks
 from checker.history import Call, History, Op
 from checker.holds import Hold
-from checker.rulers import Ruler, Rulers
+from checker.rulers import Ruler, Rulers, highest_before
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Write:
     """One accepted write. `built_on` and `stored` are versions.
 
     sent: its invocation. applied: by when it was certainly accepted, its acknowledgement or the
-    completion of the first read that showed it. refused: the resource said that it was not.
+    completion of the first read that showed it.
     """
 
     sent: Op
@@ -34,7 +34,6 @@ class Write:
     built_on: int | None
     stored: int | None
     acknowledged: bool
-    refused: bool = False
 
     @property
     def process(self) -> int | str:
@@ -76,7 +75,7 @@ class Register:
     name: Any
     writes: list[Write]
     reads: list[Call]
-    phantoms: list[tuple[Call, Call | None]] = field(default_factory=list)
+    phantoms: list[tuple[Call, Call | None]]
 
 
 def number(value: Any) -> int | None:
@@ -158,7 +157,6 @@ def _write(call: Call, applied: Op, reads: list[Call]) -> Write:
         built_on=number(value.get("version")),
         stored=next((version for version in told if version is not None), None),
         acknowledged=call.type == "ok",
-        refused=call.type == "fail",
     )
 
 
@@ -187,10 +185,26 @@ def after_others(
     """Each write with one that `Seen` holds against it and that was certainly accepted before it.
 
     The resource's numbers decide where both have one; else the one must have been applied before
-    the other was sent. O(n log n): nothing is compared pair by pair.
+    the other was sent. Numbers that fall along certain time are those of a store that failed, and
+    say nothing. O(n log n): nothing is compared pair by pair.
     """
+    if _fell(writes, rulers):
+        writes = [replace(write, stored=None) for write in writes]
     found = _by_number(writes, seen()) | _by_time(writes, rulers, seen)
     return [(write, found[write.begin]) for write in writes if write.begin in found]
+
+
+def _fell(writes: Sequence[Write], rulers: Rulers) -> bool:
+    """Whether a write has no higher number than another that was certainly applied before it."""
+    numbered = [
+        (write.applied, write.stored, write) for write in writes if write.stored is not None
+    ]
+    highest = highest_before(rulers, numbered)
+    for _, stored, write in numbered:
+        before = highest(write.sent)
+        if before is not None and before[0] >= stored:
+            return True
+    return False
 
 
 def _by_number(writes: Sequence[Write], seen: Seen) -> dict[int, Write]:

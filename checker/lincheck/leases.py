@@ -73,7 +73,7 @@ class Leases:
         self.next_ns = min((timed.at_ns for own in later.values() for timed in own), default=None)
 
     def returned(self, action: Action) -> None:
-        """A release: the grant is over, and can not expire any more."""
+        """A release: the grant is over, and cannot expire any more."""
         key = self.settles(action)
         if key is not None:
             self.waiting.pop(key, None)

@@ -142,7 +142,7 @@ def relaxed(
     until: int | None = None,
 ) -> Way:
     """Lets crashed ops happen as often as one likes, so that records hardly differ and the search
-    is small. If even so an op can not be placed, there is no linearization; a way that uses none
+    is small. If even so an op cannot be placed, there is no linearization; a way that uses none
     too often is one. If all ways do, what the best one uses too often is counted from then on: an
     abstraction refined by its counterexamples (Clarke et al. 2000). None, no answer, where there is
     no end to what endless ops can do: to a queue or a sum."""
@@ -231,9 +231,9 @@ class Walk:
         return self.to(len(self.events))
 
     def to(self, place: int) -> Operation | None:
-        """Up to that event, or the end: None, or the operation that can not be placed.
+        """Up to that event, or the end: None, or the operation that cannot be placed.
 
-        Where it can not, the search is as it was before. Raises Exhausted.
+        Where it cannot, the search is as it was before. Raises Exhausted.
         """
         search, leases, horizon = self.search, self.leases, self.horizon
         for position, operation in self.events.between(self.at, place):

@@ -30,7 +30,7 @@ class Clock:
     error_ns: int
 
     def to_json(self) -> dict[str, Any]:
-        return {"offset_ns": self.offset_ns, "error_ns": self.error_ns}
+        return {"offset_ns": self.offset_ns, "bound_ns": self.error_ns}
 
 
 SAME = Clock(0, 0)

@@ -231,7 +231,7 @@ def test_an_overlap_within_the_bounds_of_two_hosts_clocks_is_no_overlap(start, v
 
 def test_on_one_host_the_bounds_of_its_clock_do_not_matter():
     story = Story()
-    for process, node in ((1, "client-1"), (6, "client-1")):
+    for process in (1, 6):
         story.grant(process, f"h{process}", at=process, until=10)
     history = story.history()
     ops = [replace(op, node="client-1") for op in history.ops]
@@ -466,3 +466,84 @@ def test_exclusion_is_broken_exactly_where_two_hold_one_lock_at_one_moment(told)
         return not any(on(a, t) and on(b, t) for a, b in pairs for t in range(31))
 
     assert verdicts(story) == (apart(believes), apart(holding))
+
+
+def test_a_grant_that_arrives_late_behind_a_cut_was_never_believed():
+    """Its connection was lost while it waited, and the lock given on: PostgreSQL does so."""
+    story = Story()
+    links = {"links": [["client-1", "s1"]]}
+    story.fault("partition", 100, 2400, ["client-1"], arguments=links)
+    story.grant(2, "b", at=2000, until=None, asked=50)
+    story.grant(1, "a", at=2500, until=None, asked=0)
+    story.release(2, "b", at=2600)
+    test = {"servers": ["s1"], "lock": {"ends_with": "connection"}}
+    assert verdicts(story, **test) == (True, False)
+    assert verdicts(story, servers=["s1"], lock={"ends_with": "close"}) == (False, False)
+
+
+def test_a_cut_that_was_over_before_the_acquire_ends_nothing():
+    story = Story()
+    links = {"links": [["client-1", "s1"]]}
+    story.fault("partition", 0, 50, ["client-1"], arguments=links)
+    story.grant(1, "a", at=100, until=1000, asked=60)
+    story.grant(2, "b", at=200, until=1000)
+    test = {"servers": ["s1"], "lock": {"ends_with": "connection"}}
+    assert verdicts(story, **test) == (False, False)
+
+
+def extends(story, type, done, until=None):
+    asked = {"lock": "orders", "hold": "a", "ttl": 200 * MS}
+    answer = {} if until is None else {"deadline": until * MS}
+    error = None if type == "ok" else ["timeout", "-"]
+    story.call(1, "extend", 100, done, asked, answer, type, error)
+
+
+@pytest.mark.parametrize(("type", "valid"), [("ok", True), ("info", True), ("fail", False)])
+def test_who_asks_for_a_shorter_lease_counts_on_no_more_from_then_on(type, valid):
+    story = Story()
+    story.grant(1, "a", at=0, until=1000)
+    extends(story, type, 2000, 300 if type == "ok" else None)
+    story.grant(2, "b", at=410, until=1400)
+    assert lease_exclusion(story.history(), {}).valid is valid
+
+
+def test_a_shorter_lease_is_believed_until_its_own_end():
+    story = Story()
+    story.grant(1, "a", at=0, until=1000)
+    extends(story, "ok", 110, 300)
+    assert only(story).believed == [(0, 300 * MS)]
+    assert only(story).furthest == 300 * MS
+
+
+def test_a_lease_that_an_extend_of_unknown_outcome_may_have_shortened_may_still_run():
+    story = Story()
+    story.grant(1, "a", at=0, until=1000)
+    extends(story, "info", 110)
+    assert (only(story).deadline, only(story).furthest) == (300 * MS, 1000 * MS)
+
+
+def test_a_renewal_that_tells_an_earlier_deadline_is_believed():
+    story = Story()
+    story.grant(1, "a", at=0, until=1000)
+    value = {"lock": "orders", "hold": "a", "deadline": 500 * MS}
+    story.op(200, 1, "info", "renewed", value)
+    assert only(story).believed == [(0, 500 * MS)]
+
+
+@pytest.mark.parametrize(
+    ("ends_with", "until"), [("lease", 1000), ("close", 1000), ("connection", 200)]
+)
+def test_a_connection_may_be_gone_once_its_holder_was_told_that_the_lock_is_lost(ends_with, until):
+    """Nobody wrote a close. A session's lease runs on."""
+    story = Story()
+    story.grant(1, "a", at=0, until=1000)
+    story.op(200, 1, "info", "lost", {"lock": "orders", "hold": "a"})
+    may_end = only(story, lock={"ends_with": ends_with}).may_end
+    assert min(may_end, 1000 * MS) == until * MS
+
+
+def test_an_extend_does_not_end_the_belief_of_a_holder_that_sees_no_lease():
+    story = Story()
+    story.grant(1, "a", at=0, until=None)
+    extends(story, "ok", 110)
+    assert only(story).believed == [(0, FOREVER)]

@@ -7,6 +7,8 @@ from histories import MS, Story
 
 from checker.ownership import ownership
 
+CLOCKS = {"clocks": {f"client-{n}": {"bound_ns": 4 * MS} for n in (1, 2, 3)}}
+
 
 @pytest.fixture
 def story():
@@ -32,6 +34,29 @@ def test_a_release_of_another_process_hold_is_theft(story):
         "process 2 released hold h1 of client-1 (process 1) at 0.100 s"
         in (found.evidence[0]["what"])
     )
+
+
+def test_such_a_theft_is_counted_once_also_where_its_victim_finds_out(story):
+    story.grant(1, "h1", at=0, until=1000)
+    story.release(2, "h1", at=100)
+    story.extend(1, "h1", at=200, until=None, type="fail")
+    story.grant(3, "h3", at=300, until=1300)
+    story.release(2, "h1", at=350)
+    story.extend(3, "h3", at=400, until=None, type="fail")
+    found = verdict(story)
+    assert len(found.evidence) == 2
+    assert found.summary == (
+        "2 of 2 releases ended the hold of another process. Not tested: a late release (none was "
+        "sent after its own hold was over)."
+    )
+    assert found.details["uncertain"] == 0
+
+
+def test_an_extension_of_another_process_hold_ends_nothing(story):
+    story.grant(1, "h1", at=0, until=1000)
+    story.extend(2, "h1", at=100, until=1100)
+    story.release(1, "h1", at=200)
+    assert verdict(story).valid is True
 
 
 def test_a_release_of_another_process_hold_that_is_refused_is_not(story):
@@ -168,6 +193,37 @@ def test_a_release_by_one_who_was_told_that_its_hold_is_lost_is_theft(story):
     assert verdict(story).valid is False
 
 
+def test_a_lease_is_over_at_its_deadline(story):
+    story.grant(1, "h1", at=0, until=1000)
+    story.grant(2, "h2", asked=990, at=1000, until=2000)
+    story.release(1, "h1", at=1000, done=1001)
+    story.grant(3, "h3", at=1700, until=2700)
+    assert verdict(story).valid is False
+
+
+def test_a_first_release_of_unknown_outcome_leaves_it_open_whether_a_second_one_was_late(story):
+    """A history may go on with the same process after that."""
+    story.grant(1, "h1", at=0, until=1000)
+    story.release(1, "h1", at=100, done=150, type="info")
+    story.grant(2, "h2", at=200, until=1200)
+    story.release(1, "h1", at=300)
+    story.extend(2, "h2", at=400, until=None, type="fail")
+    found = verdict(story)
+    assert found.valid == "unknown"
+    assert "at 0.300 s may have ended it" in found.evidence[0]["what"]
+
+
+@pytest.mark.parametrize("hold", [None, "h9", "h2"])
+def test_a_loss_of_another_hold_does_not_end_this_one(story, hold):
+    """Null: the session was lost with which it waits for a grant."""
+    story.grant(1, "h1", at=0, until=1000)
+    story.op(100, 1, "info", "lost", {"lock": "orders", "hold": hold}, ["lost", "-"])
+    story.grant(2, "h2", at=200, until=1200)
+    story.release(1, "h1", at=300)
+    story.grant(3, "h3", at=400, until=1400)
+    assert verdict(story).valid is True
+
+
 def test_a_release_checked_in_time_and_carried_out_when_another_has_the_lock_is_theft(story):
     """Get, a pause past the lease, then delete: the release began while its own hold was on."""
     story.grant(1, "h1", at=0, until=1000)
@@ -261,6 +317,23 @@ def test_a_server_may_forget_from_the_acquire_of_a_hold_to_its_loss(
     assert verdict(story).valid == valid
 
 
+@pytest.mark.parametrize(("end", "valid"), [(1495, False), (1496, "unknown")])
+def test_a_fault_was_over_before_an_acquire_only_beyond_the_bound_of_its_clock(story, end, valid):
+    lapsed_then_granted(story)
+    story.fault("kill", 1400, end, ["redis-1"])
+    story.release(1, "h1", at=1600)
+    story.grant(3, "h3", at=1700, until=2700)
+    assert verdict(story, **CLOCKS).valid == valid
+
+
+def test_a_fault_that_names_no_node_is_one_of_the_servers(story):
+    lapsed_then_granted(story)
+    story.fault("failover", 1550, 1580, [], name="failover")
+    story.release(1, "h1", at=1600)
+    story.grant(3, "h3", at=1700, until=2700)
+    assert verdict(story).valid == "unknown"
+
+
 @pytest.mark.parametrize(
     ("family", "target", "test"),
     [
@@ -351,11 +424,14 @@ def test_a_refusal_proves_a_loss_only_before_the_lease_is_over(story, done):
     assert verdict(story).valid is (done == 2500)
 
 
-def test_a_refusal_for_another_reason_proves_no_loss(story):
+@pytest.mark.parametrize(
+    ("type", "error"), [("fail", ["no-quorum", "-"]), ("fail", None), ("info", ["not-held", "-"])]
+)
+def test_what_does_not_say_that_the_hold_was_gone_proves_no_loss(story, type, error):
     lapsed_then_granted(story)
     story.release(1, "h1", at=1600)
-    asked, error = {"lock": "orders", "hold": "h2"}, ["no-quorum", "-"]
-    story.call(2, "extend", 1700, 1700, asked, type="fail", error=error)
+    asked = {"lock": "orders", "hold": "h2"}
+    story.call(2, "extend", 1700, 1700, asked, type=type, error=error)
     assert verdict(story).valid is True
 
 
@@ -464,7 +540,20 @@ def test_holds_without_names_are_those_of_their_process(story):
     assert verdict(story).valid is False
 
 
-CLOCKS = {"clocks": {f"client-{n}": {"bound_ns": 4 * MS} for n in (1, 2, 3)}}
+def test_a_release_without_a_name_is_not_of_a_hold_that_has_one(story):
+    story.grant(1, "h1", at=0, until=1000)
+    story.call(1, "release", 1600, 1600, {"lock": "orders"})
+    assert verdict(story).details["releases"] == 0
+
+
+def test_a_lease_that_was_over_before_its_grant_arrived_began_when_it_was_extended(story):
+    """3 had the lock between the two, as it had every right to."""
+    story.grant(1, "h1", at=0, until=1000)
+    story.grant(2, "h2", asked=1100, at=1500, until=1200)
+    story.release(1, "h1", at=1600)
+    story.extend(2, "h2", at=1700, until=2700)
+    story.grant(3, "h3", asked=1650, at=1800, until=1900)
+    assert verdict(story).valid is True
 
 
 @pytest.mark.parametrize(
@@ -497,7 +586,10 @@ def test_what_a_history_could_not_show_is_named(story):
         "None of 1 release ended another's hold. Not tested: a late release (none was sent after "
         "its own hold was over)."
     )
-    story.release(1, "h1", at=1100, type="fail")
+    story.grant(2, "h2", at=150, until=1150)
+    story.release(2, "h2", at=1160, done=1170, type="info")
+    assert verdict(story).summary == found.summary
+    story.release(1, "h1", at=1180, type="fail")
     assert verdict(story).details == {"releases": 1, "uncertain": 0, "untested": []}
 
 

@@ -197,6 +197,11 @@ def test_a_write_without_version_may_have_made_one_that_nobody_saw(story):
     assert valid(story) == "unknown"
 
 
+def test_a_version_that_is_no_number_is_none(story):
+    story.write(0, 1, "a", 0, True)
+    assert valid(story) == "unknown"
+
+
 def test_what_is_wrong_already_is_wrong_though_an_answer_lacks_its_version(story):
     story.write(0, 1, "a", 0)
     story.write(1, 2, "b", 0, 3)

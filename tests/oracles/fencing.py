@@ -107,7 +107,13 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
     if any(_wrong(ops, test, granted, one, two) for one in tokens for two in tokens):
         return {False}
     writes = _accepted(ops, test, granted)
-    return {not any(_late(test, one, two) for one in writes for two in writes)}
+    late = (
+        _late(test, one, two, _fell(test, writes, one))
+        for one in writes
+        for two in writes
+        if one[:2] == two[:2]
+    )
+    return {not any(late)}
 
 
 def _wrong(ops: list[Op], test: dict[str, Any], granted: list[Op], one: Op, two: Op) -> bool:
@@ -167,10 +173,16 @@ def _accepted(ops: list[Op], test: dict[str, Any], granted: list[Op]) -> list[Ac
     return found
 
 
-def _late(test: dict[str, Any], one: Accepted, two: Accepted) -> bool:
+def _fell(test: dict[str, Any], writes: list[Accepted], like: Accepted) -> bool:
+    """Whether numbers of these writes of one resource and lock contradict certain time."""
+    mine = [write for write in writes if write[:2] == like[:2] and write[3] is not None]
+    return any(before(test, a[5], b[4]) and a[3] >= b[3] for a in mine for b in mine)
+
+
+def _late(test: dict[str, Any], one: Accepted, two: Accepted, fell: bool) -> bool:
     """Whether `two` was accepted after `one`, whose token is higher."""
     if one[:2] != two[:2] or one[2] <= two[2]:
         return False
-    if one[3] is not None and two[3] is not None:
+    if not fell and one[3] is not None and two[3] is not None:
         return one[3] < two[3]
     return before(test, one[5], two[4])

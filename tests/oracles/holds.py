@@ -28,6 +28,7 @@ class Held:
     last: float
     early: float
     leases: list[tuple[float, float]]
+    furthest: float
     said: list[Op]
     went: bool
 
@@ -134,7 +135,8 @@ def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
     if gone and ((how == "left" and kind != "lease") or (how == "killed" and kind == "connection")):
         early = gone[0]
     if kind == "connection":
-        early = min(early, _cut(ops, test, grant))
+        told = [op.time for op in mine if op.f == "lost"]
+        early = min([early, _cut(ops, test, asked), *told])
     return Held(
         grant=grant,
         asked=asked,
@@ -145,6 +147,7 @@ def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
         last=min((end[1] for end in ends), default=FOREVER),
         early=early,
         leases=_leases(ops, mine, grant),
+        furthest=_leases(ops, [op for op in mine if op.type != "invoke"], grant)[-1][1],
         said=mine,
         went=went,
     )
@@ -204,8 +207,8 @@ def _gone(ops: list[Op], test: dict[str, Any], grant: Op) -> tuple[tuple[float, 
     return (soonest[0], min(end[1] for end in ends)), soonest[2]
 
 
-def _cut(ops: list[Op], test: dict[str, Any], grant: Op) -> float:
-    """When this client was first cut off from a server during or after its grant."""
+def _cut(ops: list[Op], test: dict[str, Any], asked: Op) -> float:
+    """When this client was first cut off from a server, from when it asked on."""
     found = FOREVER
     for op in ops:
         if op.process != "nemesis" or op.type != "invoke" or op.value.get("phase") == "end":
@@ -214,16 +217,9 @@ def _cut(ops: list[Op], test: dict[str, Any], grant: Op) -> float:
         links = list(arguments.get("links", ()))
         if op.f == "hold":
             links.append([arguments.get("source"), arguments.get("to")])
-        far = {node for link in links if grant.node in link for node in link} - {grant.node}
-        if not far & set(test.get("servers", far)):
-            continue
-        ends = [
-            o.time
-            for o in ops
-            if o.value.get("fault") == op.value["fault"] and o.value.get("phase") == "end"
-        ]
-        if not ends or ends[-1] > grant.time:
-            found = min(found, max(op.time, grant.time))
+        far = {node for link in links if asked.node in link for node in link} - {asked.node}
+        if far & set(test.get("servers", far)) and op.time >= asked.time:
+            found = min(found, op.time)
     return found
 
 
@@ -231,15 +227,17 @@ def _leases(ops: list[Op], mine: list[Op], grant: Op) -> list[tuple[float, float
     deadline = grant.value.get("deadline")
     leases: list[tuple[float, float]] = [(grant.time, FOREVER if deadline is None else deadline)]
     for op in mine:
-        told = op.value.get("deadline")
-        longer = op.f == "renewed" or (op.f == "extend" and op.type == "ok")
-        if not longer or told is None:
-            continue
         begun, until = leases[-1]
-        if op.time > until:
-            leases.append((op.time, told))
-        elif op.f == "renewed":
-            leases[-1] = (begun, max(until, told))
-        else:
-            leases[-1] = (begun, told)
+        told = op.value.get("deadline")
+        if op.f == "extend" and op.type == "invoke":
+            done = completion(ops, op)
+            wanted = op.value.get("ttl")
+            maybe = done is None or done.type != "fail"
+            if maybe and wanted is not None and op.time <= until < FOREVER:
+                leases[-1] = (begun, min(until, op.time + wanted))
+        elif told is not None and (op.f == "renewed" or (op.f == "extend" and op.type == "ok")):
+            if op.time > until:
+                leases.append((op.time, told))
+            else:
+                leases[-1] = (begun, told)
     return leases

@@ -122,14 +122,14 @@ def _over(ops: list[Op], begun: Op, done: Op | None, found: list[Held]) -> float
     if deadline is None:
         over: float = begun.time
     else:
-        over = deadline
+        over, renewed = deadline, False
         for op in ops:
             ours = op.f == "renewed" and op.process == begun.process
             ours = ours and op.value.get("hold") == done.value.get("hold")
             after = begun.f == "acquire" or op.time >= done.time
             if ours and after and op.value["deadline"] is not None and op.time <= over:
-                over = max(over, op.value["deadline"])
-        if over == deadline:
+                over, renewed = op.value["deadline"], True
+        if not renewed:
             over = min(deadline, begun.time + ttl)
     return max(begun.time, min(over, early))
 

@@ -132,6 +132,12 @@ class Asked:
     died: float | None
     held: Held | None
 
+    def asked_until(self, end: int) -> float:
+        """Its end, or that of its client; else it is asked until the history ends."""
+        if self.done is not None:
+            return self.done.time
+        return end if self.died is None else min(self.died, end)
+
     @property
     def unheard(self) -> bool:
         return self.died is not None or (self.done is not None and self.done.type == "info")
@@ -243,7 +249,8 @@ class _Lock:
         self.lease = lease
         self.end = ops[-1].time
         widest = max(bound(test, op.node) for op in ops)
-        self.bound = round(test["liveness_bound_s"] * 1000) * MS + 2 * widest
+        self.apart = 2 * widest
+        self.bound = round(test["liveness_bound_s"] * 1000) * MS + self.apart
 
     def outcomes(self) -> list[bool | str | None]:
         found: list[bool | str | None] = []
@@ -305,16 +312,31 @@ class _Lock:
         stretches = [(a, b) for a, b in stretches if a < b]
         if any(b - a > self.bound for a, b in stretches):
             return False
+        if sum(limit < one.begun.time and self._in_vain(one, end) for one in self.asked) > 1:
+            return False
         pause = self.bound / 10
         cut_short = granted == FOREVER and end == self.end and end <= limit
         if cut_short and any(b + pause >= end for _, b in stretches):
             return "unknown"
         return None
 
+    def _in_vain(self, one: Asked, end: float) -> bool:
+        """Whether a request was over by then and not granted, and no other was near it."""
+        if one.done is None or one.died is not None or one.done.type == "ok":
+            return False
+        for other in self.asked:
+            if other is one:
+                continue
+            over = other.done.time if other.done is not None else other.died or FOREVER
+            over = max(over, other.over) if other.unheard else over
+            after = one.done.time + self.apart < other.begun.time
+            if not after and not over + self.apart < one.begun.time:
+                return False
+        return one.done.time <= end
+
     def _stretches(self) -> list[tuple[float, float]]:
         """Whoever asks within a pause of another's asking goes on with it."""
-        alive = [one for one in self.asked if one.died is None]
-        spans = [(one.begun.time, one.done.time if one.done else self.end) for one in alive]
+        spans = [(one.begun.time, one.asked_until(self.end)) for one in self.asked]
         grown = True
         while grown:
             grown = False
@@ -333,7 +355,7 @@ class _Lock:
     def _left(self, held: Held) -> float:
         """When nothing is left of a hold."""
         lease = held.asked.value.get("ttl") or self.lease
-        over = held.leases[-1][1]
+        over = held.furthest
         if over == FOREVER:
             over = held.last + lease
         for op in held.said:

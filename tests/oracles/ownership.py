@@ -226,10 +226,10 @@ def _replaces(test: dict[str, Any], victim: Held, other: Held) -> bool:
     ordered = mine is not None and its is not None and mine != its
     if ordered and its < mine:
         return False
-    for number, (since, until) in enumerate(victim.believed()):
+    for since, until in victim.believed():
         if not (since <= other.grant.time and other.grant.time + between < until):
             continue
-        if number:
+        if since != victim.grant.time:
             if since + between < other.asked.time:
                 return True
         elif (

@@ -161,16 +161,26 @@ def _missing(
 
 def _stale(writes: list[Written], held: dict[str, Held], test: dict[str, Any]) -> bool:
     """Whether a write was accepted after one of a hold that is certainly later."""
-    for late in writes:
-        for other in writes:
-            mine, its = held.get(late.sent.value["hold"]), held.get(other.sent.value["hold"])
-            if mine and its and _later(test, mine, its) and _after(test, other, late):
+    under = [write for write in writes if write.sent.value["hold"] in held]
+    fell = any(
+        a.number is not None
+        and b.number is not None
+        and a.number >= b.number
+        and before(test, a.by, b.sent)
+        for a in under
+        for b in under
+    )
+    for late in under:
+        for other in under:
+            mine, its = held[late.sent.value["hold"]], held[other.sent.value["hold"]]
+            if _later(test, mine, its) and _after(test, other, late, fell):
                 return True
     return False
 
 
-def _after(test: dict[str, Any], first: Written, second: Written) -> bool:
-    if first.number is not None and second.number is not None:
+def _after(test: dict[str, Any], first: Written, second: Written, fell: bool) -> bool:
+    """Numbers that contradict certain time order nothing."""
+    if not fell and first.number is not None and second.number is not None:
         return first.number < second.number
     return before(test, first.by, second.sent)
 

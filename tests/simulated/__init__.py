@@ -11,11 +11,14 @@ real one does (nemesis.families.facts).
     cluster    the servers: which are up, which reach a majority
     service    the lock service: leases, sessions, queue, tokens, shared holds
     resource   the registers that the locks protect, with their guards
-    library    what a client's lock library does: one for leases, one for sessions
+    library    what a client's lock library does, where each hold has a lease of its own
+    sessions   the same, where holds live by the client's session
     clients    the program of a client: ops, unknown outcomes, successors
     nemesis    faults and their receipts, as the real director writes them
-    plan       what is drawn for a run
-    truth      what really happened, and what of it a client could see
+    plan       what a run is made of; drawing: how it is drawn; strikes: its faults
+    simulation one run, from its plan to its history
+    truth      what really happened, and what clients could see of it; promises: of order and return
     defects    the defects: which checker must find each, which others may
+    judgement  verdicts held to the truth
     soak       many runs, and their counts
 """

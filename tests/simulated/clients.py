@@ -105,7 +105,7 @@ class Client:
         self._start()
 
     def die(self, certain: int) -> None:
-        """Killed, or crashed; `certain`: until when it certainly lived (a stamp)."""
+        """Killed, or crashed; `certain`: until when it certainly lived, beside its own last op."""
         self.os.kill()
         self.armed = ""
         for held in self._holds.values():

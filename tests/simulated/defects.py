@@ -33,12 +33,12 @@ KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
         Kind("none", "sound", ()),
-        # Who is let in early is let in before those who wait.
+        # Who is let in early overtakes those who wait, and may get the token of shared holds.
         Kind(
             "grants_early",
             "grants a lock whose lease still runs",
             _GRANTS,
-            may=("liveness",),
+            may=("liveness", "fencing"),
             share=0.15,
         ),
         Kind("forgets", "forgets who holds a lock", _GRANTS, share=0.7),

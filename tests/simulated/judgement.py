@@ -33,11 +33,15 @@ def facts(run: Run) -> Facts:
     compares = run.plan.guard == "compare-and-set"
     if damage.lost or (damage.stale and not compares):
         allows["resource"] = "data was damaged"
-    if whole and (damage.seen_lost or (damage.seen_stale and not compares)):
+    # Tokens that fall order nothing, and time alone may not tell who came later.
+    ordered = not (run.plan.defect == "repeats_token" and run.struck)
+    if whole and (damage.seen_lost or (damage.seen_stale and not compares and ordered)):
         demands["resource"] = "data was damaged, and it was acknowledged"
     if damage.lower:
         allows["fencing"] = "the resource accepted a lower token"
-    if whole and damage.seen_lower:
+    # A store that loses writes gives numbers again, which order nothing then.
+    rolls_back = run.plan.defect == "loses_update" and run.struck
+    if whole and damage.seen_lower and not rolls_back:
         demands["fencing"] = "the resource accepted a lower token, and acknowledged it"
     seen: list[str] = []
     if run.struck and truth.released_late(run.truth):

@@ -42,11 +42,13 @@ class SessionLock:
     def acquire(self, lock: str, ttl: int, shared: bool) -> Steps:
         host, plan = self._host, self._host.plan
         until = host.world.now + plan.wait
-        self._waits = None
         session = yield from self._open(ttl, until)
         owner = (session.name, next(self._count))
         self._waits = session
-        answer = yield from self._queue(session, owner, lock, shared, until)
+        try:
+            answer = yield from self._queue(session, owner, lock, shared, until)
+        finally:
+            self._waits = None
         if plan.confirm:
             yield from self._confirm(session, owner, lock, ttl)
         elif session.over and not plan.naive:

@@ -10,9 +10,10 @@ from checker.history import Op
 from simulated.clients import Client
 from simulated.cluster import Cluster
 from simulated.defects import Defect
+from simulated.drawing import draw
 from simulated.nemesis import Nemesis
 from simulated.network import Network
-from simulated.plan import Plan, draw
+from simulated.plan import Plan
 from simulated.resource import Store
 from simulated.service import Rules, Service
 from simulated.truth import Truth
@@ -83,7 +84,7 @@ class Simulation:
         """A client dies by itself, in the middle of an op: its end tells the harness so."""
         for client in self._clients.values():
             if client.open_ops and not client.os.dead and not client.os.paused:
-                client.die(client.stamp())
+                client.die(0)
                 self.world.after(self.world.between(12, 25), client.buried, client.os)
                 return
 

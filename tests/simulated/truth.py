@@ -184,8 +184,8 @@ class Damage:
     stale: set[str] = field(default_factory=set)
     lower: set[str] = field(default_factory=set)
     seen_lost: bool = False
-    seen_stale: bool = False
     seen_lower: bool = False
+    seen_stale: bool = False
 
 
 def damage(truth: Truth, store: Store) -> Damage:
@@ -201,13 +201,13 @@ def damage(truth: Truth, store: Store) -> Damage:
                 seen = write.value in known and earlier.value in known and not nameless
                 if earlier.lock != write.lock:
                     continue
-                if earlier.hold > write.hold:
+                stale = earlier.hold > write.hold
+                if stale:
                     found.stale.add(write.value)
-                    ordered = write.token is not None and write.token != earlier.token
-                    found.seen_stale |= seen and ordered
                 if None not in (earlier.token, write.token) and earlier.token > write.token:
                     found.lower.add(write.value)
                     found.seen_lower |= seen
+                    found.seen_stale |= seen and stale
     return found
 
 
@@ -296,19 +296,25 @@ def stolen(truth: Truth) -> list[tuple[Held, Held]]:
             if thief.how != "release" and thief.really < inf:
                 over = min(over, thief.surely)
             late = over + gap < victim.asked and victim.start + gap < sent
-            if late and any(
-                answered + gap < third.asked and victim.believes(third.start + gap)
+            if not late:
+                continue
+            thirds = [
+                third.start
                 for third, other in rivals(truth)
-                if other is victim
-            ):
+                if other is victim and victim.believes(third.start + gap)
+            ]
+            # None of them before the release: else the hold was gone already.
+            if thirds and min(thirds) > answered + gap:
                 found.append((thief, victim))
     return [pair for pair in found if not _excused(truth, pair[1], inf)]
 
 
 def released_late(truth: Truth) -> bool:
-    """Whether any release was answered ok when the lease of its hold was over."""
+    """Whether any release was answered ok when its own hold was over."""
     return any(
-        held.deadline(sent) <= answered + truth.gap or sent != held.released[0][0]
+        held.deadline(sent) <= answered + truth.gap
+        or held.how not in ("release", "")
+        or sent != held.released[0][0]
         for held in truth.holds
         for sent, answered in held.released
     )

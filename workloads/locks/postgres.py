@@ -129,7 +129,12 @@ class PostgresLock:
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
         """The connection is what the lock lives by; this proves that it does."""
-        return replace(grant, deadline=self._beat(ttl_ns))
+        try:
+            return replace(grant, deadline=self._beat(ttl_ns))
+        except Failed as error:
+            # With its connection the lock is gone, long before its deadline.
+            self._env.lost(grant.secret, error.text)
+            raise
 
     def release(self, grant: Grant) -> None:
         self._keepalive.forget(grant.secret)

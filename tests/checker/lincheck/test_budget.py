@@ -4,8 +4,9 @@ import time
 
 import pytest
 
-from checker.lincheck import budget
+from checker.lincheck import budget, check
 from checker.lincheck.budget import Budget, Exhausted
+from checker.lincheck.search import CHECK_EVERY
 
 
 @pytest.fixture
@@ -74,3 +75,28 @@ def test_where_only_the_peak_of_memory_is_known_the_peak_counts(monkeypatch, tmp
     peak = budget.resident()
     monkeypatch.setattr("sys.platform", "darwin")  # there it is counted in bytes
     assert budget.resident() * 1024 == peak
+
+
+def test_reading_looks_at_the_limits_now_and_then(monkeypatch):
+    looked = []
+    monkeypatch.setattr(Budget, "spend", lambda self, where: looked.append(where))
+    event = {"process": "nemesis", "type": "info", "f": "none"}
+    check([event] * 2500, "register", time_limit=100)
+    assert looked == [f"after reading {count} events" for count in (0, 1024, 2048)]
+    looked.clear()
+    check([event] * 2500, "register", memory_limit=100)
+    assert len(looked) == 3
+    looked.clear()
+    check([event] * 2500, "register")
+    assert looked == []
+
+
+def test_a_search_looks_at_the_limits_now_and_then(monkeypatch):
+    looked = []
+    monkeypatch.setattr(Budget, "spend", lambda self, where: looked.append(where))
+    write = [{"process": 1, "type": kind, "f": "write", "value": 1} for kind in ("invoke", "ok")]
+    check(write * 1100, "register", fast=False)
+    told = {f"after {count} events of an object" for count in (0, 1024, 2048)}
+    among = "with 1 configurations at one return"
+    assert told | {among} == set(looked)
+    assert [looked.count(one) for one in (*told, among)] == [1, 1, 1, 1100 // CHECK_EVERY]

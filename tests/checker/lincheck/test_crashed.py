@@ -100,6 +100,19 @@ def test_records_say_what_plain_counters_say(seed):
             told.write_off()
             assert (original.counts, original.shifts, original.guards) == before
         told.check()
+        for index in ("_by_needs", "_by_gives"):
+            assert all(getattr(told.crashed, index).values()), "what is empty is dropped"
+
+
+def test_a_class_that_is_removed_leaves_nothing_behind():
+    crashed = Crashed(MODEL, frozenset())
+    for number in (1, 2):
+        crashed.want(CLASSES[number + 1])
+        crashed.add(number, CLASSES[number])
+    assert crashed.uncounted == {1, 2}
+    crashed.remove(1)
+    assert (crashed.uncounted, set(crashed.counts)) == ({2}, {2})
+    assert crashed.moves(1, 0, False) == []
 
 
 def test_a_field_that_is_free_again_is_given_to_another_class():

@@ -6,9 +6,10 @@ from lincheck_oracle import linearizable
 from checker.lincheck import check
 from checker.lincheck.budget import UNLIMITED
 from checker.lincheck.linearize import Walk
+from checker.lincheck.model import Action
 from checker.lincheck.models import named
 from checker.lincheck.operation import objects
-from checker.lincheck.search import WRITE_OFF_AT
+from checker.lincheck.search import WRITE_OFF_AT, Search
 
 MODEL = named("register", 0)
 
@@ -108,3 +109,13 @@ def test_verdicts_are_those_of_brute_force_however_early_records_are_cut(monkeyp
                 "write" if word[0] == "w" else "read", int(word[1]), "info" if word[2:] else "ok"
             )
         assert check(told.events, MODEL, fast=False).valid is linearizable(told.events, MODEL), text
+
+
+def test_an_observer_that_never_returns_leaves_no_mark_in_the_records():
+    search = Search(MODEL)
+    search.invoke(1, Action("read", result=0))
+    search.invoke(2, Action("write", 5))
+    assert search.complete(2)  # the read of 0 is taken before it
+    search.crash(1)
+    assert [used for own in search.configurations.values() for used, _ in own] == [0]
+    assert search.crashed.counts == {}

@@ -1,0 +1,143 @@
+"""The faults of a run: drawn at random, or where a defect needs them."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from simulated.plan import DOWN, Plan, Strike
+from simulated.resource import STORAGE
+from simulated.world import MS
+
+POINTS = ("granted", "acquired", "before-write", "before-release", "replies-in-flight")
+ANYWHERE = ("begun", "before-request", "answered")
+"""Points of a client's code: those of a hold, and those of every op."""
+SHARED = ("partition", "hold", "meteor")
+"""Families that may strike a node beside any other; of the rest, one at a time."""
+
+
+def late(random: Random, plan: Plan) -> list[Strike]:
+    """Clients stopped past their leases: grants come late, writes and releases later still."""
+    points = [*POINTS, "before-write"]
+    if plan.defect == "releases_foreign":
+        points += ["before-release"] * 5
+    nodes = plan.client_names[: max(1, plan.clients - 1)]
+    return [
+        Strike(
+            at=random.randrange(300, 1500) * MS + turn * 3 * plan.ttl,
+            duration=int(plan.ttl * random.uniform(1.3, 2.5)),
+            family="pause",
+            targets=(random.choice(nodes),),
+            point=random.choice(points),
+        )
+        for turn in range(3)
+    ]
+
+
+def deaths(random: Random, plan: Plan) -> list[Strike]:
+    points = ("acquired", "before-write", "before-release")
+    return [
+        Strike(
+            at=random.randrange(500, 2500) * MS,
+            duration=random.randrange(100, 400) * MS,
+            family="kill",
+            targets=(random.choice(plan.client_names),),
+            point=random.choice(points),
+        )
+    ]
+
+
+def any_kind(random: Random, plan: Plan, few: bool) -> list[Strike]:
+    """Faults of any family, none twice on a node at one time."""
+    count = random.choice((0, 0, 1)) if few else random.choice((0, 1, 2, 3, 4, 6))
+    found: list[Strike] = []
+    for _ in range(count):
+        strike = _strike(random, plan)
+        if strike is not None and not any(_meet(strike, other) for other in found):
+            found.append(strike)
+    return found
+
+
+def _meet(one: Strike, other: Strike) -> bool:
+    if one.family in SHARED or other.family in SHARED:
+        return False
+    apart = 50 * MS
+    between = (
+        one.at < other.at + other.duration + apart and other.at < one.at + one.duration + apart
+    )
+    return between and bool(set(one.targets) & set(other.targets))
+
+
+def _strike(random: Random, plan: Plan) -> Strike | None:
+    servers, clients = plan.server_names, plan.client_names
+    family = random.choice(
+        ("partition", "partition", "hold", "packet", "pause", "pause", "pause", "kill", "kill")
+        + ("server-pause", "server-down", "server-down", "cpu", "clock")
+        + (("meteor",) if plan.defect == "none" and random.random() < 0.5 else ())
+    )
+    at, client = random.randrange(400, 4500) * MS, random.choice(clients)
+    duration = random.randrange(50, 2500) * MS
+    few = random.sample(servers, random.choice((1, 1, 1, len(servers))))
+    if few != servers and random.random() < 0.3:
+        duration = plan.ttl + plan.bound + random.randrange(200, 1500) * MS
+    proved = random.random() > 0.03
+    arguments: dict[str, Any] = {}
+    point = ""
+    match family:
+        case "partition":
+            links = _links(random, servers, clients)
+            arguments = {"links": links, "how": random.choice(("drop", "reject"))}
+            if arguments["how"] == "drop" and random.random() < 0.3:
+                arguments["lost"] = random.choice(("requests", "replies"))
+            targets = list(dict.fromkeys(node for link in links for node in link))
+            if plan.ends_with == "connection" and random.random() < 0.5:
+                duration += 2 * plan.ttl
+        case "hold":
+            to = STORAGE if random.random() < 0.6 else random.choice(servers)
+            arguments, targets = {"source": client, "to": to}, [client, to]
+        case "packet":
+            arguments = {"kind": random.choice(("delay", "loss", "reorder"))}
+            targets = [random.choice((*servers, client))]
+        case "pause" | "kill":
+            targets = [client]
+            point = random.choice(("", *POINTS, *ANYWHERE, "granted"))
+            proved = proved or family == "kill"
+            if family == "kill":
+                duration = random.randrange(50, 1500) * MS
+        case "server-pause":
+            family, targets = "pause", few
+        case "server-down":
+            family, targets = random.choice(DOWN), few
+            arguments = {"data": "kept"} if family == "kill" else {}
+        case "clock":
+            arguments = {"kind": "jump", "clock": "wall", "offset_ms": 5000}
+            targets = [random.choice((*servers, *clients))]
+        case "meteor":
+            # A family that nobody knows: it cuts a client off, and says nothing about it.
+            targets = [client]
+        case _:
+            targets = few
+    return Strike(at, duration, family, tuple(targets), arguments, point, proved)
+
+
+def _links(random: Random, servers: list[str], clients: list[str]) -> list[list[str]]:
+    shape = random.choice(("client", "client", "storage", "server", "halves"))
+    client = random.choice(clients)
+    if shape == "client":
+        some = random.choice((random.randint(1, len(servers)), len(servers)))
+        return [[client, to] for to in random.sample(servers, some)]
+    if shape == "storage":
+        return [[client, STORAGE]]
+    if shape == "server":
+        alone = random.choice(servers)
+        others = [node for node in (*servers, *clients) if node != alone]
+        return [[alone, node] for node in others]
+    near = set(random.sample(servers, len(servers) // 2)) | set(clients[::2])
+    everybody = (*servers, *clients)
+    links = [
+        [one, other]
+        for one in everybody
+        for other in everybody
+        if one in near and other not in near and not {one, other} <= set(clients)
+    ]
+    return links or [[client, servers[0]]]
