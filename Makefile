@@ -60,8 +60,10 @@ test-cluster: install ## the tests on real servers
 test-oracles: install ## the checkers against brute force, on 20,000 fresh histories each
 	$(ORACLES) --count 20000 $(ARGS)
 
-soak-checkers: install ## the same on a million each (COUNT=...), and on simulated services
+soak-checkers: install ## the same on a million each (COUNT=...), on simulated services, and lincheck's evidence
 	$(ORACLES) --count $(COUNT) $(ARGS)
+	PYTHONPATH=.:tests $(BIN)/python -m simulated.soak --runs $$(($(COUNT) / 400 + 1))
+	$(BIN)/python tests/checker/lincheck/lincheck_soak.py --count $$(($(COUNT) / 100 + 1))
 
 mutants: install ## mutation testing of checker/: hours; ARGS=checker/holds.py for some files
 	nice $(BIN)/python tests/mutation/run.py $(ARGS)

@@ -43,11 +43,6 @@ class Fault:
     links: tuple[tuple[str, str], ...] | None = None
     forgets: bool | None = None
 
-    @property
-    def known(self) -> bool:
-        """Whether it is said what this fault does."""
-        return self.impairs is not None and self.links is not None and self.forgets is not None
-
     def cuts(self, node: str | None, servers: Set[str]) -> bool:
         """Whether it may keep this node from one of the servers (from any node, if none is told).
 

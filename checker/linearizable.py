@@ -59,7 +59,9 @@ def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
         return Verdict("unknown", f"The search did not end: {found.reason}.", [], details)
     # Ops of one process that seem to overlap have no sub-history that shows the failure alone.
     evidence = None if clocks else found.evidence(_EVIDENCE_S)
-    return _invalid(history, evidence, details, found.failed)
+    if evidence is None or evidence.failed is None:
+        return _unplaced(history, details, found.failed or found.near)
+    return _invalid(history, evidence, details, evidence.failed)
 
 
 def _untested(calls: list[Call], grants: list[Call]) -> list[str]:
@@ -72,21 +74,29 @@ def _untested(calls: list[Call], grants: list[Call]) -> list[str]:
 
 
 def _invalid(
-    history: History, evidence: Evidence | None, details: dict[str, Any], found: Operation | None
+    history: History, evidence: Evidence, details: dict[str, Any], failed: Operation
 ) -> Verdict:
-    failed = (evidence.failed if evidence else None) or found
-    if failed is None:
-        return Verdict(False, "No order of the lock's ops keeps every lease.", [], details)
     op = history.ops[failed.line]
-    why = evidence.why if evidence else None
     what = (
         f"{op.node or 'a client'} (process {op.process}): {_described(op)}, invoked at "
         f"{seconds(op.time)}, fits nowhere in any order of the lock's ops that keeps every lease"
-        f"{f': {why}' if why else ''}.{during(faults(history), op.time, failed.ended or op.time)}"
+        f"{f': {evidence.why}' if evidence.why else ''}."
+        f"{during(faults(history), op.time, failed.ended or op.time)}"
     )
-    small = evidence.small.operations if evidence and evidence.small else (failed,)
+    small = evidence.small.operations if evidence.small else (failed,)
     row = {"what": what, "time_ns": op.time, "ops": sorted(part.line for part in small)}
     return Verdict(False, what, [row], details)
+
+
+def _unplaced(history: History, details: dict[str, Any], near: Operation | None) -> Verdict:
+    """Where it is not known which op is the first that cannot be placed."""
+    what = "No order of the lock's ops keeps every lease"
+    if near is None:
+        what += "."
+        return Verdict(False, what, [{"what": what, "time_ns": 0, "ops": []}], details)
+    op = history.ops[near.line]
+    what += f"; the search found none beyond {seconds(op.time)}."
+    return Verdict(False, what, [{"what": what, "time_ns": op.time, "ops": [near.line]}], details)
 
 
 def _described(op: Op) -> str:

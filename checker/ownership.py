@@ -65,7 +65,7 @@ def _verdict(
         return Verdict("unknown", noted(summary, untested), doubts, details)
     if not answered:
         summary = "No release was answered ok: nothing was tested."
-        return Verdict("unknown", summary, [], details)
+        return Verdict("unknown", noted(summary, untested), [], details)
     summary = f"None of {count(answered, 'release')} ended another's hold."
     return Verdict(True, noted(summary, untested), [], details)
 

@@ -127,3 +127,38 @@ def test_only_the_checkers_that_were_named_are_asked_and_the_faults_always(story
 def test_a_verdict_says_all_that_it_has_in_json():
     row = Verdict("unknown", "Why.", [{"what": "x"}], {"holds": 3}).to_json()
     assert row == {"valid": "unknown", "summary": "Why.", "evidence": [{"what": "x"}], "holds": 3}
+
+
+def test_a_fault_is_stored_with_all_that_is_known_of_it():
+    story = Story()
+    story.fault("kill", 100, 200, ["redis-1"], name="k", arguments={"data": "wiped"}, pid=7)
+    (fault,) = faults.faults(story.history())
+    assert fault.to_json() == {
+        "fault": "k",
+        "family": "kill",
+        "targets": ["redis-1"],
+        "arguments": {"data": "wiped"},
+        "start_ns": 100 * MS,
+        "end_ns": 200 * MS,
+        "proved": True,
+        "healed": True,
+        "receipts": [{"proved": True, "how": "as told", "pid": 7}] * 2,
+    }
+
+
+def test_what_a_fault_does_is_what_its_op_says_else_what_its_family_does():
+    story = Story()
+    links = {"links": [["client-1", "s1"]]}
+    story.fault("partition", 100, 200, ["client-1"], arguments=links)
+    story.fault("gremlin", 300, 400, ["s2"])
+    partition, gremlin = faults.faults(story.history())
+    assert partition.links == (("client-1", "s1"),)
+    assert (partition.forgets, gremlin.impairs, gremlin.forgets) == (False, None, None)
+    assert partition.cuts("client-1", {"s1"}) and partition.cuts("client-1", set())
+    assert not partition.cuts("client-1", {"s2"}) and not partition.cuts("client-2", {"s1"})
+    assert gremlin.cuts("client-1", {"s1"})
+    said = {"impairs": ["s9"], "links": [["a", "b"]], "forgets": True}
+    value = {"fault": "g", "phase": "start", "targets": ["s2"], **said}
+    story.op(500, "nemesis", "invoke", "gremlin", value)
+    told = faults.faults(story.history())[-1]
+    assert (told.impairs, told.links, told.forgets) == (frozenset({"s9"}), (("a", "b"),), True)

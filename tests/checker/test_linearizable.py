@@ -240,6 +240,30 @@ def test_a_lease_is_over_as_far_as_the_clocks_may_be_off(story, granted, valid):
     assert verdict(story, clocks=CLOCKS).valid is valid
 
 
+def test_with_clocks_of_several_hosts_it_is_told_how_far_an_order_could_be_found(story):
+    story.grant(0, "a", 1, 1001)
+    story.grant(1, "b", 500, 1500, asked=450)
+    found = verdict(story, clocks=CLOCKS)
+    assert found.summary == (
+        "No order of the lock's ops keeps every lease; the search found none beyond 0.450 s."
+    )
+    assert found.evidence == [{"what": found.summary, "time_ns": 450 * MS, "ops": [2]}]
+
+
+def test_the_counterexample_is_small_and_names_its_ops(story):
+    story.grant(2, "z", 0, 1000, asked=0)
+    story.release(2, "z", 0)
+    story.grant(0, "a", 1, 1001)
+    story.grant(1, "b", 500, 1500, asked=450)
+    found = verdict(story)
+    assert found.summary == (
+        "client-1 (process 1): acquire, invoked at 0.450 s, fits nowhere in any order of the "
+        "lock's ops that keeps every lease: 1 (hold b) can't acquire: 0 (hold a) holds it and can't expire "
+        "before 1.001000 s. No fault was on at that time."
+    )
+    assert found.evidence == [{"what": found.summary, "time_ns": 450 * MS, "ops": [4, 6]}]
+
+
 def test_with_one_client_exclusion_is_named_as_untested(story):
     story.grant(0, "a", 1, None)
     found = verdict(story)

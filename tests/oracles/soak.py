@@ -20,6 +20,7 @@ from typing import Any
 
 from checker.checkers import CHECKERS
 from checker.history import History, Op
+from checker.verdict import Verdict
 
 Draw = Callable[[Random], tuple[list[Op], dict[str, Any]]]
 Oracle = Callable[[list[Op], dict[str, Any]], set[Any]]
@@ -54,13 +55,33 @@ def check(name: str, seed: str, first: int, count: int) -> tuple[Counter[str], l
         ops, test = draw(Random(f"{seed}/{name}/{number}"))
         allowed = verdict(ops, test)
         try:
-            said: Any = CHECKERS[name](History(ops), test).valid
+            found = CHECKERS[name](History(ops), test)
+            said: Any = _misshapen(found) or found.valid
         except Exception as error:  # a checker that raises is wrong, too
             said = repr(error)
         outcomes[str(said)] += 1
         if said not in allowed:
             wrong.append(_shown(name, seed, number, said, allowed, ops, test))
     return outcomes, wrong
+
+
+def _misshapen(found: Verdict) -> str:
+    """What keeps a verdict from being shown to a person; "" if nothing does."""
+    row = json.loads(json.dumps(found.to_json()))
+    if not isinstance(found.summary, str) or not found.summary.endswith("."):
+        return f"no sentence: {found.summary!r}"
+    if found.valid is False and not found.evidence:
+        return "false without evidence"
+    for piece in row["evidence"]:
+        what = piece.get("what")
+        if not isinstance(what, str) or not what.endswith(".") or "XX" in what:
+            return f"evidence without a sentence: {piece!r}"
+        if not isinstance(piece.get("time_ns"), int | float):
+            return f"evidence without a time: {piece!r}"
+    untested = row.get("untested", [])
+    if any(phrase not in found.summary for phrase in untested) and found.valid is not False:
+        return f"what was not tested is not in the summary: {untested!r}"
+    return ""
 
 
 def _shown(
