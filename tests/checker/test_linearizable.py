@@ -258,8 +258,8 @@ def test_the_counterexample_is_small_and_names_its_ops(story):
     found = verdict(story)
     assert found.summary == (
         "client-1 (process 1): acquire, invoked at 0.450 s, fits nowhere in any order of the "
-        "lock's ops that keeps every lease: 1 (hold b) can't acquire: 0 (hold a) holds it and can't expire "
-        "before 1.001000 s. No fault was on at that time."
+        "lock's ops that keeps every lease: 1 (hold b) can't acquire: 0 (hold a) holds it and "
+        "can't expire before 1.001000 s. No fault was on at that time."
     )
     assert found.evidence == [{"what": found.summary, "time_ns": 450 * MS, "ops": [4, 6]}]
 

@@ -139,3 +139,23 @@ def test_a_version_that_was_given_before_a_write_was_sent_proves_a_lost_update()
     assert reasons(lost(register, rulers)) == {
         "b": "version 5 was there before it was sent: it was given to the write 'a'"
     }
+
+
+def test_a_read_of_a_lower_version_says_what_it_showed():
+    story = Story()
+    story.write(3, 5, "x", None, type="info")
+    story.write(1, 10, "a", 4)
+    story.read(2, 20, "x", 4)
+    register, _, rulers = judged(story.history(), {})
+    assert reasons(missing(register, rulers)) == {"a": "process 2 read version 4, 'x', at 0.020 s"}
+
+
+def test_a_write_that_says_no_base_does_not_hide_two_that_say_the_same():
+    story = Story()
+    story.write(1, 10, "x", None, 1)
+    story.write(2, 20, "a", 1)
+    story.write(3, 30, "b", 1)
+    register, _, rulers = judged(story.history(), {})
+    assert reasons(lost(register, rulers)) == {
+        "b": "the write 'a' of process 2 built on it as well"
+    }

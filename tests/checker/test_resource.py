@@ -39,15 +39,21 @@ def test_writes_that_each_follow_what_their_writer_read_are_fine(story):
     story.write(2, 40, "b", 1, 2)
     story.read(1, 50, "b", 2)
     assert kinds(story) == []
+    untested = "stale writes (no write was made under a hold)"
+    assert resource(story.history(), {}).summary == (
+        f"2 accepted writes, each there and on top of what its writer read. Not tested: {untested}."
+    )
 
 
 def test_a_resource_that_accepted_nothing_is_unknown(story):
     story.write(1, 10, "a", 0, type="fail")
     story.write(2, 20, "b", 0, type="info")
+    story.write(2, 25, "c", 0, type="fail")
     story.denied(3, 30, 40)
     found = resource(story.history(), {})
     assert found.valid == "unknown"
-    assert found.details == {"accepted": 0, "refused": 1}
+    assert found.summary == "No write was accepted: nothing was tested."
+    assert (found.evidence, found.details) == ([], {"accepted": 0, "refused": 2})
 
 
 def test_a_refused_write_damages_nothing(story):
@@ -302,6 +308,32 @@ def test_the_later_hold_is_the_one_with_the_higher_token_though_its_grant_came_f
     story.write(1, 10100, "a", 1, 2, hold="h1")
     story.write(2, 11000, "c", 2, 3, hold="h2")
     assert kinds(story) == [("stale", "a")]
+    what = resource(story.history(), {}).evidence[0]["what"]
+    assert "under hold h2 (token 2), granted at 5.000 s, which is later" in what
+    assert "later than its own hold h1 (token 1), granted at 10.000 s" in what
+
+
+def test_tokens_that_fell_within_the_bounds_of_clocks_still_tell_which_hold_is_later(story):
+    story.grant(2, "h2", at=5000, asked=4000, until=15000, token=2)
+    story.write(2, 6000, "b", 0, 1, hold="h2")
+    story.grant(1, "h1", at=10000, asked=0, until=3000, token=1)
+    story.write(1, 10100, "a", 1, 2, hold="h1")
+    story.grant(3, "h3", at=20000, until=20001, token=9)
+    story.grant(4, "h4", at=20002, until=20003, token=8)
+    clocks = {f"client-{n}": {"bound_ns": 4 * MS} for n in (3, 4)}
+    assert kinds(story) == []
+    assert kinds(story, {"clocks": clocks}) == [("stale", "a")]
+
+
+def test_a_hold_whose_release_failed_goes_on_where_the_test_says_so(story):
+    """So that the other is in no order with it."""
+    story.grant(1, "h1", at=0, until=1000)
+    story.release(1, "h1", at=500, type="fail")
+    story.grant(2, "h2", at=700, until=1700)
+    story.write(2, 800, "b", 0, 1, hold="h2")
+    story.write(1, 900, "a", 1, 2, hold="h1")
+    assert kinds(story) == [("stale", "a")]
+    assert kinds(story, {"failed_release": "nothing"}) == []
 
 
 def test_a_late_write_of_a_grant_that_came_late_before_the_later_holder_s_is_sound(story):
@@ -342,15 +374,39 @@ def test_the_evidence_names_the_writer_and_the_read_that_showed_the_write(story)
     story.write(1, 10, "a", 0, 1)
     story.write(2, 20, "b", 0, type="info", done=25)
     story.read(3, 30, "b", 2, done=40)
-    assert resource(story.history(), {}).evidence == [
+    story.fault("pause", 5, 19, ["s1"])
+    story.fault("pause", 22, 35, ["s2"])
+    story.fault("pause", 41, 50, ["s3"])
+    found = resource(story.history(), {})
+    untested = "stale writes (no write was made under a hold)"
+    assert found.summary == (
+        f"Of 2 accepted writes: 1 overwrote what its writer had not seen. Not tested: {untested}."
+    )
+    assert found.evidence == [
         {
             "kind": "lost_update",
             "what": "'b', written by client-2 (process 2) and accepted by 0.040 s, built on "
-            "version 0, but the resource stored it as version 2, on top of 1. No fault was on at "
-            "that time.",
+            "version 0, but the resource stored it as version 2, on top of 1. On at that time: "
+            "pause of s2 (from 0.022 s).",
             "time_ns": 40 * MS,
             "resource": "account",
-            "ops": [2, 5],
+            "ops": [6, 13],
+        }
+    ]
+
+
+def test_the_evidence_of_a_phantom_names_the_read_and_the_faults_that_were_on(story):
+    story.read(3, 30, "b", 2, done=40)
+    story.fault("pause", 5, 19, ["s1"])
+    story.fault("pause", 22, 35, ["s2"])
+    assert resource(story.history(), {}).evidence == [
+        {
+            "kind": "phantom",
+            "what": "'b' was read by client-3 (process 3) at 0.040 s, and nobody had written it. "
+            "On at that time: pause of s2 (from 0.022 s).",
+            "time_ns": 40 * MS,
+            "resource": "account",
+            "ops": [6, 9],
         }
     ]
 
@@ -439,7 +495,10 @@ def test_a_compare_and_set_resource_is_not_judged_for_stale_writes_and_says_so(s
     assert kinds(story, {"guard": "compare-and-set"}) == []
     found = resource(story.history(), {"guard": "compare-and-set"})
     assert found.details["untested"] == ["stale writes (guard compare-and-set)"]
-    assert found.summary.endswith("Not tested: stale writes (guard compare-and-set).")
+    assert found.summary == (
+        "2 accepted writes, each there and on top of what its writer read. Not tested: stale "
+        "writes (guard compare-and-set)."
+    )
 
 
 def test_what_no_write_could_show_is_named_as_untested(story):

@@ -99,3 +99,18 @@ def test_a_hold_asked_for_sooner_and_granted_later_counts_beside_one_the_other_w
     (register,) = registers(history)
     found = stale(register, owners(holds(history)), Rulers())
     assert [(write.value, other.value) for write, other in found] == [("v1", "v2")]
+
+
+def test_a_later_hold_is_found_though_one_between_two_others_was_added_after_it():
+    """h1 is believed until 18: only h2 was granted after that."""
+    story = Story()
+    story.grant(1, "h1", at=4, until=18, asked=0)
+    story.grant(2, "h2", at=20, until=30, asked=5)
+    story.grant(3, "h3", at=12, until=14, asked=10)
+    story.grant(4, "h4", at=15, until=16, asked=6)
+    for number, process in enumerate((2, 3, 4, 1), 1):
+        story.write(process, 30 + number, f"v{process}", None, number, hold=f"h{process}")
+    history = story.history()
+    (register,) = registers(history)
+    found = stale(register, owners(holds(history)), Rulers())
+    assert [(write.value, other.value) for write, other in found] == [("v1", "v2")]

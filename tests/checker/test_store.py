@@ -28,13 +28,18 @@ def test_reads_and_writes_in_the_order_of_their_versions_are_valid(story):
     story.write(0, 2, "a", 0, 1, done=5)
     story.read(1, 3, "a", 1, done=4)
     story.write(1, 6, "b", 1, 2)
-    assert valid(story) is True
+    found = store(story.history(), {})
+    assert found.valid is True
+    assert found.summary == "All 4 answers of the resource fit one order."
+    assert (found.evidence, found.details) == ([], {"operations": 4, "untested": []})
 
 
 def test_nothing_answered_is_unknown(story):
     story.write(0, 1, "a", 0, type="info")
-    assert valid(story) == "unknown"
-    assert store(story.history(), {}).details == {"operations": 0}
+    found = store(story.history(), {})
+    assert found.valid == "unknown"
+    assert found.summary == "The resource never answered: nothing was tested."
+    assert (found.evidence, found.details) == ([], {"operations": 0})
 
 
 def test_a_write_that_does_not_say_its_version_leaves_no_order_to_try(story):
@@ -42,6 +47,7 @@ def test_a_write_that_does_not_say_its_version_leaves_no_order_to_try(story):
     found = store(story.history(), {})
     assert found.valid == "unknown"
     assert "does not say its version" in found.summary
+    assert (found.evidence, found.details) == ([], {"operations": 1, "untested": []})
 
 
 def test_a_read_that_goes_back_is_no_order(story):
@@ -63,13 +69,15 @@ def test_a_read_that_goes_back_is_no_order(story):
 def test_one_version_with_two_values_is_no_register(story):
     story.write(0, 1, "a", 0, 1)
     story.read(1, 2, "b", 1)
-    assert "Version 1 is 'a' and also 'b'" in store(story.history(), {}).summary
+    (row,) = store(story.history(), {}).evidence
+    assert row == {"what": "Version 1 is 'a' and also 'b'.", "time_ns": 2 * MS, "ops": [1, 3]}
 
 
 def test_a_version_given_twice_is_no_register(story):
     story.write(0, 1, "a", 0, 1, done=9)
     story.write(1, 2, "a", 0, 1, done=9)
-    assert valid(story) is False
+    (row,) = store(story.history(), {}).evidence
+    assert row == {"what": "Version 1 was given to two writes.", "time_ns": 2 * MS, "ops": [2, 3]}
 
 
 def test_a_version_that_no_write_can_have_made_is_no_register(story):
@@ -224,6 +232,16 @@ def test_a_resource_that_never_answered_is_named_as_untested(story):
     assert found.valid is True
     assert found.details["untested"] == ["stock (it never answered)"]
     assert found.summary.endswith("Not tested: stock (it never answered).")
+
+
+@pytest.mark.parametrize(("stored", "wrong"), [(None, "unknown"), (2, False)])
+def test_it_is_named_as_well_where_another_is_wrong_or_unknown(story, stored, wrong):
+    story.write(0, 1, "a", 0, stored)
+    story.call(1, "read", 2, None, {"resource": "stock"})
+    found = store(story.history(), {})
+    assert found.valid == wrong
+    assert found.summary.endswith(" Not tested: stock (it never answered).")
+    assert found.details == {"operations": 1, "untested": ["stock (it never answered)"]}
 
 
 def test_on_two_hosts_answers_are_in_order_only_beyond_the_bounds_of_both_clocks(story):

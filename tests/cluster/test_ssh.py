@@ -214,7 +214,7 @@ def test_hosts_that_were_there_are_set_up_and_left_as_they_were(
     clocks = store.read(outcome.run / "test.json")["clocks"]
     assert list(clocks) == CLIENTS
     for clock in clocks.values():
-        assert abs(clock["offset_ns"]) <= clock["error_ns"] < timing.MOST_ERROR_NS
+        assert abs(clock["offset_ns"]) <= clock["bound_ns"] < timing.MOST_ERROR_NS
     for way, hosts_file in zip(ways, before, strict=True):
         assert way.run(["pgrep", "-f", "redis-server|harness"], check=False).out == ""
         assert "FENCEPOST" not in way.run(["iptables", "-w", "-S"]).out

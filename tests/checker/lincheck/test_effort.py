@@ -3,6 +3,9 @@
 A search that prunes less gives the same verdicts and takes longer, which no test of verdicts
 notices. So the effort for fixed random histories is written down here. A change of the algorithm
 changes it: compare, and where the change is meant, write down what the failed test prints.
+
+The same holds for evidence: a search for the first failure or for a small sub-history that leaves
+out a step still ends at a right one, later, or at a larger one.
 """
 
 from random import Random
@@ -10,8 +13,9 @@ from random import Random
 import pytest
 from lincheck_histories import SUBJECTS, history
 
-from checker.lincheck import Online, linearize
+from checker.lincheck import Online, check, failure, linearize, shrink
 from checker.lincheck.budget import UNLIMITED
+from checker.lincheck.failure import first_failure
 from checker.lincheck.linearize import Walk, relaxed, widening
 from checker.lincheck.operation import objects
 
@@ -135,3 +139,83 @@ def test_a_search_that_begins_again_with_more_room_takes_this_effort(crash, monk
 def restarted(crash):
     model = SUBJECTS["cas-register"].model()
     return [turns(widening(operations, model, UNLIMITED, False)) for operations in registers(crash)]
+
+
+# (ops left, histories tried on the way) of all sub-histories.
+SHRUNK = {
+    "register": (37, 239),
+    "cas-register": (42, 277),
+    "multi-register": (24, 246),
+    "kv": (113, 196),
+    "set": (98, 311),
+    "counter": (72, 121),
+    "fifo-queue": (88, 616),
+    "unordered-queue": (36, 240),
+    "mutex": (49, 516),
+    "owner-mutex": (46, 387),
+    "reentrant-mutex": (49, 448),
+    "semaphore": (47, 361),
+    "rw-lock": (50, 394),
+    "fenced-mutex": (51, 400),
+    "lease-mutex": (52, 341),
+}
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_shrinking_takes_this_effort_and_leaves_so_many_ops(name, monkeypatch):
+    explored = recorded_by(shrink, monkeypatch)
+    model = SUBJECTS[name].model()
+    left = 0
+    for seed in range(SMALL):
+        random = Random(f"shrink {name} {seed}")
+        events = history(random, SUBJECTS[name], 30, processes=4, crash=0.1, spoil=0.9)
+        verdict = check(events, model)
+        if verdict.valid is False:
+            operations = verdict.parts[verdict.key]
+            failed = first_failure(operations, model, UNLIMITED, verdict.failed or verdict.near)
+            small = shrink.shrink(operations, failed, model, UNLIMITED)
+            assert small.minimal
+            left += len(small.operations)
+    assert (left, len(explored)) == SHRUNK[name]
+
+
+def recorded_by(module, monkeypatch):
+    """The positions up to which this module explores from now on."""
+    positions = []
+    explore_up_to = module.explore_up_to
+
+    def recorded(operations, position, *more, **named):
+        positions.append(position)
+        return explore_up_to(operations, position, *more, **named)
+
+    monkeypatch.setattr(module, "explore_up_to", recorded)
+    return positions
+
+
+@pytest.mark.parametrize(
+    ("bad", "near", "tried"),
+    [
+        (20, 23, [23, 22, 20, 16, 18, 19]),
+        (20, 17, [17, 18, 20, 19]),
+        (20, 20, [20, 19]),
+        (0, 39, [38, 37, 35, 31, 23, 7, 3, 1, 0]),
+        (39, 0, [0, 1, 3, 7, 15, 31, 35, 37, 38]),
+        (1, 2, [2, 1, 0]),
+        (39, 36, [36, 37, 38]),
+    ],
+)
+def test_the_first_failure_is_sought_in_growing_steps_and_then_by_bisection(
+    bad, near, tried, monkeypatch
+):
+    events = [
+        {"process": 0, "type": type, "f": "write", "value": n}
+        for n in range(40)
+        for type in ("invoke", "ok")
+    ]
+    for event in events[2 * bad : 2 * bad + 2]:
+        event.update(f="read", value=99)
+    verdict = check(events, "register", fast=False)
+    operations = verdict.parts[None]
+    explored = recorded_by(failure, monkeypatch)
+    assert first_failure(operations, verdict.model, UNLIMITED, operations[near]) == operations[bad]
+    assert [position // 2 for position in explored] == tried
