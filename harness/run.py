@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from checker.checkers import CHECKERS, check, valid
+from checker.ends import ends_with
 from checker.faults import faults
 from checker.history import History
 from checker.holds import holds
@@ -365,6 +366,10 @@ def _description(folder: Path, history: History) -> dict[str, Any]:
         store.write(path, test)
     for name in test["checkers"]:
         choose("checker", name, CHECKERS)
+    try:
+        ends_with(test)
+    except ValueError as error:
+        raise BadArguments(f"{path}: {error}") from error
     return test
 
 

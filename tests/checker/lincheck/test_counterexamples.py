@@ -180,6 +180,70 @@ def test_any_order_tries_them_all():
         assert verdict.valid is expected
 
 
+def invoked(process, f, value=None):
+    return {"process": process, "type": "invoke", "f": f, "value": value}
+
+
+def unheard(process, f, value):
+    return [invoked(process, f, value), {**invoked(process, f, value), "type": "info"}]
+
+
+def test_any_order_does_not_rest_on_the_order_in_which_the_ops_are_given():
+    write = op(0, "write", 1)
+    events = [write[0], *op(1, "read", None, 1), *op(1, "read", None, 1), write[1]]
+    verdict = check(events, "register", init=0)
+    operations = verdict.parts[None]
+    assert any_order(operations, verdict.model) is True
+    assert any_order(sorted(operations), verdict.model) is True
+    assert any_order(sorted(operations, reverse=True), verdict.model) is True
+
+
+def test_any_order_gives_up_after_so_many_steps_and_takes_none_twice():
+    two = check([*op(0, "write", 1), *op(0, "write", 2)], "register")
+    assert any_order(two.parts[None], two.model, most=2) is None
+    assert any_order(two.parts[None], two.model, most=3) is True
+    reads = [event for n in range(4) for event in op(n, "read", None, 0)]
+    crowd = sorted(reads, key=lambda event: event["type"])  # all are invoked, then all return
+    wrong = check([*crowd, *op(5, "read", None, 1)], "register", init=0)
+    assert any_order(wrong.parts[None], wrong.model, most=47) is None
+    assert any_order(wrong.parts[None], wrong.model, most=48) is False
+
+
+def test_of_the_ways_to_explain_the_most_the_longest_comes_first():
+    first, second = op(0, "write", 1), op(1, "write", 2)
+    reads = [*op(2, "read", None, 1), *op(2, "read", None, 9)]
+    events = [first[0], second[0], *reads, first[1], second[1]]
+    found = check(events, "register", init=0, fast=False).evidence()
+    assert [len(partial.steps) for partial in found.partials] == [3, 2]
+
+
+def test_of_ways_as_long_the_one_that_takes_less_of_crashed_ops_comes_first():
+    events = [
+        *unheard(0, "cas", [0, 1]),
+        *unheard(1, "cas", [1, 3]),
+        *unheard(2, "write", 3),
+        *op(3, "read", None, 3),
+        *op(3, "read", None, 9),
+    ]
+    found = check(events, "cas-register", init=0).evidence()
+    ways = [[step.action.f for step in partial.steps] for partial in found.partials]
+    assert ways == [["cas", "cas", "read"], ["write", "read"]]
+
+
+def test_ways_that_take_as_many_crashed_ops_of_values_that_do_not_compare_are_both_shown():
+    events = [
+        *unheard(0, "cas", [0, 1]),
+        *unheard(1, "cas", [1, 3]),
+        *unheard(2, "cas", [0, "two"]),
+        *unheard(3, "cas", ["two", 3]),
+        *op(4, "read", None, 3),
+        *op(4, "read", None, 9),
+    ]
+    found = check(events, "cas-register", init=0).evidence()
+    ways = [partial.steps[0].action.value for partial in found.partials]
+    assert ways == [(0, 1), (0, "two")]
+
+
 @pytest.mark.parametrize(("granted_ms", "expected"), [(9, False), (10, True)])
 def test_any_order_lets_a_lease_run_out_in_its_time_and_not_before(granted_ms, expected):
     grant = {"lock": "a", "ttl": 10}

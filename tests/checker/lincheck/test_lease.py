@@ -108,3 +108,28 @@ def test_online_cannot_tell_where_a_client_goes_on_after_an_acquire_it_never_hea
         assert online.valid == expected
         if expected == "unknown":
             assert "only a check of the whole history can tell" in online.reason
+
+
+def test_online_says_false_of_a_lock_where_the_client_that_heard_nothing_stays_away():
+    second = [(2, "invoke", "acquire", 14), (2, "ok", "acquire", 15)]
+    online = Online("lease-mutex")
+    for event in going_on(*UNHEARD, *OTHERS, *second):
+        online.feed(event)
+    assert online.valid is False
+    assert online.reason == "event 6 cannot be placed"
+
+
+@pytest.mark.parametrize(("granted", "expected"), [(9, False), (10, True)])
+def test_an_event_without_a_time_ends_no_lease(granted, expected):
+    events = going_on(
+        (0, "invoke", "acquire", 0),
+        (0, "ok", "acquire", 1),
+        (1, "invoke", "release", 4),
+        (1, "info", "release", 5),
+        (2, "invoke", "acquire", 6),
+        (2, "ok", "acquire", granted),
+    )
+    for event in events:
+        if event["f"] == "release":
+            del event["time"]
+    assert check(events, "lease-mutex").valid is expected

@@ -33,6 +33,7 @@ def stale(online):
 
 def test_false_comes_with_the_event_and_stays():
     online = Online("register", init=0)
+    assert (online.valid, online.reason) == (True, None)
     assert stale(online) == [True, True, True, False]
     assert (online.valid, online.fed) == (False, 4)
     assert online.reason == "event 4 cannot be placed"
@@ -88,6 +89,12 @@ def test_the_nemesis_and_ops_of_another_kind_are_passed_over():
     assert online.feed(event("nemesis", "info", "kill")) is True
     assert fed(online, event(0, "invoke", "acquire"), event(0, "ok", "acquire")) == [True, True]
     assert stale(online)[-1] is False
+
+
+def test_an_op_of_another_kind_may_have_any_value():
+    online = Online("mutex")
+    written = [event(0, kind, "write", [1, 2]) for kind in ("invoke", "ok")]
+    assert fed(online, *written) == [True, True]
 
 
 def test_notices_of_a_client_leave_its_open_op_open():
@@ -148,6 +155,17 @@ def test_a_limit_makes_it_unknown_for_good(monkeypatch):
     assert stale(online)[-1] == "unknown"
 
 
+def test_a_limit_is_kept_within_the_search_for_one_event_too(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    online = Online("fifo-queue", time_limit=5)
+    for process in range(7):
+        online.feed(event(process, "invoke", "enqueue", process))
+    now[0] = 106.0
+    assert online.feed(event(0, "ok", "enqueue", 0)) == "unknown"
+    assert "configurations at one return" in online.reason
+
+
 def test_a_limit_of_memory_is_kept_too(monkeypatch):
     held = [5_000_000]
     monkeypatch.setattr("checker.lincheck.budget.resident", lambda: held[0])
@@ -173,6 +191,15 @@ def test_only_events_since_the_oldest_open_op_are_kept():
     assert kept() == 2
     fed(online, event(2, "info", "write", 3))
     assert kept() == 0
+
+
+def test_events_of_an_op_that_was_searched_again_are_kept_no_longer():
+    online = Online("register", init=0)
+    written = [event(1, kind, "write", 2) for kind in ("invoke", "ok")]
+    fed(online, event(0, "invoke", "read"), *written, event(2, "invoke", "write", 3))
+    assert online.feed(event(0, "ok", "read", 2)) is True
+    [only] = online._objects.values()
+    assert [one.kind for one in only.events] == ["invoke", "ok"]
 
 
 def test_a_verdict_lets_go_of_what_it_needed():
