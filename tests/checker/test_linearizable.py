@@ -36,7 +36,28 @@ def test_turns_are_valid(story):
     story.grant(0, "a", 1, 1001)
     story.release(0, "a", 5)
     story.grant(1, "b", 6, 1006)
-    assert verdict(story).valid is True
+    found = verdict(story, lock={"ends_with": "close"})
+    assert found.valid is True
+    assert found.summary == "3 ops of the lock fit one order in which every lease is kept."
+    assert found.evidence == []
+    assert found.details == {
+        "model": "lease-mutex",
+        "operations": 3,
+        "failed_release": "ended",
+        "ends_with": "close",
+        "untested": [],
+    }
+
+
+def test_a_search_that_does_not_end_leaves_it_unknown(story, monkeypatch):
+    monkeypatch.setattr("checker.linearizable._TIME_LIMIT_S", -1.0)
+    story.grant(0, "a", 1, 1001)
+    story.grant(1, "b", 500, 1500)
+    found = verdict(story)
+    assert found.valid == "unknown"
+    assert found.summary.startswith("The search did not end: time limit of -1 s reached")
+    assert found.evidence == []
+    assert list(found.details) == ["model", "operations", "failed_release", "ends_with"]
 
 
 def test_a_grant_within_another_s_lease_fits_nowhere_and_the_sentence_says_why(story):
@@ -262,6 +283,55 @@ def test_the_counterexample_is_small_and_names_its_ops(story):
         "can't expire before 1.001000 s. No fault was on at that time."
     )
     assert found.evidence == [{"what": found.summary, "time_ns": 450 * MS, "ops": [4, 6]}]
+
+
+def test_an_op_that_fits_nowhere_is_told_with_its_hold_and_the_fault_that_was_on(story):
+    story.grant(0, "a", 1, 1001)
+    story.release(0, "a", 5)
+    story.extend(0, "a", 20, 1020)
+    story.fault("pause", 2, 8, ["s1"])
+    story.fault("pause", 19, 30, ["s2"])
+    found = verdict(story)
+    assert found.valid is False
+    assert "client-0 (process 0): extend of hold a, invoked at 0.020 s, fits" in found.summary
+    assert found.summary.endswith(" On at that time: pause of s2 (from 0.019 s).")
+    assert found.details == {
+        "model": "lease-mutex",
+        "operations": 3,
+        "failed_release": "ended",
+        "ends_with": "lease",
+    }
+
+
+def unnamed(story, process, hold, at):
+    """A grant that neither names a lease nor tells its end."""
+    story.call(process, "acquire", at, at, {"lock": "orders"}, {"hold": hold, "deadline": None})
+
+
+def test_a_grant_that_names_no_lease_lasts_until_it_is_released(story):
+    unnamed(story, 0, "a", 1)
+    story.release(0, "a", 5)
+    unnamed(story, 1, "b", 6)
+    assert verdict(story).valid is True
+    assert verdict(story).details["untested"] == []
+    unnamed(story, 2, "c", 10_000)
+    assert verdict(story).valid is False
+
+
+@pytest.mark.parametrize(("ends_with", "valid"), [("close", True), ("lease", False)])
+def test_a_grant_that_names_no_lease_may_end_with_its_client(story, ends_with, valid):
+    unnamed(story, 0, "a", 1)
+    story.call(0, "close", 100, 110, {})
+    unnamed(story, 1, "b", 120)
+    assert verdict(story, lock={"ends_with": ends_with}).valid is valid
+
+
+def test_a_renewal_in_the_instant_in_which_an_extend_is_answered_makes_that_one_last(story):
+    story.grant(0, "a", 1, 1001)
+    story.extend(0, "a", 100, 1100)
+    renewed(story, 0, "a", 100, 1500)
+    story.grant(1, "b", 1200, 2200)
+    assert verdict(story).valid is False
 
 
 def test_with_one_client_exclusion_is_named_as_untested(story):

@@ -39,6 +39,28 @@ def test_somebody_is_granted_the_lock_from_the_start(story):
     found = verdict(story)
     assert found.valid is True
     assert found.summary == "The lock came back every time; the longest wait was 0.100 s."
+    assert found.evidence == [
+        {
+            "what": "From the start: granted after 0.100 s.",
+            "time_ns": 0,
+            "valid": True,
+            "waited_s": 0.1,
+            "lock": "orders",
+        }
+    ]
+    assert found.details == {
+        "bound_s": 2.0,
+        "waits": 1,
+        "after_deaths_s": [],
+        "fifo": {"waited_long": 0, "overtakings": 0},
+        "untested": [],
+    }
+
+
+def test_who_is_granted_the_lock_at_once_waits_for_no_time(story):
+    story.grant(1, "h", at=0, until=1000)
+    found = verdict(story)
+    assert found.summary == "The lock came back every time; the longest wait was 0.000 s."
 
 
 def test_a_lock_that_is_granted_in_time_after_the_last_heal_is_alive(story):
@@ -58,6 +80,15 @@ def test_a_lock_that_is_granted_too_late_after_the_last_heal_is_not(story):
         "After the last fault was healed: somebody should have been granted the lock by 8.000 s; "
         "it was granted only after 3.001 s."
     )
+    assert found.evidence == [
+        {
+            "what": found.summary,
+            "time_ns": 5000 * MS,
+            "valid": False,
+            "waited_s": 3.001,
+            "lock": "orders",
+        }
+    ]
 
 
 def test_a_lock_that_is_never_granted_again_is_dead(story):
@@ -78,6 +109,7 @@ def test_a_history_that_ends_before_the_limit_leaves_it_unknown(story):
     assert found.summary == (
         "After the last fault was healed: the history ends too soon to tell, before 8.000 s."
     )
+    assert [(row["valid"], row["waited_s"]) for row in found.evidence] == [("unknown", None)]
 
 
 def test_what_was_put_to_the_test_before_does_not_make_up_for_a_history_that_ends_too_soon(story):
@@ -101,6 +133,8 @@ def test_a_lock_that_nobody_asked_for_after_the_heal_is_unknown(story):
         "Nobody asked for the lock for long enough to tell. "
         "Not tested: after the last fault was healed."
     )
+    what = "After the last fault was healed: nobody asked for long enough to tell."
+    assert [(row["what"], row["valid"]) for row in found.evidence] == [(what, "unknown")]
 
 
 def test_one_refusal_while_the_old_lease_may_still_run_does_not_prove_a_dead_lock(story):
@@ -133,8 +167,14 @@ def dies_with_the_lock(story):
 def test_after_a_holder_s_death_the_lock_is_granted_when_its_lease_is_over(story):
     dies_with_the_lock(story)
     asks_in_vain(story, 100, 1000)
-    story.grant(2, "h2", at=1050, until=2050)
-    assert verdict(story).valid is True
+    story.grant(2, "h2", at=1050.1, until=2050)
+    found = verdict(story)
+    assert found.valid is True
+    assert found.details["after_deaths_s"] == [0.95]
+    assert [row["what"] for row in found.evidence] == [
+        "From the start: granted after 0.000 s.",
+        "After client-1 (process 1) was gone with hold h1 at 0.100 s: granted after 0.950 s.",
+    ]
 
 
 def test_a_lock_that_stays_taken_after_its_holder_s_death_is_dead(story):
@@ -154,6 +194,16 @@ def test_a_lock_without_a_visible_lease_must_come_back_after_its_ttl(story):
     story.killed(1, 200, "read")
     asks_in_vain(story, 100, 100 + LIMIT + 200)
     assert verdict(story).valid is False
+
+
+def test_where_the_holder_named_no_ttl_the_longest_of_its_lock_counts(story):
+    story.call(1, "acquire", 0, 0, {"lock": "orders"}, {"hold": "h1", "deadline": None})
+    story.call(1, "read", 100, None, {"resource": "account"})
+    story.killed(1, 200, "read")
+    asks_in_vain(story, 201, 200 + LIMIT + 200)
+    found = verdict(story)
+    assert found.valid is False
+    assert limits(found) == ["3.200"]
 
 
 def test_a_death_while_the_servers_are_unreachable_waits_for_them(story):
@@ -276,6 +326,16 @@ def test_who_pauses_for_a_tenth_of_the_bound_asks_on_and_who_pauses_longer_does_
     asks(story, 7000 + pause, 8300)
     story.read(1, 20_000, None, 0)
     assert verdict(story).valid == valid
+
+
+@pytest.mark.parametrize(("end", "told"), [(7200, "history ends too soon"), (7201, "Nobody asked")])
+def test_who_paused_for_a_tenth_of_the_bound_still_asks_at_the_end(story, end, told):
+    healed_at_5000(story)
+    asks(story, 6000, 7000)
+    story.read(1, end, None, 0)
+    found = verdict(story)
+    assert found.valid == "unknown"
+    assert told in found.summary
 
 
 def test_several_clients_ask_on_together(story):
@@ -472,6 +532,12 @@ def test_so_may_one_that_began_to_ask_after_the_holder_was_gone_and_never_return
 def test_an_acquire_of_unknown_outcome_from_before_may_have_been_granted(story):
     dies_and_stays_taken(story)
     asks(story, 50, 1500, process=3, type="info", error=("timeout", "-"))
+    assert limits(verdict(story)) == ["4.500"]
+
+
+def test_such_an_acquire_that_names_no_lease_may_have_the_longest_of_its_lock(story):
+    dies_and_stays_taken(story)
+    story.call(3, "acquire", 50, 1500, {"lock": "orders"}, type="info", error=["timeout", "-"])
     assert limits(verdict(story)) == ["4.500"]
 
 
@@ -752,13 +818,14 @@ def test_each_begin_and_end_of_a_fault_gives_the_servers_new_time(story):
     assert found.details["untested"] == ["minority"]
 
 
-def test_a_grant_after_the_minority_is_back_does_not_count_for_it(story):
+@pytest.mark.parametrize(("at", "told"), [(4000, "only after 3.900 s"), (4001, "never")])
+def test_a_grant_after_the_minority_is_back_does_not_count_for_it(story, at, told):
     story.fault("kill", 100, 4000, [SERVERS[0]])
     asks(story, 1000, 3900)
-    story.grant(3, "h1", asked=3950, at=4050, until=5000)
+    story.grant(3, "h1", asked=3950, at=at, until=5000)
     found = verdict(story, **MINORITY)
     assert found.valid is False
-    assert "it was granted never" in found.summary
+    assert f"it was granted {told}" in found.summary
 
 
 def test_a_minority_that_is_back_before_the_lock_was_due_puts_nothing_to_the_test(story):
@@ -793,6 +860,8 @@ def test_promises_that_nothing_put_to_the_test_are_named(story):
 
 
 def test_a_history_in_which_nobody_asks_is_unknown(story):
+    clocks = {"client-1": {"bound_ns": 4 * MS}}
+    assert verdict(story, clocks=clocks).valid == "unknown"
     story.read(1, 0, None, 0)
     assert verdict(story).valid == "unknown"
 
@@ -808,16 +877,43 @@ def test_holders_that_went_one_after_the_other_are_each_waited_for(story):
     assert liveness(history, MINORITY).valid is True
 
 
-def refused_after_the_limit(story, *times):
+def refused_after_the_limit(story, *times, **test):
     cut(story, 0, 5000, *SERVERS)
     for number, (at, done) in enumerate(times):
         story.denied(7 + number, 5000 + LIMIT + at, 5000 + LIMIT + done)
     story.read(1, 30_000, None, 0)
-    return verdict(story)
+    return verdict(story, **test)
 
 
 def test_a_lock_that_is_refused_twice_to_who_asks_alone_after_the_limit_is_dead(story):
     assert refused_after_the_limit(story, (10, 12), (2000, 2002)).valid is False
+
+
+def test_the_second_may_be_the_end_of_the_history(story):
+    cut(story, 0, 5000, *SERVERS)
+    story.denied(7, 8010, 8012)
+    story.denied(8, 10_000, 10_002)
+    assert verdict(story).valid is False
+
+
+def test_who_asks_at_the_limit_does_not_ask_after_it(story):
+    assert refused_after_the_limit(story, (0, 2), (2000, 2002)).valid == "unknown"
+
+
+def test_two_who_ask_one_after_the_other_in_one_instant_are_not_alone(story):
+    assert refused_after_the_limit(story, (10, 12), (12, 14), (2000, 2002)).valid == "unknown"
+
+
+@pytest.mark.parametrize(("second", "valid"), [(120, "unknown"), (121, False)])
+def test_on_two_hosts_who_asks_is_alone_only_beyond_the_bounds_of_both_clocks(story, second, valid):
+    times = ((110, 112), (second, second + 2), (2000, 2002))
+    clocks = {f"client-{n}": {"bound_ns": 4 * MS} for n in (7, 8)}
+    assert refused_after_the_limit(story, *times, clocks=clocks).valid == valid
+
+
+def test_who_asks_beside_one_that_has_asked_for_long_is_not_alone(story):
+    times = ((10, 1900), (20, 22), (500, 502), (1000, 1002))
+    assert refused_after_the_limit(story, *times).valid == "unknown"
 
 
 def test_one_refusal_after_the_limit_may_be_a_hiccup(story):

@@ -56,6 +56,8 @@ KINDS: dict[str, Kind] = {
             "extends_lost",
             "answers ok to the extension of a hold that is over",
             _GRANTS,
+            # What was lost and extended again keeps others waiting.
+            may=("liveness",),
             share=0.9,
             needs=("late", "busy", "renewed"),
         ),

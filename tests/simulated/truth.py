@@ -82,6 +82,10 @@ class Held:
         known = [deadline for stamp, deadline in self.told if stamp <= at]
         return inf if not known or known[-1] is None else known[-1]
 
+    def extending(self, at: float, gap: int) -> bool:
+        """Whether an extension was under way, perhaps to an earlier deadline."""
+        return any(sent <= at + gap and at < answered + gap for sent, answered in self.extended)
+
     def believes(self, at: float) -> bool:
         """Whether its client believed at a moment, and said nothing to the contrary."""
         return self.start <= at < min(self.deadline(at), self.surely)
@@ -223,6 +227,7 @@ def doubled(truth: Truth) -> list[tuple[Held, Held]]:
         if one.start + gap < other.start
         and one.believes(other.start + gap)
         and other.believes(other.start)
+        and not one.extending(other.start, gap)
         and not _excused(truth, one, other.start)
     ]
 

@@ -215,6 +215,8 @@ def test_of_the_ways_to_explain_the_most_the_longest_comes_first():
     events = [first[0], second[0], *reads, first[1], second[1]]
     found = check(events, "register", init=0, fast=False).evidence()
     assert [len(partial.steps) for partial in found.partials] == [3, 2]
+    next_ops = [[blocked.operation.action.f for blocked in p.blocked] for p in found.partials]
+    assert next_ops == [["read"], ["read", "write"]]
 
 
 def test_of_ways_as_long_the_one_that_takes_less_of_crashed_ops_comes_first():

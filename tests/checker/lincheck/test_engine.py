@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 from lincheck_histories import SUBJECTS, history
 from lincheck_oracle import linearizable
 
-from checker.lincheck import Online, check, verify
-from checker.lincheck.budget import UNLIMITED
+from checker.lincheck import Online, check, linearize, verify
+from checker.lincheck.budget import UNLIMITED, Budget
 from checker.lincheck.crashed import Crashed, faults
 from checker.lincheck.evidence import steps_of
-from checker.lincheck.linearize import Walk, explore, relaxed, widening
+from checker.lincheck.linearize import END, FEW, Walk, explore, explore_up_to, relaxed, widening
 from checker.lincheck.model import Action
 from checker.lincheck.operation import objects
+from checker.lincheck.search import _connected
 
 ENDLESS = ("counter", "kv", "fifo-queue", "unordered-queue")  # ops repeated lead to ever new states
 QUICK = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
@@ -187,6 +188,77 @@ def test_a_crashed_op_is_not_taken_more_often_than_it_was_invoked(needed):
     assert verdict.valid is (needed == 1)
     for partial in verdict.evidence().partials:
         assert None not in [step.operation for step in partial.steps]
+
+
+def ways_up_to(position, events, monkeypatch, budget=UNLIMITED, **more):
+    """The ways that explore_up_to would let take turns."""
+    model = SUBJECTS["register"].model()
+    [operations] = objects(enumerate(events, 1), model).parts.values()
+    ways = []
+    with monkeypatch.context() as patch:
+        patch.setattr(linearize, "_in_turns", ways.extend)
+        explore_up_to(operations, position, model, budget, **more)
+    return ways
+
+
+def writes(count, kind):
+    return [
+        {"process": f"{kind} {n}", "type": type, "f": "write", "value": n % 3}
+        for n in range(count)
+        for type in ("invoke", kind)
+    ]
+
+
+def test_crashed_ops_are_left_uncounted_in_turns_only_in_histories_that_are_long(monkeypatch):
+    for events, expected in (
+        ([*writes(FEW, "ok"), *writes(1, "info")], 2),
+        ([*writes(FEW - 1, "ok"), *writes(1, "info")], 1),
+        (writes(FEW + 1, "ok"), 1),
+    ):
+        assert len(ways_up_to(END, events, monkeypatch)) == expected
+
+
+@pytest.mark.parametrize("trace", [False, True])
+def test_the_way_that_leaves_crashed_ops_uncounted_stops_where_it_is_told_to(trace, monkeypatch):
+    read = [
+        {"process": 0, "type": t, "f": "read", "value": v} for t, v in (("invoke", None), ("ok", 7))
+    ]
+    events = [*writes(1, "info"), *writes(FEW, "ok"), *read]
+    budget = Budget()
+    for position, fails in ((2 * FEW + 1, False), (END, True)):
+        _, uncounted = ways_up_to(position, events, monkeypatch, budget, trace=trace)
+        search, failed = last(uncounted)
+        assert search.relaxed
+        assert (search.trace, search.budget is budget) == (trace, True)
+        assert (failed is not None) is fails
+
+
+def test_exploring_keeps_no_paths_unless_asked_to(monkeypatch):
+    [way] = ways_up_to(END, writes(1, "ok"), monkeypatch)
+    assert last(way)[0].trace is False
+
+
+def test_ops_that_lead_to_a_read_through_other_registers_are_not_left_waiting():
+    chain = [
+        [["write", "c", 1], ["write", "d", 1]],
+        [["read", "c", 1], ["write", "b", 1]],
+        [["read", "b", 1], ["write", "a", 1]],
+    ]
+    events = [{"process": n, "type": "invoke", "f": "txn", "value": t} for n, t in enumerate(chain)]
+    for type, seen in (("invoke", None), ("ok", 1)):
+        events.append({"process": 9, "type": type, "f": "read", "value": ["a", seen]})
+    events += [{**event, "type": "ok"} for event in events[:3]]
+    assert check(events, "multi-register").valid is True
+
+
+def test_cells_are_connected_by_ops_that_touch_several():
+    def cells(*names):
+        return [frozenset(name) for name in names]
+
+    [start] = cells("a")
+    assert _connected(start, cells("cd", "bc", "ab", "xy", "e")) == {"a", "b", "c", "d"}
+    assert _connected(start, cells("xy", "b")) == {"a"}
+    assert _connected(start, [*cells("xy"), None]) is None
 
 
 @pytest.mark.parametrize("name", SUBJECTS)

@@ -45,6 +45,7 @@ def test_ops_on_another_key_resource_or_lock_are_another_object(name, op, key):
         ("cas-register", call(1, "cas", 12), "cas needs [old, new], not 12"),
         ("kv", call(1, "put", ["a"]), "put needs [key, value], not ['a']"),
         ("kv", call(1, "append", "a"), "append needs [key, value], not 'a'"),
+        ("kv", call(1, "get", "a", ["a", 1, 2]), "get needs [key, value], not ['a', 1, 2]"),
         ("kv", call(1, "append", ["a", 3]), "append works on strings, not on 3"),
         ("kv", call(1, "get", "a", 3), "get works on strings, not on 3"),
         ("kv", call(1, "put", {"value": 1}), "put needs [key, value], not {'value': 1}"),
