@@ -133,6 +133,37 @@ def test_a_killed_process_is_seen_alive_until_the_kill_was_ordered():
     assert verdicts(story) == (False, False)
 
 
+def test_a_process_that_is_told_dead_before_the_receipt_of_the_kill_was_killed():
+    story = Story()
+    story.grant(1, "h", at=50, until=1000)
+    value = {"fault": "k", "phase": "start", "targets": ["client-1"]}
+    story.op(100, "nemesis", "invoke", "kill", value)
+    story.op(60, 1, "invoke", "read", {"resource": "account"})
+    story.killed(1, 150, "read")
+    receipt = {"receipt": {"proved": True, "processes": [1]}}
+    story.op(200, "nemesis", "ok", "kill", value | receipt)
+    hold = only(story)
+    assert (hold.strict_end, hold.gone_by) == (100 * MS, 200 * MS)
+
+
+def test_a_kill_without_a_name_was_ordered_by_the_last_op_of_its_family():
+    story = Story()
+    story.grant(1, "h", at=50, until=1000)
+    story.op(100, "nemesis", "invoke", "kill", {"phase": "start"})
+    story.op(150, "nemesis", "invoke", "pause", {"phase": "start"})
+    receipt = {"receipt": {"proved": True, "processes": [1]}}
+    story.op(200, "nemesis", "ok", "kill", {"phase": "start"} | receipt)
+    assert only(story).strict_end == 100 * MS
+
+
+def test_a_kill_of_which_only_the_receipt_is_known_happened_then():
+    story = Story()
+    story.grant(1, "h", at=50, until=1000)
+    receipt = {"receipt": {"proved": True, "processes": [1]}}
+    story.op(200, "nemesis", "ok", "kill", {"phase": "start"} | receipt)
+    assert only(story).strict_end == 200 * MS
+
+
 def test_a_process_that_had_died_before_it_was_killed_was_alive_until_its_last_op():
     story = Story()
     story.grant(1, "h", at=0, until=10_000)
@@ -293,6 +324,35 @@ def test_an_extension_moves_the_deadline():
     assert hold.deadline == 1900 * MS
 
 
+def test_an_extension_in_the_instant_of_the_deadline_goes_on_with_the_lease():
+    story = Story()
+    story.grant(1, "h", at=0, until=1000)
+    story.extend(1, "h", at=1000, until=2000)
+    assert only(story).leases == ((0, 2000 * MS),)
+
+
+def test_a_grant_that_names_no_lock_is_of_the_lock_without_a_name():
+    story = Story()
+    story.call(1, "acquire", 10, 10, {}, {"hold": "h", "deadline": None})
+    assert only(story).lock == ""
+
+
+def test_only_extensions_that_were_granted_are_extensions_of_a_hold():
+    story = Story()
+    story.grant(1, "h", at=0, until=1000)
+    story.extend(1, "h", at=100, until=1100)
+    story.extend(1, "h", at=200, until=None, type="fail")
+    story.extend(1, "h", at=300, until=None, type="info")
+    assert only(story).extends == (3,)
+
+
+def test_a_hold_without_a_name_goes_by_the_position_of_its_grant():
+    story = Story()
+    for at in (10, 20):
+        story.call(1, "acquire", at, at, {"lock": "orders"}, {"deadline": None})
+    assert [hold.name for hold in holds(story.history())] == ["1", "3"]
+
+
 def test_an_extension_that_failed_moves_nothing():
     story = Story()
     story.grant(1, "h", at=0, until=1000)
@@ -416,6 +476,14 @@ def test_a_hold_that_nobody_ever_gave_up_is_told_without_a_length():
     assert evidence["until_ns"] is None
 
 
+def test_the_length_of_an_overlap_is_told_to_the_millisecond_however_long_it_is():
+    story = Story()
+    story.grant(1, "h1", at=0, until=2_000_000_000)
+    story.grant(2, "h2", at=400, until=3_000_000_000)
+    what = lease_exclusion(story.history(), {}).evidence[0]["what"]
+    assert ": two holders for 1999999.600 s." in what
+
+
 def test_holds_that_touch_do_not_overlap():
     story = Story()
     story.grant(1, "h1", at=0, until=1000)
@@ -464,13 +532,14 @@ def test_a_lock_that_was_never_granted_is_unknown(checker):
     assert found.details == {"holds": 0, "failed_release": "ended", "ends_with": "lease"}
 
 
-def test_a_grant_that_arrives_late_behind_a_cut_was_never_believed():
+@pytest.mark.parametrize("asked", [0, 100])
+def test_a_grant_that_arrives_late_behind_a_cut_was_never_believed(asked):
     """Its connection was lost while it waited, and the lock given on: PostgreSQL does so."""
     story = Story()
     links = {"links": [["client-1", "s1"]]}
     story.fault("partition", 100, 2400, ["client-1"], arguments=links)
     story.grant(2, "b", at=2000, until=None, asked=50)
-    story.grant(1, "a", at=2500, until=None, asked=0)
+    story.grant(1, "a", at=2500, until=None, asked=asked)
     story.release(2, "b", at=2600)
     test = {"servers": ["s1"], "lock": {"ends_with": "connection"}}
     assert verdicts(story, **test) == (True, False)

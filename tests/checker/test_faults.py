@@ -34,6 +34,7 @@ def overall(story, **test):
 
 def test_a_good_run_without_faults_is_valid(story):
     assert verdict(story).valid is True
+    assert verdict(story).summary == "No faults were asked for."
     assert overall(story) is True
 
 
@@ -47,9 +48,14 @@ def test_a_fault_without_a_receipt_makes_a_good_run_unknown(story):
     story.fault("pause", 50, 100, ["redis-1"], proved=False)
     found = verdict(story)
     assert found.valid == "unknown"
-    assert found.evidence[0]["what"] == (
-        "pause of redis-1 (from 0.050 s): no receipt; nothing proves that it took hold."
-    )
+    assert found.evidence == [
+        {
+            "what": (
+                "pause of redis-1 (from 0.050 s): no receipt; nothing proves that it took hold."
+            ),
+            "time_ns": 50 * MS,
+        }
+    ]
     assert overall(story) == "unknown"
 
 
@@ -58,7 +64,12 @@ def test_a_fault_that_nothing_proves_healed_makes_a_good_run_unknown(story, end)
     story.fault("pause", 50, end, ["redis-1"], healed=False)
     found = verdict(story)
     assert found.valid == "unknown"
-    assert "nothing proves that it was healed" in found.evidence[0]["what"]
+    assert found.evidence == [
+        {
+            "what": "pause of redis-1 (from 0.050 s): nothing proves that it was healed.",
+            "time_ns": 50 * MS,
+        }
+    ]
     assert overall(story) == "unknown"
 
 
@@ -89,6 +100,14 @@ def test_a_family_that_was_asked_for_and_never_came_leaves_the_run_unknown(story
     assert "kill" in found.summary
 
 
+@pytest.mark.parametrize("entry", ["pause:redis-1@5s", "pause@5s", "pause/2s", "pause=redis-1"])
+def test_a_family_may_be_asked_for_with_its_targets_and_times(story, entry):
+    story.fault("pause", 50, 100, ["redis-1"])
+    found = verdict(story, nemesis=[entry])
+    assert found.valid is True
+    assert found.summary == "All 1 faults have their receipts, and were healed."
+
+
 def test_a_violation_stays_false_though_a_fault_lacks_its_receipt(story):
     story.fault("pause", 50, 100, ["redis-1"], proved=False)
     story.grant(3, "h3", at=2600, until=3600, token=3)
@@ -107,6 +126,42 @@ def test_a_fault_is_on_from_its_order_until_its_healing_was_answered(story):
     assert "a stops" in faults.during(both, 100 * MS, 200 * MS)
     assert "a stops" not in faults.during(both, 101 * MS, 200 * MS)
     assert "kill of redis-2" in faults.during(both, 10**15, 10**15)
+
+
+def test_a_fault_whose_healing_was_never_answered_ends_when_that_was_ordered():
+    story = Story()
+    story.fault("pause", 2_000_000_000, None, ["redis-1"], name="p")
+    story.op(2_000_000_100, "nemesis", "invoke", "pause", {"fault": "p", "phase": "end"})
+    (fault,) = faults.faults(story.history())
+    assert (fault.end, fault.healed) == (2_000_000_100 * MS, False)
+    assert fault.words == "pause of redis-1 (from 2000000.000 s)"
+
+
+def test_a_fault_that_was_healed_twice_ends_with_the_last_answer():
+    story = Story()
+    story.fault("pause", 50, 100, ["redis-1"], name="p")
+    for at, type in ((200, "invoke"), (300, "ok")):
+        story.op(at, "nemesis", type, "pause", {"fault": "p", "phase": "end"})
+    (fault,) = faults.faults(story.history())
+    assert (fault.end, fault.healed) == (300 * MS, True)
+
+
+def test_faults_without_a_name_are_told_apart_by_their_family():
+    story = Story()
+    for at, family in ((50, "failover"), (60, "leave")):
+        story.op(at, "nemesis", "invoke", family, {"phase": "start"})
+    found = faults.faults(story.history())
+    assert [(fault.name, fault.start) for fault in found] == [
+        ("failover", 50 * MS),
+        ("leave", 60 * MS),
+    ]
+
+
+def test_a_fault_may_name_no_targets():
+    story = Story()
+    story.op(50, "nemesis", "invoke", "failover", {"fault": "f", "phase": "start"})
+    (fault,) = faults.faults(story.history())
+    assert (fault.targets, fault.arguments) == ([], {})
 
 
 def test_false_beats_unknown_and_unknown_beats_true():

@@ -261,6 +261,16 @@ def test_a_lease_is_over_as_far_as_the_clocks_may_be_off(story, granted, valid):
     assert verdict(story, clocks=CLOCKS).valid is valid
 
 
+def test_a_release_that_may_have_come_after_the_next_grant_does_not_make_its_lease_last(story):
+    """Neither names its hold."""
+    asked = {"lock": "orders", "ttl": 1000 * MS}
+    story.call(0, "acquire", 1, 1, asked, {"deadline": 1001 * MS})
+    story.call(0, "release", 100, 100, {"lock": "orders"})
+    story.call(0, "acquire", 102, 104, asked, {"deadline": 1104 * MS})
+    story.call(1, "acquire", 1400, 1500, asked, {"deadline": 2500 * MS})
+    assert verdict(story, clocks=CLOCKS).valid is True
+
+
 def test_with_clocks_of_several_hosts_it_is_told_how_far_an_order_could_be_found(story):
     story.grant(0, "a", 1, 1001)
     story.grant(1, "b", 500, 1500, asked=450)
@@ -358,6 +368,23 @@ def test_a_grant_in_the_name_of_a_lease_that_was_over_by_then_fits_nowhere(story
     waiter(story, 2500)
     expired(story, 1, 2000)
     assert verdict(story).valid is False
+    assert verdict(story, clocks=CLOCKS).valid is False
+
+
+def test_one_whose_lease_ends_while_it_asks_for_ever_is_granted_nothing(story):
+    story.grant(0, "a", 1, 1001)
+    story.call(1, "acquire", 10, None, {"lock": "orders", "ttl": 1000 * MS})
+    expired(story, 1, 50)
+    assert verdict(story).valid is True
+
+
+def test_a_release_during_which_a_lease_ends_that_gave_no_grant_is_not_over_by_that(story):
+    story.grant(0, "a", 1, 5001, ttl=5000)
+    story.release(0, "a", 10, done=100)
+    expired(story, 0, 20)
+    story.grant(1, "b", 30, 5030, ttl=5000)
+    story.extend(0, "a", 110, None, type="fail")
+    assert verdict(story).valid is True
 
 
 def test_it_may_have_been_given_before(story):

@@ -159,3 +159,12 @@ def test_a_write_that_says_no_base_does_not_hide_two_that_say_the_same():
     assert reasons(lost(register, rulers)) == {
         "b": "the write 'a' of process 2 built on it as well"
     }
+
+
+def test_the_number_of_a_write_that_was_not_acknowledged_is_what_a_read_says():
+    story = Story()
+    asked = {"resource": "account", "value": "a", "version": 0}
+    story.call(1, "write", 10, 11, asked, {"stored": 7}, "info", ["timeout", "-"])
+    story.read(2, 20, "a", 1)
+    register, _, _ = judged(story.history(), {})
+    assert [write.stored for write in register.writes] == [1]

@@ -33,6 +33,22 @@ def evidence_of(verdict, budget):
     )
 
 
+def test_evidence_is_asked_for_what_the_check_found_within_the_limits_given(monkeypatch):
+    asked = []
+    monkeypatch.setattr("checker.lincheck.verdict.evidence_for", lambda *given: asked.append(given))
+    found = [stale(), check([*op(0, "read", None, 1)], "register", init=0, fast=False)]
+    for one in found:
+        one.evidence()
+        one.evidence(time_limit=2.0, memory_limit=3.0)
+        [usual, limited] = [given[-1] for given in asked[-2:]]
+        assert (usual.time_limit, usual.memory_limit) == (5.0, None)
+        assert (limited.time_limit, limited.memory_limit) == (2.0, 3.0)
+        known = (one.parts, one.key, one.failed, one.near, one.model)
+        assert asked[-1][:-1] == (False, *known)
+    assert found[0].near is not None
+    assert found[1].failed is not None
+
+
 def raising(*_):
     raise Exhausted("the limit")
 

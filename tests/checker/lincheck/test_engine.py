@@ -192,7 +192,7 @@ def test_a_crashed_op_is_not_taken_more_often_than_it_was_invoked(needed):
 
 def ways_up_to(position, events, monkeypatch, budget=UNLIMITED, **more):
     """The ways that explore_up_to would let take turns."""
-    model = SUBJECTS["register"].model()
+    model = SUBJECTS["cas-register"].model()
     [operations] = objects(enumerate(events, 1), model).parts.values()
     ways = []
     with monkeypatch.context() as patch:
@@ -220,12 +220,12 @@ def test_crashed_ops_are_left_uncounted_in_turns_only_in_histories_that_are_long
 
 @pytest.mark.parametrize("trace", [False, True])
 def test_the_way_that_leaves_crashed_ops_uncounted_stops_where_it_is_told_to(trace, monkeypatch):
-    read = [
-        {"process": 0, "type": t, "f": "read", "value": v} for t, v in (("invoke", None), ("ok", 7))
+    refused = [
+        {"process": 0, "type": type, "f": "cas", "value": [7, 8]} for type in ("invoke", "ok")
     ]
-    events = [*writes(1, "info"), *writes(FEW, "ok"), *read]
+    events = [*writes(1, "info"), *writes(FEW, "ok"), refused[0], *writes(1, "ok"), refused[1]]
     budget = Budget()
-    for position, fails in ((2 * FEW + 1, False), (END, True)):
+    for position, fails in ((len(events) - 2, False), (END, True)):
         _, uncounted = ways_up_to(position, events, monkeypatch, budget, trace=trace)
         search, failed = last(uncounted)
         assert search.relaxed
