@@ -52,12 +52,13 @@ bench: install ## what the locks cost, against one Redis
 test: lint test-unit test-oracles test-cluster ## everything that must pass
 
 test-unit: install ## the tests that need no cluster
-	$(BIN)/pytest -q -m 'not cluster'
+	$(BIN)/pytest -q -m 'not cluster and not oracle'
 
 test-cluster: install ## the tests on real servers
 	$(BIN)/pytest -q -m cluster
 
-test-oracles: install ## the checkers against brute force, on 20,000 fresh histories each
+test-oracles: install ## the checkers against brute force, on 20,000 fresh histories each, and ground truth
+	$(BIN)/pytest -q -m oracle
 	$(ORACLES) --count 20000 $(ARGS)
 
 soak-checkers: install ## the same on a million each (COUNT=...), on simulated services, and lincheck's evidence

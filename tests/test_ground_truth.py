@@ -20,6 +20,8 @@ SEED = os.environ.get("SEED") or str(SystemRandom().randrange(10**6))
 SOUND, BROKEN, MOST = 100, 20, 400
 OUTCOMES = ("ok", "fail", "info")
 
+pytestmark = pytest.mark.oracle
+
 
 def printed(name: str, found: Tally) -> None:
     print(f"seed {SEED}", *told(name, found), sep="\n")

@@ -8,6 +8,8 @@ from __future__ import annotations
 import pytest
 from oracles.soak import ORACLES, check
 
+pytestmark = pytest.mark.oracle
+
 
 @pytest.mark.parametrize("name", ORACLES)
 def test_a_checker_says_what_its_oracle_allows(name):
