@@ -24,6 +24,7 @@ from checker.faults import Fault, faults
 from checker.history import Call, History
 from checker.holds import Hold, holds, lock_of, seconds
 from checker.obstacles import Span, impairing, kills_clients, left, longest_lease, spans
+from checker.spoken import spoken
 from checker.tokens import trusted
 from checker.verdict import Valid, Verdict, count, noted
 from checker.waits import Wait, Waited
@@ -81,7 +82,7 @@ def _locks(
     for hold in found:
         held.setdefault(hold.lock, []).append(hold)
     leases = {lock: longest_lease(mine) for lock, mine in asked.items()}
-    free, killed = left(found, calls, leases), kills(history)
+    free, killed = left(found, spoken(history, found).own, leases), kills(history)
     return [
         Waited(lock, held.get(lock, []), mine, free, killed, bound + apart, apart, history.end_ns)
         for lock, mine in asked.items()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from checker.ends import DEAD
 from checker.faults import Fault
 from checker.history import Call
-from checker.holds import FOREVER, Hold, lock_of
+from checker.holds import FOREVER, Hold
 
 Span = tuple[float, float]
 Killed = Mapping[int | str, tuple[int, int]]
@@ -81,39 +81,17 @@ def request(call: Call, killed: Killed, lease: int) -> Request:
 
 
 def left(
-    found: Iterable[Hold], calls: Iterable[Call], leases: Mapping[str, int]
+    found: Iterable[Hold], said: Mapping[int, Iterable[Call]], leases: Mapping[str, int]
 ) -> dict[int, float]:
-    """When nothing is left of each hold, by its index. `calls`: all of the history's.
+    """When nothing is left of each hold, by its index.
 
-    A release that was answered ok ends a hold. Of any other its lease is left; `leases` are those
-    of locks, for holds that name none.
+    A release that was answered ok ends a hold. Of any other its lease is left. `said`: the extends
+    and releases of each hold (spoken.py); `leases`: those of locks, for holds that name none.
     """
-    found = list(found)
-    said = _said(found, calls)
     return {
         hold.index: _over(hold, said.get(hold.index, ()), hold.ttl or leases.get(hold.lock, 0))
         for hold in found
     }
-
-
-def _said(found: list[Hold], calls: Iterable[Call]) -> dict[int, list[Call]]:
-    """The releases and extensions of each hold: by its name, else they are the latest one's."""
-    named = {(hold.process, hold.name): hold.index for hold in found}
-    grants = {hold.index for hold in found}
-    latest: dict[tuple[int | str, str], int] = {}
-    said: dict[int, list[Call]] = {}
-    for call in calls:
-        process, value = call.begin.process, call.begin.value
-        if call.begin.f == "acquire":
-            if call.end is not None and call.end.index in grants:
-                latest[process, lock_of(value)] = call.end.index
-        elif call.begin.f in ("release", "extend"):
-            name = value.get("hold")
-            by_place = latest.get((process, lock_of(value)))
-            hold = by_place if name is None else named.get((process, str(name)))
-            if hold is not None:
-                said.setdefault(hold, []).append(call)
-    return said
 
 
 def _over(hold: Hold, said: Iterable[Call], lease: int) -> float:

@@ -114,9 +114,11 @@ def _own(release: Release, loss: Loss, clocks: Clocks) -> bool:
 
 
 def _stole(release: Release, answered: Op, loss: Loss, clocks: Clocks) -> bool:
-    """Whether it was late for certain: sent when its own hold was over and the other, to whom the
-    lock was given after that, had it; or answered then, and its own hold over before the other
-    had even asked."""
+    """Whether this release certainly came too late.
+
+    Either it was sent after its own hold was over and after the victim's grant, which was given
+    later; or it was answered after that grant, and its own hold was over before the victim asked.
+    """
     gap = clocks.between(release.sent.node, loss.granted.node)
     if release.over_by + gap <= loss.asked.time and clocks.before(loss.granted, answered):
         return True

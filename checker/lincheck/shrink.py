@@ -118,8 +118,7 @@ class _Shrinking:
         return whole
 
     def _grounded(self, window: list[Operation]) -> list[Operation] | None:
-        """The window without ops that fail in it for want of what was before; None if that is
-        many."""
+        """Drop ops whose cause lies before the window; None where that would be many."""
         for _ in range(len(window) // 2):
             first = first_failure(self._rest(window), self.model, self.budget)
             if first is None:

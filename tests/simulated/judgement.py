@@ -61,7 +61,7 @@ def facts(run: Run) -> Facts:
 
 
 def _seen(run: Run) -> list[str]:
-    """The checkers whom the run's defect leaves no other verdict."""
+    """The checkers that must say false, because the defect was certainly seen."""
     told, ops = run.truth, run.ops
     match run.plan.defect:
         case "grants_early" | "forgets" | "mixes_modes":
