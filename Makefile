@@ -8,7 +8,7 @@ READY := .venv/.ready
 SUITES := redlock redis zookeeper etcd postgres libraries
 SUMMARY ?= results/nightly.md
 COUNT ?= 1000000
-ORACLES = PYTHONPATH=.:tests $(BIN)/python -m oracles.soak
+ORACLES = PYTHONPATH=src:tests $(BIN)/python -m oracles.soak
 .PHONY: help install test test-unit test-oracles test-cluster soak-checkers lint format nightly bench bench-adapters bench-checkers bench-harness \
         bench-lincheck bench-nemesis heal clean lock mutants $(SUITES:%=test-%)
 
@@ -63,7 +63,7 @@ test-oracles: install ## the checkers against brute force, on 20,000 fresh histo
 
 soak-checkers: install ## the same on a million each (COUNT=...), on simulated services, and lincheck's evidence
 	$(ORACLES) --count $(COUNT) $(ARGS)
-	PYTHONPATH=.:tests $(BIN)/python -m simulated.soak --runs $$(($(COUNT) / 400 + 1))
+	PYTHONPATH=src:tests $(BIN)/python -m simulated.soak --runs $$(($(COUNT) / 400 + 1))
 	$(BIN)/python tests/checker/lincheck/lincheck_soak.py --count $$(($(COUNT) / 100 + 1))
 
 mutants: install ## mutation testing of checker/: hours; ARGS=checker/holds.py for some files

@@ -14,14 +14,14 @@ from __future__ import annotations
 import json
 import sys
 
-from harness.cluster.compose import ComposeCluster
-from harness.recorder import Recorder
-from harness.screen import say
-from harness.session import session
-from harness.site import RunSite
-from harness.spec import Spec
-from harness.worker.process import CODE, LIBRARIES, PYTHON
-from workloads.locks.registry import LOCKS
+from fencepost.harness.cluster.compose import ComposeCluster
+from fencepost.harness.cluster.session import session
+from fencepost.harness.command.screen import say
+from fencepost.harness.run.recorder import Recorder
+from fencepost.harness.run.site import RunSite
+from fencepost.harness.run.spec import Spec
+from fencepost.harness.run.worker import CODE, LIBRARIES, PYTHON
+from fencepost.workloads.locks.registry import LOCKS
 
 BOUND = 1.15
 TURN_S = 0.25
@@ -160,10 +160,10 @@ from random import Random
 setup = json.loads(sys.argv[1])
 at = [tuple(address) for address in setup["addresses"].values()]
 exec(setup["bare"])
-from workloads.locks.lock import Env
-from workloads.locks.locktype import load
-from workloads.locks.registry import LOCKS
-from workloads.redis_link import RedisLink
+from fencepost.workloads.locks.lock import Env
+from fencepost.workloads.locks.locktype import load
+from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.redis_link import RedisLink
 env = Env(
     now=time.monotonic_ns, sleep=time.sleep, random=Random(1),
     connect=lambda node, timeout: RedisLink(*setup["addresses"][node], timeout),

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "src"))
 
-from checker.checkers import CHECKERS  # noqa: E402
-from checker.history import History, Op  # noqa: E402
+from fencepost.checker.checkers import CHECKERS  # noqa: E402
+from fencepost.checker.history import History, Op  # noqa: E402
 
 TURNS = 5_000
 LONGER = 4

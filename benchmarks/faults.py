@@ -22,16 +22,16 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from harness.cluster.cluster import Cluster
-from harness.recorder import Recorder
-from harness.remote.remote import Program
-from harness.screen import say
-from harness.session import session
-from harness.site import RunSite
-from harness.spec import Spec
-from nemesis.director import Director
-from nemesis.nemesis import Fault
-from workloads.locks.registry import LOCKS
+from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.cluster.session import session
+from fencepost.harness.command.screen import say
+from fencepost.harness.remote.remote import Program
+from fencepost.harness.run.recorder import Recorder
+from fencepost.harness.run.site import RunSite
+from fencepost.harness.run.spec import Spec
+from fencepost.nemesis.director import Director
+from fencepost.nemesis.nemesis import Fault
+from fencepost.workloads.locks.registry import LOCKS
 
 ROUNDS = 100
 BOUNDS_MS = {

@@ -24,10 +24,10 @@ from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "src"))
 
-from checker.lincheck import check, named  # noqa: E402
-from checker.lincheck.formats.files import read  # noqa: E402
+from fencepost.checker.lincheck import check, named  # noqa: E402
+from fencepost.checker.lincheck.formats.files import read  # noqa: E402
 
 HISTORIES = Path(os.environ.get("FENCEPOST_HISTORIES", ROOT.parent / "shared" / "histories"))
 CALIBRATION_S = 0.080  # of the loop below, in the minutes in which Porcupine was measured
@@ -197,12 +197,12 @@ def measured(file: Path, model: str) -> tuple[float, float]:
         program,
         sys.executable,
         "-m",
-        "checker.lincheck",
+        "fencepost.checker.lincheck",
         str(file),
         "--model",
         model,
     ]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT / "src", capture_output=True, text=True, check=False)
     took = time.perf_counter() - started
     assert done.returncode == 0, done
     kilobytes = int(done.stdout.split()[-1])

@@ -17,14 +17,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.cluster.compose import ComposeCluster
-from harness.recorder import Recorder
-from harness.screen import say
-from harness.session import session
-from harness.site import RunSite
-from harness.spec import Spec
-from harness.worker.process import CODE, PYTHON
-from workloads.locks.registry import LOCKS
+from fencepost.harness.cluster.compose import ComposeCluster
+from fencepost.harness.cluster.session import session
+from fencepost.harness.command.screen import say
+from fencepost.harness.run.recorder import Recorder
+from fencepost.harness.run.site import RunSite
+from fencepost.harness.run.spec import Spec
+from fencepost.harness.run.worker import CODE, PYTHON
+from fencepost.workloads.locks.registry import LOCKS
 
 PROCESSES = 2
 TURN_S = 1.0
@@ -38,10 +38,10 @@ Program = subprocess.Popen[bytes]
 BARE = """
 import sys, time
 from random import Random
-from workloads.locks.lock import Env
-from workloads.locks.redis import RedisLock
-from workloads.locks.registry import LOCKS
-from workloads.redis_link import RedisLink
+from fencepost.workloads.locks.lock import Env
+from fencepost.workloads.locks.redis import RedisLock
+from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.redis_link import RedisLink
 host, name, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
 env = Env(now=time.monotonic_ns, sleep=time.sleep, random=Random(1),
           connect=lambda node, timeout: RedisLink(host, 6379, timeout),

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from checker import faults
-from checker.exclusion import lease_exclusion, mutual_exclusion
-from checker.fencing import fencing
-from checker.history import History
-from checker.linearizable import linearizable
-from checker.liveness import liveness
-from checker.ownership import ownership
-from checker.resource import resource
-from checker.store import store
-from checker.verdict import Checker, Valid, Verdict, worst
+from fencepost.checker import faults
+from fencepost.checker.exclusion import lease_exclusion, mutual_exclusion
+from fencepost.checker.fencing import fencing
+from fencepost.checker.history import History
+from fencepost.checker.linearizable import linearizable
+from fencepost.checker.liveness import liveness
+from fencepost.checker.ownership import ownership
+from fencepost.checker.resource import resource
+from fencepost.checker.store import store
+from fencepost.checker.verdict import Checker, Valid, Verdict, worst
 
 CHECKERS: dict[str, Checker] = {
     "lease_exclusion": lease_exclusion,

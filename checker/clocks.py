@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from checker.history import Op
+from fencepost.checker.history import Op
 
 
 class Clocks:

@@ -20,8 +20,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from checker.faults import faults
-from checker.history import NEMESIS, UNASKED, History, Op
+from fencepost.checker.faults import faults
+from fencepost.checker.history import NEMESIS, UNASKED, History, Op
 
 FOREVER = math.inf
 ENDS_WITH = ("lease", "close", "connection")

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from checker.clocks import Clocks
-from checker.ends import ends_with
-from checker.faults import during, faults
-from checker.history import History
-from checker.holds import (
+from fencepost.checker.clocks import Clocks
+from fencepost.checker.ends import ends_with
+from fencepost.checker.faults import during, faults
+from fencepost.checker.history import History
+from fencepost.checker.holds import (
     FOREVER,
     Hold,
     Overlap,
@@ -29,7 +29,7 @@ from checker.holds import (
     seconds,
     strictly,
 )
-from checker.verdict import Verdict, noted
+from fencepost.checker.verdict import Verdict, noted
 
 
 def lease_exclusion(history: History, test: Mapping[str, Any]) -> Verdict:

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from checker.clocks import Clocks
-from checker.ends import DEAD
-from checker.faults import Fault
-from checker.history import Call, History
-from checker.holds import FOREVER, Hold, lock_of, seconds
+from fencepost.checker.clocks import Clocks
+from fencepost.checker.ends import DEAD
+from fencepost.checker.faults import Fault
+from fencepost.checker.history import Call, History
+from fencepost.checker.holds import FOREVER, Hold, lock_of, seconds
 
 SETTLED_NS = 500_000_000
 """How long an acquire must have been under way for the service to have it in its queue, and how

@@ -16,9 +16,9 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from checker.history import History, Op
-from checker.verdict import Verdict
-from nemesis.families import facts
+from fencepost.checker.history import History, Op
+from fencepost.checker.verdict import Verdict
+from fencepost.nemesis.families import facts
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from checker.clocks import Clocks
-from checker.faults import Fault, during, faults
-from checker.history import History
-from checker.holds import Hold, holds, lock_of, seconds
-from checker.rulers import Rulers
-from checker.tokens import Misorder, above, fallen, grants, repeated
-from checker.verdict import Verdict, count, noted
-from checker.writes import Write, after_others, owners, registers
+from fencepost.checker.clocks import Clocks
+from fencepost.checker.faults import Fault, during, faults
+from fencepost.checker.history import History
+from fencepost.checker.holds import Hold, holds, lock_of, seconds
+from fencepost.checker.rulers import Rulers
+from fencepost.checker.tokens import Misorder, above, fallen, grants, repeated
+from fencepost.checker.verdict import Verdict, count, noted
+from fencepost.checker.writes import Write, after_others, owners, registers
 
 
 def fencing(history: History, test: Mapping[str, Any]) -> Verdict:

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from checker.clocks import Clocks
-from checker.ends import FOREVER, Departures, End, first
-from checker.history import UNASKED, Call, History, Op
+from fencepost.checker.clocks import Clocks
+from fencepost.checker.ends import FOREVER, Departures, End, first
+from fencepost.checker.history import UNASKED, Call, History, Op
 
 __all__ = ["FOREVER", "Hold", "Overlap", "believed", "holds", "overlaps", "seconds", "strictly"]
 

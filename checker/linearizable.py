@@ -11,17 +11,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from checker.clocks import Clocks
-from checker.ends import FOREVER, ends_with
-from checker.faults import during, faults
-from checker.history import Call, History, Op
-from checker.holds import Hold, holds, seconds
-from checker.lincheck import Evidence, named
-from checker.lincheck.budget import Budget
-from checker.lincheck.model import Model
-from checker.lincheck.operation import Operation
-from checker.lincheck.verdict import check_numbered
-from checker.verdict import Verdict, noted
+from fencepost.checker.clocks import Clocks
+from fencepost.checker.ends import FOREVER, ends_with
+from fencepost.checker.faults import during, faults
+from fencepost.checker.history import Call, History, Op
+from fencepost.checker.holds import Hold, holds, seconds
+from fencepost.checker.lincheck import Evidence, named
+from fencepost.checker.lincheck.budget import Budget
+from fencepost.checker.lincheck.model import Model
+from fencepost.checker.lincheck.operation import Operation
+from fencepost.checker.lincheck.verdict import check_numbered
+from fencepost.checker.verdict import Verdict, noted
 
 _OPS = ("acquire", "extend", "release")
 _TIME_LIMIT_S = 60.0

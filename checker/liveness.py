@@ -17,17 +17,17 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from checker.clocks import Clocks
-from checker.ends import kills
-from checker.fairness import Fairness, fairness
-from checker.faults import Fault, faults
-from checker.history import Call, History
-from checker.holds import Hold, holds, lock_of, seconds
-from checker.obstacles import Span, impairing, kills_clients, left, longest_lease, spans
-from checker.spoken import spoken
-from checker.tokens import trusted
-from checker.verdict import Valid, Verdict, count, noted
-from checker.waits import Wait, Waited
+from fencepost.checker.clocks import Clocks
+from fencepost.checker.ends import kills
+from fencepost.checker.fairness import Fairness, fairness
+from fencepost.checker.faults import Fault, faults
+from fencepost.checker.history import Call, History
+from fencepost.checker.holds import Hold, holds, lock_of, seconds
+from fencepost.checker.obstacles import Span, impairing, kills_clients, left, longest_lease, spans
+from fencepost.checker.spoken import spoken
+from fencepost.checker.tokens import trusted
+from fencepost.checker.verdict import Valid, Verdict, count, noted
+from fencepost.checker.waits import Wait, Waited
 
 DEFAULT_BOUND_S = 5.0
 GONE = ("death", "gone", "close")

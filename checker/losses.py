@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from checker.clocks import Clocks
-from checker.history import History, Op
-from checker.holds import FOREVER, Hold
-from checker.spoken import Spoken, ends, refusal
+from fencepost.checker.clocks import Clocks
+from fencepost.checker.history import History, Op
+from fencepost.checker.holds import FOREVER, Hold
+from fencepost.checker.spoken import Spoken, ends, refusal
 
 
 @dataclass(frozen=True)

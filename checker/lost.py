@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from checker.history import Call
-from checker.holds import seconds
-from checker.rulers import Find, Ruler, Rulers, highest_before, lowest_after
-from checker.writes import Register, Write, key, number
+from fencepost.checker.history import Call
+from fencepost.checker.holds import seconds
+from fencepost.checker.rulers import Find, Ruler, Rulers, highest_before, lowest_after
+from fencepost.checker.writes import Register, Write, key, number
 
 Why = tuple[Write, str]
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from checker.ends import DEAD
-from checker.faults import Fault
-from checker.history import Call
-from checker.holds import FOREVER, Hold
+from fencepost.checker.ends import DEAD
+from fencepost.checker.faults import Fault
+from fencepost.checker.history import Call
+from fencepost.checker.holds import FOREVER, Hold
 
 Span = tuple[float, float]
 Killed = Mapping[int | str, tuple[int, int]]

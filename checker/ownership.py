@@ -15,15 +15,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from checker.clocks import Clocks
-from checker.faults import Fault, during, faults
-from checker.history import History
-from checker.holds import FOREVER, holds, seconds
-from checker.losses import Loss, losses
-from checker.releases import Release, Suspects, doubt, releases
-from checker.spoken import spoken
-from checker.tokens import trusted
-from checker.verdict import Verdict, count, noted
+from fencepost.checker.clocks import Clocks
+from fencepost.checker.faults import Fault, during, faults
+from fencepost.checker.history import History
+from fencepost.checker.holds import FOREVER, holds, seconds
+from fencepost.checker.losses import Loss, losses
+from fencepost.checker.releases import Release, Suspects, doubt, releases
+from fencepost.checker.spoken import spoken
+from fencepost.checker.tokens import trusted
+from fencepost.checker.verdict import Verdict, count, noted
 
 
 def ownership(history: History, test: Mapping[str, Any]) -> Verdict:

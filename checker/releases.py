@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from checker.clocks import Clocks
-from checker.history import Call, Op
-from checker.holds import FOREVER, Hold
-from checker.losses import Loss
-from checker.spoken import Spoken, ends
+from fencepost.checker.clocks import Clocks
+from fencepost.checker.history import Call, Op
+from fencepost.checker.holds import FOREVER, Hold
+from fencepost.checker.losses import Loss
+from fencepost.checker.spoken import Spoken, ends
 
 
 @dataclass(frozen=True)

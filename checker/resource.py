@@ -16,16 +16,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from checker.clocks import Clocks
-from checker.faults import Fault, during, faults
-from checker.history import Call, History
-from checker.holds import Hold, holds, seconds
-from checker.lost import lost, missing
-from checker.rulers import Rulers
-from checker.stale import stale
-from checker.tokens import trusted
-from checker.verdict import Verdict, count, noted
-from checker.writes import Register, Write, owners, registers
+from fencepost.checker.clocks import Clocks
+from fencepost.checker.faults import Fault, during, faults
+from fencepost.checker.history import Call, History
+from fencepost.checker.holds import Hold, holds, seconds
+from fencepost.checker.lost import lost, missing
+from fencepost.checker.rulers import Rulers
+from fencepost.checker.stale import stale
+from fencepost.checker.tokens import trusted
+from fencepost.checker.verdict import Verdict, count, noted
+from fencepost.checker.writes import Register, Write, owners, registers
 
 KINDS = {
     "lost_update": "overwrote what its writer had not seen",

@@ -15,8 +15,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from checker.clocks import Clocks
-from checker.history import Op
+from fencepost.checker.clocks import Clocks
+from fencepost.checker.history import Op
 
 EVERY = "every"
 Ruler = tuple[str, str | None]

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from checker.history import Call, History, Op
-from checker.holds import Hold, lock_of
+from fencepost.checker.history import Call, History, Op
+from fencepost.checker.holds import Hold, lock_of
 
 NOT_HELD = "not-held"
 """The error kind of an extend or release that was refused because the hold was gone."""

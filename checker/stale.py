@@ -17,9 +17,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from typing import Any
 
-from checker.holds import Hold
-from checker.rulers import Rulers
-from checker.writes import Register, Write, after_others
+from fencepost.checker.holds import Hold
+from fencepost.checker.rulers import Rulers
+from fencepost.checker.writes import Register, Write, after_others
 
 
 def stale(

@@ -20,12 +20,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from checker.clocks import Clocks
-from checker.history import Call, History, Op
-from checker.holds import FOREVER, seconds
-from checker.rulers import Ruler, Rulers, highest_before
-from checker.verdict import Verdict, noted
-from checker.writes import by_resource, key, number
+from fencepost.checker.clocks import Clocks
+from fencepost.checker.history import Call, History, Op
+from fencepost.checker.holds import FOREVER, seconds
+from fencepost.checker.rulers import Ruler, Rulers, highest_before
+from fencepost.checker.verdict import Verdict, noted
+from fencepost.checker.writes import by_resource, key, number
 
 NOTHING = key(None)
 Row = dict[str, Any]

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from checker.clocks import Clocks
-from checker.history import History, Op
-from checker.holds import Hold
-from checker.rulers import Rulers, highest_before
+from fencepost.checker.clocks import Clocks
+from fencepost.checker.history import History, Op
+from fencepost.checker.holds import Hold
+from fencepost.checker.rulers import Rulers, highest_before
 
 
 @dataclass(frozen=True)

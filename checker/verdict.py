@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from checker.history import History
+from fencepost.checker.history import History
 
 Valid = Literal["unknown"] | bool
 

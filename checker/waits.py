@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from itertools import accumulate, islice
 from typing import Any
 
-from checker.history import Call
-from checker.holds import FOREVER, Hold, seconds
-from checker.obstacles import Killed, Request, Span, longest_lease, request
-from checker.verdict import Valid
+from fencepost.checker.history import Call
+from fencepost.checker.holds import FOREVER, Hold, seconds
+from fencepost.checker.obstacles import Killed, Request, Span, longest_lease, request
+from fencepost.checker.verdict import Valid
 
 PAUSES_IN_BOUND = 10
 """Who pauses between two acquires for no longer than a tenth of the bound asks on and on."""

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from checker.clocks import Clocks
-from checker.history import Call, History, Op
-from checker.holds import Hold
-from checker.rulers import Ruler, Rulers, highest_before
+from fencepost.checker.clocks import Clocks
+from fencepost.checker.history import Call, History, Op
+from fencepost.checker.holds import Hold
+from fencepost.checker.rulers import Ruler, Rulers, highest_before
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ import sys
 
 def main() -> None:
     if sys.argv[1:2] == ["lincheck"]:
-        from checker.lincheck.command import main as lincheck
+        from fencepost.checker.lincheck.command import main as lincheck
 
         sys.exit(lincheck(sys.argv[2:]))
     try:
-        from harness.cli import run
+        from fencepost.harness.command.cli import run
     except ModuleNotFoundError as error:
         print(
             f"fencepost: {error.name} is not installed. Only `fencepost lincheck` works without "

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from nemesis.asked import Asked
-from nemesis.nemesis import Fault
-from nemesis.site import Site
+from fencepost.nemesis.asked import Asked
+from fencepost.nemesis.nemesis import Fault
+from fencepost.nemesis.site import Site
 
 PRIMARY = "primary"
 """Stands for the server that leads when the fault begins: asked of the servers then."""

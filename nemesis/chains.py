@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
-from nemesis.site import Remote, Site
+from fencepost.nemesis.site import Remote, Site
 
 CHAINS = {"INPUT": "FENCEPOST-IN", "OUTPUT": "FENCEPOST-OUT"}
 

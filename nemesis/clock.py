@@ -27,12 +27,12 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from nemesis import skewed
-from nemesis.aim import PRIMARY, SERVERS, Drawn, Layout, pick, subject
-from nemesis.asked import Asked, seconds
-from nemesis.nemesis import Fault, Receipt
-from nemesis.site import Clocked, Hidden, Site
-from nemesis.skewed import Proof
+from fencepost.nemesis import skewed
+from fencepost.nemesis.aim import PRIMARY, SERVERS, Drawn, Layout, pick, subject
+from fencepost.nemesis.asked import Asked, seconds
+from fencepost.nemesis.nemesis import Fault, Receipt
+from fencepost.nemesis.site import Clocked, Hidden, Site
+from fencepost.nemesis.skewed import Proof
 
 CLOCK_FILE = "/run/fencepost/clock"
 SKEW_FILE = "/run/fencepost/skew"

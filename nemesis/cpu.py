@@ -10,11 +10,11 @@ import json
 from random import Random
 from typing import Any
 
-from nemesis.aim import SERVERS, Drawn, Layout, pick, subject
-from nemesis.asked import Asked
-from nemesis.kill import together
-from nemesis.nemesis import Fault, Receipt
-from nemesis.site import Site
+from fencepost.nemesis.aim import SERVERS, Drawn, Layout, pick, subject
+from fencepost.nemesis.asked import Asked
+from fencepost.nemesis.kill import together
+from fencepost.nemesis.nemesis import Fault, Receipt
+from fencepost.nemesis.site import Site
 
 SHARE = 0.02
 TARGETS = SERVERS

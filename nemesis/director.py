@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nemesis.aim import resolve
-from nemesis.chains import Chains
-from nemesis.families import FAMILIES, facts
-from nemesis.nemesis import Fault, Nemesis, Receipt
-from nemesis.schedule import Scheduled
-from nemesis.site import Site
+from fencepost.nemesis.aim import resolve
+from fencepost.nemesis.chains import Chains
+from fencepost.nemesis.families import FAMILIES, facts
+from fencepost.nemesis.nemesis import Fault, Nemesis, Receipt
+from fencepost.nemesis.schedule import Scheduled
+from fencepost.nemesis.site import Site
 
 Record = Callable[[str, str, dict[str, Any], list[str] | None], None]
 """Writes an op of the nemesis: type, f, value, error."""

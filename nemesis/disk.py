@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from random import Random
 
-from nemesis.aim import SERVERS, Drawn, Layout, pick, subject
-from nemesis.asked import Asked
-from nemesis.kill import together
-from nemesis.nemesis import Fault, Receipt
-from nemesis.site import Site
+from fencepost.nemesis.aim import SERVERS, Drawn, Layout, pick, subject
+from fencepost.nemesis.asked import Asked
+from fencepost.nemesis.kill import together
+from fencepost.nemesis.nemesis import Fault, Receipt
+from fencepost.nemesis.site import Site
 
 TARGETS = SERVERS
 FILLER = ".fencepost-filler"

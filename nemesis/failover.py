@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from random import Random
 
-from nemesis.aim import Drawn, Layout
-from nemesis.asked import Asked
-from nemesis.nemesis import Fault, Receipt
-from nemesis.site import Site
+from fencepost.nemesis.aim import Drawn, Layout
+from fencepost.nemesis.asked import Asked
+from fencepost.nemesis.nemesis import Fault, Receipt
+from fencepost.nemesis.site import Site
 
 
 class Failover:

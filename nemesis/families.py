@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from nemesis import (
+from fencepost.nemesis import (
     clock,
     cpu,
     disk,
@@ -21,11 +21,11 @@ from nemesis import (
     pause,
     power,
 )
-from nemesis.aim import PRIMARY, Drawn, Layout, named
-from nemesis.asked import Asked, parse
-from nemesis.chains import Chains
-from nemesis.nemesis import Fault, Nemesis
-from nemesis.site import Site
+from fencepost.nemesis.aim import PRIMARY, Drawn, Layout, named
+from fencepost.nemesis.asked import Asked, parse
+from fencepost.nemesis.chains import Chains
+from fencepost.nemesis.nemesis import Fault, Nemesis
+from fencepost.nemesis.site import Site
 
 
 def _nothing(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from nemesis.aim import STORAGE, Drawn, Layout
-from nemesis.asked import Asked
-from nemesis.chains import Chains, probe
-from nemesis.nemesis import Fault, Receipt
-from nemesis.site import Site
+from fencepost.nemesis.aim import STORAGE, Drawn, Layout
+from fencepost.nemesis.asked import Asked
+from fencepost.nemesis.chains import Chains, probe
+from fencepost.nemesis.nemesis import Fault, Receipt
+from fencepost.nemesis.site import Site
 
 
 class Hold:

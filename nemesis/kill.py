@@ -14,10 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
 
-from nemesis.aim import SERVERS, Drawn, Layout, pick, subject
-from nemesis.asked import Asked
-from nemesis.nemesis import Fault, Receipt
-from nemesis.site import Site
+from fencepost.nemesis.aim import SERVERS, Drawn, Layout, pick, subject
+from fencepost.nemesis.asked import Asked
+from fencepost.nemesis.nemesis import Fault, Receipt
+from fencepost.nemesis.site import Site
 
 DATA = ("kept", "wiped")
 TARGETS = (*SERVERS, "rolling", "client")

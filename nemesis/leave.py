@@ -10,10 +10,10 @@ from __future__ import annotations
 import time
 from random import Random
 
-from nemesis.aim import PRIMARY, Drawn, Layout, pick, subject
-from nemesis.asked import Asked
-from nemesis.nemesis import Fault, Receipt
-from nemesis.site import Site
+from fencepost.nemesis.aim import PRIMARY, Drawn, Layout, pick, subject
+from fencepost.nemesis.asked import Asked
+from fencepost.nemesis.nemesis import Fault, Receipt
+from fencepost.nemesis.site import Site
 
 TARGETS = ("one", PRIMARY)
 

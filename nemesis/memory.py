@@ -11,10 +11,10 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from nemesis.aim import Drawn, Layout, pick
-from nemesis.asked import Asked
-from nemesis.nemesis import Fault, Receipt
-from nemesis.site import Site
+from fencepost.nemesis.aim import Drawn, Layout, pick
+from fencepost.nemesis.asked import Asked
+from fencepost.nemesis.nemesis import Fault, Receipt
+from fencepost.nemesis.site import Site
 
 POLICIES = ("allkeys-lru", "noeviction")
 _ROOM = 2 << 20  # bytes above what is used already

@@ -9,10 +9,10 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from nemesis.aim import PRIMARY, Drawn, Layout, pick, subject
-from nemesis.asked import Asked
-from nemesis.nemesis import Fault, Receipt
-from nemesis.site import Remote, Site
+from fencepost.nemesis.aim import PRIMARY, Drawn, Layout, pick, subject
+from fencepost.nemesis.asked import Asked
+from fencepost.nemesis.nemesis import Fault, Receipt
+from fencepost.nemesis.site import Remote, Site
 
 KINDS = {
     "delay": ("delay", "100ms", "50ms"),

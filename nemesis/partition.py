@@ -14,11 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
 
-from nemesis.aim import PRIMARY, STORAGE, Drawn, Layout, pick
-from nemesis.asked import Asked
-from nemesis.chains import Chains, datagram, probe
-from nemesis.nemesis import Fault, Receipt
-from nemesis.site import Site
+from fencepost.nemesis.aim import PRIMARY, STORAGE, Drawn, Layout, pick
+from fencepost.nemesis.asked import Asked
+from fencepost.nemesis.chains import Chains, datagram, probe
+from fencepost.nemesis.nemesis import Fault, Receipt
+from fencepost.nemesis.site import Site
 
 HOW = ("drop", "reject")
 LOST = ("requests", "replies")

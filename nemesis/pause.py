@@ -14,11 +14,11 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from nemesis.aim import SERVERS, Drawn, Layout, pick, subject
-from nemesis.asked import Asked
-from nemesis.kill import together
-from nemesis.nemesis import Fault, Receipt
-from nemesis.site import Site
+from fencepost.nemesis.aim import SERVERS, Drawn, Layout, pick, subject
+from fencepost.nemesis.asked import Asked
+from fencepost.nemesis.kill import together
+from fencepost.nemesis.nemesis import Fault, Receipt
+from fencepost.nemesis.site import Site
 
 POINTS = ("acquired", "before-write", "replies-in-flight")
 """The points that every client comes by, or nearly every one."""

@@ -13,11 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
 
-from nemesis import kill
-from nemesis.aim import SERVERS, Drawn, Layout, pick, subject
-from nemesis.asked import Asked
-from nemesis.nemesis import Fault, Receipt
-from nemesis.site import Site
+from fencepost.nemesis import kill
+from fencepost.nemesis.aim import SERVERS, Drawn, Layout, pick, subject
+from fencepost.nemesis.asked import Asked
+from fencepost.nemesis.nemesis import Fault, Receipt
+from fencepost.nemesis.site import Site
 
 TARGETS = (*SERVERS, "rolling")
 VARIANTS = ("never",)

@@ -14,9 +14,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from nemesis.aim import PRIMARY, Layout
-from nemesis.asked import Asked
-from nemesis.families import FAMILIES, check, refuse
+from fencepost.nemesis.aim import PRIMARY, Layout
+from fencepost.nemesis.asked import Asked
+from fencepost.nemesis.families import FAMILIES, check, refuse
 
 QUIET_START_S = 1.0
 _TRIES = 8

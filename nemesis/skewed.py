@@ -14,8 +14,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from nemesis.nemesis import Receipt
-from nemesis.site import Clocked, Hidden
+from fencepost.nemesis.nemesis import Receipt
+from fencepost.nemesis.site import Clocked, Hidden
 
 # Longer than the second that the coarsest clock takes to show the next.
 _PATIENCE_S = 1.5

@@ -9,9 +9,9 @@ from typing import Any
 import pygal
 from markupsafe import Markup
 
-from report import page
-from report.charts import drawing
-from report.stored import ReportError
+from fencepost.report import page
+from fencepost.report.charts import drawing
+from fencepost.report.stored import ReportError
 
 COLUMNS = (
     ("alone", "acquire_p50", "Acquire, alone, p50 (ms)"),

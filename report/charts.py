@@ -15,8 +15,8 @@ import pandas as pd
 import pygal
 from markupsafe import Markup
 
-from checker.faults import Fault
-from report.measures import QUANTILES, quantiles, thinned
+from fencepost.checker.faults import Fault
+from fencepost.report.measures import QUANTILES, quantiles, thinned
 
 SIZE = (1080, 300)
 TOKENS = {"granted": 4.0, "accepted": 1.8, "refused": 3.2, "unknown": 2.6}

@@ -11,9 +11,9 @@ from typing import Any
 
 import pandas as pd
 
-from checker.history import History
-from checker.holds import holds
-from report.timeline import outcomes
+from fencepost.checker.history import History
+from fencepost.checker.holds import holds
+from fencepost.report.timeline import outcomes
 
 QUANTILES = (0.5, 0.95, 0.99)
 WINDOWS = 30

@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from checker.holds import seconds
+from fencepost.checker.holds import seconds
 
 # Read once, with this module: a page belongs to the code that fills it in, also where the files
 # change under a run that takes its time.

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from checker.verdict import Valid, worst
+from fencepost.checker.verdict import Valid, worst
 
 ABOUT = {
     "lease_exclusion": "No lock was granted again while its lease ran.",

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from checker.faults import Fault, faults
-from report import page
-from report.charts import latency_chart, tokens_chart
-from report.measures import QUANTILES, acquires, summary, tokens
-from report.questions import ABOUT, headline, questions, untested, verdict
-from report.settings import again, settings
-from report.stored import Run, load
-from report.timeline import affected, timeline, words
+from fencepost.checker.faults import Fault, faults
+from fencepost.report import page
+from fencepost.report.charts import latency_chart, tokens_chart
+from fencepost.report.measures import QUANTILES, acquires, summary, tokens
+from fencepost.report.questions import ABOUT, headline, questions, untested, verdict
+from fencepost.report.settings import again, settings
+from fencepost.report.stored import Run, load
+from fencepost.report.timeline import affected, timeline, words
 
 FIRST = 3
 """Sentences of evidence shown at once; the rest is folded away."""

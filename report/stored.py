@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from checker.history import History, HistoryError, read
+from fencepost.checker.history import History, HistoryError, read
 
 
 class ReportError(Exception):

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from report import page
-from report.questions import ABOUT, verdict
-from report.stored import ReportError
+from fencepost.report import page
+from fencepost.report.questions import ABOUT, verdict
+from fencepost.report.stored import ReportError
 
 
 def render(folder: Path) -> Path:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from checker.clocks import Clocks
-from checker.faults import Fault, faults
-from checker.history import Call, History
-from checker.holds import FOREVER, Hold, Overlap, believed, holds, overlaps, strictly
-from checker.writes import registers
+from fencepost.checker.clocks import Clocks
+from fencepost.checker.faults import Fault, faults
+from fencepost.checker.history import Call, History
+from fencepost.checker.holds import FOREVER, Hold, Overlap, believed, holds, overlaps, strictly
+from fencepost.checker.writes import registers
 
 NOWHERE = "clients"
 """The lane of ops that name no node."""

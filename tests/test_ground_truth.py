@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 import pytest
+
 from simulated import truth
 from simulated.defects import KINDS
 from simulated.plan import ENDS_WITH

@@ -16,7 +16,7 @@ from typing import Any
 import urllib3
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 
-from workloads.locks.lock import Failed, Indeterminate
+from fencepost.workloads.locks.lock import Failed, Indeterminate
 
 _ONCE = urllib3.Retry(total=False, redirect=False)
 # What etcd has refused for good (gRPC's codes): invalid, not found, exists, precondition, range.

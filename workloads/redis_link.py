@@ -18,7 +18,7 @@ from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as TimedOut
 from redis.retry import Retry
 
-from workloads.locks.lock import Failed, Indeterminate
+from fencepost.workloads.locks.lock import Failed, Indeterminate
 
 # RESP2 and no word about the driver: connecting then sends nothing of its own, so that the timeout
 # is that of the one request. A library under test may bring an older redis-py, which calls this

@@ -1,6 +1,6 @@
 """lincheck: is a history linearizable? Pure Python, standard library only.
 
-    from checker.lincheck import check
+    from fencepost.checker.lincheck import check
     verdict = check(events, "cas-register", init=0)
     verdict.valid        # True, False or "unknown"
     verdict.evidence()   # what shows it
@@ -9,13 +9,13 @@
 (`named` builds one, `NAMES` lists them) or a `Model` of your own. docs/lincheck.md has the rest.
 """
 
-from checker.lincheck.evidence import Evidence
-from checker.lincheck.history import UNKNOWN, BadHistory, Call
-from checker.lincheck.model import Action, BadValue, Inconsistent, Model
-from checker.lincheck.models import NAMES, named
-from checker.lincheck.online import Online
-from checker.lincheck.verdict import Verdict, check
-from checker.lincheck.verifier import verify
+from fencepost.checker.lincheck.evidence import Evidence
+from fencepost.checker.lincheck.history import UNKNOWN, BadHistory, Call
+from fencepost.checker.lincheck.model import Action, BadValue, Inconsistent, Model
+from fencepost.checker.lincheck.models import NAMES, named
+from fencepost.checker.lincheck.online import Online
+from fencepost.checker.lincheck.verdict import Verdict, check
+from fencepost.checker.lincheck.verifier import verify
 
 __all__ = [
     "NAMES",

@@ -2,6 +2,6 @@
 
 import sys
 
-from checker.lincheck.command import main
+from fencepost.checker.lincheck.command import main
 
 sys.exit(main(sys.argv[1:]))

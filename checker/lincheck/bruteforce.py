@@ -7,9 +7,9 @@ through all ways to place one op after another, and only remembers where it has 
 
 from __future__ import annotations
 
-from checker.lincheck.model import Inconsistent, Model
-from checker.lincheck.operation import Operation
-from checker.lincheck.verifier import Moments
+from fencepost.checker.lincheck.model import Inconsistent, Model
+from fencepost.checker.lincheck.operation import Operation
+from fencepost.checker.lincheck.verifier import Moments
 
 MOST_STEPS = 200_000  # tried before it gives up: some tenths of a second
 

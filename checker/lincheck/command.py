@@ -14,15 +14,15 @@ import traceback
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from checker.lincheck.budget import Budget
-from checker.lincheck.evidence import Evidence, described
-from checker.lincheck.formats.files import READERS, read
-from checker.lincheck.history import BadHistory
-from checker.lincheck.model import BadValue, Model
-from checker.lincheck.models import NAMES, named
-from checker.lincheck.models.lock import FAILED_RELEASE
-from checker.lincheck.page import page
-from checker.lincheck.verdict import Verdict, check_numbered
+from fencepost.checker.lincheck.budget import Budget
+from fencepost.checker.lincheck.evidence import Evidence, described
+from fencepost.checker.lincheck.formats.files import READERS, read
+from fencepost.checker.lincheck.history import BadHistory
+from fencepost.checker.lincheck.model import BadValue, Model
+from fencepost.checker.lincheck.models import NAMES, named
+from fencepost.checker.lincheck.models.lock import FAILED_RELEASE
+from fencepost.checker.lincheck.page import page
+from fencepost.checker.lincheck.verdict import Verdict, check_numbered
 
 VALID, INVALID, UNKNOWN, BAD, CRASHED = 0, 1, 2, 254, 255
 EVIDENCE_S: Final = 2.0  # the most that evidence may add to a verdict of false

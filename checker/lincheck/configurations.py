@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from checker.lincheck.crashed import COST, Crashed, faults
-from checker.lincheck.model import Action, State
+from fencepost.checker.lincheck.crashed import COST, Crashed, faults
+from fencepost.checker.lincheck.model import Action, State
 
 
 class Taken(NamedTuple):

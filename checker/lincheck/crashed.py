@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from checker.lincheck.model import ANY_STATE, UNSAID, Action, Model
+from fencepost.checker.lincheck.model import ANY_STATE, UNSAID, Action, Model
 
 FIELD = 24  # bits a class: 2**22 - 1 crashed ops of one class, OVER, and the guard bit
 OVER = 1 << FIELD - 2  # more of the class were used than there are, which is not counted

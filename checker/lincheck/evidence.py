@@ -13,16 +13,16 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal
 
-from checker.lincheck.bruteforce import any_order
-from checker.lincheck.budget import Budget, Exhausted
-from checker.lincheck.failure import first_failure
-from checker.lincheck.history import UNKNOWN
-from checker.lincheck.linearize import explore
-from checker.lincheck.model import Action, Model, shown
-from checker.lincheck.operation import Operation
-from checker.lincheck.partials import Partial, Partials, partials, steps_of
-from checker.lincheck.shrink import Small, shrink
-from checker.lincheck.verifier import Step, verify
+from fencepost.checker.lincheck.bruteforce import any_order
+from fencepost.checker.lincheck.budget import Budget, Exhausted
+from fencepost.checker.lincheck.failure import first_failure
+from fencepost.checker.lincheck.history import UNKNOWN
+from fencepost.checker.lincheck.linearize import explore
+from fencepost.checker.lincheck.model import Action, Model, shown
+from fencepost.checker.lincheck.operation import Operation
+from fencepost.checker.lincheck.partials import Partial, Partials, partials, steps_of
+from fencepost.checker.lincheck.shrink import Small, shrink
+from fencepost.checker.lincheck.verifier import Step, verify
 
 LAST_S = 1.0  # to check a sub-history, where finding it took all the time there was
 MOST_SMALL = 300  # ops in a sub-history that is shown

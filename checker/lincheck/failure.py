@@ -12,10 +12,10 @@ it will return, as in the search.
 
 from __future__ import annotations
 
-from checker.lincheck.budget import Budget
-from checker.lincheck.linearize import END, explore_up_to
-from checker.lincheck.model import Model
-from checker.lincheck.operation import Operation
+from fencepost.checker.lincheck.budget import Budget
+from fencepost.checker.lincheck.linearize import END, explore_up_to
+from fencepost.checker.lincheck.model import Model
+from fencepost.checker.lincheck.operation import Operation
 
 
 def first_failure(

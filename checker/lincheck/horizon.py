@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from checker.lincheck.model import Model
-from checker.lincheck.operation import Operation
-from checker.lincheck.search import Search
+from fencepost.checker.lincheck.model import Model
+from fencepost.checker.lincheck.operation import Operation
+from fencepost.checker.lincheck.search import Search
 
 Cell = frozenset[Hashable] | None
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Final
 
-from checker.lincheck.model import Action, Model, Timed
-from checker.lincheck.operation import Operation
-from checker.lincheck.search import Search
+from fencepost.checker.lincheck.model import Action, Model, Timed
+from fencepost.checker.lincheck.operation import Operation
+from fencepost.checker.lincheck.search import Search
 
 LASTING: Final = object()  # the key of steps that no release settles
 

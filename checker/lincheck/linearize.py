@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Final
 
-from checker.lincheck.budget import Budget
-from checker.lincheck.horizon import Horizon
-from checker.lincheck.leases import Leases
-from checker.lincheck.model import Action, Model
-from checker.lincheck.operation import Events, Operation
-from checker.lincheck.search import Search, compact
+from fencepost.checker.lincheck.budget import Budget
+from fencepost.checker.lincheck.horizon import Horizon
+from fencepost.checker.lincheck.leases import Leases
+from fencepost.checker.lincheck.model import Action, Model
+from fencepost.checker.lincheck.operation import Events, Operation
+from fencepost.checker.lincheck.search import Search, compact
 
 NARROW = 1  # configurations kept as long as that leads on
 # Where that leads nowhere: how many are kept, from how many events before, until so many after.

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
-from checker.lincheck.history import UNKNOWN, Call
+from fencepost.checker.lincheck.history import UNKNOWN, Call
 
 State = Any  # any hashable value
 

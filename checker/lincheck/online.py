@@ -15,13 +15,13 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from checker.lincheck.budget import Budget, Exhausted
-from checker.lincheck.history import NEMESIS, UNASKED, BadHistory, Call, calls
-from checker.lincheck.leases import Leases
-from checker.lincheck.model import Action, Model
-from checker.lincheck.models import named
-from checker.lincheck.operation import read, unknown_function
-from checker.lincheck.search import Search
+from fencepost.checker.lincheck.budget import Budget, Exhausted
+from fencepost.checker.lincheck.history import NEMESIS, UNASKED, BadHistory, Call, calls
+from fencepost.checker.lincheck.leases import Leases
+from fencepost.checker.lincheck.model import Action, Model
+from fencepost.checker.lincheck.models import named
+from fencepost.checker.lincheck.operation import read, unknown_function
+from fencepost.checker.lincheck.search import Search
 
 RESUMED = (
     "an op cannot be placed, but a process went on after an op with a lease that never returned: "

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from checker.lincheck.history import BadHistory, Call, calls
-from checker.lincheck.model import Action, BadValue, Model
+from fencepost.checker.lincheck.history import BadHistory, Call, calls
+from fencepost.checker.lincheck.model import Action, BadValue, Model
 
 
 class Operation(NamedTuple):

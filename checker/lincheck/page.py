@@ -11,13 +11,13 @@ from collections.abc import Hashable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from checker.lincheck.evidence import Evidence, described
-from checker.lincheck.model import Model
-from checker.lincheck.operation import Operation
-from checker.lincheck.verifier import Step
+from fencepost.checker.lincheck.evidence import Evidence, described
+from fencepost.checker.lincheck.model import Model
+from fencepost.checker.lincheck.operation import Operation
+from fencepost.checker.lincheck.verifier import Step
 
 if TYPE_CHECKING:
-    from checker.lincheck.verdict import Verdict
+    from fencepost.checker.lincheck.verdict import Verdict
 
 MOST_DRAWN = 300  # ops of one object on the page
 MOST_OBJECTS = 50

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from checker.lincheck.budget import Budget
-from checker.lincheck.configurations import Taken
-from checker.lincheck.crashed import COST
-from checker.lincheck.linearize import Walk
-from checker.lincheck.model import Action, Inconsistent, Model, State
-from checker.lincheck.operation import Operation
-from checker.lincheck.search import Search
-from checker.lincheck.verifier import Step, verify
+from fencepost.checker.lincheck.budget import Budget
+from fencepost.checker.lincheck.configurations import Taken
+from fencepost.checker.lincheck.crashed import COST
+from fencepost.checker.lincheck.linearize import Walk
+from fencepost.checker.lincheck.model import Action, Inconsistent, Model, State
+from fencepost.checker.lincheck.operation import Operation
+from fencepost.checker.lincheck.search import Search
+from fencepost.checker.lincheck.verifier import Step, verify
 
 MOST_MB = 400  # by which keeping all configurations may make the process grow
 MOST_PARTIALS = 8  # partial linearizations shown

@@ -15,12 +15,12 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING
 
-from checker.lincheck.budget import Budget, Exhausted
-from checker.lincheck.model import Model
-from checker.lincheck.operation import Operation
+from fencepost.checker.lincheck.budget import Budget, Exhausted
+from fencepost.checker.lincheck.model import Model
+from fencepost.checker.lincheck.operation import Operation
 
 if TYPE_CHECKING:
-    from checker.lincheck.verdict import Failure
+    from fencepost.checker.lincheck.verdict import Failure
 
 _shared: tuple[dict[Hashable, list[Operation]], list[Hashable], Model, Budget, bool] | None = None
 
@@ -66,7 +66,7 @@ def in_processes(
 
 
 def _decide(index: int) -> tuple[int | None, Failure | None, str | None]:
-    from checker.lincheck.verdict import decide
+    from fencepost.checker.lincheck.verdict import decide
 
     assert _shared is not None
     parts, waiting, model, budget, fast = _shared

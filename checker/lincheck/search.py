@@ -27,8 +27,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
-from checker.lincheck.budget import UNLIMITED, Budget
-from checker.lincheck.configurations import (
+from fencepost.checker.lincheck.budget import UNLIMITED, Budget
+from fencepost.checker.lincheck.configurations import (
     Configurations,
     Taken,
     best,
@@ -38,9 +38,9 @@ from checker.lincheck.configurations import (
     put_all,
     waste,
 )
-from checker.lincheck.crashed import Crashed
-from checker.lincheck.model import ANY_STATE, Action, Model
-from checker.lincheck.table import Table
+from fencepost.checker.lincheck.crashed import Crashed
+from fencepost.checker.lincheck.model import ANY_STATE, Action, Model
+from fencepost.checker.lincheck.table import Table
 
 NOBODY = -2  # the key of the state that stands for all that nobody can see
 CHECK_EVERY = 512  # expansions between two looks at the clock and the memory

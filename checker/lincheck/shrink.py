@@ -18,12 +18,12 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import NamedTuple
 
-from checker.lincheck.budget import Budget, Exhausted
-from checker.lincheck.failure import first_failure
-from checker.lincheck.linearize import END, explore_up_to
-from checker.lincheck.model import ANY_STATE, UNSAID, Inconsistent, Model
-from checker.lincheck.operation import Operation
-from checker.lincheck.partials import steps_of
+from fencepost.checker.lincheck.budget import Budget, Exhausted
+from fencepost.checker.lincheck.failure import first_failure
+from fencepost.checker.lincheck.linearize import END, explore_up_to
+from fencepost.checker.lincheck.model import ANY_STATE, UNSAID, Inconsistent, Model
+from fencepost.checker.lincheck.operation import Operation
+from fencepost.checker.lincheck.partials import steps_of
 
 FIRST_WINDOW = 8
 MOST_PAIRED = 24  # ops of which every two are tried together

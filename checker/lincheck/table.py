@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from checker.lincheck.model import Action, Inconsistent, Model, State
+from fencepost.checker.lincheck.model import Action, Inconsistent, Model, State
 
 IMPOSSIBLE = -1
 COMPACT_AT = 20_000  # states and actions remembered before the dead ones are looked for

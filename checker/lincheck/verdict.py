@@ -12,14 +12,14 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from checker.lincheck.budget import Budget, Exhausted
-from checker.lincheck.evidence import Evidence, evidence_for
-from checker.lincheck.fastpaths import BY_MODEL
-from checker.lincheck.linearize import explore
-from checker.lincheck.model import Model
-from checker.lincheck.models import named
-from checker.lincheck.operation import Objects, Operation, objects
-from checker.lincheck.processes import in_processes
+from fencepost.checker.lincheck.budget import Budget, Exhausted
+from fencepost.checker.lincheck.evidence import Evidence, evidence_for
+from fencepost.checker.lincheck.fastpaths import BY_MODEL
+from fencepost.checker.lincheck.linearize import explore
+from fencepost.checker.lincheck.model import Model
+from fencepost.checker.lincheck.models import named
+from fencepost.checker.lincheck.operation import Objects, Operation, objects
+from fencepost.checker.lincheck.processes import in_processes
 
 SPREAD_AFTER_S = 0.5  # below this, starting processes costs more than they save
 

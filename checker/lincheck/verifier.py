@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from checker.lincheck.model import Action, Inconsistent, Model, State
-from checker.lincheck.operation import Operation
+from fencepost.checker.lincheck.model import Action, Inconsistent, Model, State
+from fencepost.checker.lincheck.operation import Operation
 
 NEVER: Final = 1 << 62  # a position after every history
 

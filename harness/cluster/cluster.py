@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from harness.remote.remote import Remote
+from fencepost.harness.remote.remote import Remote
 
 
 class Cluster(Protocol):

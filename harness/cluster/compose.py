@@ -19,12 +19,12 @@ from typing import IO, Any
 import docker
 from docker.errors import DockerException
 
-from harness.cluster.doors import Doors
-from harness.cluster.engine import Engine
-from harness.cluster.image import COMPOSE
-from harness.errors import Crashed
-from harness.remote.docker import DockerRemote
-from harness.remote.remote import Remote
+from fencepost.harness.cluster.doors import Doors
+from fencepost.harness.cluster.engine import Engine
+from fencepost.harness.cluster.image import COMPOSE
+from fencepost.harness.errors import Crashed
+from fencepost.harness.remote.docker import DockerRemote
+from fencepost.harness.remote.remote import Remote
 
 PROJECT = "fencepost"
 NODES = (

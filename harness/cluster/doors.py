@@ -8,9 +8,9 @@ from pathlib import Path
 
 import paramiko
 
-from harness.errors import Crashed
-from harness.remote.remote import Remote, RemoteError
-from harness.remote.ssh import Host, SshRemote
+from fencepost.harness.errors import Crashed
+from fencepost.harness.remote.remote import Remote, RemoteError
+from fencepost.harness.remote.ssh import Host, SshRemote
 
 _HOME = "/run/fencepost/ssh"
 _BITS = 256

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import Crashed
+from fencepost.harness.errors import Crashed
 
 Say = Callable[[str], None]
 

@@ -15,16 +15,16 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from harness.cluster import libraries
-from harness.cluster.compose import role
-from harness.cluster.hostsfile import Hosts
-from harness.cluster.image import COMPOSE
-from harness.db.kinds import KINDS
-from harness.db.server import Server
-from harness.errors import Crashed
-from harness.healing import leave
-from harness.remote.remote import Remote, RemoteError
-from harness.remote.ssh import SshRemote
+from fencepost.harness.cluster import libraries
+from fencepost.harness.cluster.compose import role
+from fencepost.harness.cluster.healing import leave
+from fencepost.harness.cluster.hostsfile import Hosts
+from fencepost.harness.cluster.image import COMPOSE
+from fencepost.harness.db.kinds import KINDS
+from fencepost.harness.db.server import Server
+from fencepost.harness.errors import Crashed
+from fencepost.harness.remote.remote import Remote, RemoteError
+from fencepost.harness.remote.ssh import SshRemote
 
 _HOME = "/opt/fencepost"
 _PROGRAMS = ("node.sh", "clocks.py", "cpu.py", "lazy.py", "vdso.py")

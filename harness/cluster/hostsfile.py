@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.cluster.compose import NODES
-from harness.errors import BadArguments
-from harness.remote.ssh import Host
+from fencepost.harness.cluster.compose import NODES
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.remote.ssh import Host
 
 _KINDS: dict[str, type] = {
     "host": str, "port": int, "user": str, "sudo": bool, "key": str, "known_hosts": str,

@@ -16,13 +16,14 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness.cluster import libraries
-from harness.cluster.engine import Say, install
-from harness.errors import BadArguments, Crashed
+from fencepost.harness.cluster import libraries
+from fencepost.harness.cluster.engine import Say, install
+from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.harness.package import PACKAGE
 
 BASE = "debian:bookworm-slim"
 REPOSITORY = "fencepost-node"
-COMPOSE = Path(__file__).resolve().parents[2] / "compose"
+COMPOSE = PACKAGE / "compose"
 
 _REGISTRY_S = 8.0
 _LABEL = "fencepost.libraries"
@@ -34,11 +35,6 @@ def ensure(say: Say, whole: bool = False) -> str:
     Raises:
         Crashed: with the end of what the build said.
     """
-    if not (COMPOSE / "Dockerfile").is_file():
-        raise Crashed(
-            f"{COMPOSE} holds no Dockerfile: clusters need a checkout of fencepost "
-            "(`make install` there), not an installed wheel."
-        )
     name = f"{REPOSITORY}:{_fingerprint()}"
     if not _there(name) or (whole and held(name) != set(libraries.names())):
         _base(say)

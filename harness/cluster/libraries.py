@@ -17,13 +17,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from harness.cluster.engine import Say, install, is_debian
-from harness.errors import Crashed
+from fencepost.harness.cluster.engine import Say, install, is_debian
+from fencepost.harness.errors import Crashed
+from fencepost.harness.package import PACKAGE
 
-_ROOT = Path(__file__).resolve().parents[2]
-PINS = _ROOT / "compose" / "libraries"
+PINS = PACKAGE / "compose" / "libraries"
 """NAME.txt: what pip installs for a Python library; NAME/package.json: what npm installs."""
-CURATOR = _ROOT / "workloads" / "programs" / "curator"
+CURATOR = PACKAGE / "workloads" / "programs" / "curator"
 """The client of Debian's Curator, compiled in the image's build."""
 
 

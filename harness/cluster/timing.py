@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.remote.remote import Remote
+from fencepost.harness.remote.remote import Remote
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 MOST_ERROR_NS = 5_000_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.db.server import PID_FILE, Kind
+from fencepost.harness.db.server import PID_FILE, Kind
 
 REDIS = Kind("redis", 6379, ("redis-server", "--version"), ("wall",), faketime=True)
 ZOOKEEPER = Kind(

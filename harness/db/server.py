@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.errors import Crashed
-from harness.remote.remote import Remote, RemoteError
-from nemesis.site import Hidden
+from fencepost.harness.errors import Crashed
+from fencepost.harness.remote.remote import Remote, RemoteError
+from fencepost.nemesis.site import Hidden
 
 PID_FILE = "/run/fencepost/server.pid"
 

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from harness.remote.remote import Program, RemoteError, Result
+from fencepost.harness.remote.remote import Program, RemoteError, Result
 
 AGENT = ("python3", "-u", "/opt/fencepost/agent.py")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 
-from harness.remote.agent import AgentRemote
-from harness.remote.remote import Program
+from fencepost.harness.remote.agent import AgentRemote
+from fencepost.harness.remote.remote import Program
 
 
 class DockerRemote(AgentRemote):

@@ -19,8 +19,8 @@ from typing import NoReturn
 
 import paramiko
 
-from harness.remote.agent import AgentRemote
-from harness.remote.remote import Program, RemoteError
+from fencepost.harness.remote.agent import AgentRemote
+from fencepost.harness.remote.remote import Program, RemoteError
 
 _OPEN_S = 10.0
 _KEEPALIVE_S = 5

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from histories import MS, Story
 
-from checker.exclusion import lease_exclusion, mutual_exclusion
-from checker.history import History
-from checker.holds import FOREVER, holds
+from fencepost.checker.exclusion import lease_exclusion, mutual_exclusion
+from fencepost.checker.history import History
+from fencepost.checker.holds import FOREVER, holds
+from histories import MS, Story
 
 
 def only(story, **test):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from histories import MS, Story
 
-from checker.liveness import liveness
+from fencepost.checker.liveness import liveness
+from histories import MS, Story
 
 QUEUE = {"promises": {"fifo": True}}
 ONE = {"promises": {"one_wakeup": True}}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from histories import MS, Story
 
-from checker import faults
-from checker.checkers import CHECKERS, check, valid
-from checker.verdict import Verdict, worst
+from fencepost.checker import faults
+from fencepost.checker.checkers import CHECKERS, check, valid
+from fencepost.checker.verdict import Verdict, worst
+from histories import MS, Story
 
 
 @pytest.fixture

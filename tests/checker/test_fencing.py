@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
-from histories import MS, Story
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checker.fencing import fencing
+from fencepost.checker.fencing import fencing
+from histories import MS, Story
 
 
 def verdict(story, **test):

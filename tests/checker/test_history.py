@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checker.history import TYPES, HistoryError, Op, pair, parse, read, write
+from fencepost.checker.history import TYPES, HistoryError, Op, pair, parse, read, write
 
 
 def line(**fields):

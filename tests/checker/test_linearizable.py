@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from histories import MS, Story
 
-from checker.exclusion import lease_exclusion
-from checker.linearizable import linearizable
+from fencepost.checker.exclusion import lease_exclusion
+from fencepost.checker.linearizable import linearizable
+from histories import MS, Story
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_turns_are_valid(story):
 
 
 def test_a_search_that_does_not_end_leaves_it_unknown(story, monkeypatch):
-    monkeypatch.setattr("checker.linearizable._TIME_LIMIT_S", -1.0)
+    monkeypatch.setattr("fencepost.checker.linearizable._TIME_LIMIT_S", -1.0)
     story.grant(0, "a", 1, 1001)
     story.grant(1, "b", 500, 1500)
     found = verdict(story)

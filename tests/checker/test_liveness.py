@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from histories import MS, Story
 
-from checker.history import History
-from checker.liveness import liveness
+from fencepost.checker.history import History
+from fencepost.checker.liveness import liveness
+from histories import MS, Story
 
 TTL, BOUND = 1000, 2000
 LIMIT = TTL + BOUND

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from random import Random
 
-from histories import MS, Story
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checker.clocks import Clocks
-from checker.lost import lost, missing
-from checker.rulers import Rulers
-from checker.writes import registers
+from fencepost.checker.clocks import Clocks
+from fencepost.checker.lost import lost, missing
+from fencepost.checker.rulers import Rulers
+from fencepost.checker.writes import registers
+from histories import MS, Story
 
 
 def judged(history, test):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from histories import MS, Story
 
-from checker.faults import faults
-from checker.holds import holds
-from checker.obstacles import kills_clients, lease_of, left, longest_lease, request
-from checker.spoken import spoken
+from fencepost.checker.faults import faults
+from fencepost.checker.holds import holds
+from fencepost.checker.obstacles import kills_clients, lease_of, left, longest_lease, request
+from fencepost.checker.spoken import spoken
+from histories import MS, Story
 
 
 @pytest.fixture

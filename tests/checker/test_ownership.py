@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from histories import MS, Story
 
-from checker.ownership import ownership
+from fencepost.checker.ownership import ownership
+from histories import MS, Story
 
 CLOCKS = {"clocks": {f"client-{n}": {"bound_ns": 4 * MS} for n in (1, 2, 3)}}
 

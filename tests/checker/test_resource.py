@@ -5,13 +5,13 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from histories import MS, Story
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles.resource import draw, verdict
 
-from checker.history import History, Op
-from checker.resource import resource
+from fencepost.checker.history import History, Op
+from fencepost.checker.resource import resource
+from histories import MS, Story
+from oracles.resource import draw, verdict
 
 
 @pytest.fixture

@@ -6,15 +6,15 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from histories import MS, Story
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checker.clocks import Clocks
-from checker.holds import holds
-from checker.rulers import Rulers
-from checker.stale import stale
-from checker.writes import owners, registers
+from fencepost.checker.clocks import Clocks
+from fencepost.checker.holds import holds
+from fencepost.checker.rulers import Rulers
+from fencepost.checker.stale import stale
+from fencepost.checker.writes import owners, registers
+from histories import MS, Story
 
 
 def pairwise(writes, held, clocks):

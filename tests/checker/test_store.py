@@ -5,13 +5,13 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from histories import MS, Story
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles.store import draw, verdict
 
-from checker.history import History
-from checker.store import store
+from fencepost.checker.history import History
+from fencepost.checker.store import store
+from histories import MS, Story
+from oracles.store import draw, verdict
 
 
 @pytest.fixture

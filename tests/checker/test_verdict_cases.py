@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from checker import history
-from checker.checkers import CHECKERS
+from fencepost.checker import history
+from fencepost.checker.checkers import CHECKERS
 
 _CASES = Path(__file__).resolve().parents[3] / "shared" / "histories" / "verdict-cases"
 _EXPECTED = _CASES / "expected.csv"

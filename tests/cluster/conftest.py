@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from checker import faults
-from checker.verdict import Verdict
-from harness import store
-from harness.cluster.cluster import Cluster
-from harness.cluster.compose import ComposeCluster
-from harness.recorder import Recorder, finish
-from harness.run import Outcome, run
-from harness.session import session
-from harness.site import RunSite
-from harness.spec import Spec, scripted, validate
-from nemesis.director import Director
-from workloads.locks.registry import LOCKS
-from workloads.scenarios.scenario import Scenario
+from fencepost.checker import faults
+from fencepost.checker.verdict import Verdict
+from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.cluster.compose import ComposeCluster
+from fencepost.harness.cluster.session import session
+from fencepost.harness.run import store
+from fencepost.harness.run.recorder import Recorder, finish
+from fencepost.harness.run.run import Outcome, run
+from fencepost.harness.run.site import RunSite
+from fencepost.harness.run.spec import Spec, scripted, validate
+from fencepost.nemesis.director import Director
+from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.scenarios.scenario import Scenario
 
 REDIS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 6)]

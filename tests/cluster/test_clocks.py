@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from harness.cluster.compose import role
-from harness.db.kinds import KINDS
-from harness.db.server import Server
-from harness.healing import heal
-from harness.session import session
-from nemesis import clock
-from nemesis.clock import Clock
-from nemesis.nemesis import Fault
+from fencepost.harness.cluster.compose import role
+from fencepost.harness.cluster.healing import heal
+from fencepost.harness.cluster.session import session
+from fencepost.harness.db.kinds import KINDS
+from fencepost.harness.db.server import Server
+from fencepost.nemesis import clock
+from fencepost.nemesis.clock import Clock
+from fencepost.nemesis.nemesis import Fault
 
 ETCD = [f"etcd-{n}" for n in (1, 2, 3)]
 ZOOKEEPER = [f"zookeeper-{n}" for n in (1, 2, 3)]

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-FENCEPOST = [sys.executable, "-m", "harness"]
+from fencepost.harness.run.worker import PROGRAM
+
+FENCEPOST = [sys.executable, "-m", "fencepost"]
 RUN = ["test", "redlock", "--nemesis", "partition,pause", "--time", "40s", "--ttl", "1s"]
 
 
@@ -161,7 +163,7 @@ def others():
 
     name, rule = "fencepost-somebody-1", "INPUT -s 192.0.2.7 -j DROP -m comment --comment FENCEPOST"
     # As a client's program is called, and stopped.
-    process = subprocess.Popen([sys.executable, "-c", "input()", "harness.worker.program"])
+    process = subprocess.Popen([sys.executable, "-c", "input()", PROGRAM])
     process.send_signal(signal.SIGSTOP)
     sh(f"iptables -w -A {rule}; iptables -w -N FENCEPOST-INBOX")
     sh(f"docker network create {name}")

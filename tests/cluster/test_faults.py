@@ -7,11 +7,11 @@ import threading
 import time
 
 import pytest
-
-from nemesis import chains, clock
-from nemesis.nemesis import Fault
-from nemesis.schedule import Scheduled
 from tests.cluster.conftest import Bench
+
+from fencepost.nemesis import chains, clock
+from fencepost.nemesis.nemesis import Fault
+from fencepost.nemesis.schedule import Scheduled
 
 CUT = Fault(
     "cut",
@@ -176,7 +176,7 @@ def wrong_rule(bench, monkeypatch):
         monkeypatch.setattr(bench.site, "address", lambda node: good(bench.site, node))
         return real(site, source, targets)
 
-    monkeypatch.setattr("nemesis.partition.probe", probe)
+    monkeypatch.setattr("fencepost.nemesis.partition.probe", probe)
 
 
 def wrong_pid(bench, monkeypatch):

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from checker.history import UNASKED, read
-from harness.cluster.compose import ComposeCluster
-from harness.session import session
-from workloads.locks.libraries.catalogue import LIBRARIES
-from workloads.locks.registry import LOCKS
-from workloads.scenarios.scenario import Do, Heal, Scenario
-from workloads.scenarios.schedules import cut
+from fencepost.checker.history import UNASKED, read
+from fencepost.harness.cluster.compose import ComposeCluster
+from fencepost.harness.cluster.session import session
+from fencepost.workloads.locks.libraries.catalogue import LIBRARIES
+from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.scenarios.scenario import Do, Heal, Scenario
+from fencepost.workloads.scenarios.schedules import cut
 
 CLIENTS = [f"client-{n}" for n in range(1, 6)]
 SERVERS = {

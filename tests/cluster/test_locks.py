@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from checker.history import read
-from workloads.scenarios import redlock
-from workloads.scenarios.scenario import Begin, Do, Inject, Scenario
+from fencepost.checker.history import read
+from fencepost.workloads.scenarios import redlock
+from fencepost.workloads.scenarios.scenario import Begin, Do, Inject, Scenario
 
 
 def verdicts(outcome):

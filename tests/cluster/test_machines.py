@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterator
 
 import pytest
-
-from harness.cluster.cluster import Cluster
-from harness.session import session
-from nemesis import disk
-from nemesis.nemesis import Fault
 from tests.cluster.conftest import Bench
+
+from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.cluster.session import session
+from fencepost.nemesis import disk
+from fencepost.nemesis.nemesis import Fault
 
 KINDS = ("redis", "zookeeper", "etcd")
 FAMILIES = ("power", "disk", "cpu", "leave")

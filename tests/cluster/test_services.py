@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.cluster.compose import ComposeCluster
-from harness.session import session
-from workloads.scenarios.scenario import Timed
-from workloads.scenarios.suites import SUITES
+from fencepost.harness.cluster.compose import ComposeCluster
+from fencepost.harness.cluster.session import session
+from fencepost.workloads.scenarios.scenario import Timed
+from fencepost.workloads.scenarios.suites import SUITES
 
 SERVERS = {"zookeeper": 3, "etcd": 3, "postgres": 1, "redis": 2}
 

@@ -10,25 +10,25 @@ from pathlib import Path
 
 import pytest
 
-from harness import store
-from harness.cluster import timing
-from harness.cluster.cluster import Cluster
-from harness.cluster.compose import ComposeCluster
-from harness.cluster.hosts import HostsCluster
-from harness.cluster.hostsfile import read
-from harness.errors import Crashed
-from harness.healing import heal
-from harness.recorder import Recorder
-from harness.remote.docker import DockerRemote
-from harness.remote.remote import RemoteError
-from harness.remote.ssh import SshRemote
-from harness.run import run
-from harness.session import Way, session
-from harness.site import RunSite
-from harness.spec import Spec, validate
-from nemesis.director import Director
-from nemesis.nemesis import Fault
-from workloads.locks.registry import LOCKS
+from fencepost.harness.cluster import timing
+from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.cluster.compose import ComposeCluster
+from fencepost.harness.cluster.healing import heal
+from fencepost.harness.cluster.hosts import HostsCluster
+from fencepost.harness.cluster.hostsfile import read
+from fencepost.harness.cluster.session import Way, session
+from fencepost.harness.errors import Crashed
+from fencepost.harness.remote.docker import DockerRemote
+from fencepost.harness.remote.remote import RemoteError
+from fencepost.harness.remote.ssh import SshRemote
+from fencepost.harness.run import store
+from fencepost.harness.run.recorder import Recorder
+from fencepost.harness.run.run import run
+from fencepost.harness.run.site import RunSite
+from fencepost.harness.run.spec import Spec, validate
+from fencepost.nemesis.director import Director
+from fencepost.nemesis.nemesis import Fault
+from fencepost.workloads.locks.registry import LOCKS
 
 REDIS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = ["client-1", "client-2"]

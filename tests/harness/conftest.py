@@ -70,7 +70,7 @@ def spawn():
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
         )
         started.append(program)
         return program

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from harness import cli, store
-from harness.errors import BadArguments, Crashed
-from harness.spec import Spec
-from workloads.locks.registry import LOCKS
+from fencepost.harness.command import cli
+from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.harness.run import store
+from fencepost.harness.run.spec import Spec
+from fencepost.workloads.locks.registry import LOCKS
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def run(monkeypatch, capsys, tmp_path):
     def no_engine(*_, **__):
         raise AssertionError("an engine was looked for")
 
-    monkeypatch.setattr("harness.session.engine.ensure", no_engine)
+    monkeypatch.setattr("fencepost.harness.cluster.session.engine.ensure", no_engine)
     monkeypatch.setattr("subprocess.Popen", no_engine)
     monkeypatch.setattr(store, "RESULTS", tmp_path / "results")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.cluster.hostsfile import read
-from harness.errors import BadArguments
-from harness.remote.ssh import Host
+from fencepost.harness.cluster.hostsfile import read
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.remote.ssh import Host
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.cluster import image, libraries
-from harness.errors import BadArguments, Crashed
+from fencepost.harness.cluster import image, libraries
+from fencepost.harness.errors import BadArguments, Crashed
 
 
 def holding(monkeypatch, label):

@@ -13,12 +13,12 @@ import time
 import msgspec
 import pytest
 
-from harness.worker import program
-from workloads.locks.broken import AlwaysYes
-from workloads.locks.lock import Indeterminate
-from workloads.locks.registry import LOCKS
+from fencepost.workloads.client import program
+from fencepost.workloads.locks.broken import AlwaysYes
+from fencepost.workloads.locks.lock import Indeterminate
+from fencepost.workloads.locks.registry import LOCKS
 
-PROGRAM = [sys.executable, "-m", "harness.worker.program"]
+PROGRAM = [sys.executable, "-m", "fencepost.workloads.client.program"]
 DEADLINE_S = 10.0
 
 

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-PUMP = [sys.executable, "-m", "harness.worker.pump", sys.executable, "-c"]
+PUMP = [sys.executable, "-m", "fencepost.workloads.client.pump", sys.executable, "-c"]
 LINES = 50_000
 TALKS = f"""
 import os, sys

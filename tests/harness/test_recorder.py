@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from checker import history
-from harness.recorder import Recorder, finish
+from fencepost.checker import history
+from fencepost.harness.run.recorder import Recorder, finish
 
 
 @pytest.fixture

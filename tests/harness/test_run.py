@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness import run
-from harness.recorder import Recorder
-from harness.run import judge
-from harness.site import RunSite
-from harness.spec import Spec
-from workloads.locks.registry import LOCKS
+from fencepost.harness.run import run
+from fencepost.harness.run.recorder import Recorder
+from fencepost.harness.run.run import judge
+from fencepost.harness.run.site import RunSite
+from fencepost.harness.run.spec import Spec
+from fencepost.workloads.locks.registry import LOCKS
 
 SPEC = Spec("redis", "redis", LOCKS["redis"].read_options({}), locks=3, concurrency=2, time_s=9.0)
 S = 10**9

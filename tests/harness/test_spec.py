@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import BadArguments
-from harness.spec import Spec, choose, scripted, seconds, stored, validate
-from workloads.locks.registry import LOCKS
-from workloads.scenarios.suites import SUITES
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.run.spec import Spec, choose, scripted, seconds, stored, validate
+from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.scenarios.suites import SUITES
 
 GOOD = Spec(name="redlock", lock="redlock", options=LOCKS["redlock"].read_options({}))
 

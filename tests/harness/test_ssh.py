@@ -12,14 +12,14 @@ from pathlib import Path
 
 import paramiko
 import pytest
-from ssh_server import SshServer
 
-from harness.recorder import Recorder
-from harness.remote import agent
-from harness.remote.remote import RemoteError
-from harness.remote.ssh import Host, SshRemote
-from harness.worker.process import CODE, LAUNCH, PYTHON, Worker, command
-from workloads.locks.registry import LOCKS
+from fencepost.harness.remote import agent
+from fencepost.harness.remote.remote import RemoteError
+from fencepost.harness.remote.ssh import Host, SshRemote
+from fencepost.harness.run.recorder import Recorder
+from fencepost.harness.run.worker import CODE, LAUNCH, PYTHON, Worker, command
+from fencepost.workloads.locks.registry import LOCKS
+from ssh_server import SshServer
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = [
@@ -142,7 +142,7 @@ def test_all_programs_of_a_node_share_one_connection(remote, server):
 def test_a_worker_runs_over_it(remote, setup, tmp_path, monkeypatch):
     here = {
         PYTHON: sys.executable,
-        f"PYTHONPATH={CODE}": f"PYTHONPATH={ROOT}",
+        f"PYTHONPATH={CODE}": f"PYTHONPATH={ROOT}/src",
         LAUNCH: str(ROOT / "compose/node/launch.py"),
     }
     words = [here.get(word, word) for word in command(LOCKS["redis"])]

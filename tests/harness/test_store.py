@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from harness import store
-from harness.errors import BadArguments, Crashed
+from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.harness.run import store
 
 
 @pytest.fixture

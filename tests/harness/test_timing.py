@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.cluster.timing import BOOT_ID, SAME, Clock, drifted, measure
+from fencepost.harness.cluster.timing import BOOT_ID, SAME, Clock, drifted, measure
 
 MS = 1_000_000
 OFFSET_NS = -123_456_789_000

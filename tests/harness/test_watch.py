@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from checker.verdict import Verdict
-from harness import watch
-from harness.errors import BadArguments
-from harness.watch import Watch, first_violation, must_watch, watched
+from fencepost.checker.verdict import Verdict
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.run import watch
+from fencepost.harness.run.watch import Watch, first_violation, must_watch, watched
 
 TEST = {"checkers": ["lease_exclusion", "mutual_exclusion", "liveness"], "until": ["any"]}
 

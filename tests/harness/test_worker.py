@@ -15,13 +15,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from checker.history import read
-from checker.holds import holds
-from harness.errors import Crashed
-from harness.recorder import Recorder
-from harness.worker import process
-from harness.worker.process import CODE, LAUNCH, PYTHON, Worker, command
-from workloads.locks.registry import LOCKS
+from fencepost.checker.history import read
+from fencepost.checker.holds import holds
+from fencepost.harness.errors import Crashed
+from fencepost.harness.run import worker as process
+from fencepost.harness.run.recorder import Recorder
+from fencepost.harness.run.worker import CODE, LAUNCH, PYTHON, Worker, command
+from fencepost.workloads.locks.registry import LOCKS
 
 ROOT = Path(__file__).parents[2]
 COMMAND = command(LOCKS["redis"])
@@ -38,7 +38,7 @@ class Local:
     def spawn(self, argv):
         here = {
             PYTHON: sys.executable,
-            f"PYTHONPATH={CODE}": f"PYTHONPATH={ROOT}",
+            f"PYTHONPATH={CODE}": f"PYTHONPATH={ROOT}/src",
             LAUNCH: str(ROOT / "compose/node/launch.py"),
         }
         return self._spawn([here.get(word, word) for word in argv])

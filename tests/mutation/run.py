@@ -53,6 +53,7 @@ def main() -> int:
             parser.error(f"{file} is not a file; name one like checker/holds.py")
     if not arguments.score:
         _forget_what_is_stale()
+        _link()
         _prepare()
         if arguments.files:
             _restrict(set(arguments.files))
@@ -78,6 +79,17 @@ def _prepare() -> None:
     mutators.install()
     switch.install()
     limit.install()
+
+
+def _link() -> None:
+    """The package fencepost beside the mutants: checker/ is theirs, all else the repository's."""
+    package = FOLDER / "src" / "fencepost"
+    shutil.rmtree(package, ignore_errors=True)
+    shutil.copytree("src/fencepost", package, symlinks=True)
+    for link in package.iterdir():
+        if link.is_symlink() and link.name != "checker":
+            link.unlink()
+            link.symlink_to(Path(link.name).resolve())
 
 
 def _restrict(files: set[str]) -> None:

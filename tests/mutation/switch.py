@@ -55,7 +55,7 @@ def switch(mutant: str) -> None:
         if mutant == "fail":
             if not function.__code__.co_freevars:  # code can only replace code with as many
                 function.__code__ = _fail.__code__
-        elif function.__module__ == module and name in mutants:
+        elif _module(function) == module and name in mutants:
             _become(function, mutants[name])
         elif function.__code__ is _fail.__code__:
             _become(function, mutants["_mutmut_orig"])
@@ -70,6 +70,11 @@ def _become(function: FunctionType, other: Any) -> None:
 def _plain(member: Any) -> FunctionType:
     """The function in a property or class method."""
     return getattr(member, "fget", None) or getattr(member, "__func__", member)
+
+
+def _module(function: FunctionType) -> str:
+    """mutmut names modules by the file's place in the repository."""
+    return function.__module__.removeprefix("fencepost.")
 
 
 def _fail(*_: Any, **__: Any) -> None:
@@ -91,7 +96,7 @@ class _Watch:
         for function, _ in _functions[self._seen :]:
             owner, _, name = function.__qualname__.rpartition(".")
             mangled = mangle_function_name(name=name, class_name=owner or None)
-            self._names[id(function.__code__)] = f"{function.__module__}.{mangled}"
+            self._names[id(function.__code__)] = f"{_module(function)}.{mangled}"
         self._seen = len(_functions)
         name = self._names.get(id(frame.f_code))
         if name is not None:

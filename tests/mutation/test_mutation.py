@@ -2,11 +2,12 @@
 
 import libcst
 import pytest
-from mutation import mutators, score, switch
-from mutation.score import Count, Survivor, counted, listed, row, survivor
 from mutmut.core import MutmutProgrammaticFailException
 from mutmut.mutation.file_mutation import create_mutations
 from mutmut.mutation.mutators import mutation_operators
+
+from mutation import mutators, score, switch
+from mutation.score import Count, Survivor, counted, listed, row, survivor
 
 
 @pytest.fixture

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from checker.history import History, Op
-from nemesis import chains, kill, pause, skewed
-from nemesis.chains import CHAINS
-from nemesis.clock import CLOCK_FILE
-from nemesis.director import Director
-from nemesis.site import Hidden
+from fencepost.checker.history import History, Op
+from fencepost.nemesis import chains, kill, pause, skewed
+from fencepost.nemesis.chains import CHAINS
+from fencepost.nemesis.clock import CLOCK_FILE
+from fencepost.nemesis.director import Director
+from fencepost.nemesis.site import Hidden
 
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 4)]

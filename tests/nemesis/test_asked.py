@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nemesis.aim import Layout
-from nemesis.asked import Asked, families, parse
-from nemesis.families import FAMILIES, check
-from nemesis.kill import NEVER_S
-from nemesis.partition import SHAPES
-from nemesis.schedule import draw, read, stored
+from fencepost.nemesis.aim import Layout
+from fencepost.nemesis.asked import Asked, families, parse
+from fencepost.nemesis.families import FAMILIES, check
+from fencepost.nemesis.kill import NEVER_S
+from fencepost.nemesis.partition import SHAPES
+from fencepost.nemesis.schedule import draw, read, stored
 
 CLIENTS = [f"client-{n}" for n in range(1, 6)]
 

@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from nemesis import skewed
-from nemesis.aim import Layout
-from nemesis.asked import Asked
-from nemesis.clock import Clock, Skew, draw, refusal
-from nemesis.nemesis import Fault
+from fencepost.nemesis import skewed
+from fencepost.nemesis.aim import Layout
+from fencepost.nemesis.asked import Asked
+from fencepost.nemesis.clock import Clock, Skew, draw, refusal
+from fencepost.nemesis.nemesis import Fault
 
 SERVERS = ["redis-1", "etcd-1", "etcd-2", "zookeeper-1"]
 BOTH = ["wall", "monotonic"]

@@ -6,13 +6,13 @@ from random import Random
 
 import pytest
 
-from checker.faults import faults
-from checker.history import History
-from nemesis import partition
-from nemesis.aim import Layout
-from nemesis.asked import Asked
-from nemesis.families import FAMILIES, facts
-from nemesis.nemesis import Fault
+from fencepost.checker.faults import faults
+from fencepost.checker.history import History
+from fencepost.nemesis import partition
+from fencepost.nemesis.aim import Layout
+from fencepost.nemesis.asked import Asked
+from fencepost.nemesis.families import FAMILIES, facts
+from fencepost.nemesis.nemesis import Fault
 
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 4)]

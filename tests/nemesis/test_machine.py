@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
-
-from nemesis.cpu import Cpu
-from nemesis.disk import Disk
-from nemesis.nemesis import Fault
-from nemesis.power import Power
 from tests.nemesis.conftest import Result
+
+from fencepost.nemesis.cpu import Cpu
+from fencepost.nemesis.disk import Disk
+from fencepost.nemesis.nemesis import Fault
+from fencepost.nemesis.power import Power
 
 DATA = "/var/lib/fencepost/redis"
 

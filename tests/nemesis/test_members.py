@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
-
-from nemesis import leave
-from nemesis.failover import Failover
-from nemesis.leave import Leave
-from nemesis.nemesis import Fault
 from tests.nemesis.conftest import Result
+
+from fencepost.nemesis import leave
+from fencepost.nemesis.failover import Failover
+from fencepost.nemesis.leave import Leave
+from fencepost.nemesis.nemesis import Fault
 
 ETCD = [f"etcd-{n}" for n in (1, 2, 3)]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from nemesis.memory import Memory
-from nemesis.nemesis import Fault
+from fencepost.nemesis.memory import Memory
+from fencepost.nemesis.nemesis import Fault
 
 
 @dataclass

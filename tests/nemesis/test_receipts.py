@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from checker import faults
-from nemesis import aim
-from nemesis.director import Director
-from nemesis.nemesis import Fault, NoFaults, Receipt
-from nemesis.schedule import Scheduled
+from fencepost.checker import faults
+from fencepost.nemesis import aim
+from fencepost.nemesis.director import Director
+from fencepost.nemesis.nemesis import Fault, NoFaults, Receipt
+from fencepost.nemesis.schedule import Scheduled
 
 
 def cut(*links):
@@ -412,7 +412,7 @@ def test_where_nobody_leads_there_is_no_fault_and_no_receipt(director, recorded,
 def test_a_fault_that_fails_half_way_is_healed_at_once_and_booked_as_failed(
     director, site, recorded, monkeypatch
 ):
-    monkeypatch.setattr("nemesis.partition.probe", _unreachable)
+    monkeypatch.setattr("fencepost.nemesis.partition.probe", _unreachable)
     director.inject(CUT)
     assert [op.type for op in recorded.ops] == ["invoke", "info", "invoke", "info"]
     assert director.on == []

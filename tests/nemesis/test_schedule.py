@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from nemesis.aim import Layout
-from nemesis.director import Director
-from nemesis.families import FAMILIES
-from nemesis.schedule import QUIET_START_S, Scheduled, _links, draw, stored
+from fencepost.nemesis.aim import Layout
+from fencepost.nemesis.director import Director
+from fencepost.nemesis.families import FAMILIES
+from fencepost.nemesis.schedule import QUIET_START_S, Scheduled, _links, draw, stored
 
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 6)]

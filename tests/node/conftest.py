@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from targets import Target
 
 NODE = Path(__file__).parents[2] / "compose" / "node"

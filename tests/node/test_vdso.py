@@ -17,6 +17,7 @@ import processes
 import pytest
 import vdso
 import waits
+
 from targets import Target
 
 NODE = Path(vdso.__file__).parent

@@ -11,7 +11,7 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
-from checker.history import Op
+from fencepost.checker.history import Op
 from oracles.drawn import MS, Drawing, in_order
 from oracles.holds import FOREVER, Held, bound, by_harness, completion, gap, ordered_holds
 

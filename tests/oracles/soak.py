@@ -18,9 +18,9 @@ from importlib import import_module
 from random import Random, SystemRandom
 from typing import Any
 
-from checker.checkers import CHECKERS
-from checker.history import History, Op
-from checker.verdict import Verdict
+from fencepost.checker.checkers import CHECKERS
+from fencepost.checker.history import History, Op
+from fencepost.checker.verdict import Verdict
 
 Draw = Callable[[Random], tuple[list[Op], dict[str, Any]]]
 Oracle = Callable[[list[Op], dict[str, Any]], set[Any]]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from checker.checkers import CHECKERS, check, valid
-from checker.history import History, Op, write
+from fencepost.checker.checkers import CHECKERS, check, valid
+from fencepost.checker.history import History, Op, write
 
 MS = 1_000_000
 TTL = 1000 * MS

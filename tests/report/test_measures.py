@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from checker.faults import faults
-from report.charts import latency_chart
-from report.measures import acquires, quantiles, summary, thinned, tokens
-from report.timeline import struck, timeline
+from fencepost.checker.faults import faults
+from fencepost.report.charts import latency_chart
+from fencepost.report.measures import acquires, quantiles, summary, thinned, tokens
+from fencepost.report.timeline import struck, timeline
 
 
 def test_latencies_are_told_apart_by_outcome(calm):

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from report.run import render
-from report.stored import ReportError
+from fencepost.report.run import render
+from fencepost.report.stored import ReportError
 
 
 def page(folder: Path) -> str:

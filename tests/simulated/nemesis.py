@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nemesis.families import facts
+from fencepost.nemesis.families import facts
 from simulated.clients import Client, Sim
 from simulated.network import Cut
 from simulated.plan import DOWN, Strike

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from random import SystemRandom
 from typing import Any
 
-from checker.checkers import CHECKERS
-from checker.history import History
+from fencepost.checker.checkers import CHECKERS
+from fencepost.checker.history import History
 from simulated.defects import KINDS
 from simulated.judgement import facts, wrong
 from simulated.plan import ENDS_WITH

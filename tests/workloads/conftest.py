@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from workloads.locks.lock import Env, Failed, Indeterminate
-from workloads.locks.redis import (
+from fencepost.workloads.locks.lock import Env, Failed, Indeterminate
+from fencepost.workloads.locks.redis import (
     ACQUIRE_COUNTED,
     ACQUIRE_PAIRED,
     EXTEND,
     RELEASE,
     RELEASE_PAIRED,
 )
-from workloads.resources.redis_register import WRITE
+from fencepost.workloads.resources.redis_register import WRITE
 
 MS = 1_000_000
 

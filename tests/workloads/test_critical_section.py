@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workloads.critical_section import CriticalSection, Settings
+from fencepost.workloads.critical_section import CriticalSection, Settings
 
 ANSWERS = {
     "acquire": {"hold": "h1", "token": 1, "deadline": 5},

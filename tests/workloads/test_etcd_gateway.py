@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from workloads.etcd_gateway import Gateway, after, plain, text
-from workloads.locks.lock import Failed, Indeterminate
+from fencepost.workloads.etcd_gateway import Gateway, after, plain, text
+from fencepost.workloads.locks.lock import Failed, Indeterminate
 
 
 class Server(http.server.ThreadingHTTPServer):

@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from workloads.locks.keepalive import Keepalive
-from workloads.locks.lock import Env, Failed, Indeterminate
+from fencepost.workloads.locks.keepalive import Keepalive
+from fencepost.workloads.locks.lock import Env, Failed, Indeterminate
 
 TTL = 300_000_000
 PATIENCE_S = 10.0

@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from harness.cluster import libraries
-from harness.worker.process import PYTHON, command
-from workloads.locks.libraries.catalogue import LIBRARIES
-from workloads.locks.registry import LOCKS
+from fencepost.harness.cluster import libraries
+from fencepost.harness.run.worker import PYTHON, command
+from fencepost.workloads.locks.libraries.catalogue import LIBRARIES
+from fencepost.workloads.locks.registry import LOCKS
 
 IDS = [lock.name for lock in LIBRARIES]
 

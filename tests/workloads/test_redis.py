@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from workloads.locks.broken import AlwaysYes, NoOwnerCheck, NoTtl
-from workloads.locks.lock import Failed, Grant, Indeterminate
-from workloads.locks.redis import RedisLock
-from workloads.resources.redis_register import RedisRegister
+from fencepost.workloads.locks.broken import AlwaysYes, NoOwnerCheck, NoTtl
+from fencepost.workloads.locks.lock import Failed, Grant, Indeterminate
+from fencepost.workloads.locks.redis import RedisLock
+from fencepost.workloads.resources.redis_register import RedisRegister
 
 MS = 1_000_000
 TTL = 1000 * MS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from workloads.locks.lock import Failed, Indeterminate
-from workloads.locks.redlock import Redlock
-from workloads.locks.registry import LOCKS
+from fencepost.workloads.locks.lock import Failed, Indeterminate
+from fencepost.workloads.locks.redlock import Redlock
+from fencepost.workloads.locks.registry import LOCKS
 
 MS = 1_000_000
 TTL = 1000 * MS

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from checker import ends
-from workloads.locks import locktype
-from workloads.locks.locktype import load
-from workloads.locks.registry import LOCKS
+from fencepost.checker import ends
+from fencepost.workloads.locks import locktype
+from fencepost.workloads.locks.locktype import load
+from fencepost.workloads.locks.registry import LOCKS
 
 REDLOCK = LOCKS["redlock"]
 in_memory = pytest.mark.parametrize(

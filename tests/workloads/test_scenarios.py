@@ -7,14 +7,14 @@ from collections import Counter
 
 import pytest
 
-from checker.checkers import CHECKERS
-from harness.spec import PERSISTENCE
-from nemesis.families import FAMILIES
-from nemesis.pause import ALL_POINTS
-from workloads.locks.registry import LOCKS
-from workloads.resources.resource import GUARDS
-from workloads.scenarios.scenario import Begin, Do, Finish, Heal, Inject, LeaseOver
-from workloads.scenarios.suites import SUITES
+from fencepost.checker.checkers import CHECKERS
+from fencepost.harness.run.spec import PERSISTENCE
+from fencepost.nemesis.families import FAMILIES
+from fencepost.nemesis.pause import ALL_POINTS
+from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.resources.resource import GUARDS
+from fencepost.workloads.scenarios.scenario import Begin, Do, Finish, Heal, Inject, LeaseOver
+from fencepost.workloads.scenarios.suites import SUITES
 
 ALL = [
     (scenario.lock or suite.lock, scenario)

@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from workloads.locks.lock import Env, Failed, Grant
-from workloads.locks.redis import RedisLock, key
+from fencepost.workloads.locks.lock import Env, Failed, Grant
+from fencepost.workloads.locks.redis import RedisLock, key
 
 
 class NoLock:

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workloads.etcd_gateway import Gateway, after, key_is, plain, text
-from workloads.locks.etcd_session import Session
-from workloads.locks.lock import Env, Failed, Grant
+from fencepost.workloads.etcd_gateway import Gateway, after, key_is, plain, text
+from fencepost.workloads.locks.etcd_session import Session
+from fencepost.workloads.locks.lock import Env, Failed, Grant
 
 
 class ChubbyLock:

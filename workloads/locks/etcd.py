@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from workloads.etcd_gateway import Gateway, after, key_is, plain, text
-from workloads.locks.etcd_session import Session
-from workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.etcd_gateway import Gateway, after, key_is, plain, text
+from fencepost.workloads.locks.etcd_session import Session
+from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
 
 # A watch on a server that is cut off says nothing: so often it is asked again, elsewhere.
 _WATCH_S = 1.0

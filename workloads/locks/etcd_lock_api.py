@@ -11,9 +11,9 @@ import json
 from contextlib import suppress
 from typing import Any
 
-from workloads.etcd_gateway import plain, read, text
-from workloads.locks.etcd import EtcdLock
-from workloads.locks.lock import Failed, Grant, Indeterminate
+from fencepost.workloads.etcd_gateway import plain, read, text
+from fencepost.workloads.locks.etcd import EtcdLock
+from fencepost.workloads.locks.lock import Failed, Grant, Indeterminate
 
 
 class EtcdLockApi(EtcdLock):

@@ -10,9 +10,9 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from workloads.etcd_gateway import Gateway
-from workloads.locks.keepalive import Keepalive
-from workloads.locks.lock import Env, Failed
+from fencepost.workloads.etcd_gateway import Gateway
+from fencepost.workloads.locks.keepalive import Keepalive
+from fencepost.workloads.locks.lock import Env, Failed
 
 
 class Session:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from workloads.locks.lock import Env, Failed, Indeterminate
+from fencepost.workloads.locks.lock import Env, Failed, Indeterminate
 
 # Looked at so many times a TTL; renewed every third of it, as etcd's client and Redisson do.
 _LOOKS = 24

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from workloads.locks.lock import Env, Lock
+from fencepost.workloads.locks.lock import Env, Lock
 
 Make = Callable[[Env, Sequence[str], Mapping[str, Any]], Lock]
 

@@ -19,8 +19,8 @@ from typing import Any
 import psycopg
 from psycopg.errors import LockNotAvailable
 
-from workloads.locks.keepalive import Keepalive
-from workloads.locks.lock import Env, Failed, Grant
+from fencepost.workloads.locks.keepalive import Keepalive
+from fencepost.workloads.locks.lock import Env, Failed, Grant
 
 _TABLES = """
 CREATE SEQUENCE IF NOT EXISTS fencepost_token;

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from workloads.locks.keepalive import Keepalive
-from workloads.locks.lock import Env, Failed, Grant, Link
+from fencepost.workloads.locks.keepalive import Keepalive
+from fencepost.workloads.locks.lock import Env, Failed, Grant, Link
 
 # Sets KEYS[1] if it is free and, only then, counts the grant in KEYS[2].
 ACQUIRE_COUNTED = """

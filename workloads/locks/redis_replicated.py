@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from workloads.locks.lock import Env, Failed, Grant, Indeterminate, Link
-from workloads.locks.redis import RedisLock
+from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate, Link
+from fencepost.workloads.locks.redis import RedisLock
 
 
 class RedisReplicatedLock:

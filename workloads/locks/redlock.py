@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workloads.locks.lock import Env, Failed, Grant, Indeterminate, Link
-from workloads.locks.redis import ACQUIRE_COUNTED, EXTEND, RELEASE, counter, key
+from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate, Link
+from fencepost.workloads.locks.redis import ACQUIRE_COUNTED, EXTEND, RELEASE, counter, key
 
 # The drift allowed for clocks that run at different rates: 1 % of the TTL, and 2 ms for the
 # resolution of Redis' expiry (the specification's own reference implementation in Ruby).

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from workloads.locks.libraries.catalogue import LIBRARIES
-from workloads.locks.locktype import LockType, Option
+from fencepost.workloads.locks.libraries.catalogue import LIBRARIES
+from fencepost.workloads.locks.locktype import LockType, Option
 
 _POLLS = {
     "retries": Option(10, what="tries after the first, before acquire gives up"),
@@ -23,7 +23,7 @@ _OURS = (
     LockType(
         name="redlock",
         what="Redlock on five independent Redis servers (redis.io, Sanfilippo)",
-        make="workloads.locks.redlock:Redlock",
+        make="fencepost.workloads.locks.redlock:Redlock",
         servers=5,
         options={
             "token": Option(
@@ -42,7 +42,7 @@ _OURS = (
     LockType(
         name="redis",
         what="one Redis server: SET NX PX, compare-and-delete in Lua",
-        make="workloads.locks.redis:RedisLock",
+        make="fencepost.workloads.locks.redis:RedisLock",
         servers=1,
         options={
             "token": Option(
@@ -59,7 +59,7 @@ _OURS = (
     LockType(
         name="redis-replicated",
         what="the same on a primary with an asynchronous replica, with failover",
-        make="workloads.locks.redis_replicated:RedisReplicatedLock",
+        make="fencepost.workloads.locks.redis_replicated:RedisReplicatedLock",
         servers=2,
         options={
             "token": _REDIS_TOKEN,
@@ -83,7 +83,7 @@ _SESSIONS = (
     LockType(
         name="zookeeper",
         what="ZooKeeper's recipe: ephemeral sequential znodes, each watching the one before it",
-        make="workloads.locks.zookeeper:ZooKeeperLock",
+        make="fencepost.workloads.locks.zookeeper:ZooKeeperLock",
         servers=3,
         kind="zookeeper",
         options={
@@ -97,7 +97,7 @@ _SESSIONS = (
     LockType(
         name="etcd",
         what="etcd's recipe: keys with leases, each waiting for the deletion of the one before it",
-        make="workloads.locks.etcd:EtcdLock",
+        make="fencepost.workloads.locks.etcd:EtcdLock",
         options={"token": Option("revision", ("revision",), what="of the key"), **_WAITS},
         promises=_ONE_WAITER,
         sequencer=True,
@@ -106,7 +106,7 @@ _SESSIONS = (
     LockType(
         name="etcd-lock-api",
         what="the lock service of the etcd server itself, taken at its word",
-        make="workloads.locks.etcd_lock_api:EtcdLockApi",
+        make="fencepost.workloads.locks.etcd_lock_api:EtcdLockApi",
         options={
             "token": Option("none", ("none", "revision"), what="of the key that it answers with"),
             **_WAITS,
@@ -117,7 +117,7 @@ _SESSIONS = (
     LockType(
         name="chubby",
         what="Chubby's sequencer, generation and lock-delay, on etcd (Burrows 2006)",
-        make="workloads.locks.chubby:ChubbyLock",
+        make="fencepost.workloads.locks.chubby:ChubbyLock",
         options={
             "token": Option("generation", ("generation",), what="rises as the lock is taken"),
             "lock_delay_ms": Option(
@@ -135,7 +135,7 @@ _SESSIONS = (
     LockType(
         name="postgres",
         what="one PostgreSQL server: an advisory or a row lock, which its connection holds",
-        make="workloads.locks.postgres:PostgresLock",
+        make="fencepost.workloads.locks.postgres:PostgresLock",
         servers=1,
         kind="postgres",
         options={
@@ -154,7 +154,7 @@ _BROKEN = (
     LockType(
         name="broken-herd",
         what="broken on purpose: ZooKeeper's recipe with everybody watching the holder's znode",
-        make="workloads.locks.zookeeper:HerdLock",
+        make="fencepost.workloads.locks.zookeeper:HerdLock",
         servers=3,
         kind="zookeeper",
         options={"token": Option("czxid", ("czxid", "sequence")), **_WAITS},
@@ -165,41 +165,41 @@ _BROKEN = (
     LockType(
         name="none",
         what="no lock at all: what a resource that compares and sets can do without",
-        make="workloads.locks.broken:NoLock",
+        make="fencepost.workloads.locks.broken:NoLock",
         servers=1,
     ),
     LockType(
         name="broken-always-yes",
         what="broken on purpose: grants to everybody, always token 1",
-        make="workloads.locks.broken:AlwaysYes",
+        make="fencepost.workloads.locks.broken:AlwaysYes",
         servers=1,
         options={"token": Option("one", ("one",)), **_POLLS},
     ),
     LockType(
         name="broken-no-owner-check",
         what="broken on purpose: releases with DEL, whoever holds the lock by then",
-        make="workloads.locks.broken:NoOwnerCheck",
+        make="fencepost.workloads.locks.broken:NoOwnerCheck",
         servers=1,
         options={"token": _REDIS_TOKEN, **_POLLS},
     ),
     LockType(
         name="broken-check-then-delete",
         what="broken on purpose: releases with GET, then DEL, in two steps",
-        make="workloads.locks.broken:CheckThenDelete",
+        make="fencepost.workloads.locks.broken:CheckThenDelete",
         servers=1,
         options={"token": _REDIS_TOKEN, **_POLLS},
     ),
     LockType(
         name="broken-no-ttl",
         what="broken on purpose: SET NX without an expiry",
-        make="workloads.locks.broken:NoTtl",
+        make="fencepost.workloads.locks.broken:NoTtl",
         servers=1,
         options=_POLLS,
     ),
     LockType(
         name="broken-endless-watchdog",
         what="broken on purpose: a watchdog that goes on extending after the release",
-        make="workloads.locks.broken:EndlessWatchdog",
+        make="fencepost.workloads.locks.broken:EndlessWatchdog",
         servers=1,
         options={"token": _REDIS_TOKEN, **_POLLS},
     ),

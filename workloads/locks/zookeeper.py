@@ -17,8 +17,8 @@ from typing import Any
 from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
 from kazoo.protocol.states import EventType, WatchedEvent
 
-from workloads.locks.lock import Env, Failed, Grant, Indeterminate
-from workloads.locks.zookeeper_session import GONE, UNSURE, Session
+from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.locks.zookeeper_session import GONE, UNSURE, Session
 
 ROOT = "/fencepost"
 _PATIENCE_S = 0.05

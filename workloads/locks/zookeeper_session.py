@@ -27,8 +27,8 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState
 from kazoo.retry import KazooRetry
 
-from workloads.locks.keepalive import Keepalive
-from workloads.locks.lock import Env, Failed, Indeterminate
+from fencepost.workloads.locks.keepalive import Keepalive
+from fencepost.workloads.locks.lock import Env, Failed, Indeterminate
 
 # compose/node/node.sh starts the servers with this tick.
 TICK_NS = 500_000_000

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from workloads.etcd_gateway import Gateway, key_is, plain, text
-from workloads.locks.lock import Env, Failed, Grant
-from workloads.resources.resource import register
+from fencepost.workloads.etcd_gateway import Gateway, key_is, plain, text
+from fencepost.workloads.locks.lock import Env, Failed, Grant
+from fencepost.workloads.resources.resource import register
 
 
 class EtcdRegister:

@@ -8,8 +8,8 @@ from typing import Any, LiteralString
 
 import psycopg
 
-from workloads.locks.lock import Env, Failed, Grant, Indeterminate
-from workloads.resources.resource import register
+from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.resources.resource import register
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS resource

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from workloads.locks.lock import Env, Failed, Grant
-from workloads.resources.resource import register
+from fencepost.workloads.locks.lock import Env, Failed, Grant
+from fencepost.workloads.resources.resource import register
 
 # KEYS[1] the register; ARGV: guard, value, version read, token and minor ('' where the grant has
 # none). Answers {1, the new version} or {0, why: what the guard compared with}.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from workloads.locks.lock import Grant
+from fencepost.workloads.locks.lock import Grant
 
 
 @dataclass(frozen=True)

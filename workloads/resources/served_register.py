@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from io import BufferedRWPair
 from typing import Any
 
-from workloads.locks.lock import Env, Failed, Grant, Indeterminate
-from workloads.resources.server import PORT
+from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.resources.server import PORT
 
 _CONNECT_S = 5.0
 

@@ -18,10 +18,10 @@ import threading
 import time
 from typing import Any
 
-from workloads.etcd_gateway import Gateway
-from workloads.locks.lock import Failed
-from workloads.redis_link import RedisLink
-from workloads.resources.redis_register import WRITE, key
+from fencepost.workloads.etcd_gateway import Gateway
+from fencepost.workloads.locks.lock import Failed
+from fencepost.workloads.redis_link import RedisLink
+from fencepost.workloads.resources.redis_register import WRITE, key
 
 PORT = 7000
 _ASK_S = 1.0

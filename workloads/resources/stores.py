@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 
-from workloads.locks.lock import Env
-from workloads.resources.resource import Resource
+from fencepost.workloads.locks.lock import Env
+from fencepost.workloads.resources.resource import Resource
 
 STORES = {
-    "redis": "workloads.resources.redis_register:RedisRegister",
-    "postgres": "workloads.resources.postgres_register:PostgresRegister",
-    "etcd": "workloads.resources.etcd_register:EtcdRegister",
-    "server": "workloads.resources.served_register:ServedRegister",
+    "redis": "fencepost.workloads.resources.redis_register:RedisRegister",
+    "postgres": "fencepost.workloads.resources.postgres_register:PostgresRegister",
+    "etcd": "fencepost.workloads.resources.etcd_register:EtcdRegister",
+    "server": "fencepost.workloads.resources.served_register:ServedRegister",
 }
 """Each store's class; imported when used, so that a client needs what it uses and no more."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workloads.scenarios.scenario import (
+from fencepost.workloads.scenarios.scenario import (
     Begin,
     Do,
     Finish,
@@ -12,7 +12,7 @@ from workloads.scenarios.scenario import (
     Step,
     TtlOver,
 )
-from workloads.scenarios.schedules import (
+from fencepost.workloads.scenarios.schedules import (
     BURROWS,
     DAMAGED,
     KEPT,
@@ -23,7 +23,7 @@ from workloads.scenarios.schedules import (
     pause_after_acquire,
     pause_before_write,
 )
-from workloads.scenarios.zookeeper import of_a_cluster
+from fencepost.workloads.scenarios.zookeeper import of_a_cluster
 
 SERVERS = [f"etcd-{n}" for n in (1, 2, 3)]
 JEPSEN = "Kyle Kingsbury, Jepsen: etcd 3.4.3, 2020; etcd issue 11456"

@@ -6,8 +6,17 @@ better is noticed. Their issues are named where their makers know of it.
 
 from __future__ import annotations
 
-from workloads.scenarios.scenario import Begin, Do, Finish, Heal, Inject, Scenario, Step, TtlOver
-from workloads.scenarios.schedules import (
+from fencepost.workloads.scenarios.scenario import (
+    Begin,
+    Do,
+    Finish,
+    Heal,
+    Inject,
+    Scenario,
+    Step,
+    TtlOver,
+)
+from fencepost.workloads.scenarios.schedules import (
     DAMAGED,
     KEPT,
     ONE,

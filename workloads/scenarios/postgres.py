@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workloads.scenarios.scenario import Do, Finish, Heal, Scenario, Step
-from workloads.scenarios.schedules import (
+from fencepost.workloads.scenarios.scenario import Do, Finish, Heal, Scenario, Step
+from fencepost.workloads.scenarios.schedules import (
     KEPT,
     KLEPPMANN,
     ONE,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from workloads.scenarios.scenario import Begin, Do, Finish, Heal, Inject, Scenario, Step
-from workloads.scenarios.schedules import (
+from fencepost.workloads.scenarios.scenario import Begin, Do, Finish, Heal, Inject, Scenario, Step
+from fencepost.workloads.scenarios.schedules import (
     DAMAGED,
     KEPT,
     KLEPPMANN,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from workloads.scenarios.scenario import (
+from fencepost.workloads.scenarios.scenario import (
     Begin,
     Do,
     Finish,

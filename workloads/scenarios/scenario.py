@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from checker.verdict import Valid
+from fencepost.checker.verdict import Valid
 
 Outcome = str
 """How an op is expected to complete: "ok", "fail", "any" of both, or "failing" (fail or info)."""

@@ -5,7 +5,7 @@ Clients 1 and 2 of the articles are client-1 and client-2.
 
 from __future__ import annotations
 
-from workloads.scenarios.scenario import (
+from fencepost.workloads.scenarios.scenario import (
     Begin,
     Do,
     Finish,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from workloads.scenarios import etcd, libraries, postgres, redis, redlock, zookeeper
-from workloads.scenarios.scenario import Scenario, Suite, Timed
+from fencepost.workloads.scenarios import etcd, libraries, postgres, redis, redlock, zookeeper
+from fencepost.workloads.scenarios.scenario import Scenario, Suite, Timed
 
 CONTROL_S = 3.0
 EXPLORE_S = 30.0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workloads.scenarios.scenario import Scenario
-from workloads.scenarios.schedules import (
+from fencepost.workloads.scenarios.scenario import Scenario
+from fencepost.workloads.scenarios.schedules import (
     DAMAGED,
     KEPT,
     KLEPPMANN,

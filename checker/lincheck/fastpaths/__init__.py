@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from checker.lincheck.fastpaths.holds import disjoint_holds
-from checker.lincheck.fastpaths.levels import rising_reads
-from checker.lincheck.fastpaths.order import dequeued_in_order
-from checker.lincheck.fastpaths.zones import unique_writes
-from checker.lincheck.model import Model
-from checker.lincheck.operation import Operation
+from fencepost.checker.lincheck.fastpaths.holds import disjoint_holds
+from fencepost.checker.lincheck.fastpaths.levels import rising_reads
+from fencepost.checker.lincheck.fastpaths.order import dequeued_in_order
+from fencepost.checker.lincheck.fastpaths.zones import unique_writes
+from fencepost.checker.lincheck.model import Model
+from fencepost.checker.lincheck.operation import Operation
 
 FastPath = Callable[[list[Operation], Model], bool | Operation | None]
 

@@ -14,8 +14,8 @@ process that goes on after an op that never returned: all these are the general 
 
 from __future__ import annotations
 
-from checker.lincheck.model import Model
-from checker.lincheck.operation import Events, Operation
+from fencepost.checker.lincheck.model import Model
+from fencepost.checker.lincheck.operation import Events, Operation
 
 
 def disjoint_holds(operations: list[Operation], model: Model) -> bool | Operation | None:

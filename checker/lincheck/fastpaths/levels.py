@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from math import inf
 
-from checker.lincheck.model import Model
-from checker.lincheck.operation import Operation
+from fencepost.checker.lincheck.model import Model
+from fencepost.checker.lincheck.operation import Operation
 
 
 def rising_reads(operations: list[Operation], model: Model) -> bool | None:

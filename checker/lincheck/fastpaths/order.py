@@ -20,9 +20,9 @@ from collections.abc import Hashable
 from math import inf
 from typing import NamedTuple
 
-from checker.lincheck.history import UNKNOWN
-from checker.lincheck.model import Model
-from checker.lincheck.operation import Operation
+from fencepost.checker.lincheck.history import UNKNOWN
+from fencepost.checker.lincheck.model import Model
+from fencepost.checker.lincheck.operation import Operation
 
 
 class _Stay(NamedTuple):

@@ -21,8 +21,8 @@ from collections.abc import Hashable
 from itertools import pairwise
 from math import inf
 
-from checker.lincheck.model import Model
-from checker.lincheck.operation import Operation
+from fencepost.checker.lincheck.model import Model
+from fencepost.checker.lincheck.operation import Operation
 
 
 def unique_writes(operations: list[Operation], model: Model) -> bool | None:

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, NoReturn
 
-from checker.lincheck.history import UNKNOWN, BadHistory
-from checker.lincheck.model import frozen
+from fencepost.checker.lincheck.history import UNKNOWN, BadHistory
+from fencepost.checker.lincheck.model import frozen
 
 _TOKEN = re.compile(
     r"""[\s,]+|;[^\n]*

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from checker.lincheck.formats import edn, jsonl, porcupine
-from checker.lincheck.history import BadHistory
+from fencepost.checker.lincheck.formats import edn, jsonl, porcupine
+from fencepost.checker.lincheck.history import BadHistory
 
 Reader = Callable[[Iterable[str], Callable[[str], None]], Iterator[tuple[int, Any]]]
 

@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from checker.lincheck.formats import edn
-from checker.lincheck.history import BadHistory
+from fencepost.checker.lincheck.formats import edn
+from fencepost.checker.lincheck.history import BadHistory
 
 _LINE = re.compile(
     r"INFO\s+jepsen\.util\s+-\s+(\d+)\s+:(invoke|ok|fail|info)\s+:(read|write|cas)\s+(\S.*?)\s*$"

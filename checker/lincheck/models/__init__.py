@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from checker.lincheck.model import BadValue, Model
-from checker.lincheck.models.collection import counter, fifo_queue, set_model, unordered_queue
-from checker.lincheck.models.keyed import kv, multi_register
-from checker.lincheck.models.lease import lease_mutex
-from checker.lincheck.models.lock import (
+from fencepost.checker.lincheck.model import BadValue, Model
+from fencepost.checker.lincheck.models.collection import (
+    counter,
+    fifo_queue,
+    set_model,
+    unordered_queue,
+)
+from fencepost.checker.lincheck.models.keyed import kv, multi_register
+from fencepost.checker.lincheck.models.lease import lease_mutex
+from fencepost.checker.lincheck.models.lock import (
     FAILED_RELEASE,
     fenced_mutex,
     mutex,
     owner_mutex,
     reentrant_mutex,
 )
-from checker.lincheck.models.register import cas_register, register
-from checker.lincheck.models.shared import rw_lock, semaphore
+from fencepost.checker.lincheck.models.register import cas_register, register
+from fencepost.checker.lincheck.models.shared import rw_lock, semaphore
 
 DATA: Final[dict[str, Callable[[Any], Model]]] = {
     "register": register,

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, Final
 
-from checker.lincheck.history import UNKNOWN, Call
-from checker.lincheck.model import Action, BadValue, Inconsistent, Model, frozen
+from fencepost.checker.lincheck.history import UNKNOWN, Call
+from fencepost.checker.lincheck.model import Action, BadValue, Inconsistent, Model, frozen
 
 _NOTHING: Final = ("nothing", None)  # no value of a history: those are never such a pair
 

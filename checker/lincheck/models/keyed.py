@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from checker.lincheck.history import UNKNOWN, Call
-from checker.lincheck.model import Action, BadValue, Inconsistent, Model, frozen
-from checker.lincheck.models.register import LOCK_OPS
+from fencepost.checker.lincheck.history import UNKNOWN, Call
+from fencepost.checker.lincheck.model import Action, BadValue, Inconsistent, Model, frozen
+from fencepost.checker.lincheck.models.register import LOCK_OPS
 
 Mapping = frozenset[tuple[Hashable, Any]]  # a state: (key, value) of all that have one
 

@@ -19,9 +19,9 @@ from collections.abc import Hashable
 from functools import partial
 from typing import Any, NamedTuple
 
-from checker.lincheck.history import UNKNOWN, Call
-from checker.lincheck.model import UNSAID, Action, BadValue, Inconsistent, Model, Timed
-from checker.lincheck.models.lock import (
+from fencepost.checker.lincheck.history import UNKNOWN, Call
+from fencepost.checker.lincheck.model import UNSAID, Action, BadValue, Inconsistent, Model, Timed
+from fencepost.checker.lincheck.models.lock import (
     FREE,
     RESOURCE_OPS,
     lock_function,

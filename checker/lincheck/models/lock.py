@@ -16,8 +16,16 @@ from collections.abc import Hashable
 from functools import partial
 from typing import Any, Final
 
-from checker.lincheck.history import UNASKED, UNKNOWN, Call
-from checker.lincheck.model import UNSAID, Action, BadValue, Inconsistent, Model, State, frozen
+from fencepost.checker.lincheck.history import UNASKED, UNKNOWN, Call
+from fencepost.checker.lincheck.model import (
+    UNSAID,
+    Action,
+    BadValue,
+    Inconsistent,
+    Model,
+    State,
+    frozen,
+)
 
 RESOURCE_OPS = frozenset({"read", "write", "close"}) | UNASKED
 FREE: Final = None

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from checker.lincheck.history import UNASKED, UNKNOWN, Call
-from checker.lincheck.model import (
+from fencepost.checker.lincheck.history import UNASKED, UNKNOWN, Call
+from fencepost.checker.lincheck.model import (
     ANY_STATE,
     UNSAID,
     Action,

@@ -13,9 +13,9 @@ from collections.abc import Hashable
 from functools import partial
 from typing import Any
 
-from checker.lincheck.history import Call
-from checker.lincheck.model import Action, BadValue, Inconsistent, Model
-from checker.lincheck.models.lock import FREE, RESOURCE_OPS, lock_function, lock_name
+from fencepost.checker.lincheck.history import Call
+from fencepost.checker.lincheck.model import Action, BadValue, Inconsistent, Model
+from fencepost.checker.lincheck.models.lock import FREE, RESOURCE_OPS, lock_function, lock_name
 
 _MODES = {"shared": "shared", "read": "shared", "exclusive": "exclusive", "write": "exclusive"}
 

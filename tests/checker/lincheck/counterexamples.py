@@ -11,8 +11,8 @@ from typing import Any
 
 from lincheck_oracle import first_failure, linearizable
 
-from checker.lincheck.model import Inconsistent, Model
-from checker.lincheck.verdict import Verdict
+from fencepost.checker.lincheck.model import Inconsistent, Model
+from fencepost.checker.lincheck.verdict import Verdict
 
 Event = dict[str, Any]
 

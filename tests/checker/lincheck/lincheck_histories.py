@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from checker.lincheck.history import Call
-from checker.lincheck.model import Inconsistent, Model
-from checker.lincheck.models import named
+from fencepost.checker.lincheck.history import Call
+from fencepost.checker.lincheck.model import Inconsistent, Model
+from fencepost.checker.lincheck.models import named
 
 Event = dict[str, Any]
 MS = 1_000_000

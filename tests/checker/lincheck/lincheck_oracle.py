@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from checker.lincheck.history import calls
-from checker.lincheck.model import Inconsistent, Model
+from fencepost.checker.lincheck.history import calls
+from fencepost.checker.lincheck.model import Inconsistent, Model
 
 
 def linearizable(history: list[dict[str, Any]], model: Model) -> bool:

@@ -20,7 +20,7 @@ from random import Random, SystemRandom
 from typing import Any
 
 FOLDER = Path(__file__).parent
-sys.path[:0] = [str(FOLDER), str(FOLDER.parents[2])]
+sys.path[:0] = [str(FOLDER), str(FOLDER.parents[2] / "src")]
 
 from counterexamples import defects  # noqa: E402
 from lincheck_histories import SUBJECTS, history, leases  # noqa: E402
@@ -28,7 +28,7 @@ from lincheck_oracle import linearizable  # noqa: E402
 from lock_oracle import NAMES as LOCKS  # noqa: E402
 from lock_oracle import accepts  # noqa: E402
 
-from checker.lincheck import Online, check, named  # noqa: E402
+from fencepost.checker.lincheck import Online, check, named  # noqa: E402
 
 CHUNK = 500
 SHOWN = 2

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from checker.lincheck import UNKNOWN
-from checker.lincheck.history import Call
+from fencepost.checker.lincheck import UNKNOWN
+from fencepost.checker.lincheck.history import Call
 
 NEVER = object()  # what a specification answers where the op cannot happen
 

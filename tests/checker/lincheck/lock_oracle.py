@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import lincheck_specifications as specifications
 from lincheck_specifications import NEVER
 
-from checker.lincheck import UNKNOWN
+from fencepost.checker.lincheck import UNKNOWN
 
 PLAIN: dict[str, tuple[Any, Callable[..., Any]]] = {
     "mutex": (None, specifications.anybodys),

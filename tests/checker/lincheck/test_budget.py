@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from checker.lincheck import budget, check
-from checker.lincheck.budget import Budget, Exhausted
-from checker.lincheck.search import CHECK_EVERY
+from fencepost.checker.lincheck import budget, check
+from fencepost.checker.lincheck.budget import Budget, Exhausted
+from fencepost.checker.lincheck.search import CHECK_EVERY
 
 
 @pytest.fixture

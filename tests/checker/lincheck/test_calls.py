@@ -2,8 +2,8 @@
 
 import pytest
 
-from checker.lincheck import UNKNOWN, BadHistory
-from checker.lincheck.history import Call, calls
+from fencepost.checker.lincheck import UNKNOWN, BadHistory
+from fencepost.checker.lincheck.history import Call, calls
 
 
 def event(process, kind, f, value=None, **more):

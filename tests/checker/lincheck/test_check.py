@@ -1,8 +1,8 @@
 """A check takes the history as it was asked to: which model, how divided, by which engine."""
 
-from checker.lincheck import check, named
-from checker.lincheck.budget import UNLIMITED
-from checker.lincheck.verdict import check_numbered
+from fencepost.checker.lincheck import check, named
+from fencepost.checker.lincheck.budget import UNLIMITED
+from fencepost.checker.lincheck.verdict import check_numbered
 
 
 def op(process, f, value=None, result=None):
@@ -36,9 +36,9 @@ def test_the_general_engine_decides_only_what_no_fast_path_does_or_what_it_is_as
 def test_objects_that_are_decided_at_once_start_no_processes(monkeypatch):
     started = []
     monkeypatch.setattr(
-        "checker.lincheck.verdict.in_processes", lambda *given: started.append(given)
+        "fencepost.checker.lincheck.verdict.in_processes", lambda *given: started.append(given)
     )
-    monkeypatch.setattr("checker.lincheck.verdict.SPREAD_AFTER_S", 60.0)
+    monkeypatch.setattr("fencepost.checker.lincheck.verdict.SPREAD_AFTER_S", 60.0)
     assert check([*op(0, "put", ["a", "x"]), *op(0, "put", ["b", "y"])], "kv").valid is True
     assert started == []
 

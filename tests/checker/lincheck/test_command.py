@@ -9,9 +9,9 @@ from random import Random
 import pytest
 from lincheck_histories import SUBJECTS, history
 
-from checker.lincheck import check
-from checker.lincheck.command import main
-from checker.lincheck.models import LOCKS
+from fencepost.checker.lincheck import check
+from fencepost.checker.lincheck.command import main
+from fencepost.checker.lincheck.models import LOCKS
 
 
 def lines(*ops):
@@ -242,10 +242,10 @@ def test_it_runs_as_a_module_with_nothing_but_the_standard_library(tmp_path):
     (tmp_path / "history").write_text(STALE)
     program = (
         "import sys\n"
-        "from checker.lincheck.command import main\n"
+        "from fencepost.checker.lincheck.command import main\n"
         "code = main(sys.argv[1:])\n"
         "own = {m.split('.')[0] for m in sys.modules} - set(sys.stdlib_module_names)\n"
-        "print({m for m in own if not m.startswith('_')} - {'checker'}, file=sys.stderr)\n"
+        "print({m for m in own if not m.startswith('_')} - {'fencepost'}, file=sys.stderr)\n"
         "sys.exit(code)\n"
     )
     done = subprocess.run(
@@ -260,7 +260,7 @@ def test_it_runs_as_a_module_with_nothing_but_the_standard_library(tmp_path):
             "--init",
             "0",
         ],
-        cwd=Path(__file__).parents[3],
+        cwd=Path(__file__).parents[3] / "src",
         capture_output=True,
         text=True,
         check=False,
@@ -270,7 +270,7 @@ def test_it_runs_as_a_module_with_nothing_but_the_standard_library(tmp_path):
 
 
 def test_objects_spread_over_processes_have_the_same_verdict(monkeypatch):
-    monkeypatch.setattr("checker.lincheck.verdict.SPREAD_AFTER_S", -1)
+    monkeypatch.setattr("fencepost.checker.lincheck.verdict.SPREAD_AFTER_S", -1)
     for spoil in (0, 1):
         events = []
         for lock in range(6):

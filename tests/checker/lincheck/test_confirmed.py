@@ -2,7 +2,7 @@
 
 import pytest
 
-from checker.lincheck import check, evidence
+from fencepost.checker.lincheck import check, evidence
 
 
 def written(count):

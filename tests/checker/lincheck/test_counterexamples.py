@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from lincheck_soak import SOAKED, soak
 
-from checker.lincheck import check, evidence
-from checker.lincheck.bruteforce import any_order
-from checker.lincheck.budget import Budget, Exhausted
-from checker.lincheck.command import main, report
-from checker.lincheck.failure import first_failure
-from checker.lincheck.page import page_data
-from checker.lincheck.shrink import Small
+from fencepost.checker.lincheck import check, evidence
+from fencepost.checker.lincheck.bruteforce import any_order
+from fencepost.checker.lincheck.budget import Budget, Exhausted
+from fencepost.checker.lincheck.command import main, report
+from fencepost.checker.lincheck.failure import first_failure
+from fencepost.checker.lincheck.page import page_data
+from fencepost.checker.lincheck.shrink import Small
 
 
 @pytest.mark.parametrize("subject", SOAKED)
@@ -156,7 +156,7 @@ def test_the_op_that_failed_is_found_among_ops_that_run_in_any_of_a_billion_orde
 
 def test_a_search_that_keeps_everything_keeps_to_its_memory(monkeypatch):
     held = [100_000_000]
-    monkeypatch.setattr("checker.lincheck.budget.resident", lambda: held[0])
+    monkeypatch.setattr("fencepost.checker.lincheck.budget.resident", lambda: held[0])
     budget = Budget().growing(5).growing(500).at_most(9)
     held[0] += 5_000_000
     budget.spend("with all of it")

@@ -5,10 +5,10 @@ from random import Random
 
 import pytest
 
-from checker.lincheck.configurations import best, faultless, narrowed, put, put_all
-from checker.lincheck.crashed import COST, FIELD, Crashed, faults
-from checker.lincheck.model import Action
-from checker.lincheck.models import named
+from fencepost.checker.lincheck.configurations import best, faultless, narrowed, put, put_all
+from fencepost.checker.lincheck.crashed import COST, FIELD, Crashed, faults
+from fencepost.checker.lincheck.model import Action
+from fencepost.checker.lincheck.models import named
 
 MODEL = named("cas-register")
 CLASSES = {number: Action("cas", (number, number + 1)) for number in range(1, 7)}

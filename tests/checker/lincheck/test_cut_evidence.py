@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from checker.lincheck import check, evidence, partials, shrink
-from checker.lincheck.budget import Budget, Exhausted
-from checker.lincheck.evidence import evidence_for
-from checker.lincheck.partials import partials as partials_of
-from checker.lincheck.shrink import Small
+from fencepost.checker.lincheck import check, evidence, partials, shrink
+from fencepost.checker.lincheck.budget import Budget, Exhausted
+from fencepost.checker.lincheck.evidence import evidence_for
+from fencepost.checker.lincheck.partials import partials as partials_of
+from fencepost.checker.lincheck.shrink import Small
 
 
 def op(process, f, value=None, result=None):
@@ -35,7 +35,9 @@ def evidence_of(verdict, budget):
 
 def test_evidence_is_asked_for_what_the_check_found_within_the_limits_given(monkeypatch):
     asked = []
-    monkeypatch.setattr("checker.lincheck.verdict.evidence_for", lambda *given: asked.append(given))
+    monkeypatch.setattr(
+        "fencepost.checker.lincheck.verdict.evidence_for", lambda *given: asked.append(given)
+    )
     found = [stale(), check([*op(0, "read", None, 1)], "register", init=0, fast=False)]
     for one in found:
         one.evidence()

@@ -2,11 +2,11 @@
 
 import pytest
 
-from checker.lincheck import UNKNOWN
-from checker.lincheck.evidence import Evidence, described
-from checker.lincheck.model import Action
-from checker.lincheck.operation import Operation
-from checker.lincheck.partials import Blocked, Partial
+from fencepost.checker.lincheck import UNKNOWN
+from fencepost.checker.lincheck.evidence import Evidence, described
+from fencepost.checker.lincheck.model import Action
+from fencepost.checker.lincheck.operation import Operation
+from fencepost.checker.lincheck.partials import Blocked, Partial
 
 
 @pytest.mark.parametrize(

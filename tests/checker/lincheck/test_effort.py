@@ -13,11 +13,11 @@ from random import Random
 import pytest
 from lincheck_histories import SUBJECTS, history
 
-from checker.lincheck import Online, check, failure, linearize, shrink
-from checker.lincheck.budget import UNLIMITED
-from checker.lincheck.failure import first_failure
-from checker.lincheck.linearize import Walk, relaxed, widening
-from checker.lincheck.operation import objects
+from fencepost.checker.lincheck import Online, check, failure, linearize, shrink
+from fencepost.checker.lincheck.budget import UNLIMITED
+from fencepost.checker.lincheck.failure import first_failure
+from fencepost.checker.lincheck.linearize import Walk, relaxed, widening
+from fencepost.checker.lincheck.operation import objects
 
 SMALL = 30  # histories a model
 LARGE = 4

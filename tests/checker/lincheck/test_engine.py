@@ -8,14 +8,22 @@ from hypothesis import strategies as st
 from lincheck_histories import SUBJECTS, history
 from lincheck_oracle import linearizable
 
-from checker.lincheck import Online, check, linearize, verify
-from checker.lincheck.budget import UNLIMITED, Budget
-from checker.lincheck.crashed import Crashed, faults
-from checker.lincheck.evidence import steps_of
-from checker.lincheck.linearize import END, FEW, Walk, explore, explore_up_to, relaxed, widening
-from checker.lincheck.model import Action
-from checker.lincheck.operation import objects
-from checker.lincheck.search import _connected
+from fencepost.checker.lincheck import Online, check, linearize, verify
+from fencepost.checker.lincheck.budget import UNLIMITED, Budget
+from fencepost.checker.lincheck.crashed import Crashed, faults
+from fencepost.checker.lincheck.evidence import steps_of
+from fencepost.checker.lincheck.linearize import (
+    END,
+    FEW,
+    Walk,
+    explore,
+    explore_up_to,
+    relaxed,
+    widening,
+)
+from fencepost.checker.lincheck.model import Action
+from fencepost.checker.lincheck.operation import objects
+from fencepost.checker.lincheck.search import _connected
 
 ENDLESS = ("counter", "kv", "fifo-queue", "unordered-queue")  # ops repeated lead to ever new states
 QUICK = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))

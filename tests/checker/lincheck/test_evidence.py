@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from checker.lincheck import Online, check, named, verify
-from checker.lincheck.verifier import Step
+from fencepost.checker.lincheck import Online, check, named, verify
+from fencepost.checker.lincheck.verifier import Step
 
 
 def event(process, kind, f, value=None, **more):

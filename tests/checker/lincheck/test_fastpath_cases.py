@@ -5,10 +5,10 @@ from random import Random
 import pytest
 from lincheck_oracle import linearizable
 
-from checker.lincheck.fastpaths import BY_MODEL
-from checker.lincheck.model import Model
-from checker.lincheck.models import named
-from checker.lincheck.operation import Operation, objects
+from fencepost.checker.lincheck.fastpaths import BY_MODEL
+from fencepost.checker.lincheck.model import Model
+from fencepost.checker.lincheck.models import named
+from fencepost.checker.lincheck.operation import Operation, objects
 
 
 def writes(*values):

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lincheck_histories import SUBJECTS, Subject, history
 
-from checker.lincheck import check
-from checker.lincheck.budget import UNLIMITED
-from checker.lincheck.fastpaths import BY_MODEL
-from checker.lincheck.linearize import Walk
-from checker.lincheck.operation import objects
+from fencepost.checker.lincheck import check
+from fencepost.checker.lincheck.budget import UNLIMITED
+from fencepost.checker.lincheck.fastpaths import BY_MODEL
+from fencepost.checker.lincheck.linearize import Walk
+from fencepost.checker.lincheck.operation import objects
 
 
 def unique(subject: Subject) -> Subject:

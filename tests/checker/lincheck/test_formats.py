@@ -2,9 +2,9 @@
 
 import pytest
 
-from checker.lincheck import UNKNOWN, BadHistory
-from checker.lincheck.formats.files import read, told
-from checker.lincheck.history import calls
+from fencepost.checker.lincheck import UNKNOWN, BadHistory
+from fencepost.checker.lincheck.formats.files import read, told
+from fencepost.checker.lincheck.history import calls
 
 
 def events(tmp_path, text, form=None, warn=pytest.fail):

@@ -9,8 +9,8 @@ from itertools import product
 import pytest
 from lincheck_specifications import SPECS, call
 
-from checker.lincheck.model import ANY_STATE, UNSAID, Action, Inconsistent
-from checker.lincheck.models import named
+from fencepost.checker.lincheck.model import ANY_STATE, UNSAID, Action, Inconsistent
+from fencepost.checker.lincheck.models import named
 
 REACHING = [spec for spec in SPECS if named(spec.name).reaches is not None]
 

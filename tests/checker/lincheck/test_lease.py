@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from lock_oracle import accepts
 
-from checker.lincheck import Online, check, named
-from checker.lincheck.budget import Budget
-from checker.lincheck.verdict import check_numbered
+from fencepost.checker.lincheck import Online, check, named
+from fencepost.checker.lincheck.budget import Budget
+from fencepost.checker.lincheck.verdict import check_numbered
 
 
 def queue(grants: int, ttl: int) -> list[dict[str, Any]]:

@@ -3,8 +3,8 @@
 import pytest
 from lincheck_specifications import call
 
-from checker.lincheck.model import UNSAID, Action, BadValue, Truth
-from checker.lincheck.models import DATA, LOCKS, NAMES, named
+from fencepost.checker.lincheck.model import UNSAID, Action, BadValue, Truth
+from fencepost.checker.lincheck.models import DATA, LOCKS, NAMES, named
 
 
 @pytest.mark.parametrize(

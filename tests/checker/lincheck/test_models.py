@@ -3,9 +3,9 @@
 import pytest
 from lincheck_specifications import NEVER, SPECS, call
 
-from checker.lincheck import UNKNOWN
-from checker.lincheck.model import Inconsistent
-from checker.lincheck.models import LOCKS, named
+from fencepost.checker.lincheck import UNKNOWN
+from fencepost.checker.lincheck.model import Inconsistent
+from fencepost.checker.lincheck.models import LOCKS, named
 
 
 def told_twice(spec, model):

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from checker.lincheck import BadHistory, Online, named
+from fencepost.checker.lincheck import BadHistory, Online, named
 
 
 def event(process, kind, f, value=None, **more):
@@ -168,7 +168,7 @@ def test_a_limit_is_kept_within_the_search_for_one_event_too(monkeypatch):
 
 def test_a_limit_of_memory_is_kept_too(monkeypatch):
     held = [5_000_000]
-    monkeypatch.setattr("checker.lincheck.budget.resident", lambda: held[0])
+    monkeypatch.setattr("fencepost.checker.lincheck.budget.resident", lambda: held[0])
     online = Online("register", memory_limit=1)
     held[0] = 7_000_000
     write = (event(0, "invoke", "write", 1), event(0, "ok", "write", 1))

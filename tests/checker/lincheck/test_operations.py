@@ -2,9 +2,9 @@
 
 import pytest
 
-from checker.lincheck import BadHistory
-from checker.lincheck.models import named
-from checker.lincheck.operation import Events, Operation, objects
+from fencepost.checker.lincheck import BadHistory
+from fencepost.checker.lincheck.models import named
+from fencepost.checker.lincheck.operation import Events, Operation, objects
 
 
 def event(process, kind, f, value=None, **more):

@@ -5,8 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from checker.lincheck import check
-from checker.lincheck.page import LONGEST_STATE, MOST_DRAWN, MOST_OBJECTS, _way, page, page_data
+from fencepost.checker.lincheck import check
+from fencepost.checker.lincheck.page import (
+    LONGEST_STATE,
+    MOST_DRAWN,
+    MOST_OBJECTS,
+    _way,
+    page,
+    page_data,
+)
 
 
 def event(process, kind, f, value=None, **more):

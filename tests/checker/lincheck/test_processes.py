@@ -6,11 +6,11 @@ from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 
-from checker.lincheck import processes
-from checker.lincheck.budget import UNLIMITED, Budget, Exhausted
-from checker.lincheck.models import named
-from checker.lincheck.operation import objects
-from checker.lincheck.processes import in_processes
+from fencepost.checker.lincheck import processes
+from fencepost.checker.lincheck.budget import UNLIMITED, Budget, Exhausted
+from fencepost.checker.lincheck.models import named
+from fencepost.checker.lincheck.operation import objects
+from fencepost.checker.lincheck.processes import in_processes
 
 MODEL = named("owner-mutex")
 
@@ -141,9 +141,9 @@ def test_a_limit_makes_it_unknown_unless_another_object_fails(two_cpus, pool, mo
             raise Exhausted("a limit")
         return verdict(operations, model, budget, fast)
 
-    from checker.lincheck.verdict import decide as verdict
+    from fencepost.checker.lincheck.verdict import decide as verdict
 
-    monkeypatch.setattr("checker.lincheck.verdict.decide", decide)
+    monkeypatch.setattr("fencepost.checker.lincheck.verdict.decide", decide)
     with pytest.raises(Exhausted, match=r"^a limit$"):
         decided(parts(("a", 1, False), ("b", 1, False)))
     (key,), _ = decided(parts(("a", 2, False), ("b", 1, True)))
@@ -160,7 +160,7 @@ def test_a_process_that_dies_makes_it_unknown(two_cpus, pool, monkeypatch):
     def killed(*_):
         raise BrokenProcessPool
 
-    monkeypatch.setattr("checker.lincheck.verdict.decide", killed)
+    monkeypatch.setattr("fencepost.checker.lincheck.verdict.decide", killed)
     with pytest.raises(Exhausted, match="a process that checked some of the objects was killed"):
         decided(parts(("a", 1, False), ("b", 1, False)))
     assert processes._shared is None

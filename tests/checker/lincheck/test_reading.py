@@ -2,9 +2,9 @@
 
 import pytest
 
-from checker.lincheck import UNKNOWN, BadHistory
-from checker.lincheck.formats import edn, jsonl, porcupine
-from checker.lincheck.formats.files import read, told
+from fencepost.checker.lincheck import UNKNOWN, BadHistory
+from fencepost.checker.lincheck.formats import edn, jsonl, porcupine
+from fencepost.checker.lincheck.formats.files import read, told
 
 
 def given(reader, text, warn=pytest.fail):

@@ -4,11 +4,11 @@ import csv
 
 import pytest
 
-from checker.lincheck import named
-from checker.lincheck.budget import Budget
-from checker.lincheck.formats.files import read
-from checker.lincheck.verdict import check_numbered
-from checker.lincheck.verifier import verify
+from fencepost.checker.lincheck import named
+from fencepost.checker.lincheck.budget import Budget
+from fencepost.checker.lincheck.formats.files import read
+from fencepost.checker.lincheck.verdict import check_numbered
+from fencepost.checker.lincheck.verifier import verify
 
 MODELS = {
     "porcupine-etcd": named("cas-register"),

@@ -5,10 +5,10 @@ import os
 
 import pytest
 
-from checker.lincheck import check, command
-from checker.lincheck.command import main, report
-from checker.lincheck.evidence import Evidence
-from checker.lincheck.verdict import Verdict
+from fencepost.checker.lincheck import check, command
+from fencepost.checker.lincheck.command import main, report
+from fencepost.checker.lincheck.evidence import Evidence
+from fencepost.checker.lincheck.verdict import Verdict
 
 
 def lines(*ops):
@@ -153,7 +153,7 @@ def test_evidence_takes_what_is_left_of_the_time(
 ):
     given = []
     evidence = Verdict.evidence
-    monkeypatch.setattr("checker.lincheck.budget.Budget.left", lambda self: left)
+    monkeypatch.setattr("fencepost.checker.lincheck.budget.Budget.left", lambda self: left)
 
     def watched(self, time_limit, memory_limit):
         given.append((time_limit, memory_limit))

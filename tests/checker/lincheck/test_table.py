@@ -5,10 +5,10 @@ from random import Random
 import pytest
 from lincheck_histories import SUBJECTS, history
 
-from checker.lincheck import Online, check, table
-from checker.lincheck.model import Action
-from checker.lincheck.models import named
-from checker.lincheck.table import IMPOSSIBLE, Table
+from fencepost.checker.lincheck import Online, check, table
+from fencepost.checker.lincheck.model import Action
+from fencepost.checker.lincheck.models import named
+from fencepost.checker.lincheck.table import IMPOSSIBLE, Table
 
 WRITE, READ = Action("write", 5), Action("read", result=5)
 

@@ -3,13 +3,13 @@
 import pytest
 from lincheck_oracle import linearizable
 
-from checker.lincheck import check
-from checker.lincheck.budget import UNLIMITED
-from checker.lincheck.linearize import Walk
-from checker.lincheck.model import Action
-from checker.lincheck.models import named
-from checker.lincheck.operation import objects
-from checker.lincheck.search import WRITE_OFF_AT, Search
+from fencepost.checker.lincheck import check
+from fencepost.checker.lincheck.budget import UNLIMITED
+from fencepost.checker.lincheck.linearize import Walk
+from fencepost.checker.lincheck.model import Action
+from fencepost.checker.lincheck.models import named
+from fencepost.checker.lincheck.operation import objects
+from fencepost.checker.lincheck.search import WRITE_OFF_AT, Search
 
 MODEL = named("register", 0)
 
@@ -96,7 +96,7 @@ def test_the_next_write_off_comes_at_twice_what_is_left():
 
 
 def test_verdicts_are_those_of_brute_force_however_early_records_are_cut(monkeypatch):
-    monkeypatch.setattr("checker.lincheck.search.WRITE_OFF_AT", 0)
+    monkeypatch.setattr("fencepost.checker.lincheck.search.WRITE_OFF_AT", 0)
     for text in (
         "w1i w1i r1 w2 r1",
         "w1i w1i r1 w2 r1 w2 r1",

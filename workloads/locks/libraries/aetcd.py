@@ -13,7 +13,7 @@ from aetcd import Client
 from aetcd.exceptions import ClientError
 from aetcd.locks import Lock
 
-from workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
 
 
 class AetcdLock:

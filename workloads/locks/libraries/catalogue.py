@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from workloads.locks.locktype import LockType, Option
+from fencepost.workloads.locks.locktype import LockType, Option
 
-_MAKE = "workloads.locks.libraries."
-_CODE = "/run/fencepost/code/workloads/programs"
+_MAKE = "fencepost.workloads.locks.libraries."
+_CODE = "/run/fencepost/code/fencepost/workloads/programs"
 _INSTALLED = "/opt/fencepost/libraries"
 _JARS = (
     "curator-recipes", "curator-framework", "curator-client", "zookeeper", "zookeeper-jute",

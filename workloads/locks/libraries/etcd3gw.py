@@ -11,7 +11,7 @@ from etcd3gw.exceptions import Etcd3Exception
 from etcd3gw.lock import Lock
 from requests import RequestException
 
-from workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
 
 _TROUBLE = (Etcd3Exception, RequestException)
 

@@ -13,7 +13,7 @@ from kazoo.protocol.states import KazooState
 from kazoo.recipe.lock import Lock
 from kazoo.retry import RetryFailedError
 
-from workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
 
 _TROUBLE = (KazooException, KazooTimeoutError, RetryFailedError)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from pottery import ExtendUnlockedLock, PotteryError, Redlock, ReleaseUnlockedLock
 
-from workloads.locks.libraries.redis_client import connect
-from workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.locks.libraries.redis_client import connect
+from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
 
 # What pottery itself takes off a lease (redlock.py, __drift).
 _DRIFT_FACTOR = 0.01

@@ -9,8 +9,8 @@ from typing import Any
 from redis.exceptions import RedisError
 from redis_lock import Lock, NotAcquired
 
-from workloads.locks.libraries.redis_client import connect
-from workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.locks.libraries.redis_client import connect
+from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
 
 
 class PythonRedisLock:

@@ -9,7 +9,7 @@ from redis import Redis
 from redis.backoff import ExponentialWithJitterBackoff
 from redis.retry import Retry
 
-from workloads.locks.lock import Env
+from fencepost.workloads.locks.lock import Env
 
 
 def connect(env: Env, node: str, options: Mapping[str, Any]) -> Redis:

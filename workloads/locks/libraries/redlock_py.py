@@ -7,8 +7,8 @@ from typing import Any
 
 from redlock import Lock, MultipleRedlockException, Redlock
 
-from workloads.locks.libraries.redis_client import connect
-from workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.locks.libraries.redis_client import connect
+from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
 
 
 class RedlockPyLock:

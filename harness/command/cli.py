@@ -12,33 +12,34 @@ from typing import Annotated
 
 import typer
 
-from checker.history import HistoryError
-from checker.verdict import Valid
-from harness import arguments, screen, suite
-from harness import bench as costs
-from harness.cluster import hostsfile, image
-from harness.cluster.cluster import Cluster
-from harness.cluster.compose import NODES, role
-from harness.db.kinds import KINDS
-from harness.db.server import Server
-from harness.errors import BadArguments, Crashed
-from harness.healing import amiss
-from harness.healing import heal as heal_nodes
-from harness.remote.remote import RemoteError
-from harness.run import Outcome, judge
-from harness.run import run as run_test
-from harness.session import Way, claimed, claimed_hosts, session
-from harness.spec import ETCD, RESTART, Spec, choose, seconds, validate
-from harness.store import create, find, write
-from nemesis.families import FAMILIES
-from nemesis.schedule import Scheduled
-from report import bench as report_bench
-from report import run as report_run
-from report.stored import ReportError
-from workloads.locks.registry import LOCKS
-from workloads.resources.resource import GUARDS
-from workloads.scenarios.scenario import Scenario
-from workloads.scenarios.suites import SUITES
+from fencepost.checker.history import HistoryError
+from fencepost.checker.verdict import Valid
+from fencepost.harness.cluster import hostsfile, image
+from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.cluster.compose import NODES, role
+from fencepost.harness.cluster.healing import amiss
+from fencepost.harness.cluster.healing import heal as heal_nodes
+from fencepost.harness.cluster.session import Way, claimed, claimed_hosts, session
+from fencepost.harness.command import arguments, screen
+from fencepost.harness.db.kinds import KINDS
+from fencepost.harness.db.server import Server
+from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.harness.remote.remote import RemoteError
+from fencepost.harness.run import bench as costs
+from fencepost.harness.run import suite
+from fencepost.harness.run.run import Outcome, judge
+from fencepost.harness.run.run import run as run_test
+from fencepost.harness.run.spec import ETCD, RESTART, Spec, choose, seconds, validate
+from fencepost.harness.run.store import create, find, write
+from fencepost.nemesis.families import FAMILIES
+from fencepost.nemesis.schedule import Scheduled
+from fencepost.report import bench as report_bench
+from fencepost.report import run as report_run
+from fencepost.report.stored import ReportError
+from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.resources.resource import GUARDS
+from fencepost.workloads.scenarios.scenario import Scenario
+from fencepost.workloads.scenarios.suites import SUITES
 
 EXIT: dict[Valid, int] = {True: 0, False: 1, "unknown": 2}
 BAD_ARGUMENTS, CRASHED, INTERRUPTED = 254, 255, 130

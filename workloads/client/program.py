@@ -40,13 +40,13 @@ from typing import Any, cast
 
 import msgspec
 
-from workloads.critical_section import CriticalSection, Next, Settings
-from workloads.locks.lock import Env, Failed, Grant, Indeterminate, Link, Lock, SharedLock
-from workloads.locks.locktype import load
-from workloads.locks.registry import LOCKS
-from workloads.redis_link import RedisLink
-from workloads.resources import stores
-from workloads.resources.resource import Resource
+from fencepost.workloads.critical_section import CriticalSection, Next, Settings
+from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate, Link, Lock, SharedLock
+from fencepost.workloads.locks.locktype import load
+from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.redis_link import RedisLink
+from fencepost.workloads.resources import stores
+from fencepost.workloads.resources.resource import Resource
 
 # A write held back in the network must be able to arrive late: GitHub's took 90 s.
 RESOURCE_TIMEOUT_S = 120.0

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.errors import BadArguments, Crashed
+from fencepost.harness.errors import BadArguments, Crashed
 
 RESULTS = Path(os.environ.get("FENCEPOST_RESULTS", "results"))
 

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from checker.liveness import DEFAULT_BOUND_S
-from harness.db.kinds import KINDS
-from harness.errors import BadArguments
-from harness.watch import ANY, must_watch
-from nemesis import asked
-from nemesis.aim import Layout
-from nemesis.families import check
-from nemesis.kill import NEVER_S
-from workloads.critical_section import Settings
-from workloads.locks.locktype import LockType
-from workloads.locks.registry import LOCKS
-from workloads.resources.resource import GUARDS, Guard
-from workloads.scenarios.scenario import Scenario
+from fencepost.checker.liveness import DEFAULT_BOUND_S
+from fencepost.harness.db.kinds import KINDS
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.run.watch import ANY, must_watch
+from fencepost.nemesis import asked
+from fencepost.nemesis.aim import Layout
+from fencepost.nemesis.families import check
+from fencepost.nemesis.kill import NEVER_S
+from fencepost.workloads.critical_section import Settings
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.resources.resource import GUARDS, Guard
+from fencepost.workloads.scenarios.scenario import Scenario
 
 PERSISTENCE = ("none", "everysec", "always")
 ETCD = ("3.5", "3.4")

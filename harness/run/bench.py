@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from checker.history import Call, read
-from harness.cluster.cluster import Cluster
-from harness.errors import Crashed
-from harness.recorder import Recorder
-from harness.site import RunSite
-from harness.spec import MOST_CLIENTS, Spec
-from harness.worker.process import Worker
-from workloads.locks.registry import LOCKS
+from fencepost.checker.history import Call, read
+from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.errors import Crashed
+from fencepost.harness.run.recorder import Recorder
+from fencepost.harness.run.site import RunSite
+from fencepost.harness.run.spec import MOST_CLIENTS, Spec
+from fencepost.harness.run.worker import Worker
+from fencepost.workloads.locks.registry import LOCKS
 
 BASELINE = "redis"
 PHASES = {

@@ -1,6 +1,6 @@
 """Runs a worker's program on its node and hands its output over in chunks.
 
-    python -m harness.worker.pump PROGRAM...
+    python -m fencepost.workloads.client.pump PROGRAM...
 
 The program writes to a file in memory instead of to a pipe that leads out of the node. What it
 wrote is then safe with the kernel, whatever happens to the program; and a write wakes nobody up,

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from harness.recorder import Recorder
-from harness.site import RunSite
-from nemesis.director import Director
-from nemesis.nemesis import Fault
-from workloads.scenarios.scenario import (
+from fencepost.harness.run.recorder import Recorder
+from fencepost.harness.run.site import RunSite
+from fencepost.nemesis.director import Director
+from fencepost.nemesis.nemesis import Fault
+from fencepost.workloads.scenarios.scenario import (
     Begin,
     Do,
     Finish,

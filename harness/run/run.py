@@ -14,26 +14,26 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from checker.checkers import CHECKERS, check, valid
-from checker.ends import ends_with
-from checker.faults import faults
-from checker.history import History
-from checker.holds import holds
-from checker.verdict import Valid, Verdict
-from harness import store
-from harness.cluster import libraries
-from harness.cluster.cluster import Cluster
-from harness.errors import BadArguments, Crashed
-from harness.recorder import Recorder, finish
-from harness.site import RunSite
-from harness.spec import Spec, choose, layout_of
-from harness.stage import NotAsScheduled, Stage
-from harness.watch import Watch, first_violation, watched
-from harness.worker.process import Worker
-from nemesis.director import Director
-from nemesis.schedule import Scheduled, draw
-from report import run as report
-from workloads.scenarios.scenario import Scenario
+from fencepost.checker.checkers import CHECKERS, check, valid
+from fencepost.checker.ends import ends_with
+from fencepost.checker.faults import faults
+from fencepost.checker.history import History
+from fencepost.checker.holds import holds
+from fencepost.checker.verdict import Valid, Verdict
+from fencepost.harness.cluster import libraries
+from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.harness.run import store
+from fencepost.harness.run.recorder import Recorder, finish
+from fencepost.harness.run.site import RunSite
+from fencepost.harness.run.spec import Spec, choose, layout_of
+from fencepost.harness.run.stage import NotAsScheduled, Stage
+from fencepost.harness.run.watch import Watch, first_violation, watched
+from fencepost.harness.run.worker import Worker
+from fencepost.nemesis.director import Director
+from fencepost.nemesis.schedule import Scheduled, draw
+from fencepost.report import run as report
+from fencepost.workloads.scenarios.scenario import Scenario
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from workloads.critical_section import CriticalSection, Settings
+from fencepost.workloads.critical_section import CriticalSection, Settings
 
 
 class Driven(Protocol):

@@ -12,12 +12,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from checker.verdict import Valid
-from harness.run import Outcome, Progress, Status
-from nemesis.families import Family
-from report.bench import COLUMNS
-from workloads.locks.locktype import LockType
-from workloads.resources.resource import Guard
+from fencepost.checker.verdict import Valid
+from fencepost.harness.run.run import Outcome, Progress, Status
+from fencepost.nemesis.families import Family
+from fencepost.report.bench import COLUMNS
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.resources.resource import Guard
 
 CONSOLE = Console(highlight=False)
 if not CONSOLE.is_terminal:

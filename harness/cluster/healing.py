@@ -9,22 +9,22 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from harness.cluster.cluster import Cluster
-from harness.cluster.compose import role
-from harness.db.kinds import KINDS
-from harness.db.server import PID_FILE, Server
-from harness.remote.remote import Remote
-from harness.worker.process import CODE
-from nemesis import packet
-from nemesis.chains import CHAINS, clear
-from nemesis.clock import CLOCK_FILE, SKEW_FILE
-from nemesis.disk import FILLER
+from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.cluster.compose import role
+from fencepost.harness.db.kinds import KINDS
+from fencepost.harness.db.server import PID_FILE, Server
+from fencepost.harness.remote.remote import Remote
+from fencepost.harness.run.worker import CODE, PROGRAM
+from fencepost.nemesis import packet
+from fencepost.nemesis.chains import CHAINS, clear
+from fencepost.nemesis.clock import CLOCK_FILE, SKEW_FILE
+from fencepost.nemesis.disk import FILLER
 
 _FILES = (
     "/var/lib/fencepost", PID_FILE, CLOCK_FILE, SKEW_FILE, f"{SKEW_FILE}.lock", CODE, f"{CODE}.tar",
     "/run/fencepost/zoo.cfg", "/var/log/fencepost",
 )  # fmt: skip
-_PROGRAMS = ("harness.worker.p", "workloads.resources.server")
+_PROGRAMS = ("fencepost.workloads.client.p", "fencepost.workloads.resources.server")
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _amiss(remote: Remote, node: str) -> list[Amiss]:
                 partial(clear, remote),
             )
         )
-    workers = remote.run(["pgrep", "-f", "harness.worker.program"], check=False).out.split()
+    workers = remote.run(["pgrep", "-f", PROGRAM], check=False).out.split()
     found += [
         Amiss(
             f"a client was left behind (pid {pid})",

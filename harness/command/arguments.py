@@ -12,16 +12,16 @@ from typing import Any
 
 import typer
 
-from harness.cluster import hostsfile
-from harness.errors import BadArguments
-from harness.session import Way
-from harness.site import STORAGE
-from harness.spec import Spec, choose, layout_of, seconds, stored, validate
-from harness.store import find, read
-from harness.watch import ANY
-from nemesis import schedule as nemesis_schedule
-from nemesis.schedule import Scheduled
-from workloads.locks.registry import LOCKS
+from fencepost.harness.cluster import hostsfile
+from fencepost.harness.cluster.session import Way
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.run.site import STORAGE
+from fencepost.harness.run.spec import Spec, choose, layout_of, seconds, stored, validate
+from fencepost.harness.run.store import find, read
+from fencepost.harness.run.watch import ANY
+from fencepost.nemesis import schedule as nemesis_schedule
+from fencepost.nemesis.schedule import Scheduled
+from fencepost.workloads.locks.registry import LOCKS
 
 REMOTES = ("docker", "ssh")
 # What may be given beside --replay, which takes all else from its run.

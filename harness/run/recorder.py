@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from checker import history
+from fencepost.checker import history
 
 
 class Event(msgspec.Struct):

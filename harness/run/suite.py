@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from checker.verdict import Valid
-from harness import store
-from harness.run import Outcome
-from harness.spec import Spec, scripted, validate
-from report import suite as report
-from workloads.locks.registry import LOCKS
-from workloads.scenarios.scenario import Scenario, Timed
-from workloads.scenarios.suites import SUITES
+from fencepost.checker.verdict import Valid
+from fencepost.harness.run import store
+from fencepost.harness.run.run import Outcome
+from fencepost.harness.run.spec import Spec, scripted, validate
+from fencepost.report import suite as report
+from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.scenarios.scenario import Scenario, Timed
+from fencepost.workloads.scenarios.suites import SUITES
 
 
 @dataclass(frozen=True)

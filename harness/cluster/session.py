@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from harness.cluster import engine, image
-from harness.cluster.cluster import Cluster
-from harness.cluster.compose import Claim, ComposeCluster, role
-from harness.cluster.doors import Doors
-from harness.cluster.engine import Say
-from harness.cluster.hosts import HostsCluster
-from harness.cluster.hostsfile import Hosts
-from harness.errors import BadArguments
-from harness.healing import heal
+from fencepost.harness.cluster import engine, image
+from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.cluster.compose import Claim, ComposeCluster, role
+from fencepost.harness.cluster.doors import Doors
+from fencepost.harness.cluster.engine import Say
+from fencepost.harness.cluster.healing import heal
+from fencepost.harness.cluster.hosts import HostsCluster
+from fencepost.harness.cluster.hostsfile import Hosts
+from fencepost.harness.errors import BadArguments
 
 
 @dataclass(frozen=True)

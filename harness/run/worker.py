@@ -18,19 +18,28 @@ from typing import Any
 
 import msgspec
 
-from checker.history import UNASKED
-from harness.errors import Crashed
-from harness.recorder import Event, Recorder
-from harness.remote.remote import Remote
-from harness.worker.driver import Driver
-from workloads.locks.locktype import LockType
+from fencepost.checker.history import UNASKED
+from fencepost.harness.errors import Crashed
+from fencepost.harness.remote.remote import Remote
+from fencepost.harness.run.driver import Driver
+from fencepost.harness.run.recorder import Event, Recorder
+from fencepost.workloads.locks.locktype import LockType
 
 CODE = "/run/fencepost/code"
 PYTHON = "/opt/fencepost/client/bin/python"
 LIBRARIES = "/opt/fencepost/libraries"
 # Under the skew that a clock fault left for this node, if one is on.
 LAUNCH = "/opt/fencepost/launch.py"
-_PUMP = ("env", f"PYTHONPATH={CODE}", PYTHON, "-m", "harness.worker.pump", PYTHON, LAUNCH)
+PROGRAM = "fencepost.workloads.client.program"
+_PUMP = (
+    "env",
+    f"PYTHONPATH={CODE}",
+    PYTHON,
+    "-m",
+    "fencepost.workloads.client.pump",
+    PYTHON,
+    LAUNCH,
+)
 _START_S = 20.0
 # A client looks for orders between two ops, and some ops take a while.
 _CLOCK_S = 3.0
@@ -44,7 +53,7 @@ def command(lock: LockType) -> tuple[str, ...]:
     if lock.program:
         return (*_PUMP, *lock.program)
     python = f"{LIBRARIES}/{lock.library}/bin/python" if lock.library else PYTHON
-    return (*_PUMP, python, "-m", "harness.worker.program")
+    return (*_PUMP, python, "-m", PROGRAM)
 
 
 class Worker:

@@ -6,29 +6,28 @@ import io
 import shlex
 import tarfile
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
-from harness.cluster import timing
-from harness.cluster.cluster import Cluster
-from harness.cluster.compose import role
-from harness.db.kinds import KINDS
-from harness.db.server import Server
-from harness.recorder import Recorder
-from harness.remote.remote import Remote
-from harness.spec import Spec
-from harness.worker.process import CODE, PYTHON, Worker, command
-from nemesis.asked import families
-from nemesis.clock import CLOCK_FILE, SKEW_FILE
-from workloads.resources.redis_register import WRITE
-from workloads.resources.server import PORT
+from fencepost.harness.cluster import timing
+from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.cluster.compose import role
+from fencepost.harness.db.kinds import KINDS
+from fencepost.harness.db.server import Server
+from fencepost.harness.package import PACKAGE
+from fencepost.harness.remote.remote import Remote
+from fencepost.harness.run.recorder import Recorder
+from fencepost.harness.run.spec import Spec
+from fencepost.harness.run.worker import CODE, PYTHON, Worker, command
+from fencepost.nemesis.asked import families
+from fencepost.nemesis.clock import CLOCK_FILE, SKEW_FILE
+from fencepost.workloads.resources.redis_register import WRITE
+from fencepost.workloads.resources.server import PORT
 
 STORAGE = "storage"
 # The disk that a server needs for these faults (compose/node/node.sh).
 _DISKS = {"power": "lazy", "disk": "small"}
-_SERVER = "workloads.resources.server"
-_ROOT = Path(__file__).resolve().parents[1]
-_SHIPPED = ("workloads", "harness/__init__.py", "harness/worker")
+_SERVER = "fencepost.workloads.resources.server"
+_SHIPPED = ("__init__.py", "workloads")
 
 
 class RunSite:
@@ -238,9 +237,9 @@ def _start(server: Server) -> None:
 def _code() -> bytes:
     """What a client needs of fencepost, as a tar archive."""
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
+    with tarfile.open(fileobj=buffer, mode="w", dereference=True) as archive:
         for path in _SHIPPED:
-            archive.add(_ROOT / path, arcname=path, filter=_without_caches)
+            archive.add(PACKAGE / path, arcname=f"fencepost/{path}", filter=_without_caches)
     return buffer.getvalue()
 
 

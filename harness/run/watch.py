@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from checker import history
-from checker.checkers import check
-from checker.verdict import Verdict
-from harness.errors import BadArguments
+from fencepost.checker import history
+from fencepost.checker.checkers import check
+from fencepost.checker.verdict import Verdict
+from fencepost.harness.errors import BadArguments
 
 # How often is looked at first; later, so seldom that looking takes a tenth of the time.
 _EVERY_S = 1.0

@@ -1,0 +1,1 @@
+"""The command line, one file a noun, and what a person sees of it."""

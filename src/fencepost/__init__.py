@@ -1,0 +1,37 @@
+"""fencepost tests distributed locks: real servers, real faults, a verdict from the history alone.
+
+What people import stands here. Nothing is loaded before it is used: the checker needs the standard
+library alone, and a client on a node needs the lock and no more.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fencepost.checker import lincheck
+    from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate, Lock
+
+__all__ = ["Env", "Failed", "Grant", "Indeterminate", "Lock", "lincheck"]
+
+_LOCK = "fencepost.workloads.locks.lock"
+_HOMES = {
+    "Env": _LOCK,
+    "Failed": _LOCK,
+    "Grant": _LOCK,
+    "Indeterminate": _LOCK,
+    "Lock": _LOCK,
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "lincheck":
+        return import_module("fencepost.checker.lincheck")
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
