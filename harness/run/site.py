@@ -27,7 +27,7 @@ STORAGE = "storage"
 # The disk that a server needs for these faults (compose/node/node.sh).
 _DISKS = {"power": "lazy", "disk": "small"}
 _SERVER = "fencepost.workloads.resources.server"
-_SHIPPED = ("__init__.py", "workloads")
+_SHIPPED = ("__init__.py", "registry.py", "workloads")
 
 
 class RunSite:
