@@ -161,7 +161,6 @@ setup = json.loads(sys.argv[1])
 at = [tuple(address) for address in setup["addresses"].values()]
 exec(setup["bare"])
 from fencepost.workloads.locks.lock import Env
-from fencepost.workloads.locks.locktype import load
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.redis_link import RedisLink
 env = Env(
@@ -171,7 +170,7 @@ env = Env(
     background=lambda work: threading.Thread(target=work, daemon=True).start(),
     renewed=lambda secret, deadline: None, lost=lambda secret, why: None, expired=lambda why: None,
 )
-lock = load(LOCKS[setup["lock"]])(env, list(setup["addresses"]), setup["options"])
+lock = LOCKS[setup["lock"]].make(env, list(setup["addresses"]), setup["options"])
 def ours():
     lock.release(lock.acquire("bench", 10_000_000_000))
 def turn(once):

@@ -11,14 +11,17 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import urllib3
-from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
-
+from fencepost.workloads.deferred import Deferred
 from fencepost.workloads.locks.lock import Failed, Indeterminate
 
-_ONCE = urllib3.Retry(total=False, redirect=False)
+if TYPE_CHECKING:
+    import urllib3
+    from urllib3 import exceptions
+else:
+    urllib3, exceptions = Deferred("urllib3"), Deferred("urllib3.exceptions")
+
 # What etcd has refused for good (gRPC's codes): invalid, not found, exists, precondition, range.
 _REFUSED = (3, 5, 6, 9, 11)
 
@@ -56,8 +59,9 @@ class Gateway:
     def __init__(
         self, addresses: Sequence[tuple[str, int]], timeout_s: float, now: Callable[[], int]
     ) -> None:
+        once = urllib3.Retry(total=False, redirect=False)
         self._pools = [
-            urllib3.HTTPConnectionPool(host, port, maxsize=4, retries=_ONCE)
+            urllib3.HTTPConnectionPool(host, port, maxsize=4, retries=once)
             for host, port in addresses
         ]
         self._timeout_s = timeout_s
@@ -76,10 +80,10 @@ class Gateway:
             try:
                 answer = self._post(pool, path, body, self._timeout_s)
                 return read(pool.host, path, answer.status, answer.data)
-            except (NewConnectionError, ConnectTimeoutError) as error:
+            except (exceptions.NewConnectionError, exceptions.ConnectTimeoutError) as error:
                 reason = f"{pool.host}: {error}"
                 self._next(pool)
-            except HTTPError as error:
+            except exceptions.HTTPError as error:
                 self._next(pool)
                 raise Indeterminate("timeout", f"{pool.host}: {path}: {error}") from error
             except Indeterminate:
@@ -125,7 +129,7 @@ class Gateway:
         wanted = {"key": text(key), "start_revision": str(revision), "filters": ["NOPUT"]}
         try:
             answer = self._post(pool, "watch", {"create_request": wanted}, timeout_s, stream=True)
-        except HTTPError:
+        except exceptions.HTTPError:
             self._next(pool)
             return False
         try:
@@ -135,7 +139,7 @@ class Gateway:
                     return True
                 if self._now() >= end:
                     break
-        except (HTTPError, ValueError, OSError):
+        except (exceptions.HTTPError, ValueError, OSError):
             self._next(pool)
         finally:
             answer.close()

@@ -9,11 +9,11 @@ import pytest
 from fencepost.checker.history import UNASKED, read
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.session import session
-from fencepost.workloads.locks.libraries.catalogue import LIBRARIES
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.scenario import Do, Heal, Scenario
 from fencepost.workloads.scenarios.schedules import cut
 
+LIBRARIES = [lock for lock in LOCKS.values() if lock.library]
 CLIENTS = [f"client-{n}" for n in range(1, 6)]
 SERVERS = {
     f"{lock.kind}-{number}": lock for lock in LIBRARIES for number in range(1, lock.servers + 1)

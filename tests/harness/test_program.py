@@ -9,12 +9,13 @@ import signal
 import socket
 import sys
 import time
+from dataclasses import replace
 
 import msgspec
 import pytest
 
 from fencepost.workloads.client import program
-from fencepost.workloads.locks.broken import AlwaysYes
+from fencepost.workloads.locks.broken import NoLock
 from fencepost.workloads.locks.lock import Indeterminate
 from fencepost.workloads.locks.registry import LOCKS
 
@@ -290,10 +291,13 @@ def test_a_program_whose_standard_input_ends_before_its_setup_says_nothing(spawn
     assert talk.program.wait(DEADLINE_S) == 0
 
 
-class Doubtful(AlwaysYes):
+class Doubtful:
     """Its releases have an unknown outcome; `closing` is called when it is closed."""
 
     closing = staticmethod(lambda: None)
+
+    def __init__(self, env, nodes, options):
+        self.acquire = NoLock(env, token=1).acquire
 
     def release(self, grant):
         raise Indeterminate("timeout", "no reply")
@@ -305,7 +309,8 @@ class Doubtful(AlwaysYes):
 @pytest.fixture
 def client(setup, monkeypatch):
     """A client in this process, and what it has written since this was asked last."""
-    monkeypatch.setattr(program, "load", lambda lock: Doubtful)
+    doubtful = replace(LOCKS["broken-always-yes"], make=Doubtful)
+    monkeypatch.setattr(program, "LOCKS", {doubtful.name: doubtful})
     out, into = os.pipe()
     os.set_blocking(out, False)
 

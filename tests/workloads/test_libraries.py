@@ -9,15 +9,14 @@ import pytest
 
 from fencepost.harness.cluster import libraries
 from fencepost.harness.run.worker import PYTHON, command
-from fencepost.workloads.locks.libraries.catalogue import LIBRARIES
 from fencepost.workloads.locks.registry import LOCKS
 
+LIBRARIES = [lock for lock in LOCKS.values() if lock.library]
 IDS = [lock.name for lock in LIBRARIES]
 
 
 @pytest.mark.parametrize("lock", LIBRARIES, ids=IDS)
 def test_every_library_can_be_in_the_image(lock):
-    assert LOCKS[lock.name] is lock
     assert lock.library in libraries.names()
 
 

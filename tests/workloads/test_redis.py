@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.workloads.locks.broken import AlwaysYes, NoOwnerCheck, NoTtl
+from fencepost.workloads.locks.broken import always_yes, no_owner_check, no_ttl
 from fencepost.workloads.locks.lock import Failed, Grant, Indeterminate
 from fencepost.workloads.locks.redis import RedisLock
 from fencepost.workloads.resources.redis_register import RedisRegister
@@ -16,8 +16,8 @@ OPTIONS = {"token": "none", "retries": 0, "retry_delay_ms": 100, "node_timeout_m
 
 @pytest.fixture
 def client(world):
-    def make(seed=0, type=RedisLock, **options):
-        return type(world.env(seed), ["a"], OPTIONS | options)
+    def make(seed=0, lock=RedisLock, **options):
+        return lock(world.env(seed), ["a"], OPTIONS | options)
 
     return make
 
@@ -88,12 +88,12 @@ def test_only_the_holder_extends_and_releases(world, client):
 
 
 def test_always_yes_grants_to_everybody_with_one_token(client):
-    grants = [client(seed, AlwaysYes).acquire("orders", TTL) for seed in range(2)]
+    grants = [client(seed, always_yes).acquire("orders", TTL) for seed in range(2)]
     assert [grant.token for grant in grants] == [1, 1]
 
 
 def test_no_owner_check_releases_the_lock_of_its_successor(world, client):
-    one, two = client(1, NoOwnerCheck), client(2, NoOwnerCheck)
+    one, two = client(1, no_owner_check), client(2, no_owner_check)
     grant = one.acquire("orders", TTL)
     world.now = TTL
     two.acquire("orders", TTL)
@@ -102,10 +102,10 @@ def test_no_owner_check_releases_the_lock_of_its_successor(world, client):
 
 
 def test_no_ttl_keeps_the_lock_of_the_dead_for_ever(world, client):
-    assert client(1, NoTtl).acquire("orders", TTL).deadline is None
+    assert client(1, no_ttl).acquire("orders", TTL).deadline is None
     world.now = 10**6 * TTL
     with pytest.raises(Failed):
-        client(2, NoTtl).acquire("orders", TTL)
+        client(2, no_ttl).acquire("orders", TTL)
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import pytest
 
 from fencepost.checker import ends
 from fencepost.workloads.locks import locktype
-from fencepost.workloads.locks.locktype import load
 from fencepost.workloads.locks.registry import LOCKS
 
 REDLOCK = LOCKS["redlock"]
@@ -89,7 +88,7 @@ def test_a_way_to_end_that_there_is_not_is_an_error_that_names_the_choices():
 @in_memory
 def test_every_lock_can_be_made_from_its_defaults_and_closed(lock, world):
     nodes = [f"{lock.kind}-{n}" for n in range(lock.servers)]
-    made = load(lock)(world.env(), nodes, lock.read_options({}))
+    made = lock.make(world.env(), nodes, lock.read_options({}))
     grant = made.acquire("orders", 1_000_000_000)
     assert (grant.token is not None) is lock.has_token(lock.read_options({}))
     made.close()
@@ -101,5 +100,11 @@ def test_a_grant_carries_a_token_exactly_where_the_lock_says_that_it_has_one(loc
     for choice in lock.options["token"].choices if "token" in lock.options else ():
         options = lock.read_options({"token": choice})
         nodes = [f"{choice}-{n}" for n in range(lock.servers)]
-        grant = load(lock)(world.env(), nodes, options).acquire("orders", 1_000_000_000)
+        grant = lock.make(world.env(), nodes, options).acquire("orders", 1_000_000_000)
         assert (grant.token is not None) is lock.has_token(options)
+
+
+def test_a_lock_has_a_class_or_a_program_and_not_both():
+    for changed in ({"make": None}, {"program": ("java",)}):
+        with pytest.raises(ValueError, match="lock redlock: give it either `make` or `program`"):
+            replace(REDLOCK, **changed)

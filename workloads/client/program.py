@@ -42,7 +42,6 @@ import msgspec
 
 from fencepost.workloads.critical_section import CriticalSection, Next, Settings
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate, Link, Lock, SharedLock
-from fencepost.workloads.locks.locktype import load
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.redis_link import RedisLink
 from fencepost.workloads.resources import stores
@@ -145,7 +144,9 @@ class Client:
             lost=functools.partial(self._lost, self._process),
             expired=functools.partial(self._expired, self._process),
         )
-        self._lock = load(LOCKS[setup.lock])(env, setup.servers, setup.options)
+        make = LOCKS[setup.lock].make
+        assert make is not None, f"the client of {setup.lock} is a program of its own"
+        self._lock = make(env, setup.servers, setup.options)
         self._resource = stores.open_store(
             setup.store, setup.guard, env, setup.storage, setup.servers, RESOURCE_TIMEOUT_S
         )

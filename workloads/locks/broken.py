@@ -1,97 +1,125 @@
 """Locks that are broken on purpose, each in one way, so that every checker can be seen to say no.
 
-They run on a real Redis and differ from `redis.py` by the one mistake in their name.
+They run on real servers and differ from the lock that they are made of by the one mistake in
+their name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fencepost.workloads.locks.lock import Env, Failed, Grant
+from fencepost.workloads.locks.lock import Env, Failed, Grant, Link, Lock
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.option import POLLS, WAITS, Option
 from fencepost.workloads.locks.redis import RedisLock, key
+from fencepost.workloads.locks.zookeeper import ZooKeeperLock
 
 
+@dataclass(frozen=True)
 class NoLock:
-    """Grants to everybody and stands for no lock at all; what it grants carries no token."""
+    """Grants to everybody, always with the same token, and stands for no lock at all."""
 
+    env: Env
     token: int | None = None
 
-    def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
-        self._env = env
-
     def acquire(self, name: str, ttl_ns: int) -> Grant:
-        secret = self._env.random.randbytes(8).hex()
-        return Grant(name, self.token, self._env.now() + ttl_ns, secret)
+        secret = self.env.random.randbytes(8).hex()
+        return Grant(name, self.token, self.env.now() + ttl_ns, secret)
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
-        return replace(grant, deadline=self._env.now() + ttl_ns)
+        return replace(grant, deadline=self.env.now() + ttl_ns)
 
     def release(self, grant: Grant) -> None: ...
 
     def close(self) -> None: ...
 
 
-class AlwaysYes(NoLock):
-    """Grants to everybody, always with the same token."""
+@dataclass(frozen=True)
+class Altered:
+    """A lock with another verb in the place of one of its own, and what that needs closed."""
 
-    token = 1
-
-
-class _Wrong:
-    """A RedisLock in which one verb is replaced."""
-
-    def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
-        self._env = env
-        self._link = env.connect(nodes[0], options["node_timeout_ms"] / 1000)
-        self._right = RedisLock(env, nodes, options)
+    right: Lock
+    wrong_acquire: Callable[[str, int], Grant] | None = None
+    wrong_release: Callable[[Grant], None] | None = None
+    links: Sequence[Link] = field(default=())
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
-        return self._right.acquire(name, ttl_ns)
+        return (self.wrong_acquire or self.right.acquire)(name, ttl_ns)
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
-        return self._right.extend(grant, ttl_ns)
+        return self.right.extend(grant, ttl_ns)
 
     def release(self, grant: Grant) -> None:
-        self._right.release(grant)
+        (self.wrong_release or self.right.release)(grant)
 
     def close(self) -> None:
-        self._link.close()
-        self._right.close()
+        for link in self.links:
+            link.close()
+        self.right.close()
 
 
-class NoOwnerCheck(_Wrong):
-    """Releases with DEL: a late release frees the lock of whoever has it by then."""
-
-    def release(self, grant: Grant) -> None:
-        self._link.call("DEL", key(grant.name))
+def no_lock(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> Lock:
+    return NoLock(env)
 
 
-class CheckThenDelete(_Wrong):
-    """Releases with GET, then DEL: between the two the lease may end and another may hold it."""
+def always_yes(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> Lock:
+    return NoLock(env, token=1)
 
-    def release(self, grant: Grant) -> None:
-        if self._link.call("GET", key(grant.name)) != grant.secret:
+
+def no_owner_check(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> Lock:
+    """A late release frees the lock of whoever has it by then."""
+    link = _link(env, nodes, options)
+
+    def release(grant: Grant) -> None:
+        link.call("DEL", key(grant.name))
+
+    return Altered(RedisLock(env, nodes, options), wrong_release=release, links=[link])
+
+
+def check_then_delete(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> Lock:
+    """Between the GET and the DEL the lease may end and another may hold the lock."""
+    link = _link(env, nodes, options)
+
+    def release(grant: Grant) -> None:
+        if link.call("GET", key(grant.name)) != grant.secret:
             raise Failed("not-held", "the key is not this holder's any more")
-        self._env.reach("between-check-and-delete")
-        self._link.call("DEL", key(grant.name))
+        env.reach("between-check-and-delete")
+        link.call("DEL", key(grant.name))
+
+    return Altered(RedisLock(env, nodes, options), wrong_release=release, links=[link])
 
 
-class EndlessWatchdog(_Wrong):
+def no_ttl(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> Lock:
+    """If the holder dies, nobody ever gets the lock again."""
+    link = _link(env, nodes, options)
+
+    def acquire(name: str, ttl_ns: int) -> Grant:
+        secret = env.random.randbytes(20).hex()
+        if not link.call("SET", key(name), secret, "NX"):
+            raise Failed("not-granted", "held by another")
+        return Grant(name, None, None, secret)
+
+    right = RedisLock(env, nodes, {**options, "token": "none"})
+    return Altered(right, wrong_acquire=acquire, links=[link])
+
+
+class EndlessWatchdog:
     """A watchdog that nobody stops, and that extends the lease of whoever holds the lock.
 
     A dead holder's lock is kept for ever by the watchdogs of the living.
     """
 
     def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
-        super().__init__(env, nodes, options)
-        self._watch_link = env.connect(nodes[0], options["node_timeout_ms"] / 1000)
+        self._env = env
+        self._link = _link(env, nodes, options)
+        self._right = RedisLock(env, nodes, options)
         self._names: dict[str, int] = {}
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
-        grant = super().acquire(name, ttl_ns)
+        grant = self._right.acquire(name, ttl_ns)
         first = not self._names
         self._names[name] = ttl_ns
         if first:
@@ -102,20 +130,81 @@ class EndlessWatchdog(_Wrong):
         while self._names:
             for name, ttl_ns in list(self._names.items()):
                 with suppress(Failed):
-                    self._watch_link.call("PEXPIRE", key(name), ttl_ns // 1_000_000)
+                    self._link.call("PEXPIRE", key(name), ttl_ns // 1_000_000)
             self._env.sleep(min(self._names.values(), default=0) / 3e9)
+
+    def extend(self, grant: Grant, ttl_ns: int) -> Grant:
+        return self._right.extend(grant, ttl_ns)
+
+    def release(self, grant: Grant) -> None:
+        self._right.release(grant)
 
     def close(self) -> None:
         self._names.clear()
-        super().close()
-        self._watch_link.close()
+        self._right.close()
+        self._link.close()
 
 
-class NoTtl(_Wrong):
-    """SET NX without PX: if the holder dies, nobody ever gets the lock again."""
+def herd(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> Lock:
+    """Each release wakes everybody: the herd effect that ZooKeeper's recipe warns of."""
+    return ZooKeeperLock(env, nodes, options, watched=lambda queue, place: queue[0])
 
-    def acquire(self, name: str, ttl_ns: int) -> Grant:
-        secret = self._env.random.randbytes(20).hex()
-        if not self._link.call("SET", key(name), secret, "NX"):
-            raise Failed("not-granted", "held by another")
-        return Grant(name, None, None, secret)
+
+def _link(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> Link:
+    return env.connect(nodes[0], options["node_timeout_ms"] / 1000)
+
+
+_TOKEN = Option("none", ("none", "incr"), what="INCR together with the SET")
+
+NONE = LockType(
+    name="none",
+    what="no lock at all: what a resource that compares and sets can do without",
+    make=no_lock,
+    servers=1,
+)
+ALWAYS_YES = LockType(
+    name="broken-always-yes",
+    what="broken on purpose: grants to everybody, always token 1",
+    make=always_yes,
+    servers=1,
+    options={"token": Option("one", ("one",)), **POLLS},
+)
+NO_OWNER_CHECK = LockType(
+    name="broken-no-owner-check",
+    what="broken on purpose: releases with DEL, whoever holds the lock by then",
+    make=no_owner_check,
+    servers=1,
+    options={"token": _TOKEN, **POLLS},
+)
+CHECK_THEN_DELETE = LockType(
+    name="broken-check-then-delete",
+    what="broken on purpose: releases with GET, then DEL, in two steps",
+    make=check_then_delete,
+    servers=1,
+    options={"token": _TOKEN, **POLLS},
+)
+NO_TTL = LockType(
+    name="broken-no-ttl",
+    what="broken on purpose: SET NX without an expiry",
+    make=no_ttl,
+    servers=1,
+    options=POLLS,
+)
+ENDLESS_WATCHDOG = LockType(
+    name="broken-endless-watchdog",
+    what="broken on purpose: a watchdog that goes on extending after the release",
+    make=EndlessWatchdog,
+    servers=1,
+    options={"token": _TOKEN, **POLLS},
+)
+HERD = LockType(
+    name="broken-herd",
+    what="broken on purpose: ZooKeeper's recipe with everybody watching the holder's znode",
+    make=herd,
+    servers=3,
+    kind="zookeeper",
+    options={"token": Option("czxid", ("czxid", "sequence"), what="of the znode"), **WAITS},
+    promises={"minority": True, "fifo": True, "one_wakeup": True},
+    least_ttl_ms=1000,
+    ends_with="close",
+)

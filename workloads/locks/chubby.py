@@ -11,12 +11,15 @@ that try to acquire do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from fencepost.workloads.etcd_gateway import Gateway, after, key_is, plain, text
 from fencepost.workloads.locks.etcd_session import Session
 from fencepost.workloads.locks.lock import Env, Failed, Grant
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.option import POLLS, WAITS, Option
+from fencepost.workloads.locks.retry import tries
 
 
 class ChubbyLock:
@@ -24,13 +27,12 @@ class ChubbyLock:
 
     def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
         self._env = env
-        self._nodes = nodes
         self._options = options
-        self._timeout_s = options["node_timeout_ms"] / 1000
-        addresses = [env.address(node) for node in nodes]
-        self._gateway = Gateway(addresses, self._timeout_s, env.now)
-        self._session: Session | None = None
-        self._delay: Session | None = None
+        timeout_s = options["node_timeout_ms"] / 1000
+        self._gateway = Gateway([env.address(node) for node in nodes], timeout_s, env.now)
+        self._delay = Session(env, nodes, timeout_s)
+        # The delay begins where the session ends: from then on nobody prolongs it.
+        self._session = Session(env, nodes, timeout_s, lambda lease: self._delay.abandon())
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         return self._acquire(name, ttl_ns, shared=False)
@@ -39,18 +41,10 @@ class ChubbyLock:
         return self._acquire(name, ttl_ns, shared=True)
 
     def _acquire(self, name: str, ttl_ns: int, shared: bool) -> Grant:
-        if self._session is None or self._delay is None:
-            delay_ns = self._options["lock_delay_ms"] * 1_000_000
-            self._delay = Session(self._env, self._nodes, ttl_ns + delay_ns, self._timeout_s)
-            # The delay begins where the session ends: from then on nobody prolongs it.
-            self._session = Session(
-                self._env, self._nodes, ttl_ns, self._timeout_s, lambda lease: self._end_delay()
-            )
-        for attempt in range(self._options["retries"] + 1):
-            if attempt:
-                delay = self._env.random.uniform(0.5, 1) * self._options["retry_delay_ms"]
-                self._env.sleep(delay / 1000)
-            taken = self._try(_Names(name, self._session.open(), self._delay.open()), shared)
+        delayed_ns = ttl_ns + self._options["lock_delay_ms"] * 1_000_000
+        for _ in tries(self._env, self._options):
+            leases = self._session.open(ttl_ns), self._delay.open(delayed_ns)
+            taken = self._try(_Names(name, *leases), shared)
             if taken is not None:
                 key, revision, generation = taken
                 secret = f"{key} {revision}"
@@ -59,10 +53,6 @@ class ChubbyLock:
                 token = None if shared else generation
                 return Grant(name, token, deadline, secret, sequencer=(key, revision))
         raise Failed("not-granted", f"held by another after {self._options['retries'] + 1} tries")
-
-    def _end_delay(self) -> None:
-        if self._delay is not None:
-            self._delay.abandon()
 
     def _try(self, names: _Names, shared: bool) -> tuple[str, int, int] | None:
         """The key, its create revision and the generation, if the lock could be taken."""
@@ -108,12 +98,9 @@ class ChubbyLock:
         ]
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
-        if self._session is None or not self._session.holds(grant.secret):
-            raise Failed("not-held", "the session was lost")
-        return replace(grant, deadline=self._session.beat())
+        return self._session.extend(grant)
 
     def release(self, grant: Grant) -> None:
-        assert self._session is not None and self._delay is not None
         assert grant.sequencer is not None
         self._session.let_go(grant.secret)
         key, revision = grant.sequencer
@@ -124,9 +111,8 @@ class ChubbyLock:
             raise Failed("not-held", "the key is gone: the session ended")
 
     def close(self) -> None:
-        for session in (self._session, self._delay):
-            if session is not None:
-                session.close()
+        self._session.close()
+        self._delay.close()
         self._gateway.close()
 
 
@@ -170,3 +156,28 @@ class _Names:
 def _none_under(prefix: str) -> dict[str, Any]:
     """A comparison: no key begins so."""
     return {**key_is(prefix, 0), "range_end": text(after(prefix))}
+
+
+LOCK = LockType(
+    name="chubby",
+    what="Chubby's sequencer, generation and lock-delay, on etcd (Burrows 2006)",
+    make=ChubbyLock,
+    servers=3,
+    kind="etcd",
+    options={
+        "token": Option("generation", ("generation",), what="rises as the lock is taken"),
+        "lock_delay_ms": Option(
+            1000, what="nobody is granted the lock for so long after a session has ended"
+        ),
+        **POLLS,
+        "retries": Option(50, what="tries after the first, before acquire gives up"),
+        "node_timeout_ms": WAITS["node_timeout_ms"],
+    },
+    promises={"minority": True},
+    shared=True,
+    sequencer=True,
+    least_ttl_ms=2000,
+    whole_seconds=True,
+    # A client that closes revokes both leases, and the keys go with them.
+    ends_with="close",
+)

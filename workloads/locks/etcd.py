@@ -9,12 +9,13 @@ meanwhile (etcd #11456). The create revision is the token.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from fencepost.workloads.etcd_gateway import Gateway, after, key_is, plain, text
 from fencepost.workloads.locks.etcd_session import Session
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.option import WAITS, Option
 
 # A watch on a server that is cut off says nothing: so often it is asked again, elsewhere.
 _WATCH_S = 1.0
@@ -25,19 +26,18 @@ class EtcdLock:
 
     def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
         self._env = env
-        self._nodes = nodes
         self._options = options
-        self._timeout_s = options["node_timeout_ms"] / 1000
+        timeout_s = options["node_timeout_ms"] / 1000
         addresses = [env.address(node) for node in nodes]
         env.random.shuffle(addresses)
-        self._gateway = Gateway(addresses, self._timeout_s, env.now)
-        self._session: Session | None = None
+        self._gateway = Gateway(addresses, timeout_s, env.now)
+        self._session = Session(env, nodes, timeout_s)
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         until = self._env.now() + self._options["wait_ms"] * 1_000_000
-        session = self._open(ttl_ns)
+        session = self._session
         prefix = f"fencepost/lock/{name}/"
-        key = f"{prefix}{session.open():x}"
+        key = f"{prefix}{session.open(ttl_ns):x}"
         try:
             revision = self._enqueue(key, session.lease)
             wakeups = self._wait(prefix, revision, until)
@@ -53,14 +53,6 @@ class EtcdLock:
         secret = f"{key} {revision}"
         session.hold(secret)
         return Grant(name, revision, deadline, secret, wakeups=wakeups, sequencer=(key, revision))
-
-    def _open(self, ttl_ns: int) -> Session:
-        if self._session is None:
-            self._session = Session(self._env, self._nodes, ttl_ns, self._timeout_s, self._over)
-        return self._session
-
-    def _over(self, lease: int) -> None:
-        """The session ended. A waiter sees to that itself when it is woken."""
 
     def _enqueue(self, key: str, lease: int) -> int:
         """One's own key, made once; its create revision."""
@@ -106,17 +98,30 @@ class EtcdLock:
             raise Indeterminate("timeout", f"could not leave the queue: {error.text}") from error
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
-        if self._session is None or not self._session.holds(grant.secret):
-            raise Failed("not-held", "the lease was lost")
-        return replace(grant, deadline=self._session.beat())
+        return self._session.extend(grant)
 
     def release(self, grant: Grant) -> None:
-        assert self._session is not None and grant.sequencer is not None
+        assert grant.sequencer is not None
         self._session.let_go(grant.secret)
         if not self._gateway.delete_if(*grant.sequencer):
             raise Failed("not-held", "the key is gone: the lease ended")
 
     def close(self) -> None:
-        if self._session is not None:
-            self._session.close()
+        self._session.close()
         self._gateway.close()
+
+
+LOCK = LockType(
+    name="etcd",
+    what="etcd's recipe: keys with leases, each waiting for the deletion of the one before it",
+    make=EtcdLock,
+    servers=3,
+    kind="etcd",
+    options={"token": Option("revision", ("revision",), what="of the key"), **WAITS},
+    promises={"minority": True, "fifo": True, "one_wakeup": True},
+    sequencer=True,
+    least_ttl_ms=2000,
+    whole_seconds=True,
+    # A client that closes revokes its lease, and the keys go with it.
+    ends_with="close",
+)

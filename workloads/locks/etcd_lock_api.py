@@ -8,20 +8,33 @@ from __future__ import annotations
 
 import http.client
 import json
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from fencepost.workloads.etcd_gateway import plain, read, text
-from fencepost.workloads.locks.etcd import EtcdLock
-from fencepost.workloads.locks.lock import Failed, Grant, Indeterminate
+from fencepost.workloads.etcd_gateway import Gateway, plain, read, text
+from fencepost.workloads.locks.etcd_session import Session
+from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.option import WAITS, Option
 
 
-class EtcdLockApi(EtcdLock):
+class EtcdLockApi:
     """`options`: token (none, revision), wait_ms, node_timeout_ms."""
 
+    def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
+        self._env = env
+        self._nodes = nodes
+        self._options = options
+        self._timeout_s = options["node_timeout_ms"] / 1000
+        addresses = [env.address(node) for node in nodes]
+        env.random.shuffle(addresses)
+        self._gateway = Gateway(addresses, self._timeout_s, env.now)
+        self._session = Session(env, nodes, self._timeout_s, self._over)
+
     def acquire(self, name: str, ttl_ns: int) -> Grant:
-        session = self._open(ttl_ns)
-        answer = self._lock(f"fencepost/{name}", session.open())
+        session = self._session
+        answer = self._lock(f"fencepost/{name}", session.open(ttl_ns))
         key = plain(answer["key"])
         token = None
         if self._options["token"] == "revision":
@@ -62,7 +75,31 @@ class EtcdLockApi(EtcdLock):
             if not self._gateway.lives(lease):
                 self._env.expired(f"etcd says that lease {lease:x} is gone")
 
+    def extend(self, grant: Grant, ttl_ns: int) -> Grant:
+        return self._session.extend(grant)
+
     def release(self, grant: Grant) -> None:
-        assert self._session is not None
         self._session.let_go(grant.secret)
         self._gateway.call("lock/unlock", {"key": text(grant.secret)})
+
+    def close(self) -> None:
+        self._session.close()
+        self._gateway.close()
+
+
+LOCK = LockType(
+    name="etcd-lock-api",
+    what="the lock service of the etcd server itself, taken at its word",
+    make=EtcdLockApi,
+    servers=3,
+    kind="etcd",
+    options={
+        "token": Option("none", ("none", "revision"), what="of the key that it answers with"),
+        **WAITS,
+    },
+    promises={"minority": True, "fifo": True},
+    least_ttl_ms=2000,
+    whole_seconds=True,
+    # A client that closes revokes its lease, and the keys go with it.
+    ends_with="close",
+)

@@ -9,28 +9,29 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from fencepost.workloads.etcd_gateway import Gateway
 from fencepost.workloads.locks.keepalive import Keepalive
-from fencepost.workloads.locks.lock import Env, Failed
+from fencepost.workloads.locks.lock import Env, Failed, Grant
 
 
 class Session:
-    """Opened by the first grant; after its lease is gone another begins with the next one.
+    """Opened before each grant; where the lease is gone that begins another.
 
-    `over` is told, beside the holders, that a lease could not be kept alive.
+    `over` is told, beside the holders, that a lease could not be kept alive. `timeout_s` is for
+    one request.
     """
 
     def __init__(
         self,
         env: Env,
         nodes: Sequence[str],
-        ttl_ns: int,
         timeout_s: float,
         over: Callable[[int], None] | None = None,
     ) -> None:
         self._env = env
-        self._ttl_ns = ttl_ns
+        self._ttl_ns = 0
         self._on_over = over
         # A request that waits must not hold up the one that keeps the lease alive.
         addresses = [env.address(node) for node in nodes]
@@ -42,14 +43,20 @@ class Session:
         self._deadline = 0
         self.lease = 0
 
-    def open(self) -> int:
-        """The lease's id."""
+    def open(self, ttl_ns: int) -> int:
+        """Return the id of the lease, which is granted for so long if there is none."""
         if not self.lease:
             begun = self._env.now()
-            self.lease = self._gateway.grant_lease(self._ttl_ns // 1_000_000_000)
-            self._deadline = begun + self._ttl_ns
-            self._keepalive.watch(str(self.lease), self._ttl_ns, self._deadline, self.beat)
+            self.lease = self._gateway.grant_lease(ttl_ns // 1_000_000_000)
+            self._ttl_ns, self._deadline = ttl_ns, begun + ttl_ns
+            self._keepalive.watch(str(self.lease), ttl_ns, self._deadline, self.beat)
         return self.lease
+
+    def extend(self, grant: Grant) -> Grant:
+        """Keep the lease alive by which a grant lives. Failed "not-held" where it was lost."""
+        if not self.holds(grant.secret):
+            raise Failed("not-held", "the lease was lost")
+        return replace(grant, deadline=self.beat())
 
     def beat(self) -> int:
         """Keep the lease alive; its new deadline."""

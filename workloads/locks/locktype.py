@@ -1,57 +1,36 @@
-"""How a lock is described: what it needs, promises and lets one choose."""
+"""The bundle of a lock: how it is made, what it needs, what it promises, what can be chosen.
+
+Each lock's file ends with its bundle, and `registry.py` lists ours:
+
+    LOCK = LockType(name="mine", what="...", make=MyLock, servers=1)
+
+A bundle is read by every command, also where the lock's client library is not installed: see
+workloads/deferred.py.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
 from fencepost.workloads.locks.lock import Env, Lock
+from fencepost.workloads.locks.option import Option
 
 Make = Callable[[Env, Sequence[str], Mapping[str, Any]], Lock]
+"""Makes a lock from its env, its servers by name, and its options: as a rule the lock's class."""
 
 ENDS_WITH = ("lease", "close", "connection")
 """How a grant may end although its lease still runs: see `LockType`."""
 
 
 @dataclass(frozen=True)
-class Option:
-    """One option of a lock: its default, and the values or the least number that make sense."""
-
-    default: Any
-    choices: tuple[Any, ...] = ()
-    least: int = 0
-    what: str = ""
-
-    def read(self, name: str, text: str) -> Any:
-        """The value that `text` means.
-
-        Raises:
-            ValueError: naming what would be valid.
-        """
-        if self.choices:
-            for choice in self.choices:
-                if text.lower() == str(choice).lower():
-                    return choice
-            valid = ", ".join(str(choice).lower() for choice in self.choices)
-            raise ValueError(f"option {name}={text}: choose one of {valid}")
-        try:
-            number = int(text)
-        except ValueError:
-            number = self.least - 1
-        if number < self.least:
-            raise ValueError(f"option {name}={text}: a whole number from {self.least} on")
-        return number
-
-
-@dataclass(frozen=True)
 class LockType:
     """A lock by name. `servers` is how many nodes of `kind` it runs on.
 
-    `make` is "module:Class", imported by the worker alone: a library's client is not needed
-    where its lock is only described. `library` names the virtual environment on the node that
-    the worker then runs in, and `program` the command of a worker that is not fencepost's own.
+    `make` is called by the worker on its node; None where `program`, the command of a worker that
+    is not fencepost's own, takes its place. `library` names the library under test, whose
+    environment on the node the worker runs in; compose/libraries has its pins.
     `promises`: `minority` (usable while a minority is down), `fifo` (grants in order of asking),
     `one_wakeup` (a release wakes one waiter). `least_ttl_ms` is the shortest lease or session
     that the servers give. `extends` and `shared` say which verbs it has beside acquire and
@@ -61,11 +40,13 @@ class LockType:
     `ends_with` says what ends a grant: `lease`, a release that reached the service, or time;
     `close`, also its client's `close`, which ends the session that the grant lives by;
     `connection`, also the loss of its client, killed or cut off for good.
+
+    Raises ValueError where a field makes no sense.
     """
 
     name: str
     what: str
-    make: str
+    make: Make | None
     servers: int
     kind: str = "redis"
     options: Mapping[str, Option] = field(default_factory=dict)
@@ -84,6 +65,8 @@ class LockType:
         if self.ends_with not in ENDS_WITH:
             valid = ", ".join(ENDS_WITH)
             raise ValueError(f"lock {self.name}: ends_with {self.ends_with!r} is none of {valid}")
+        if (self.make is None) == (not self.program):
+            raise ValueError(f"lock {self.name}: give it either `make` or `program`")
 
     def token(self, options: Mapping[str, Any]) -> str:
         """Where its tokens come from; "none" where there are none."""
@@ -98,7 +81,7 @@ class LockType:
         return [str(choice) for choice in choices if choice != "none"]
 
     def read_options(self, given: Mapping[str, str]) -> dict[str, Any]:
-        """Every option with its value, from text.
+        """Return every option with its value, from text.
 
         Raises:
             ValueError: an option that the lock does not have, or a value that makes no sense.
@@ -111,10 +94,3 @@ class LockType:
             name: option.read(name, given[name]) if name in given else option.default
             for name, option in self.options.items()
         }
-
-
-def load(lock: LockType) -> Make:
-    """The class of a lock; imports what it needs."""
-    module, _, name = lock.make.partition(":")
-    make: Make = getattr(import_module(module), name)
-    return make

@@ -14,20 +14,24 @@ import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import psycopg
-from psycopg.errors import LockNotAvailable
-
+from fencepost.workloads.deferred import Deferred
 from fencepost.workloads.locks.keepalive import Keepalive
 from fencepost.workloads.locks.lock import Env, Failed, Grant
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.option import WAITS, Option
+
+if TYPE_CHECKING:
+    import psycopg
+    from psycopg import errors
+else:
+    psycopg, errors = Deferred("psycopg"), Deferred("psycopg.errors")
 
 _TABLES = """
 CREATE SEQUENCE IF NOT EXISTS fencepost_token;
 CREATE TABLE IF NOT EXISTS fencepost_lock (name text PRIMARY KEY);
 """
-# Two clients that make the same table at once: one of them is refused, and it is there.
-_THERE = (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable)
 
 
 class PostgresLock:
@@ -53,7 +57,7 @@ class PostgresLock:
             self._lock(connection, name)
             sent = self._env.now()
             token = self._token(connection)
-        except LockNotAvailable as error:
+        except errors.LockNotAvailable as error:
             self._end(connection)
             raise Failed(
                 "not-granted", f"not its turn within {self._options['wait_ms']} ms"
@@ -90,7 +94,8 @@ class PostgresLock:
             # A backend that waits for a lock looks whether its client is still there.
             "-c client_connection_check_interval=500",
         )
-        with suppress(*_THERE):
+        # Two clients that make the same table at once: one of them is refused, and it is there.
+        with suppress(errors.UniqueViolation, errors.DuplicateTable):
             connection.execute(_TABLES)
         return connection
 
@@ -175,3 +180,21 @@ class PostgresLock:
 def _number(name: str) -> int:
     """Advisory locks go by number."""
     return zlib.crc32(name.encode())
+
+
+LOCK = LockType(
+    name="postgres",
+    what="one PostgreSQL server: an advisory or a row lock, which its connection holds",
+    make=PostgresLock,
+    servers=1,
+    kind="postgres",
+    options={
+        "mode": Option("advisory", ("advisory", "row"), what="pg_advisory_lock; FOR UPDATE"),
+        "token": Option("none", ("none", "sequence"), what="drawn after the grant"),
+        **WAITS,
+    },
+    promises={"fifo": True},
+    least_ttl_ms=1000,
+    whole_seconds=True,
+    ends_with="connection",
+)

@@ -14,6 +14,9 @@ from typing import Any
 
 from fencepost.workloads.locks.keepalive import Keepalive
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Link
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.option import POLLS, Option
+from fencepost.workloads.locks.retry import tries
 
 # Sets KEYS[1] if it is free and, only then, counts the grant in KEYS[2].
 ACQUIRE_COUNTED = """
@@ -83,10 +86,7 @@ class RedisLock:
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         secret = self._env.random.randbytes(20).hex()
         ttl_ms = ttl_ns // 1_000_000
-        for attempt in range(self._options["retries"] + 1):
-            if attempt:
-                delay = self._env.random.uniform(0.5, 1) * self._options["retry_delay_ms"]
-                self._env.sleep(delay / 1000)
+        for _ in tries(self._env, self._options):
             begun = self._env.now()
             answer = self._ask(name, secret, ttl_ms)
             if answer:
@@ -149,3 +149,22 @@ class RedisLock:
             self._watchdog.close()
             self._watch_link.close()
         self.link.close()
+
+
+LOCK = LockType(
+    name="redis",
+    what="one Redis server: SET NX PX, compare-and-delete in Lua",
+    make=RedisLock,
+    servers=1,
+    options={
+        "token": Option(
+            "none",
+            ("none", "incr", "paired"),
+            what="INCR together with the SET; paired: with the lowest grant not given back",
+        ),
+        "watchdog": Option(
+            False, (True, False), what="extend every third of the TTL while it is held"
+        ),
+        **POLLS,
+    },
+)

@@ -15,7 +15,10 @@ from dataclasses import replace
 from typing import Any
 
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate, Link
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.option import POLLS, Option
 from fencepost.workloads.locks.redis import RedisLock
+from fencepost.workloads.locks.retry import tries
 
 
 class RedisReplicatedLock:
@@ -36,10 +39,7 @@ class RedisReplicatedLock:
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         last: Failed = Failed("not-granted", "no try was made")
-        for attempt in range(self._options["retries"] + 1):
-            if attempt:
-                delay = self._env.random.uniform(0.5, 1) * self._options["retry_delay_ms"]
-                self._env.sleep(delay / 1000)
+        for _ in tries(self._env, self._options):
             try:
                 primary = self._find()
                 grant = self._locks[primary].acquire(name, ttl_ns)
@@ -108,3 +108,18 @@ class RedisReplicatedLock:
             link.close()
         for lock in self._locks.values():
             lock.close()
+
+
+LOCK = LockType(
+    name="redis-replicated",
+    what="the same on a primary with an asynchronous replica, with failover",
+    make=RedisReplicatedLock,
+    servers=2,
+    options={
+        "token": Option("none", ("none", "incr"), what="INCR together with the SET"),
+        "wait": Option(0, what="replicas that must have the key before it counts (WAIT)"),
+        **POLLS,
+        "node_timeout_ms": Option(200, least=1, what="how long one server may take to answer"),
+    },
+    replicated=True,
+)

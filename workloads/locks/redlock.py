@@ -21,7 +21,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate, Link
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.option import POLLS, Option
 from fencepost.workloads.locks.redis import ACQUIRE_COUNTED, EXTEND, RELEASE, counter, key
+from fencepost.workloads.locks.retry import tries
 
 # The drift allowed for clocks that run at different rates: 1 % of the TTL, and 2 ms for the
 # resolution of Redis' expiry (the specification's own reference implementation in Ruby).
@@ -37,7 +40,7 @@ class _Answers:
     no: list[str]
     silent: list[str]
 
-    def words(self) -> str:
+    def describe(self) -> str:
         silent = f", no answer from {', '.join(self.silent)}" if self.silent else ""
         return f"{len(self.yes)} of {len(self.yes) + len(self.no) + len(self.silent)}{silent}"
 
@@ -54,10 +57,7 @@ class Redlock:
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         why = ""
-        for attempt in range(self._options["retries"] + 1):
-            if attempt:
-                delay_ms = self._env.random.uniform(0, self._options["retry_delay_ms"])
-                self._env.sleep(delay_ms / 1000)
+        for _ in tries(self._env, self._options, shortest=0):
             secret = self._env.random.randbytes(20).hex()
             try:
                 return self._try(name, ttl_ns, secret)
@@ -72,7 +72,7 @@ class Redlock:
             self._request(name, secret, ttl_ns // 1_000_000), "replies-in-flight"
         )
         if len(answers.yes) < self._quorum:
-            raise Failed("not-granted", f"granted by {answers.words()}, {self._quorum} needed")
+            raise Failed("not-granted", f"granted by {answers.describe()}, {self._quorum} needed")
         token = self._token(name, secret, answers)
         answered = self._env.now()
         validity = ttl_ns - (answered - begun) - _drift(ttl_ns)
@@ -80,7 +80,9 @@ class Redlock:
             return Grant(name, token, answered + ttl_ns - _drift(ttl_ns), secret)
         if validity <= 0:
             late_ms = (answered - begun) / 1e6
-            raise Failed("not-granted", f"granted by {answers.words()}, but after {late_ms:.0f} ms")
+            raise Failed(
+                "not-granted", f"granted by {answers.describe()}, but after {late_ms:.0f} ms"
+            )
         return Grant(name, token, answered + validity, secret)
 
     def _request(self, name: str, secret: str, ttl_ms: int) -> tuple[Any, ...]:
@@ -110,7 +112,7 @@ class Redlock:
         self._need_quorum("extended", answers, Failed)
         deadline = begun + ttl_ns - _drift(ttl_ns)
         if self._options["clock_check"] and self._env.now() >= deadline:
-            raise Failed("no-quorum", f"extended by {answers.words()}, but too late")
+            raise Failed("no-quorum", f"extended by {answers.describe()}, but too late")
         return replace(grant, deadline=deadline)
 
     def release(self, grant: Grant) -> None:
@@ -121,7 +123,7 @@ class Redlock:
         """`unsure` is what to raise where the silent servers could have made the quorum."""
         if len(answers.yes) >= self._quorum:
             return
-        text = f"{done} by {answers.words()}, {self._quorum} needed"
+        text = f"{done} by {answers.describe()}, {self._quorum} needed"
         if len(answers.yes) + len(answers.silent) >= self._quorum:
             raise unsure("no-quorum", text)
         raise Failed("not-held", text)
@@ -152,3 +154,24 @@ class Redlock:
 
 def _drift(ttl_ns: int) -> int:
     return int(ttl_ns * DRIFT_FACTOR) + DRIFT_NS
+
+
+LOCK = LockType(
+    name="redlock",
+    what="Redlock on five independent Redis servers (redis.io, Sanfilippo)",
+    make=Redlock,
+    servers=5,
+    options={
+        "token": Option(
+            "none",
+            ("none", "value", "one", "majority"),
+            what="where a token comes from: none; the random value read as a number; "
+            "INCR on the first server; the highest INCR of the servers that granted",
+        ),
+        "clock_check": Option(
+            True, (True, False), what="look at the clock after the servers answered"
+        ),
+        **POLLS,
+    },
+    promises={"minority": True},
+)

@@ -10,41 +10,58 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
-from kazoo.protocol.states import EventType, WatchedEvent
-
+from fencepost.workloads.deferred import Deferred
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
-from fencepost.workloads.locks.zookeeper_session import GONE, UNSURE, Session
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.option import WAITS, Option
+from fencepost.workloads.locks.zookeeper_session import Session, gone, unsure
+
+if TYPE_CHECKING:
+    from kazoo import exceptions
+    from kazoo.protocol import states
+else:
+    exceptions, states = Deferred("kazoo.exceptions"), Deferred("kazoo.protocol.states")
 
 ROOT = "/fencepost"
 _PATIENCE_S = 0.05
 
 
-class ZooKeeperLock:
-    """`options`: token (czxid, sequence), wait_ms, node_timeout_ms."""
+def _before(queue: Sequence[str], place: int) -> str:
+    return queue[place - 1]
 
-    def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
+
+class ZooKeeperLock:
+    """`options`: token (czxid, sequence), wait_ms, node_timeout_ms.
+
+    `watched(queue, place)` is the znode whose end a client at that place of the queue waits for:
+    the one before its own, so that a release wakes one client.
+    """
+
+    def __init__(
+        self,
+        env: Env,
+        nodes: Sequence[str],
+        options: Mapping[str, Any],
+        watched: Callable[[Sequence[str], int], str] = _before,
+    ) -> None:
         self._env = env
-        self._nodes = nodes
         self._options = options
+        self._watched = watched
         self._timeout_s = options["node_timeout_ms"] / 1000
-        self._session: Session | None = None
+        self._session = Session(env, nodes, self._timeout_s)
         self._folders: set[str] = set()
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
-        if self._session is None:
-            self._session = Session(self._env, self._nodes, ttl_ns, self._timeout_s)
-        self._session.open()
+        self._session.open(ttl_ns)
         until = self._env.now() + self._options["wait_ms"] * 1_000_000
         folder = f"{ROOT}/{name}"
-        self._ensure(self._session, folder)
-        node = self._create(self._session, folder, until)
+        self._ensure(folder)
+        node = self._create(folder, until)
         try:
-            wakeups = self._wait(self._session, folder, node, until)
+            wakeups = self._wait(folder, node, until)
             stat = self._ask(lambda: self._client.exists_async(node))
             if stat is None:
                 raise Failed("not-granted", "the session ended while the client was waiting")
@@ -58,17 +75,16 @@ class ZooKeeperLock:
 
     @property
     def _client(self) -> Any:
-        assert self._session is not None
         return self._session.client
 
-    def _ensure(self, session: Session, folder: str) -> None:
+    def _ensure(self, folder: str) -> None:
         for path in (ROOT, folder):
             if path not in self._folders:
-                with suppress(NodeExistsError):
+                with suppress(exceptions.NodeExistsError):
                     self._ask(lambda path=path: self._client.create_async(path))  # type: ignore[misc]
                 self._folders.add(path)
 
-    def _create(self, session: Session, folder: str, until: int) -> str:
+    def _create(self, folder: str, until: int) -> str:
         """One's own znode, made once, whatever becomes of replies."""
         secret = self._env.random.randbytes(8).hex()
         lost = False
@@ -83,15 +99,15 @@ class ZooKeeperLock:
                     f"{folder}/{secret}-lock-", ephemeral=True, sequence=True
                 )
                 return str(request.get(timeout=self._timeout_s))
-            except GONE as error:
+            except gone() as error:
                 raise Failed("not-granted", f"the session ended: {error!r}") from error
-            except UNSURE as error:
+            except unsure() as error:
                 lost = True
                 if self._env.now() >= until:
                     raise Indeterminate("timeout", f"no reply to create: {error!r}") from error
                 self._env.sleep(_PATIENCE_S)
 
-    def _wait(self, session: Session, folder: str, node: str, until: int) -> int:
+    def _wait(self, folder: str, node: str, until: int) -> int:
         """Until no znode is before one's own; how often one was woken."""
         mine = node.rpartition("/")[2]
         wakeups = 0
@@ -103,15 +119,11 @@ class ZooKeeperLock:
             place = queue.index(mine)
             if place == 0:
                 return wakeups
-            wakeups += self._sleep_until_gone(f"{folder}/{self.watched(queue, place)}", until)
-
-    def watched(self, queue: list[str], place: int) -> str:
-        """The znode whose end to wait for: the one before one's own, so that one client wakes."""
-        return queue[place - 1]
+            wakeups += self._sleep_until_gone(f"{folder}/{self._watched(queue, place)}", until)
 
     def _sleep_until_gone(self, node: str, until: int) -> int:
         """1 where the end of the znode woke us, 0 where it was gone or something else did."""
-        events: SimpleQueue[WatchedEvent] = SimpleQueue()
+        events: SimpleQueue[states.WatchedEvent] = SimpleQueue()
         if self._ask(lambda: self._client.exists_async(node, watch=events.put)) is None:
             return 0
         try:
@@ -120,15 +132,15 @@ class ZooKeeperLock:
             raise Failed(
                 "not-granted", f"not its turn within {self._options['wait_ms']} ms"
             ) from None
-        return int(event.type == EventType.DELETED)
+        return int(event.type == states.EventType.DELETED)
 
     def _leave(self, node: str) -> None:
         """Take one's znode back, so that it is not granted the lock with nobody there."""
         try:
             self._client.delete_async(node).get(timeout=self._timeout_s)
-        except (NoNodeError, *GONE):
+        except (exceptions.NoNodeError, *gone()):
             return
-        except UNSURE as error:
+        except unsure() as error:
             raise Indeterminate("timeout", f"could not leave the queue: {error!r}") from error
 
     def _ask(self, request: Callable[[], Any]) -> Any:
@@ -137,44 +149,43 @@ class ZooKeeperLock:
         while True:
             try:
                 return request().get(timeout=self._timeout_s)
-            except GONE as error:
+            except gone() as error:
                 raise Failed("not-granted", f"the session ended: {error!r}") from error
-            except UNSURE as error:
+            except unsure() as error:
                 if self._env.now() >= end:
                     raise Failed("unreachable", f"no reply: {error!r}") from error
                 self._env.sleep(_PATIENCE_S)
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
         """The session is what lives on; this proves that it does, and the znode with it."""
-        assert self._session is not None
-        if not self._session.holds(grant.secret):
-            raise Failed("not-held", "the session was lost")
-        return replace(grant, deadline=self._session.beat())
+        return self._session.extend(grant)
 
     def release(self, grant: Grant) -> None:
-        assert self._session is not None
         self._session.let_go(grant.secret)
         try:
             self._client.delete_async(grant.secret).get(timeout=self._timeout_s)
-        except (NoNodeError, *GONE) as error:
+        except (exceptions.NoNodeError, *gone()) as error:
             raise Failed("not-held", f"the znode is gone: {error!r}") from error
-        except (*UNSURE, KazooException) as error:
+        except (*unsure(), exceptions.KazooException) as error:
             raise Indeterminate("timeout", f"no reply to delete: {error!r}") from error
 
     def close(self) -> None:
-        if self._session is not None:
-            self._session.close()
-
-
-class HerdLock(ZooKeeperLock):
-    """Broken on purpose: everybody waits for the holder's znode, so that each release wakes all.
-
-    The herd effect that the recipe warns of.
-    """
-
-    def watched(self, queue: list[str], place: int) -> str:
-        return queue[0]
+        self._session.close()
 
 
 def _sequence(node: str) -> int:
     return int(node[-10:])
+
+
+LOCK = LockType(
+    name="zookeeper",
+    what="ZooKeeper's recipe: ephemeral sequential znodes, each watching the one before it",
+    make=ZooKeeperLock,
+    servers=3,
+    kind="zookeeper",
+    options={"token": Option("czxid", ("czxid", "sequence"), what="of the znode"), **WAITS},
+    promises={"minority": True, "fifo": True, "one_wakeup": True},
+    least_ttl_ms=1000,
+    # Closing the client ends its session, and the ephemeral znodes go with it.
+    ends_with="close",
+)

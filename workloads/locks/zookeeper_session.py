@@ -14,70 +14,94 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from kazoo.client import KazooClient
-from kazoo.exceptions import (
-    ConnectionClosedError,
-    ConnectionLoss,
-    OperationTimeoutError,
-    SessionExpiredError,
-    SessionMovedError,
-)
-from kazoo.handlers.threading import KazooTimeoutError
-from kazoo.protocol.states import KazooState
-from kazoo.retry import KazooRetry
-
+from fencepost.workloads.deferred import Deferred
 from fencepost.workloads.locks.keepalive import Keepalive
-from fencepost.workloads.locks.lock import Env, Failed, Indeterminate
+from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
+
+if TYPE_CHECKING:
+    from kazoo import client as clients
+    from kazoo import exceptions, retry
+    from kazoo.handlers import threading as handler
+    from kazoo.protocol import states
+else:
+    clients, exceptions = Deferred("kazoo.client"), Deferred("kazoo.exceptions")
+    retry, handler = Deferred("kazoo.retry"), Deferred("kazoo.handlers.threading")
+    states = Deferred("kazoo.protocol.states")
 
 # compose/node/node.sh starts the servers with this tick.
 TICK_NS = 500_000_000
 _HEARTBEATS = 6
 
-UNSURE = (ConnectionLoss, OperationTimeoutError, KazooTimeoutError, SessionMovedError)
-"""The request may have been carried out, or may be yet."""
-GONE = (SessionExpiredError, ConnectionClosedError)
-"""The session is over, and all its znodes with it."""
+
+def unsure() -> tuple[type[Exception], ...]:
+    """The errors after which the request may have been carried out, or may be yet."""
+    return (
+        exceptions.ConnectionLoss,
+        exceptions.OperationTimeoutError,
+        handler.KazooTimeoutError,
+        exceptions.SessionMovedError,
+    )
+
+
+def gone() -> tuple[type[Exception], ...]:
+    """The errors that say that the session is over, and all its znodes with it."""
+    return exceptions.SessionExpiredError, exceptions.ConnectionClosedError
 
 
 class Session:
     """Says `lost` of what is held once kazoo reports SUSPENDED or LOST, or once no heartbeat came
     through in time; and `renewed` with each that did."""
 
-    def __init__(self, env: Env, nodes: Sequence[str], ttl_ns: int, timeout_s: float) -> None:
+    def __init__(self, env: Env, nodes: Sequence[str], timeout_s: float) -> None:
         self._env = env
-        self._ttl_ns = ttl_ns
+        self._ttl_ns = 0
         self._timeout_s = timeout_s
-        hosts = [f"{host}:{port}" for host, port in map(env.address, nodes)]
-        env.random.shuffle(hosts)
-        self.client = KazooClient(
-            ",".join(hosts),
-            timeout=ttl_ns / 1e9,
-            randomize_hosts=False,
-            connection_retry=KazooRetry(max_tries=-1, delay=0.05, backoff=1, max_delay=0.5),
-            # What to do about a lost reply is the lock's to decide.
-            command_retry=KazooRetry(max_tries=0),
-        )
-        self.client.add_listener(self._listen)
+        self._hosts = [f"{host}:{port}" for host, port in map(env.address, nodes)]
+        env.random.shuffle(self._hosts)
+        self._client: clients.KazooClient | None = None
         self._keepalive = Keepalive(env, self._renewed, self._unheard)
         self._lock = threading.Lock()
         self._held: set[str] = set()
         # When the answered heartbeats had been sent; the first entry is the session's start.
         self._sent: deque[int] = deque(maxlen=64)
-        self._started = False
 
-    def open(self) -> None:
-        """Failed where no session is had within the time that a request may take."""
-        if not self._started:
-            self._started = True
+    @property
+    def client(self) -> clients.KazooClient:
+        """kazoo's client, once the session was opened."""
+        assert self._client is not None
+        return self._client
+
+    def open(self, ttl_ns: int) -> None:
+        """Begin the session, for so long, unless there is one.
+
+        Failed where no server is connected within the time that a request may take.
+        """
+        if self._client is None:
+            self._ttl_ns = ttl_ns
+            self._client = self._made()
             self._sent.append(self._env.now())
-            self.client.start_async()
+            self._client.start_async()
             self._watch()
         end = self._env.now() + int(self._timeout_s * 1e9)
         while not self.client.connected:
             if self._env.now() >= end:
                 raise Failed("unreachable", "no session with any server")
             self._env.sleep(0.01)
+
+    def _made(self) -> clients.KazooClient:
+        made = clients.KazooClient(
+            ",".join(self._hosts),
+            timeout=self._ttl_ns / 1e9,
+            randomize_hosts=False,
+            connection_retry=retry.KazooRetry(max_tries=-1, delay=0.05, backoff=1, max_delay=0.5),
+            # What to do about a lost reply is the lock's to decide.
+            command_retry=retry.KazooRetry(max_tries=0),
+        )
+        made.add_listener(self._listen)
+        return made
 
     def _watch(self) -> None:
         never = self._env.now() + 2 * self._ttl_ns
@@ -88,9 +112,9 @@ class Session:
         sent = self._env.now()
         try:
             self.client.sync_async("/").get(timeout=self._timeout_s)
-        except GONE as error:
+        except gone() as error:
             raise Failed("not-held", f"the session ended: {error!r}") from error
-        except UNSURE as error:
+        except unsure() as error:
             raise Indeterminate("timeout", f"no heartbeat came through: {error!r}") from error
         with self._lock:
             known = max((t for t in self._sent if t <= sent - TICK_NS), default=self._sent[0])
@@ -112,6 +136,12 @@ class Session:
         with self._lock:
             self._held.discard(node)
 
+    def extend(self, grant: Grant) -> Grant:
+        """Prove that the session by which a grant lives goes on. Failed "not-held" where not."""
+        if not self.holds(grant.secret):
+            raise Failed("not-held", "the session was lost")
+        return replace(grant, deadline=self.beat())
+
     def _renewed(self, _: str, deadline: int) -> None:
         with self._lock:
             held = list(self._held)
@@ -123,9 +153,9 @@ class Session:
         self._watch()
 
     def _listen(self, state: str) -> None:
-        if state in (KazooState.SUSPENDED, KazooState.LOST):
+        if state in (states.KazooState.SUSPENDED, states.KazooState.LOST):
             self._lose(f"the connection is {state}")
-        if state == KazooState.LOST:
+        if state == states.KazooState.LOST:
             with self._lock:
                 # The next session is asked for after this.
                 self._sent.clear()
@@ -140,6 +170,8 @@ class Session:
     def close(self) -> None:
         """End the session, at the servers too where they can be reached."""
         self._keepalive.close()
+        if self._client is None:
+            return
         self.client.remove_listener(self._listen)
         with suppress(Exception):
             self.client.stop()

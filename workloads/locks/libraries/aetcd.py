@@ -7,13 +7,18 @@ import threading
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from aetcd import Client
-from aetcd.exceptions import ClientError
-from aetcd.locks import Lock
-
+from fencepost.workloads.deferred import Deferred
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.option import Option
+
+if TYPE_CHECKING:
+    import aetcd
+    from aetcd import exceptions, locks
+else:
+    aetcd, exceptions = Deferred("aetcd"), Deferred("aetcd.exceptions")
 
 
 class AetcdLock:
@@ -26,17 +31,17 @@ class AetcdLock:
         self._address = env.address(env.random.choice(nodes))
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
-        self._client: Client = self._run(self._open())
-        self._held: dict[str, Lock] = {}
+        self._client: aetcd.Client = self._run(self._open())
+        self._held: dict[str, locks.Lock] = {}
 
-    async def _open(self) -> Client:
+    async def _open(self) -> aetcd.Client:
         host, port = self._address
-        return Client(host, port, timeout=self._options["node_timeout_ms"] / 1000)
+        return aetcd.Client(host, port, timeout=self._options["node_timeout_ms"] / 1000)
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
         try:
             return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-        except (ClientError, TimeoutError) as error:
+        except (exceptions.ClientError, TimeoutError) as error:
             raise Indeterminate("timeout", repr(error)) from error
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
@@ -64,3 +69,22 @@ class AetcdLock:
         with suppress(Failed):
             self._run(self._client.close())
         self._loop.call_soon_threadsafe(self._loop.stop)
+
+
+LOCK = LockType(
+    name="aetcd",
+    what="library aetcd (PyPI): its lock, through one server of an etcd cluster",
+    make=AetcdLock,
+    servers=3,
+    kind="etcd",
+    options={
+        "token": Option("revision", ("revision", "none"), what="of the put that took the lock"),
+        "wait_ms": Option(1000, least=1, what="how long acquire waits for the lock"),
+        "node_timeout_ms": Option(1000, least=1, what="how long one request may take"),
+    },
+    library="aetcd",
+    least_ttl_ms=2000,
+    whole_seconds=True,
+    # Each lock has a lease of its own, which closing the client does not revoke.
+    ends_with="lease",
+)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from etcd3gw import Etcd3Client
-from etcd3gw.exceptions import Etcd3Exception
-from etcd3gw.lock import Lock
-from requests import RequestException
-
+from fencepost.workloads.deferred import Deferred
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.option import Option
 
-_TROUBLE = (Etcd3Exception, RequestException)
+if TYPE_CHECKING:
+    import etcd3gw
+    import requests
+    from etcd3gw import exceptions, lock
+else:
+    etcd3gw, exceptions = Deferred("etcd3gw"), Deferred("etcd3gw.exceptions")
+    requests = Deferred("requests")
 
 
 class Etcd3gwLock:
@@ -22,26 +26,26 @@ class Etcd3gwLock:
     def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
         self._env = env
         host, port = env.address(env.random.choice(nodes))
-        self._client = Etcd3Client(host, port, timeout=options["node_timeout_ms"] / 1000)
-        self._held: dict[str, Lock] = {}
+        self._client = etcd3gw.Etcd3Client(host, port, timeout=options["node_timeout_ms"] / 1000)
+        self._held: dict[str, lock.Lock] = {}
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         begun = self._env.now()
-        lock = self._client.lock(name, ttl_ns // 1_000_000_000)
+        found = self._client.lock(name, ttl_ns // 1_000_000_000)
         try:
-            granted = lock.acquire()
-        except _TROUBLE as error:
+            granted = found.acquire()
+        except _trouble() as error:
             raise Indeterminate("timeout", repr(error)) from error
         if not granted:
             raise Failed("not-granted", "held by another")
-        self._held[lock.uuid] = lock
-        return Grant(name, None, begun + ttl_ns, lock.uuid)
+        self._held[found.uuid] = found
+        return Grant(name, None, begun + ttl_ns, found.uuid)
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
         begun = self._env.now()
         try:
             left_s = self._held[grant.secret].refresh()
-        except _TROUBLE as error:
+        except _trouble() as error:
             raise Indeterminate("timeout", repr(error)) from error
         if left_s <= 0:
             raise Failed("not-held", "the lease is gone")
@@ -50,10 +54,31 @@ class Etcd3gwLock:
     def release(self, grant: Grant) -> None:
         try:
             released = self._held.pop(grant.secret).release()
-        except _TROUBLE as error:
+        except _trouble() as error:
             raise Indeterminate("timeout", repr(error)) from error
         if not released:
             raise Failed("not-held", "the key is not this holder's any more")
 
     def close(self) -> None:
         self._client.session.close()
+
+
+def _trouble() -> tuple[type[Exception], ...]:
+    return exceptions.Etcd3Exception, requests.RequestException
+
+
+LOCK = LockType(
+    name="etcd3gw",
+    what="library etcd3gw (PyPI): its lock, through the gateway of one server of an etcd cluster",
+    make=Etcd3gwLock,
+    servers=3,
+    kind="etcd",
+    options={
+        "node_timeout_ms": Option(1000, least=1, what="how long one request may take"),
+    },
+    library="etcd3gw",
+    least_ttl_ms=2000,
+    whole_seconds=True,
+    # Each lock has a lease of its own, which closing the client does not revoke.
+    ends_with="lease",
+)

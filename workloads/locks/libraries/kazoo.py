@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException, LockTimeout
-from kazoo.handlers.threading import KazooTimeoutError
-from kazoo.protocol.states import KazooState
-from kazoo.recipe.lock import Lock
-from kazoo.retry import RetryFailedError
-
+from fencepost.workloads.deferred import Deferred
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.option import Option
 
-_TROUBLE = (KazooException, KazooTimeoutError, RetryFailedError)
+if TYPE_CHECKING:
+    from kazoo import client, exceptions, retry
+    from kazoo.handlers import threading
+    from kazoo.protocol import states
+    from kazoo.recipe.lock import Lock
+else:
+    client, exceptions = Deferred("kazoo.client"), Deferred("kazoo.exceptions")
+    retry, threading = Deferred("kazoo.retry"), Deferred("kazoo.handlers.threading")
+    states = Deferred("kazoo.protocol.states")
 
 
 class KazooLock:
@@ -25,20 +29,20 @@ class KazooLock:
         self._env = env
         self._options = options
         self._hosts = ",".join(f"{host}:{port}" for host, port in map(env.address, nodes))
-        self._client: KazooClient | None = None
+        self._client: client.KazooClient | None = None
         self._held: dict[str, Lock] = {}
         self._notices = 0
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
-        client = self._client = self._client or self._start(ttl_ns)
-        lock = client.Lock(f"/fencepost/{name}")
+        session = self._client = self._client or self._start(ttl_ns)
+        lock = session.Lock(f"/fencepost/{name}")
         try:
             granted = lock.acquire(timeout=self._options["wait_ms"] / 1000)
             notices = self._notices
-            there = granted and client.exists(f"{lock.path}/{lock.node}")
-        except LockTimeout as error:
+            there = granted and session.exists(f"{lock.path}/{lock.node}")
+        except exceptions.LockTimeout as error:
             raise Failed("not-granted", str(error)) from error
-        except _TROUBLE as error:
+        except _trouble() as error:
             raise Indeterminate("timeout", repr(error)) from error
         if not granted:
             raise Failed("not-granted", "acquire returned False")
@@ -48,18 +52,18 @@ class KazooLock:
         counted = self._options["token"] == "czxid" and there
         return Grant(name, there.czxid if counted else None, None, lock.prefix)
 
-    def _start(self, ttl_ns: int) -> KazooClient:
-        client = KazooClient(self._hosts, timeout=ttl_ns / 1e9)
-        client.add_listener(self._listen)
+    def _start(self, ttl_ns: int) -> client.KazooClient:
+        session = client.KazooClient(self._hosts, timeout=ttl_ns / 1e9)
+        session.add_listener(self._listen)
         try:
-            client.start(self._options["node_timeout_ms"] / 1000)
-        except KazooTimeoutError as error:
+            session.start(self._options["node_timeout_ms"] / 1000)
+        except threading.KazooTimeoutError as error:
             raise Failed("unreachable", "no session with any server") from error
-        return client
+        return session
 
     def _listen(self, state: str) -> None:
         """kazoo's documentation: in either state its user has to take the lock for lost."""
-        if state in (KazooState.SUSPENDED, KazooState.LOST):
+        if state in (states.KazooState.SUSPENDED, states.KazooState.LOST):
             self._notices += 1
             for secret in list(self._held):
                 self._env.lost(secret, f"the connection is {state}")
@@ -70,7 +74,7 @@ class KazooLock:
     def release(self, grant: Grant) -> None:
         try:
             released = self._held.pop(grant.secret).release()
-        except _TROUBLE as error:
+        except _trouble() as error:
             raise Indeterminate("timeout", repr(error)) from error
         if not released:
             raise Failed("not-held", "release returned False")
@@ -82,3 +86,27 @@ class KazooLock:
                 self._client.stop()
             with suppress(Exception):
                 self._client.close()
+
+
+def _trouble() -> tuple[type[Exception], ...]:
+    return exceptions.KazooException, threading.KazooTimeoutError, retry.RetryFailedError
+
+
+LOCK = LockType(
+    name="kazoo",
+    what="library kazoo (PyPI): kazoo.recipe.lock.Lock on ZooKeeper",
+    make=KazooLock,
+    servers=3,
+    kind="zookeeper",
+    options={
+        "token": Option("czxid", ("czxid", "none"), what="of the hold's znode"),
+        "wait_ms": Option(10_000, least=1, what="how long acquire waits for the lock"),
+        "node_timeout_ms": Option(1000, least=1, what="how long one request may take"),
+    },
+    promises={"minority": True, "fifo": True},
+    library="kazoo",
+    least_ttl_ms=1000,
+    extends=False,
+    # Closing the client ends its session, and the ephemeral znodes go with it.
+    ends_with="close",
+)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pottery import ExtendUnlockedLock, PotteryError, Redlock, ReleaseUnlockedLock
-
-from fencepost.workloads.locks.libraries.redis_client import connect
+from fencepost.workloads.deferred import Deferred
+from fencepost.workloads.locks.libraries.redis_client import CLIENT_RETRIES, connect
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.option import Option
+
+if TYPE_CHECKING:
+    import pottery
+else:
+    pottery = Deferred("pottery")
 
 # What pottery itself takes off a lease (redlock.py, __drift).
 _DRIFT_FACTOR = 0.01
@@ -23,11 +29,11 @@ class PotteryLock:
         self._env = env
         self._wait_s = options["wait_ms"] / 1000
         self._masters = {connect(env, node, options) for node in nodes}
-        self._held: dict[str, Redlock] = {}
+        self._held: dict[str, pottery.Redlock] = {}
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         begun = self._env.now()
-        lock = Redlock(key=name, masters=self._masters, auto_release_time=ttl_ns / 1e9)
+        lock = pottery.Redlock(key=name, masters=self._masters, auto_release_time=ttl_ns / 1e9)
         if not lock.acquire(timeout=self._wait_s):
             raise Failed("not-granted", f"not granted within {self._wait_s:g} s")
         secret = self._env.random.randbytes(8).hex()
@@ -38,16 +44,16 @@ class PotteryLock:
         begun = self._env.now()
         try:
             self._held[grant.secret].extend()
-        except ExtendUnlockedLock as error:
+        except pottery.ExtendUnlockedLock as error:
             raise _not_held(error) from error
-        except PotteryError as error:
+        except pottery.PotteryError as error:
             raise Failed("not-held", type(error).__name__) from error
         return replace(grant, deadline=_valid_until(begun, ttl_ns))
 
     def release(self, grant: Grant) -> None:
         try:
             self._held.pop(grant.secret).release()
-        except ReleaseUnlockedLock as error:
+        except pottery.ReleaseUnlockedLock as error:
             raise _not_held(error) from error
 
     def close(self) -> None:
@@ -65,3 +71,18 @@ def _not_held(error: Any) -> Failed:
     if error.redis_errors:
         return Indeterminate("no-quorum", f"{kind}: {len(error.redis_errors)} without an answer")
     return Failed("not-held", kind)
+
+
+LOCK = LockType(
+    name="pottery",
+    what="library pottery (PyPI): its Redlock on five Redis servers",
+    make=PotteryLock,
+    servers=5,
+    options={
+        "wait_ms": Option(1000, least=1, what="how long acquire waits for the lock"),
+        "node_timeout_ms": Option(50, least=1, what="how long one request may take"),
+        "client_retries": Option(0, what=CLIENT_RETRIES),
+    },
+    promises={"minority": True},
+    library="pottery",
+)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from redis.exceptions import RedisError
-from redis_lock import Lock, NotAcquired
-
-from fencepost.workloads.locks.libraries.redis_client import connect
+from fencepost.workloads.deferred import Deferred
+from fencepost.workloads.locks.libraries.redis_client import CLIENT_RETRIES, connect
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.option import Option
+
+if TYPE_CHECKING:
+    import redis_lock
+    from redis import exceptions
+else:
+    redis_lock, exceptions = Deferred("redis_lock"), Deferred("redis.exceptions")
 
 
 class PythonRedisLock:
@@ -21,15 +27,15 @@ class PythonRedisLock:
         self._wait_s: int = options["wait_s"]
         self._renews: bool = options["auto_renewal"]
         self._client = connect(env, nodes[0], options)
-        self._held: dict[str, Lock] = {}
+        self._held: dict[str, redis_lock.Lock] = {}
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         begun = self._env.now()
         expire = ttl_ns // 1_000_000_000
-        lock = Lock(self._client, name, expire=expire, auto_renewal=self._renews)
+        lock = redis_lock.Lock(self._client, name, expire=expire, auto_renewal=self._renews)
         try:
             granted = lock.acquire(timeout=self._wait_s)
-        except RedisError as error:
+        except exceptions.RedisError as error:
             raise Indeterminate("timeout", repr(error)) from error
         if not granted:
             raise Failed("not-granted", f"held by another for {self._wait_s} s")
@@ -41,19 +47,40 @@ class PythonRedisLock:
         begun = self._env.now()
         try:
             self._held[grant.secret].extend(ttl_ns // 1_000_000_000)
-        except NotAcquired as error:
+        except redis_lock.NotAcquired as error:
             raise Failed("not-held", str(error)) from error
-        except RedisError as error:
+        except exceptions.RedisError as error:
             raise Indeterminate("timeout", repr(error)) from error
         return replace(grant, deadline=None if self._renews else begun + ttl_ns)
 
     def release(self, grant: Grant) -> None:
         try:
             self._held.pop(grant.secret).release()
-        except NotAcquired as error:
+        except redis_lock.NotAcquired as error:
             raise Failed("not-held", str(error)) from error
-        except RedisError as error:
+        except exceptions.RedisError as error:
             raise Indeterminate("timeout", repr(error)) from error
 
     def close(self) -> None:
         self._client.close()
+
+
+LOCK = LockType(
+    name="python-redis-lock",
+    what="library python-redis-lock (PyPI): redis_lock.Lock on one Redis server",
+    make=PythonRedisLock,
+    servers=1,
+    options={
+        "auto_renewal": Option(
+            False, (True, False), what="a thread of its own extends while it is held"
+        ),
+        "wait_s": Option(1, least=1, what="how long acquire waits, in whole seconds"),
+        "node_timeout_ms": Option(
+            1500, least=1, what="how long one request may take: longer than acquire waits"
+        ),
+        "client_retries": Option(10, what=CLIENT_RETRIES),
+    },
+    library="python-redis-lock",
+    least_ttl_ms=1000,
+    whole_seconds=True,
+)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from redis.exceptions import LockError, RedisError
-from redis.lock import Lock
-
-from fencepost.workloads.locks.libraries.redis_client import connect
+from fencepost.workloads.deferred import Deferred
+from fencepost.workloads.locks.libraries.redis_client import CLIENT_RETRIES, connect
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.option import Option
+
+if TYPE_CHECKING:
+    from redis import exceptions, lock
+else:
+    exceptions = Deferred("redis.exceptions")
 
 
 class RedisPyLock:
@@ -20,38 +25,52 @@ class RedisPyLock:
         self._env = env
         self._wait_s = options["wait_ms"] / 1000
         self._client = connect(env, nodes[0], options)
-        self._held: dict[str, Lock] = {}
+        self._held: dict[str, lock.Lock] = {}
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         begun = self._env.now()
-        lock = self._client.lock(name, timeout=ttl_ns / 1e9, blocking_timeout=self._wait_s)
+        found = self._client.lock(name, timeout=ttl_ns / 1e9, blocking_timeout=self._wait_s)
         try:
-            granted = lock.acquire()
-        except RedisError as error:
+            granted = found.acquire()
+        except exceptions.RedisError as error:
             raise Indeterminate("timeout", repr(error)) from error
         if not granted:
             raise Failed("not-granted", f"held by another for {self._wait_s:g} s")
         secret = self._env.random.randbytes(8).hex()
-        self._held[secret] = lock
+        self._held[secret] = found
         return Grant(name, None, begun + ttl_ns, secret)
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
         begun = self._env.now()
         try:
             self._held[grant.secret].extend(ttl_ns / 1e9, replace_ttl=True)
-        except LockError as error:
+        except exceptions.LockError as error:
             raise Failed("not-held", str(error)) from error
-        except RedisError as error:
+        except exceptions.RedisError as error:
             raise Indeterminate("timeout", repr(error)) from error
         return replace(grant, deadline=begun + ttl_ns)
 
     def release(self, grant: Grant) -> None:
         try:
             self._held.pop(grant.secret).release()
-        except LockError as error:
+        except exceptions.LockError as error:
             raise Failed("not-held", str(error)) from error
-        except RedisError as error:
+        except exceptions.RedisError as error:
             raise Indeterminate("timeout", repr(error)) from error
 
     def close(self) -> None:
         self._client.close()
+
+
+LOCK = LockType(
+    name="redis-py",
+    what="library redis-py (PyPI): redis.lock.Lock on one Redis server",
+    make=RedisPyLock,
+    servers=1,
+    options={
+        "wait_ms": Option(1000, least=1, what="how long acquire waits for the lock"),
+        "node_timeout_ms": Option(1000, least=1, what="how long one request may take"),
+        "client_retries": Option(10, what=CLIENT_RETRIES),
+    },
+    library="redis-py",
+)

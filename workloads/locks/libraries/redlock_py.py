@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from redlock import Lock, MultipleRedlockException, Redlock
-
-from fencepost.workloads.locks.libraries.redis_client import connect
+from fencepost.workloads.deferred import Deferred
+from fencepost.workloads.locks.libraries.redis_client import CLIENT_RETRIES, connect
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.option import Option
+
+if TYPE_CHECKING:
+    import redlock
+else:
+    redlock = Deferred("redlock")
 
 
 class RedlockPyLock:
@@ -17,14 +23,16 @@ class RedlockPyLock:
     def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
         self._env = env
         self._servers = [connect(env, node, options) for node in nodes]
-        self._redlock = Redlock(self._servers, options["retries"], options["retry_delay_ms"] / 1000)
-        self._held: dict[str, Lock] = {}
+        self._redlock = redlock.Redlock(
+            self._servers, options["retries"], options["retry_delay_ms"] / 1000
+        )
+        self._held: dict[str, redlock.Lock] = {}
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         begun = self._env.now()
         try:
             lock = self._redlock.lock(name, ttl_ns // 1_000_000)
-        except MultipleRedlockException as error:
+        except redlock.MultipleRedlockException as error:
             # It has a quorum, says nothing of it, and leaves the keys: nobody can release them.
             raise Indeterminate("no-quorum", str(error)) from error
         if not lock:
@@ -43,3 +51,20 @@ class RedlockPyLock:
     def close(self) -> None:
         for server in self._servers:
             server.close()
+
+
+LOCK = LockType(
+    name="redlock-py",
+    what="library redlock-py (PyPI): its Redlock on five Redis servers",
+    make=RedlockPyLock,
+    servers=5,
+    options={
+        "retries": Option(3, least=1, what="how often it tries before it gives up"),
+        "retry_delay_ms": Option(200, least=1, what="the time between two tries"),
+        "node_timeout_ms": Option(50, least=1, what="how long one server may take"),
+        "client_retries": Option(0, what=CLIENT_RETRIES),
+    },
+    promises={"minority": True},
+    library="redlock-py",
+    extends=False,
+)

@@ -1,0 +1,24 @@
+"""npm's redlock: its client is a program in JavaScript (workloads/programs/node-redlock)."""
+
+from __future__ import annotations
+
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.option import Option
+
+LOCK = LockType(
+    name="node-redlock",
+    what="library redlock (npm, on ioredis): Redlock on five Redis servers",
+    make=None,
+    servers=5,
+    options={
+        "retries": Option(10, what="how often it tries again before it gives up"),
+        "retry_delay_ms": Option(200, least=1, what="the time between two tries, about"),
+        "node_timeout_ms": Option(50, least=1, what="how long one server may take"),
+    },
+    promises={"minority": True},
+    library="node-redlock",
+    program=(
+        "env", "NODE_PATH=/opt/fencepost/libraries/node-redlock/node_modules", "nodejs",
+        "/run/fencepost/code/fencepost/workloads/programs/node-redlock/worker.js",
+    ),
+)  # fmt: skip

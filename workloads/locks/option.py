@@ -1,0 +1,58 @@
+"""One option of a lock, and the options that several locks share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a lock: its default, and the values or the least number that make sense."""
+
+    default: Any
+    choices: tuple[Any, ...] = ()
+    least: int = 0
+    what: str = ""
+
+    def read(self, name: str, text: str) -> Any:
+        """Return the value that `text` means.
+
+        Raises:
+            ValueError: naming what would be valid.
+        """
+        if self.choices:
+            for choice in self.choices:
+                if text.lower() == str(choice).lower():
+                    return choice
+            valid = ", ".join(str(choice).lower() for choice in self.choices)
+            raise ValueError(f"option {name}={text}: choose one of {valid}")
+        try:
+            number = int(text)
+        except ValueError:
+            number = self.least - 1
+        if number < self.least:
+            raise ValueError(f"option {name}={text}: a whole number from {self.least} on")
+        return number
+
+    def describe(self) -> str:
+        """Say which values there are, and which one is the default."""
+        default = str(self.default).lower()
+        if self.choices:
+            valid = ", ".join(str(choice).lower() for choice in self.choices)
+            return f"{valid} (default {default})"
+        return f"a whole number from {self.least} on (default {default})"
+
+
+POLLS: Final = {
+    "retries": Option(10, what="tries after the first, before acquire gives up"),
+    "retry_delay_ms": Option(100, least=1, what="the longest random delay between tries"),
+    "node_timeout_ms": Option(50, least=1, what="how long one server may take to answer"),
+}
+"""Of a lock that asks again and again until it is free (see retry.py)."""
+
+WAITS: Final = {
+    "wait_ms": Option(10_000, least=1, what="how long acquire waits for its turn"),
+    "node_timeout_ms": Option(1000, least=1, what="how long one request may take"),
+}
+"""Of a lock that waits in a queue."""
