@@ -1,0 +1,54 @@
+"""The wheel has everything that the package needs beside its modules: Compose files, templates."""
+
+from __future__ import annotations
+
+import glob
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SRC = ROOT / "src"
+SETUP = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+
+
+def files(folder: Path) -> set[Path]:
+    """Every file below, through links, but for what Python caches."""
+    found = (Path(name) for name in glob.glob(f"{folder}/**/*", recursive=True))
+    return {path for path in found if path.is_file() and "__pycache__" not in path.parts}
+
+
+def packages(folder: Path) -> list[Path]:
+    """The folder and those below it that setuptools takes for packages: by their names."""
+    below = [folder, *(Path(name) for name in glob.glob(f"{folder}/**/", recursive=True))]
+    return [one for one in below if all(map(str.isidentifier, one.relative_to(SRC).parts))]
+
+
+def matched(package: Path) -> set[Path]:
+    """What the globs of pyproject.toml add to a package."""
+    data = SETUP["package-data"]
+    patterns = data.get("*", []) + data.get(".".join(package.relative_to(SRC).parts), [])
+    return {
+        package / name
+        for pattern in patterns
+        for name in glob.glob(pattern, root_dir=package, recursive=True)
+    }
+
+
+def test_every_file_of_the_package_is_in_the_wheel():
+    top = SRC / "fencepost"
+    found = packages(top)
+    modules = {path for package in found for path in package.glob("*.py")}
+    data = {path for package in found for path in matched(package)}
+    assert len(modules) > 100
+    assert files(top) - modules - data == set()
+
+
+def test_the_wheel_has_one_package():
+    assert SETUP["packages"]["find"] == {"where": ["src"]}
+    assert [path.name for path in SRC.iterdir() if not path.name.endswith(".egg-info")] == [
+        "fencepost"
+    ]
+
+
+def test_no_file_of_the_cache_of_python_is_in_the_wheel():
+    assert SETUP["exclude-package-data"]["*"] == ["__pycache__/*", "**/__pycache__/*"]
