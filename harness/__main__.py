@@ -15,7 +15,7 @@ def main() -> None:
 
         sys.exit(lincheck(sys.argv[2:]))
     try:
-        from fencepost.harness.command.cli import run
+        from fencepost.harness.command.app import run
     except ModuleNotFoundError as error:
         print(
             f"fencepost: {error.name} is not installed. Only `fencepost lincheck` works without "

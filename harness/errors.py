@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 
 class BadArguments(ValueError):
     """What was asked for makes no sense; exit code 254."""
@@ -9,3 +11,14 @@ class BadArguments(ValueError):
 
 class Crashed(RuntimeError):
     """What was asked for could not be done; exit code 255."""
+
+
+def choose(what: str, given: str, valid: Collection[str]) -> str:
+    """Return `given` if it is one of the valid names.
+
+    Raises:
+        BadArguments: it is none; the text has all that are.
+    """
+    if given not in valid:
+        raise BadArguments(f"there is no {what} {given!r}; choose one of: {', '.join(valid)}")
+    return given

@@ -42,6 +42,11 @@ class Settings:
         return [(f"{self.lock}-{number}", f"{self.resource}-{number}") for number in numbers]
 
 
+def work_seed(seed: str, process: int) -> str:
+    """The seed of one process' ops, of the run's, wherever its generator runs."""
+    return f"{seed}/{process}/work"
+
+
 class Next(NamedTuple):
     """Wait `after_s` seconds, then invoke `f` with `value`."""
 

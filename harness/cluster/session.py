@@ -6,13 +6,11 @@ command finds what was left by the project's name, and removes it first.
 
 from __future__ import annotations
 
-import signal
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 from fencepost.harness.cluster import engine, image
 from fencepost.harness.cluster.cluster import Cluster
@@ -23,6 +21,7 @@ from fencepost.harness.cluster.healing import heal
 from fencepost.harness.cluster.hosts import HostsCluster
 from fencepost.harness.cluster.hostsfile import Hosts
 from fencepost.harness.errors import BadArguments
+from fencepost.harness.interrupts import undisturbed
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def session(
             if leave_up:
                 claim.set_keep(True)
             elif not claim.keep:
-                with _undisturbed():
+                with undisturbed():
                     cluster.down()
 
 
@@ -106,7 +105,7 @@ def _hosted(
             yield cluster
         finally:
             if not leave_up:
-                with _undisturbed():
+                with undisturbed():
                     cluster.down()
 
 
@@ -121,20 +120,3 @@ def claimed_hosts(hosts: Hosts) -> Iterator[HostsCluster]:
     finally:
         cluster.close()
         claim.release()
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """A second Ctrl-C must not stop the cleaning up that the first one began."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def wait(number: int, frame: FrameType | None) -> None:
-        print("fencepost: cleaning up, this takes a few seconds", flush=True)
-
-    for number in before:
-        signal.signal(number, wait)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -12,18 +12,14 @@ from typing import Any
 
 import typer
 
-from fencepost.harness.cluster import hostsfile
-from fencepost.harness.cluster.session import Way
-from fencepost.harness.errors import BadArguments
-from fencepost.harness.run.site import STORAGE
-from fencepost.harness.run.spec import Spec, choose, layout_of, seconds, stored, validate
-from fencepost.harness.run.store import find, read
+from fencepost.harness.errors import BadArguments, choose
+from fencepost.harness.run.results import find, read
+from fencepost.harness.run.spec import Spec, layout_of, seconds, stored, validate
 from fencepost.harness.run.watch import ANY
 from fencepost.nemesis import schedule as nemesis_schedule
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.workloads.locks.registry import LOCKS
 
-REMOTES = ("docker", "ssh")
 # What may be given beside --replay, which takes all else from its run.
 BESIDE = ("lock", "replay", "until", "until_violation", "option", "remote", "hosts", "leave_up")
 
@@ -114,24 +110,6 @@ def replayed(
         return spec, nemesis_schedule.stored(rows, layout_of(spec), spec.seed)
     except (OSError, ValueError) as error:
         raise BadArguments(f"{folder} can not be run again: {error}") from error
-
-
-def nodes(specs: list[Spec]) -> list[str]:
-    needed = [node for spec in specs for node in (*spec.servers, STORAGE, *spec.clients)]
-    return list(dict.fromkeys(needed))
-
-
-def libraries(specs: list[Spec]) -> set[str]:
-    return {spec.lock_type.library for spec in specs} - {""}
-
-
-def way(remote: str, hosts: Path | None, specs: list[Spec]) -> Way:
-    choose("remote", remote, REMOTES)
-    if hosts is None:
-        return Way(remote)
-    found = hostsfile.read(hosts)
-    found.must_name(nodes(specs))
-    return Way("ssh", found)
 
 
 def of_schedule(faults: list[Scheduled] | None) -> str:

@@ -76,7 +76,7 @@ def measure(spec: Spec, cluster: Cluster, time_s: float, say: Callable[[str], No
         site = RunSite(spec, cluster, recorder)
         try:
             site.prepare()
-            recorder.origin_ns = time.monotonic_ns()
+            recorder.start()
             site.start_clients()
             found.trips = _trips(site)
             spans = {}
@@ -111,7 +111,7 @@ def _phase(site: RunSite, recorder: Recorder, phase: str, time_s: float) -> tupl
     time.sleep(time_s)
     for worker in workers:
         if not worker.rest(_REST_S):
-            raise Crashed(f"{worker.node} did not come to rest: {worker.last_words()}")
+            raise Crashed(f"{worker.node} did not come to rest: {worker.describe()}")
     return start, until
 
 
@@ -155,8 +155,7 @@ def _op(
     worker: Worker, f: str, value: dict[str, Any], counter: _Counter
 ) -> tuple[int, dict[str, Any]]:
     before = counter.read()
-    worker.begin(f, value)
-    done = worker.finish(_REST_S)
+    done = worker.do(f, value, _REST_S)
     if done is None or done["type"] != "ok":
         raise Crashed(f"{worker.node}: {f} of an uncontended lock came out as {done}")
     return counter.read() - before, done["value"]

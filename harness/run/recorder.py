@@ -37,7 +37,7 @@ class _Grant(msgspec.Struct):
 
 
 class Recorder:
-    """`origin_ns` is the test's start on CLOCK_MONOTONIC.
+    """`origin_ns` is the test's start on CLOCK_MONOTONIC: until `start`, when this was made.
 
     `counts`: ops by f and type; `grants`: by lock and process; `last`: the lock that a process was
     granted last. Which lock a grant is of is looked up only where there are several: `locks`.
@@ -56,6 +56,10 @@ class Recorder:
         self._decode = msgspec.json.Decoder(list[Event]).decode
         self._decode_grant = msgspec.json.Decoder(_Grant).decode
         self._only = locks[0] if len(locks) == 1 else None
+
+    def start(self) -> None:
+        """The test starts now."""
+        self.origin_ns = time.monotonic_ns()
 
     def now(self) -> int:
         """ns since the test's start."""

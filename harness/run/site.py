@@ -15,6 +15,7 @@ from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.db.server import Server
 from fencepost.harness.package import PACKAGE
 from fencepost.harness.remote.remote import Remote
+from fencepost.harness.run.needs import STORAGE
 from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.spec import Spec
 from fencepost.harness.run.worker import CODE, PYTHON, Worker, command
@@ -23,7 +24,6 @@ from fencepost.nemesis.clock import CLOCK_FILE, SKEW_FILE
 from fencepost.workloads.resources.redis_register import WRITE
 from fencepost.workloads.resources.server import PORT
 
-STORAGE = "storage"
 # The disk that a server needs for these faults (compose/node/node.sh).
 _DISKS = {"power": "lazy", "disk": "small"}
 _SERVER = "fencepost.workloads.resources.server"

@@ -8,7 +8,7 @@ from typing import Any
 
 from fencepost.checker.liveness import DEFAULT_BOUND_S
 from fencepost.harness.db.kinds import KINDS
-from fencepost.harness.errors import BadArguments
+from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.run.watch import ANY, must_watch
 from fencepost.nemesis import asked
 from fencepost.nemesis.aim import Layout
@@ -151,13 +151,6 @@ def scripted(name: str, lock: str, scenario: Scenario, seed: int, **changed: Any
         scenario=scenario.to_json(),
         **settings | changed,
     )
-
-
-def choose(what: str, given: str, valid: Mapping[str, Any] | tuple[str, ...]) -> str:
-    """`given`, if it is one of the valid names. BadArguments, with all of them, if not."""
-    if given not in valid:
-        raise BadArguments(f"there is no {what} {given!r}; choose one of: {', '.join(valid)}")
-    return given
 
 
 def seconds(what: str, text: str) -> float:

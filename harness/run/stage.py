@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
-from fencepost.harness.run.recorder import Recorder
-from fencepost.harness.run.site import RunSite
-from fencepost.nemesis.director import Director
+from fencepost.harness.run.running import Running
 from fencepost.nemesis.nemesis import Fault
 from fencepost.workloads.scenarios.scenario import (
     Begin,
@@ -42,31 +39,32 @@ class NotAsScheduled(Exception):
 
 
 class Stage:
-    """One scenario on one site. `progress` is told each step in words."""
+    """One scenario in one run."""
 
-    def __init__(
-        self,
-        scenario: Scenario,
-        site: RunSite,
-        director: Director,
-        recorder: Recorder,
-        progress: Callable[[str], None],
-    ) -> None:
+    def __init__(self, scenario: Scenario, running: Running) -> None:
         self._scenario = scenario
-        self._site = site
-        self._director = director
-        self._recorder = recorder
-        self._progress = progress
+        self._site = running.site
+        self._director = running.director
+        self._recorder = running.recorder
+        self._progress = running.say
         self._holds: dict[str, dict[str, Any]] = {}
         self._read: dict[str, int] = {}
         self._begun: dict[str, str] = {}
 
-    def play(self) -> None:
-        """All steps in order.
+    def perform(self) -> None:
+        """Carry out all steps in order; then, also where one came out otherwise, recover.
 
         Raises:
-            NotAsScheduled: at the first step that came out otherwise.
+            NotAsScheduled: a step came out otherwise, and none after it was carried out.
         """
+        try:
+            self._play()
+        except NotAsScheduled:
+            self._recover()
+            raise
+        self._recover()
+
+    def _play(self) -> None:
         for number, step in enumerate(self._scenario.steps, 1):
             self._progress(step.words())
             try:
@@ -74,7 +72,7 @@ class Stage:
             except NotAsScheduled as error:
                 raise NotAsScheduled(f"step {number}, {step.words()!r}: {error}") from error
 
-    def recover(self) -> None:
+    def _recover(self) -> None:
         """Heal everything; then somebody must be granted the lock, or is seen not to be."""
         self._progress("Healing, then somebody asks for the lock.")
         self._director.heal_all()
@@ -90,7 +88,8 @@ class Stage:
             case Begin(client, f, point):
                 self._begin(client, f, point)
             case Finish(client, expect):
-                self._check(self._completed(client, self._begun.pop(client)), expect)
+                done = self._site.client(client).finish(_OP_S)
+                self._check(self._completed(client, self._begun.pop(client), done), expect)
             case Inject(name, family, targets, arguments):
                 self._inject(Fault(name, family, list(targets), dict(arguments)))
             case Heal(name):
@@ -101,7 +100,6 @@ class Stage:
             case TtlOver():
                 ttl_ns = self._scenario.ttl_ms * 1_000_000
                 self._sleep_until(self._recorder.now() + ttl_ns + 500_000_000)
-
             case SecondBegins():
                 time.sleep(1.0 - time.time() % 1.0)
 
@@ -126,8 +124,8 @@ class Stage:
     ) -> str:
         end = time.monotonic() + again_s
         while True:
-            self._site.client(client).begin(f, self._value(client, f))
-            type = self._completed(client, f)
+            done = self._site.client(client).do(f, self._value(client, f), _OP_S)
+            type = self._completed(client, f, done)
             if type == expect or expect == "any" or time.monotonic() >= end:
                 break
             time.sleep(0.05)
@@ -140,8 +138,7 @@ class Stage:
         if type != expect and type not in _ALSO.get(expect, ()):
             raise NotAsScheduled(f"it completed as {type}, and the schedule has {expect}")
 
-    def _completed(self, client: str, f: str) -> str:
-        done = self._site.client(client).finish(_OP_S)
+    def _completed(self, client: str, f: str, done: dict[str, Any] | None) -> str:
         if done is None:
             raise NotAsScheduled(f"{client}'s {f} did not complete within {_OP_S:.0f} s")
         if done["type"] == "ok":

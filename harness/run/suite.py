@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.checker.verdict import Valid
-from fencepost.harness.run import store
-from fencepost.harness.run.run import Outcome
+from fencepost.harness.run import results
+from fencepost.harness.run.judge import Outcome
 from fencepost.harness.run.spec import Spec, scripted, validate
 from fencepost.report import suite as report
 from fencepost.workloads.locks.registry import LOCKS
@@ -75,7 +75,7 @@ def row(item: Item, outcome: Outcome, folder: Path) -> dict[str, Any]:
     as_expected = not item.expected or (proved and observed == dict(item.expected))
     return {
         "test": item.spec.name,
-        "run": _relative(outcome.run, folder),
+        "run": _relative(outcome.folder, folder),
         "scenario": item.name,
         "lock": item.spec.lock,
         "guard": item.spec.guard,
@@ -120,12 +120,12 @@ def run(
     suite.json is written after every run, so that a suite that is interrupted leaves what it
     found.
     """
-    folder = store.create(f"suite-{suite}")
+    folder = results.create(f"suite-{suite}")
     rows: list[dict[str, Any]] = []
     for item in chosen:
         outcome = carry_out(item)
         rows.append(row(item, outcome, folder))
-        store.write(folder / "suite.json", rows)
+        results.write(folder / "suite.json", rows)
         say(rows[-1], outcome)
     report.render(folder)
     return folder, rows

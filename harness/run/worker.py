@@ -23,6 +23,7 @@ from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.remote import Remote
 from fencepost.harness.run.driver import Driver
 from fencepost.harness.run.recorder import Event, Recorder
+from fencepost.workloads.critical_section import work_seed
 from fencepost.workloads.locks.locktype import LockType
 
 CODE = "/run/fencepost/code"
@@ -71,7 +72,7 @@ class Worker:
         self.process: int = setup["process"]
         self._remote = remote
         self._stride: int = setup["stride"]
-        self._seed = f"{setup['seed']}/{self.process}/work"
+        self._seed = work_seed(setup["seed"], self.process)
         self._generates = True
         self._driver: Driver | None = None
         self._recorder = recorder
@@ -114,8 +115,24 @@ class Worker:
         return answer
 
     def last_words(self) -> str:
-        """What the program wrote to its standard error; empty while it runs."""
-        return self._said if self._gone else ""
+        """What the program wrote to its standard error last."""
+        return self._said
+
+    def describe(self) -> str:
+        """What it is doing now, as far as it said."""
+        with self._changed:
+            if self._gone:
+                doing = "its program has ended"
+            elif self._open is not None:
+                doing = f"its {self._open.f} has no answer yet"
+            else:
+                doing = "it is in no op"
+        return f"{doing}; it said: {self._said}" if self._said else doing
+
+    def do(self, f: str, value: dict[str, Any], timeout_s: float) -> dict[str, Any] | None:
+        """Send an op; its completion, or None where none came in time."""
+        self.begin(f, value)
+        return self.finish(timeout_s)
 
     def begin(self, f: str, value: dict[str, Any]) -> None:
         """Send an op and do not wait for it."""

@@ -13,7 +13,6 @@ from fencepost.checker.verdict import Verdict
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.session import session
-from fencepost.harness.run import store
 from fencepost.harness.run.recorder import Recorder, finish
 from fencepost.harness.run.run import Outcome, run
 from fencepost.harness.run.site import RunSite
@@ -41,7 +40,7 @@ def cluster() -> Iterator[ComposeCluster]:
 
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(store, "RESULTS", tmp_path / "results")
+    monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
     return tmp_path / "results"
 
 

@@ -54,7 +54,7 @@ def test_a_release_of_unknown_outcome_is_followed_by_a_close_and_then_by_a_succe
     outcome = run_test(lock, scenario, ttl_ms=2000, concurrency=2)
 
     assert "run" not in outcome.verdicts, outcome.verdicts["run"].summary
-    history = read(outcome.run / "history.jsonl")
+    history = read(outcome.folder / "history.jsonl")
     ops = [(op.process, op.f, op.type) for op in history if op.node == "client-1"]
     ops = [op for op in ops if op[1] not in UNASKED]
     assert ops[:6] == [

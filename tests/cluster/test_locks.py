@@ -109,7 +109,7 @@ def test_a_killed_client_leaves_what_it_had_begun_as_info(run_test):
 
     outcome = run_test("redis", scenario, ttl_ms=1000, concurrency=2)
 
-    ops = [op for op in read(outcome.run / "history.jsonl") if op.process == 0]
+    ops = [op for op in read(outcome.folder / "history.jsonl") if op.process == 0]
     assert [(op.f, op.type) for op in ops] == [
         ("acquire", "invoke"), ("acquire", "ok"), ("read", "invoke"), ("read", "ok"),
         ("write", "invoke"), ("write", "info"),

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from fencepost.harness.run import run
+from fencepost.harness.run import timed
+from fencepost.harness.run.judge import judge
 from fencepost.harness.run.recorder import Recorder
-from fencepost.harness.run.run import judge
 from fencepost.harness.run.site import RunSite
 from fencepost.harness.run.spec import Spec
 from fencepost.workloads.locks.registry import LOCKS
@@ -45,9 +45,9 @@ def test_after_the_last_fault_a_run_waits_until_each_lock_was_granted_again(
         slept.append(seconds)
         recorder.lines([grant(0, lock) for lock in [next(coming, None)] if lock])
 
-    monkeypatch.setattr(run, "time", SimpleNamespace(sleep=sleep, monotonic=lambda: len(slept)))
+    monkeypatch.setattr(timed, "time", SimpleNamespace(sleep=sleep, monotonic=lambda: len(slept)))
     recorder.lines([grant(0, "orders-2")])
-    run._await_grants(SPEC, recorder, 10)
+    timed.await_grants(SPEC, recorder, 10)
     assert len(slept) == looks
 
 
@@ -57,11 +57,13 @@ def test_after_the_last_fault_a_run_waits_until_each_lock_was_granted_again(
 )
 def test_every_resource_is_read_at_the_end_by_a_client_that_answers(answers, read):
     begun = []
-    worker = SimpleNamespace(
-        begin=lambda f, value: begun.append((f, value["resource"])),
-        finish=lambda timeout_s: {} if len(begun) <= answers else None,
-    )
-    run._read_all(SPEC, worker)
+
+    def do(f, value, timeout_s):
+        begun.append((f, value["resource"]))
+        return {} if len(begun) <= answers else None
+
+    worker = SimpleNamespace(do=do)
+    timed.read_all(SPEC, worker)
     assert begun == [("read", resource) for resource in read]
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencepost.harness.errors import BadArguments
-from fencepost.harness.run.spec import Spec, choose, scripted, seconds, stored, validate
+from fencepost.harness.errors import BadArguments, choose
+from fencepost.harness.run.spec import Spec, scripted, seconds, stored, validate
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.suites import SUITES
 

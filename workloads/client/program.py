@@ -40,7 +40,7 @@ from typing import Any, cast
 
 import msgspec
 
-from fencepost.workloads.critical_section import CriticalSection, Next, Settings
+from fencepost.workloads.critical_section import CriticalSection, Next, Settings, work_seed
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate, Link, Lock, SharedLock
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.redis_link import RedisLink
@@ -461,7 +461,7 @@ def main() -> None:
     client = Client(setup, 1)
     client.say({"control": "ready", "pid": os.getpid()})
     try:
-        _serve(client, inbox, f"{setup.seed}/{setup.process}/work")
+        _serve(client, inbox, work_seed(setup.seed, setup.process))
     except NoMoreOrders:
         client.close()
         client.flush()

@@ -1,4 +1,7 @@
-"""The store: results/<test>/<UTC time>/, and the links `latest`."""
+"""The results folder: results/<test>/<UTC time>/, and the links `latest`.
+
+It stands where a command is called, or where FENCEPOST_RESULTS says.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +13,26 @@ from typing import Any
 
 from fencepost.harness.errors import BadArguments, Crashed
 
-RESULTS = Path(os.environ.get("FENCEPOST_RESULTS", "results"))
+
+def root() -> Path:
+    """The results folder itself."""
+    return Path(os.environ.get("FENCEPOST_RESULTS") or "results")
 
 
 def create(test: str) -> Path:
-    """A new folder for a run of this test, and `latest` pointing to it.
+    """Make a folder for a run of this test, and point `latest` to it.
 
     Raises:
-        Crashed: the folder can not be made.
+        Crashed: the folder cannot be made.
     """
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
-    run = RESULTS / test / stamp
+    run = root() / test / stamp
     try:
         (run / "nodes").mkdir(parents=True)
-        _link(RESULTS / test / "latest", Path(stamp))
-        _link(RESULTS / "latest", Path(test) / stamp)
+        _link(root() / test / "latest", Path(stamp))
+        _link(root() / "latest", Path(test) / stamp)
     except OSError as error:
-        raise Crashed(f"{run} can not be made: {error.strerror}. Is the disk full?") from error
+        raise Crashed(f"{run} cannot be made: {error.strerror}. Is the disk full?") from error
     return run
 
 
@@ -45,24 +51,24 @@ def write(path: Path, content: Any) -> None:
 
 
 def find(name: str) -> Path:
-    """The run that a person means: a folder, its history.jsonl, or TEST or TEST/TIME in the store.
+    """Find a run by its folder, its history.jsonl, or TEST or TEST/TIME in the results folder.
 
     Raises:
-        BadArguments: there is none, and which there are.
+        BadArguments: there is none; the text names the newest.
     """
-    for path in (Path(name), RESULTS / name):
+    for path in (Path(name), root() / name):
         for run in (path, path / "latest", path.parent):
             is_run = (run / "test.json").is_file() or (run / "history.jsonl").is_file()
             if is_run and (run != path.parent or path.name == "history.jsonl"):
                 return run.resolve()
-    there = sorted(str(p.parent.relative_to(RESULTS)) for p in RESULTS.glob("*/*Z/test.json"))
-    hint = f"the newest here: {', '.join(there[-5:])}" if there else f"{RESULTS} holds no run"
+    there = sorted(str(p.parent.relative_to(root())) for p in root().glob("*/*Z/test.json"))
+    hint = f"the newest here: {', '.join(there[-5:])}" if there else f"{root()} holds no run"
     raise BadArguments(f"{name!r} is no run (a folder with test.json or history.jsonl); {hint}")
 
 
 def read(path: Path) -> Any:
-    """A JSON file of the store. BadArguments where it can not be read."""
+    """Read a JSON file of a run. BadArguments if it cannot be read."""
     try:
         return json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise BadArguments(f"{path} can not be read: {error}") from error
+        raise BadArguments(f"{path} cannot be read: {error}") from error

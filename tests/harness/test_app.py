@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
-from fencepost.harness.command import cli
+from fencepost.harness.command import app, test
+from fencepost.harness.command.exits import EXIT
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.run import store
 from fencepost.harness.run.spec import Spec
+from fencepost.registry import BadPlugin
 from fencepost.workloads.locks.registry import LOCKS
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -24,11 +30,11 @@ def run(monkeypatch, capsys, tmp_path):
 
     monkeypatch.setattr("fencepost.harness.cluster.session.engine.ensure", no_engine)
     monkeypatch.setattr("subprocess.Popen", no_engine)
-    monkeypatch.setattr(store, "RESULTS", tmp_path / "results")
+    monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
 
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["fencepost", *arguments])
-        code = cli.run()
+        code = app.run()
         said = capsys.readouterr()
         return code, said.err + said.out
 
@@ -132,10 +138,61 @@ def test_help_is_no_error(run):
     assert "--nemesis" in said
 
 
+HEAVY = ("docker", "paramiko", "pandas", "pygal", "rich", "jinja2", "msgspec", "redis")
+
+
+@pytest.mark.parametrize(
+    ("program", "light"),
+    [
+        ("import fencepost", (*HEAVY, "typer")),
+        ("import sys; sys.argv = ['fencepost', '--help']; app.run()", HEAVY),
+        ("import fencepost.harness.run.judge", ("docker", "paramiko")),
+    ],
+)
+def test_nothing_heavy_is_imported_before_it_is_used(program, light):
+    program = program.replace("app.run()", "from fencepost.harness.command import app; app.run()")
+    listed = f"{program}\nimport sys\nprint('LOADED', *sys.modules)"
+    said = subprocess.run(
+        [sys.executable, "-c", listed],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+    ).stdout
+    loaded = set(said.partition("LOADED ")[2].split())
+    assert "fencepost" in loaded
+    assert loaded.isdisjoint(light)
+
+
+def test_every_command_that_is_listed_can_be_called(run):
+    _, listed = run("--help")
+    for command in app.COMMANDS:
+        assert f"  {command.name} " in listed
+        if command.name != "lincheck":
+            code, said = run(command.name, "--help")
+            assert (code, f"fencepost {command.name}" in said) == (0, True)
+
+
+def test_a_lock_s_options_are_shown_with_defaults_values_and_meaning(run):
+    code, said = run("locks", "redlock")
+    assert code == 0
+    row = next(row for row in said.splitlines() if "retry_delay_ms" in row)
+    assert "-o retry_delay_ms=   100 " in row
+    assert "a whole number from 1 on" in row
+    assert LOCKS["redlock"].options["retry_delay_ms"].what in row
+
+
+def test_the_version_is_one_line(run):
+    code, said = run("--version")
+    assert code == 0
+    assert said.startswith("fencepost")
+
+
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [
         (BadArguments("no such thing"), 254, "fencepost: no such thing"),
+        (BadPlugin("package acme 1.0: no lock"), 254, "fencepost: package acme 1.0: no lock"),
         (Crashed("no engine"), 255, "fencepost: no engine"),
         (OSError(28, "No space left on device", "x.jsonl"), 255, "x.jsonl: No space left"),
         (KeyboardInterrupt(), 130, "fencepost: interrupted"),
@@ -148,7 +205,7 @@ def test_however_a_command_ends_its_exit_code_is_never_that_of_a_verdict(
     def fail(**_):
         raise error
 
-    monkeypatch.setattr(cli, "app", fail)
+    monkeypatch.setattr(app, "app", lambda called: fail)
     got, said = run("heal")
     assert got == code
     assert message in said
@@ -156,7 +213,7 @@ def test_however_a_command_ends_its_exit_code_is_never_that_of_a_verdict(
 
 @pytest.mark.parametrize(("valid", "code"), [(True, 0), (False, 1), ("unknown", 2)])
 def test_a_verdict_is_an_exit_code(valid, code):
-    assert cli.EXIT[valid] == code
+    assert EXIT[valid] == code
 
 
 def stored(tmp_path, **changed):
@@ -179,12 +236,12 @@ def carried_out(monkeypatch):
     def session(*_, **__):
         yield None
 
-    def carry_out(spec, cluster, scenario=None, schedule=None):
+    def carry_out(spec, cluster, progress, schedule=None):
         done.append((spec, schedule))
         raise BadArguments("enough")
 
-    monkeypatch.setattr(cli, "session", session)
-    monkeypatch.setattr(cli, "_carry_out", carry_out)
+    monkeypatch.setattr(test, "cluster_for", session)
+    monkeypatch.setattr(test, "run", carry_out)
     return done
 
 

@@ -1,0 +1,58 @@
+"""`fencepost bench`: what locks cost."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from fencepost.harness.command import arguments, screen
+from fencepost.harness.command.options import Seed
+from fencepost.harness.errors import choose
+from fencepost.harness.run import bench as costs
+from fencepost.harness.run import results
+from fencepost.harness.run.needs import cluster_for
+from fencepost.harness.run.spec import seconds
+from fencepost.report import bench as report
+from fencepost.workloads.locks.registry import LOCKS
+
+
+def bench(
+    locks: Annotated[list[str], typer.Argument(help="The locks to measure, against redis.")],
+    time: Annotated[str, typer.Option(help="How long each of the three phases takes.")] = "5s",
+    seed: Seed = None,
+) -> None:
+    time_s, number = seconds("time", time), arguments.seed(seed)
+    names = list(dict.fromkeys([costs.BASELINE, *locks]))
+    specs = [costs.spec_of(choose("lock", name, LOCKS), number) for name in names]
+    with cluster_for(specs, screen.say) as cluster:
+        found = [costs.measure(spec, cluster, time_s, screen.say).to_json() for spec in specs]
+        versions = cluster.versions
+    folder = results.create("bench")
+    stored = {
+        "baseline": costs.BASELINE,
+        "locks": found,
+        "command": f"fencepost bench {' '.join(locks)} --time {time_s:g}s --seed {number}",
+        "versions": versions,
+    }
+    results.write(folder / "bench.json", stored)
+    _table(report.relative(found, costs.BASELINE))
+    screen.write(f"report: {report.render(folder)}")
+
+
+def _table(rows: list[dict[str, Any]]) -> None:
+    """Figures of each lock, with the ratio to the baseline's in brackets."""
+    table = screen.table(
+        "lock", *(title for _, _, title in report.COLUMNS), "round trips: acquire + release",
+        title="Costs, with (the ratio to the first)", right=True,
+    )  # fmt: skip
+    for row in rows:
+        trips = f"{row['trips']['acquire']:g} + {row['trips']['release']:g}"
+        table.add_row(row["lock"], *(_cell(*cell) for cell in row["cells"]), trips)
+    screen.console().print(table)
+
+
+def _cell(value: float | None, ratio: float) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3g} ({ratio:.2f})" if value < 1000 else f"{value:,.0f} ({ratio:.2f})"

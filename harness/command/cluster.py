@@ -1,0 +1,89 @@
+"""`fencepost cluster`: the cluster of containers, apart from any test."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fencepost.harness.cluster import image
+from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.cluster.compose import NODES, role
+from fencepost.harness.cluster.session import claimed, session
+from fencepost.harness.command import screen
+from fencepost.harness.db.kinds import KINDS
+from fencepost.harness.db.server import Server
+from fencepost.harness.errors import BadArguments
+
+
+def up(
+    nodes: Annotated[
+        list[str] | None, typer.Argument(help="Nodes or kinds (redis, client); all by default.")
+    ] = None,
+) -> None:
+    """Bring nodes up, and leave them up until `cluster down`."""
+    wanted = _expand(nodes or [])
+    with session(wanted, screen.say, leave_up=True) as cluster:
+        servers = _servers(cluster, wanted)
+        # All at one time: while the members of a cluster come in, one may go out once more.
+        while True:
+            for server in servers:
+                server.wait_ready(60)
+            if all(server.ready() for server in servers):
+                break
+    screen.write(f"{len(wanted)} nodes are up and healthy.")
+
+
+def down() -> None:
+    """Remove every node and the network."""
+    with claimed(screen.say) as (cluster, claim):
+        cluster.down()
+        claim.set_keep(False)
+    screen.write("The cluster is down.")
+
+
+def status() -> int:
+    """Which nodes are up, and whether they serve; 0 if all that are up do."""
+    with claimed(screen.say) as (cluster, _):
+        nodes = cluster.look()
+        bad = 0
+        for node in sorted(nodes):
+            kind = KINDS.get(role(node))
+            healthy = kind is None or Server(cluster.remote(node), kind, {}).ready()
+            bad += not healthy
+            state = "healthy" if healthy else "NOT HEALTHY"
+            screen.write(f"{node:12} {cluster.address(node):15} {state}")
+        if not nodes:
+            screen.write("No node is up.")
+    return 1 if bad else 0
+
+
+def build() -> None:
+    """Provide the engine and the nodes' image, and start nothing."""
+    with claimed(screen.say):
+        name = image.ensure(screen.say, whole=True)
+        screen.write(
+            "The engine answers and the nodes' image is there, with the libraries "
+            f"{', '.join(sorted(image.held(name)))}."
+        )
+
+
+def _expand(given: list[str]) -> list[str]:
+    kinds = (*KINDS, "client", "storage")
+    for name in given:
+        if name not in NODES and name not in kinds:
+            raise BadArguments(
+                f"there is no node or kind {name!r}; choose from: {', '.join((*kinds, *NODES))}"
+            )
+    if not given:
+        return list(NODES)
+    return [n for n in NODES if n in given or (n.rpartition("-")[0] or n) in given]
+
+
+def _servers(cluster: Cluster, nodes: list[str]) -> list[Server]:
+    return [
+        Server(cluster.remote(node), KINDS[role(node)], {}) for node in nodes if role(node) in KINDS
+    ]
+
+
+COMMANDS = {"up": up, "down": down, "status": status, "build": build}

@@ -1,0 +1,59 @@
+"""`fencepost heal`: nothing of a run is left, however it ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fencepost.harness.cluster import hostsfile
+from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.cluster.healing import amiss
+from fencepost.harness.cluster.healing import heal as heal_nodes
+from fencepost.harness.cluster.session import claimed, claimed_hosts
+from fencepost.harness.command import screen
+from fencepost.harness.command.options import HostsFile
+from fencepost.harness.errors import BadArguments
+
+
+def heal(
+    check: Annotated[
+        bool, typer.Option("--check", help="Only say what is amiss, and exit with 1 if anything.")
+    ] = False,
+    hosts: HostsFile = None,
+) -> int:
+    if hosts is not None:
+        return _hosts(hosts, check)
+    with claimed(screen.say) as (cluster, claim):
+        nodes = cluster.look()
+        if check:
+            return _check(cluster, nodes, claim.keep)
+        if not nodes:
+            # A network or a stopped node may be there without a running one.
+            cluster.down()
+            screen.write("No node is up; nothing is left behind.")
+        elif claim.keep:
+            found = heal_nodes(cluster, nodes)
+            screen.write("\n".join(found) or "The cluster is up, and nothing is amiss.")
+        else:
+            cluster.down()
+            screen.write(f"Removed {len(nodes)} nodes that a run had left behind.")
+    return 0
+
+
+def _hosts(path: Path, check: bool) -> int:
+    hosts = hostsfile.read(path)
+    if check:
+        raise BadArguments("--check is about containers: leave it out with --hosts")
+    with claimed_hosts(hosts) as cluster:
+        nodes = cluster.look()
+        cluster.down()
+    screen.write(f"{len(nodes)} hosts have nothing of a run any more.")
+    return 0
+
+
+def _check(cluster: Cluster, nodes: list[str], kept: bool) -> int:
+    found = amiss(cluster, nodes) if kept else [f"{node}: a run left it up" for node in nodes]
+    screen.write("\n".join(found) or "Nothing is left behind, and nothing is amiss.")
+    return 1 if found else 0

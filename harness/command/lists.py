@@ -1,0 +1,89 @@
+"""`fencepost locks` and `fencepost guards`: what can be tested, and with what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+
+from fencepost.harness.command import screen
+from fencepost.harness.errors import BadArguments, choose
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.option import Option
+from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.resources.resource import GUARDS, Guard
+
+_PROMISES = {
+    "minority": "usable with a minority down",
+    "fifo": "grants in order of asking",
+    "one_wakeup": "a release wakes one waiter",
+}
+_NEEDS = {
+    "": "any lock",
+    "token": "a lock with tokens",
+    "pair": "a lock with paired tokens (redis -o token=paired)",
+    "sequencer": "a lock whose service can be asked (etcd, chubby)",
+}
+
+
+def locks(
+    name: Annotated[str, typer.Argument(help="Show this lock's options.")] = "",
+) -> None:
+    if name:
+        _one_lock(LOCKS[choose("lock", name, LOCKS)])
+    else:
+        _all_locks(LOCKS.values())
+
+
+def _all_locks(locks: Iterable[LockType]) -> None:
+    table = screen.table("lock", "servers", "tokens", "promises", "what it is", whole=2)
+    for lock in locks:
+        tokens = ", ".join(lock.tokens()) or "none"
+        servers = f"{lock.kind} x{lock.servers}"
+        table.add_row(lock.name, servers, tokens, ", ".join(_promised(lock)), lock.what)
+    screen.console().print(table)
+
+
+def _promised(lock: LockType) -> list[str]:
+    return [words for name, words in _PROMISES.items() if lock.promises.get(name)]
+
+
+def _one_lock(lock: LockType) -> None:
+    """A lock, what it promises, and every option with its default and its meaning."""
+    screen.write(f"{lock.name}: {lock.what}")
+    screen.write(f"servers: {lock.kind} x{lock.servers}")
+    screen.write(f"promises: {', '.join(_promised(lock)) or 'exclusion alone'}")
+    if not lock.options:
+        screen.write("options: none")
+        return
+    table = screen.table("option", "default", "values", "meaning", whole=2)
+    for name, option in lock.options.items():
+        table.add_row(f"-o {name}=", _shown(option.default), _values(option), option.what)
+    screen.console().print(table)
+
+
+def _values(option: Option) -> str:
+    if option.choices:
+        return ", ".join(_shown(choice) for choice in option.choices)
+    return f"a whole number from {option.least} on"
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def guards() -> None:
+    _all_guards(GUARDS.values())
+
+
+def _all_guards(guards: Iterable[Guard]) -> None:
+    table = screen.table("guard", "needs", "stores", "what it does", whole=1)
+    for guard in guards:
+        table.add_row(guard.name, _NEEDS[guard.needs], ", ".join(guard.stores), guard.what)
+    screen.console().print(table)
+
+
+def lincheck() -> None:
+    """The checker's own program, which `fencepost.harness.__main__` calls before all else."""
+    raise BadArguments("call it as `fencepost lincheck FILE... --model M`")

@@ -1,0 +1,126 @@
+"""`fencepost suite`: scenarios, each against its published outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from fencepost.harness.command import arguments, screen
+from fencepost.harness.command.options import HostsFile, LeaveUp, Remote, Seed
+from fencepost.harness.errors import BadArguments, choose
+from fencepost.harness.run import suite as suites
+from fencepost.harness.run.judge import Outcome
+from fencepost.harness.run.needs import cluster_for
+from fencepost.harness.run.run import run
+from fencepost.workloads.scenarios.suites import SUITES
+
+
+def suite(
+    names: Annotated[list[str], typer.Argument(help=f"Of: {', '.join(SUITES)}.")],
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only scenarios whose name begins so.")
+    ] = None,
+    seed: Seed = None,
+    summary: Annotated[
+        Path | None, typer.Option(help="Append what came out to this file, in Markdown.")
+    ] = None,
+    leave_up: LeaveUp = False,
+    remote: Remote = "docker",
+    hosts: HostsFile = None,
+) -> int:
+    number = arguments.seed(seed)
+    chosen = {
+        name: _chosen(suites.items(choose("suite", name, SUITES), number), only or [])
+        for name in dict.fromkeys(names)
+    }
+    specs = [item.spec for items in chosen.values() for item in items]
+    bad = 0
+    with cluster_for(specs, screen.say, leave_up, remote, hosts) as cluster:
+
+        def carry_out(item: suites.Item) -> Outcome:
+            with screen.progress(item.spec.name) as progress:
+                return run(item.spec, cluster, progress, item.scenario)
+
+        for name, items in chosen.items():
+            screen.say(f"Suite {name}, {len(items)} runs, seed {number}")
+            folder, rows = suites.run(name, items, carry_out, _row)
+            _table(rows)
+            screen.write(suites.words(rows))
+            screen.write(f"report: {folder / 'report.html'}")
+            if summary is not None:
+                with summary.open("a", encoding="utf-8") as file:
+                    file.write(suites.summary(name, number, rows))
+            bad += sum(1 for row in rows if not row["as_expected"])
+    return 1 if bad else 0
+
+
+def _chosen(items: list[suites.Item], only: list[str]) -> list[suites.Item]:
+    if not only:
+        return items
+    names = list(dict.fromkeys(item.name for item in items))
+    for prefix in only:
+        if not any(name.startswith(prefix) for name in names):
+            raise BadArguments(
+                f"there is no scenario {prefix!r}; choose one of: {', '.join(names)}"
+            )
+    return [item for item in items if any(item.name.startswith(prefix) for prefix in only)]
+
+
+def _row(row: Mapping[str, Any], outcome: Outcome) -> None:
+    """One line as soon as a run of a suite is over."""
+    if not row["expected"]:
+        mark, style = f"{screen.word(outcome.valid)} (a finding)", screen.STYLE[outcome.valid]
+    elif row["as_expected"]:
+        mark, style = "as published", "green"
+    else:
+        mark, style = "NOT AS PUBLISHED", "red"
+    text = Text(f"{row['scenario']}, guard {row['guard']}: ")
+    text.append(mark, style=style)
+    if row["why"]:
+        text.append(f"  {row['why']}")
+    screen.console().print(text, soft_wrap=True)
+
+
+_COLUMNS = {
+    "lease_exclusion": "lease",
+    "linearizable": "linear",
+    "mutual_exclusion": "mutex",
+    "fencing": "fencing",
+    "ownership": "owner",
+    "liveness": "live",
+    "store": "store",
+    "resource": "resource",
+}
+
+
+def _table(rows: list[dict[str, Any]]) -> None:
+    """Scenario by checker: expected, and observed where it is another."""
+    table = screen.table(
+        "scenario", "guard", "claim", *_COLUMNS.values(), "outcome",
+        title="Verdicts: observed, with (expected) where they differ",
+    )  # fmt: skip
+    for row in rows:
+        cells = [_cell(row, name) for name in _COLUMNS]
+        good = row["as_expected"]
+        last = Text(
+            "as published" if good else "NOT AS PUBLISHED", style="green" if good else "red"
+        )
+        if not row["expected"]:
+            last = Text("finding")
+        table.add_row(row["scenario"], row["guard"], row["claim"], *cells, last)
+    screen.console().print(table)
+
+
+def _cell(row: Mapping[str, Any], name: str) -> Text:
+    if name not in row["observed"]:
+        return Text("-", style="dim")
+    observed = row["observed"][name]
+    short = {True: "T", False: "F", "unknown": "?"}
+    expected = row["expected"].get(name, observed)
+    if expected != observed:
+        return Text(f"{short[observed]} ({short[expected]})", style="bold red")
+    return Text(short[observed], style=screen.STYLE[observed])

@@ -1,0 +1,48 @@
+"""What tests need of a cluster, and a cluster that has it, up for as long as they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.errors import choose
+from fencepost.harness.run.spec import Spec
+
+REMOTES = ("docker", "ssh")
+STORAGE = "storage"
+"""The node of the store that resources are kept in."""
+
+
+def nodes(specs: Sequence[Spec]) -> list[str]:
+    """Every node that one of these tests needs, each once."""
+    needed = [node for spec in specs for node in (*spec.servers, STORAGE, *spec.clients)]
+    return list(dict.fromkeys(needed))
+
+
+def cluster_for(
+    specs: Sequence[Spec],
+    say: Callable[[str], None],
+    leave_up: bool = False,
+    remote: str = "docker",
+    hosts: Path | None = None,
+) -> AbstractContextManager[Cluster]:
+    """The cluster that these tests need: containers, or the hosts of a file.
+
+    Raises, before anything is started:
+        BadArguments: no such remote, or a file that cannot be read or lacks a node.
+    """
+    # Here and not above: who only describes or judges a test needs no Docker and no SSH.
+    from fencepost.harness.cluster import hostsfile
+    from fencepost.harness.cluster.session import Way, session
+
+    choose("remote", remote, REMOTES)
+    needed = nodes(specs)
+    way = Way(remote)
+    if hosts is not None:
+        found = hostsfile.read(hosts)
+        found.must_name(needed)
+        way = Way("ssh", found)
+    libraries = {spec.lock_type.library for spec in specs} - {""}
+    return session(needed, say, leave_up, libraries, way)

@@ -1,0 +1,24 @@
+"""A run while it goes on: what acts in it, and where it says how it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fencepost.harness.run.recorder import Recorder
+from fencepost.harness.run.site import RunSite
+from fencepost.harness.run.spec import Spec
+from fencepost.nemesis.director import Director
+
+
+@dataclass(frozen=True)
+class Running:
+    """`say` tells the person who waits what is being done; `note` keeps a sentence about what went
+    wrong with the run itself, which makes its verdict unknown."""
+
+    spec: Spec
+    site: RunSite
+    director: Director
+    recorder: Recorder
+    say: Callable[[str], None]
+    note: Callable[[str], None]

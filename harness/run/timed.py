@@ -1,0 +1,100 @@
+"""A run for a time: clients work on their own while a schedule of faults is carried out.
+
+Then everything is healed, and the run goes on until each lock was granted once more: a lock that
+does not come back is a violation of liveness, and one that was given no time to is none.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from fencepost.harness.run.recorder import Recorder
+from fencepost.harness.run.running import Running
+from fencepost.harness.run.spec import Spec
+from fencepost.harness.run.watch import Watch
+from fencepost.harness.run.worker import Worker
+from fencepost.nemesis.schedule import Scheduled
+
+_LOOK_S = 0.05
+# Beyond the bound of liveness: for what is granted at its very end to be written down, for a
+# client to end the section that it is in, and for one that cannot be told to rest.
+_MARGIN_S, _REST_S, _UNTOLD_S = 0.5, 10.0, 60.0
+_READ_S = 5.0
+
+
+def play(running: Running, schedule: Sequence[Scheduled]) -> None:
+    """Let the clients work, inject the faults, heal them, wait for grants, and read a last time.
+
+    Raises:
+        OSError: the history could not be written.
+    """
+    spec, site, recorder = running.spec, running.site, running.recorder
+    bound_s = spec.ttl_ms / 1000 + spec.liveness_bound_s
+    until_ns = recorder.now() + int((spec.time_s + bound_s + _UNTOLD_S) * 1e9)
+    running.say("running")
+    for worker in site.workers:
+        worker.work(client_settings(spec), until_ns)
+    if seen := _strike(running, schedule):
+        running.say(f"{seen} is violated; stopping")
+    if recorder.failure is not None:
+        raise recorder.failure
+    running.say("healed; recovering")
+    await_grants(spec, recorder, bound_s + _MARGIN_S)
+    running.say("stopping clients")
+    for worker in site.workers:
+        if not worker.rest(bound_s + _REST_S):
+            running.note(f"{worker.node} did not come to rest: {worker.describe()}.")
+    read_all(spec, site.workers[-1])
+
+
+def _strike(running: Running, schedule: Sequence[Scheduled]) -> str:
+    """Carry out the schedule until the time is up or a violation was seen; by which checker."""
+    end = time.monotonic() + running.spec.time_s
+    with _watched(running.spec, running.recorder) as watch:
+
+        def over() -> bool:
+            late = time.monotonic() > end or running.recorder.failure is not None
+            return late or bool(watch and watch.seen)
+
+        running.director.run(schedule, over)
+        while not over():
+            time.sleep(_LOOK_S)
+    return watch.seen if watch else ""
+
+
+def _watched(spec: Spec, recorder: Recorder) -> AbstractContextManager[Watch | None]:
+    if not spec.until:
+        return nullcontext()
+    return Watch(recorder.path, spec.to_json())
+
+
+def client_settings(spec: Spec) -> dict[str, Any]:
+    """What the clients' generators are told (workloads/critical_section.py)."""
+    settings: dict[str, Any] = {
+        "ttl_ns": spec.ttl_ms * 1_000_000,
+        "shared": spec.shared,
+        "locks": spec.locks,
+    }
+    if not spec.lock_type.extends:
+        settings["extend"] = 0
+    return settings | dict(spec.work)
+
+
+def await_grants(spec: Spec, recorder: Recorder, timeout_s: float) -> None:
+    """Wait until every lock was granted once more, or the time is up."""
+    before = {lock: recorder.grants_of(lock) for lock, _ in spec.locked}
+    end = time.monotonic() + timeout_s
+    while time.monotonic() < end and any(
+        recorder.grants_of(lock) <= count for lock, count in before.items()
+    ):
+        time.sleep(_LOOK_S)
+
+
+def read_all(spec: Spec, worker: Worker) -> None:
+    """Read every resource a last time, so that lost writes are seen."""
+    for _, resource in spec.locked:
+        if worker.do("read", {"resource": resource}, _READ_S) is None:
+            return  # it does not answer, and takes no further op before it has

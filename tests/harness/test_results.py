@@ -1,0 +1,91 @@
+"""A run is found again by its folder, by its test's name, and as the latest."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.harness.run import results
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
+    return tmp_path / "results"
+
+
+def finished(test):
+    run = results.create(test)
+    results.write(run / "test.json", {"name": test})
+    return run
+
+
+def test_a_new_run_has_a_folder_of_its_own_and_a_place_for_the_nodes(folder):
+    one, two = results.create("redlock"), results.create("redlock")
+    assert one != two
+    assert one.parent == two.parent == folder / "redlock"
+    assert (one / "nodes").is_dir()
+
+
+def test_latest_is_the_newest_run_of_a_test_and_of_all(folder):
+    one, two = results.create("redlock"), results.create("redis")
+    assert (folder / "redlock" / "latest").resolve() == one.resolve()
+    assert (folder / "latest").resolve() == two.resolve()
+    three = results.create("redlock")
+    assert (folder / "redlock" / "latest").resolve() == three.resolve()
+    assert (folder / "latest").resolve() == three.resolve()
+
+
+def test_the_links_are_relative_so_that_the_folder_can_be_moved(folder, tmp_path):
+    run = finished("redlock")
+    folder.rename(tmp_path / "moved")
+    assert json.loads((tmp_path / "moved" / "latest" / "test.json").read_text())["name"]
+    assert not (tmp_path / "moved" / "latest").readlink().is_absolute()
+    assert (tmp_path / "moved" / "redlock" / "latest").resolve().name == run.name
+
+
+def test_a_run_is_found_by_folder_by_test_by_time_and_as_latest(folder):
+    old, new = finished("redlock"), finished("redlock")
+    assert results.find(str(old)) == old.resolve()
+    assert results.find(f"redlock/{old.name}") == old.resolve()
+    assert results.find("redlock") == new.resolve()
+    assert results.find("latest") == new.resolve()
+    assert results.find(str(folder / "redlock")) == new.resolve()
+
+
+def test_what_is_no_run_is_an_error_that_names_the_newest(folder):
+    runs = [finished("redlock") for _ in range(6)]
+    with pytest.raises(BadArguments) as error:
+        results.find("redlok")
+    newest = ", ".join(f"redlock/{run.name}" for run in runs[1:])
+    assert str(error.value) == (
+        f"'redlok' is no run (a folder with test.json or history.jsonl); the newest here: {newest}"
+    )
+
+
+def test_an_empty_folder_says_that_it_is_empty(folder):
+    with pytest.raises(BadArguments, match="holds no run"):
+        results.find("redlock")
+
+
+def test_a_folder_that_cannot_be_made_is_a_crash_that_names_it(folder):
+    folder.write_text("a file is in the way")
+    with pytest.raises(Crashed, match=r"redlock/.* cannot be made: Not a directory"):
+        results.create("redlock")
+
+
+def test_json_is_read_as_it_was_written_and_leaves_no_other_file(tmp_path):
+    results.write(tmp_path / "test.json", {"a": [1, "ü", None]})
+    assert results.read(tmp_path / "test.json") == {"a": [1, "ü", None]}
+    assert [path.name for path in tmp_path.iterdir()] == ["test.json"]
+
+
+@pytest.mark.parametrize("content", [None, "{torn"])
+def test_json_that_cannot_be_read_is_bad_arguments_that_name_the_file(tmp_path, content):
+    path = tmp_path / "results.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(BadArguments, match=r"results\.json cannot be read"):
+        results.read(path)
