@@ -12,18 +12,13 @@ from fencepost.harness.errors import BadArguments, choose
 from fencepost.workloads.locks.locktype import LockType
 from fencepost.workloads.locks.option import Option
 from fencepost.workloads.locks.registry import LOCKS
-from fencepost.workloads.resources.resource import GUARDS, Guard
+from fencepost.workloads.resources.guards.guard import Guard
+from fencepost.workloads.resources.registry import GUARDS
 
 _PROMISES = {
     "minority": "usable with a minority down",
     "fifo": "grants in order of asking",
     "one_wakeup": "a release wakes one waiter",
-}
-_NEEDS = {
-    "": "any lock",
-    "token": "a lock with tokens",
-    "pair": "a lock with paired tokens (redis -o token=paired)",
-    "sequencer": "a lock whose service can be asked (etcd, chubby)",
 }
 
 
@@ -80,7 +75,7 @@ def guards() -> None:
 def _all_guards(guards: Iterable[Guard]) -> None:
     table = screen.table("guard", "needs", "stores", "what it does", whole=1)
     for guard in guards:
-        table.add_row(guard.name, _NEEDS[guard.needs], ", ".join(guard.stores), guard.what)
+        table.add_row(guard.name, guard.needs.given_by, ", ".join(guard.stores), guard.what)
     screen.console().print(table)
 
 

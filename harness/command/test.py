@@ -16,6 +16,7 @@ from fencepost.harness.run.run import run
 from fencepost.harness.run.spec import ETCD, RESTART, Spec, seconds, validate
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.schedule import Scheduled
+from fencepost.workloads.resources.registry import STORES
 
 
 def test(
@@ -52,7 +53,7 @@ def test(
         str, typer.Option(help="What the resource checks: `fencepost guards` lists them.")
     ] = "none",
     store: Annotated[
-        str, typer.Option(help="Where the resource is kept: redis, postgres, etcd, server.")
+        str, typer.Option(help=f"Where the resource is kept: {', '.join(STORES)}.")
     ] = "",
     shared: Annotated[
         float, typer.Option(help="Which share of the holds is shared, for locks with that mode.")

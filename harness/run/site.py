@@ -21,12 +21,12 @@ from fencepost.harness.run.spec import Spec
 from fencepost.harness.run.worker import CODE, PYTHON, Worker, command
 from fencepost.nemesis.asked import families
 from fencepost.nemesis.clock import CLOCK_FILE, SKEW_FILE
-from fencepost.workloads.resources.redis_register import WRITE
+from fencepost.workloads.resources.redis_register import write_script
+from fencepost.workloads.resources.registry import GUARDS, STORES
 from fencepost.workloads.resources.server import PORT
 
 # The disk that a server needs for these faults (compose/node/node.sh).
 _DISKS = {"power": "lazy", "disk": "small"}
-_SERVER = "fencepost.workloads.resources.server"
 _SHIPPED = ("__init__.py", "registry.py", "workloads")
 
 
@@ -47,11 +47,8 @@ class RunSite:
             )
             for node in spec.servers
         }
-        self._storage = Server(
-            cluster.remote(STORAGE),
-            KINDS["postgres" if spec.stored_in == "postgres" else "redis"],
-            {},
-        )
+        self._store = STORES[spec.stored_in]
+        self._storage = Server(cluster.remote(STORAGE), KINDS[self._store.kind], {})
 
     def _settings(self, node: str) -> dict[str, str]:
         """What a server is started with; of a replicated Redis all but the first follow it."""
@@ -112,21 +109,21 @@ class RunSite:
             for task in [*shipped, *(pool.submit(_start, server) for server in servers)]:
                 task.result()
             self._clocks = self._measured()
-            if self._spec.stored_in == "server":
-                self._serve(code)
+            if self._store.server:
+                self._serve(code, self._store.server)
             for server in self._servers.values():
                 server.settle()
             kinds = {server.kind.role: server for server in self._servers.values()}
             return {kind: server.version() for kind, server in kinds.items()}
 
-    def _serve(self, code: bytes) -> None:
+    def _serve(self, code: bytes, module: str) -> None:
         """Start the resource's server on the storage node, in the place of an earlier one."""
         self._ship(STORAGE, code)
         remote = self.remote(STORAGE)
         etcd = [f"{self.address(node)}:{self.port(node)}" for node in self.servers]
-        serve = ["-m", _SERVER, str(PORT), str(self._storage.kind.port), *etcd]
+        serve = ["-m", module, str(PORT), str(self._storage.kind.port), *etcd]
         words = shlex.join(["env", f"PYTHONPATH={CODE}", PYTHON, *serve])
-        remote.run(["pkill", "-9", "-f", _SERVER], check=False)
+        remote.run(["pkill", "-9", "-f", module], check=False)
         remote.run(
             ["bash", "-c", f"setsid {words} > /var/log/fencepost/resource.log 2>&1 < /dev/null &"]
         )
@@ -184,7 +181,7 @@ class RunSite:
             "addresses": {server: (self.address(server), self.port(server)) for server in servers},
             "storage": STORAGE,
             "store": self._spec.stored_in,
-            "write_script": WRITE,
+            "write_script": write_script(GUARDS[self._spec.guard]),
             "guard": self._spec.guard,
             "seed": str(self._spec.seed),
             "origin_ns": self._recorder.origin_ns + self._clocks[node].offset_ns,

@@ -17,7 +17,8 @@ from fencepost.nemesis.kill import NEVER_S
 from fencepost.workloads.critical_section import Settings
 from fencepost.workloads.locks.locktype import LockType
 from fencepost.workloads.locks.registry import LOCKS
-from fencepost.workloads.resources.resource import GUARDS, Guard
+from fencepost.workloads.resources.guards.guard import served
+from fencepost.workloads.resources.registry import GUARDS
 from fencepost.workloads.scenarios.scenario import Scenario
 
 PERSISTENCE = ("none", "everysec", "always")
@@ -257,10 +258,10 @@ def validate(spec: Spec) -> Spec:
 def _guarded(spec: Spec) -> None:
     """Whether the guard can work with what the lock's grants carry, and the store with it."""
     guard, lock = GUARDS[spec.guard], spec.lock_type
-    if not serves(guard, lock, spec.options):
+    if not guard.serves(lock, spec.options):
         raise BadArguments(
-            f"guard {guard.name} needs {_NEEDS[guard.needs]}, and {lock.name} gives none as it is "
-            f"set. These do: {', '.join(_serving(guard))}"
+            f"guard {guard.name} needs {guard.needs.what}, and {lock.name} gives none as it is "
+            f"set. These do: {', '.join(served(guard, LOCKS.values()))}"
         )
     if spec.store and spec.store not in guard.stores:
         raise BadArguments(
@@ -272,35 +273,3 @@ def _guarded(spec: Spec) -> None:
             f"the client of {lock.name} writes to a store in redis, not in {spec.stored_in}: "
             "leave --store out"
         )
-
-
-_NEEDS = {
-    "token": "a fencing token",
-    "pair": "a pair of tokens",
-    "sequencer": "a hold that the lock service can be asked about",
-}
-
-
-def serves(guard: Guard, lock: LockType, options: Mapping[str, Any]) -> bool:
-    """Whether the grants of a lock, as it is set, carry what a guard needs."""
-    match guard.needs:
-        case "token":
-            return lock.has_token(options)
-        case "pair":
-            return lock.token(options) == "paired"
-        case "sequencer":
-            return lock.sequencer
-    return True
-
-
-def _serving(guard: Guard) -> list[str]:
-    if guard.needs == "sequencer":
-        return [lock.name for lock in LOCKS.values() if lock.sequencer]
-    settings = [
-        (lock, token)
-        for lock in LOCKS.values()
-        if not lock.name.startswith("broken")
-        for token in lock.tokens()
-        if guard.needs != "pair" or token == "paired"
-    ]
-    return [f"{lock.name} -o token={token}" for lock, token in settings]

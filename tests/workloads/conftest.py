@@ -22,7 +22,8 @@ from fencepost.workloads.locks.redis import (
     RELEASE,
     RELEASE_PAIRED,
 )
-from fencepost.workloads.resources.redis_register import WRITE
+from fencepost.workloads.resources.redis_register import write_script
+from fencepost.workloads.resources.registry import GUARDS
 
 MS = 1_000_000
 
@@ -94,7 +95,7 @@ class Server:
                 return 0
             self.expires[keys[0]] = self.world.now + args[1] * MS
             return 1
-        if script is WRITE:
+        if script == write_script(GUARDS[args[0]]):
             return self._write(self.data.setdefault(keys[0], {}), *args)
         raise AssertionError(f"a script that this Redis does not know: {script}")
 

@@ -8,6 +8,8 @@ from fencepost.workloads.locks.broken import always_yes, no_owner_check, no_ttl
 from fencepost.workloads.locks.lock import Failed, Grant, Indeterminate
 from fencepost.workloads.locks.redis import RedisLock
 from fencepost.workloads.resources.redis_register import RedisRegister
+from fencepost.workloads.resources.registry import GUARDS
+from fencepost.workloads.resources.store import Opening
 
 MS = 1_000_000
 TTL = 1000 * MS
@@ -111,7 +113,7 @@ def test_no_ttl_keeps_the_lock_of_the_dead_for_ever(world, client):
 @pytest.fixture
 def register(world):
     def make(guard="none"):
-        return RedisRegister(world.env(), "store", [], guard, 1)
+        return RedisRegister(Opening(world.env(), "store", [], GUARDS[guard], 1))
 
     return make
 
@@ -140,7 +142,7 @@ def test_a_fenced_register_refuses_a_token_below_the_highest_and_stays_as_it_was
 
 @pytest.mark.parametrize("grant", [None, token(None)])
 def test_a_fenced_register_refuses_a_write_without_a_token(world, register, grant):
-    with pytest.raises(Failed, match="carries no token"):
+    with pytest.raises(Failed, match="guard fenced needs a fencing token, and the grant has none"):
         register("fenced").write("account", "x", 0, grant)
     assert world["store"].log == []
 

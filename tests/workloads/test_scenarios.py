@@ -12,7 +12,7 @@ from fencepost.harness.run.spec import PERSISTENCE
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.pause import ALL_POINTS
 from fencepost.workloads.locks.registry import LOCKS
-from fencepost.workloads.resources.resource import GUARDS
+from fencepost.workloads.resources.registry import GUARDS
 from fencepost.workloads.scenarios.scenario import Begin, Do, Finish, Heal, Inject, LeaseOver
 from fencepost.workloads.scenarios.suites import SUITES
 

@@ -44,8 +44,9 @@ from fencepost.workloads.critical_section import CriticalSection, Next, Settings
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate, Link, Lock, SharedLock
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.redis_link import RedisLink
-from fencepost.workloads.resources import stores
+from fencepost.workloads.resources.registry import GUARDS, STORES
 from fencepost.workloads.resources.resource import Resource
+from fencepost.workloads.resources.store import Opening
 
 # A write held back in the network must be able to arrive late: GitHub's took 90 s.
 RESOURCE_TIMEOUT_S = 120.0
@@ -147,8 +148,9 @@ class Client:
         make = LOCKS[setup.lock].make
         assert make is not None, f"the client of {setup.lock} is a program of its own"
         self._lock = make(env, setup.servers, setup.options)
-        self._resource = stores.open_store(
-            setup.store, setup.guard, env, setup.storage, setup.servers, RESOURCE_TIMEOUT_S
+        self._guard = GUARDS[setup.guard]
+        self._resource = STORES[setup.store].open(
+            Opening(env, setup.storage, setup.servers, self._guard, RESOURCE_TIMEOUT_S)
         )
         self._grants: dict[str, Grant] = {}
         self._holds: dict[str, str] = {}
@@ -362,7 +364,7 @@ class Client:
 
     def _write(self, value: dict[str, Any]) -> dict[str, Any]:
         grant = self._grants.get(value.get("hold", ""))
-        if self._setup.guard == "deadline":
+        if self._guard.looks_at_clock:
             self._look_at_the_clock(grant)
         self.reach("before-write")
         try:

@@ -35,14 +35,6 @@ class Option:
             raise ValueError(f"option {name}={text}: a whole number from {self.least} on")
         return number
 
-    def describe(self) -> str:
-        """Say which values there are, and which one is the default."""
-        default = str(self.default).lower()
-        if self.choices:
-            valid = ", ".join(str(choice).lower() for choice in self.choices)
-            return f"{valid} (default {default})"
-        return f"a whole number from {self.least} on (default {default})"
-
 
 POLLS: Final = {
     "retries": Option(10, what="tries after the first, before acquire gives up"),

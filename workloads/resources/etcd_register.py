@@ -6,33 +6,27 @@ can do without fencing tokens; no other can.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from fencepost.workloads.etcd_gateway import Gateway, key_is, plain, text
-from fencepost.workloads.locks.lock import Env, Failed, Grant
+from fencepost.workloads.locks.lock import Failed, Grant
 from fencepost.workloads.resources.resource import register
+from fencepost.workloads.resources.store import Opening, Store
 
 
 class EtcdRegister:
-    def __init__(
-        self,
-        env: Env,
-        storage: str,
-        servers: Sequence[str],
-        guard: str,
-        timeout_s: float,
-    ) -> None:
-        addresses = [env.address(server) for server in servers]
-        self._gateway = Gateway(addresses, timeout_s, env.now)
+    def __init__(self, at: Opening) -> None:
+        addresses = [at.env.address(server) for server in at.servers]
+        self._gateway = Gateway(addresses, at.timeout_s, at.env.now)
+        self._guard = at.guard
 
     def read(self, resource: str) -> tuple[Any, int]:
         found = self._gateway.ask("kv/range", {"key": _key(resource)}).get("kvs")
         return (plain(found[0]["value"]), int(found[0]["version"])) if found else (None, 0)
 
     def write(self, resource: str, value: Any, version: int, grant: Grant | None) -> int:
-        if grant is None or grant.sequencer is None:
-            raise Failed("refused", "the guard is transaction and the grant names no key")
+        self._guard.require(grant)
+        assert grant is not None and grant.sequencer is not None
         body = {
             "compare": [key_is(*grant.sequencer)],
             "success": [
@@ -51,3 +45,6 @@ class EtcdRegister:
 
 def _key(resource: str) -> str:
     return text(f"fencepost/resource/{register(resource)}")
+
+
+STORE = Store("etcd", "a key in etcd, beside the lock's", EtcdRegister)

@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, LiteralString
+from typing import TYPE_CHECKING, Any, LiteralString
 
-import psycopg
-
-from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.deferred import Deferred
+from fencepost.workloads.locks.lock import Failed, Grant, Indeterminate
 from fencepost.workloads.resources.resource import register
+from fencepost.workloads.resources.store import Opening, Store
+
+if TYPE_CHECKING:
+    import psycopg
+    from psycopg import errors
+else:
+    psycopg, errors = Deferred("psycopg"), Deferred("psycopg.errors")
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS resource
   (name text PRIMARY KEY, value text, version bigint NOT NULL, highest bigint NOT NULL)
 """
-_ACCEPTS: dict[str, LiteralString] = {
-    "none": "true",
-    "deadline": "true",
-    "fenced": "highest <= %(token)s",
-    "compare-and-set": "version = %(version)s",
-}
-_THERE = (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable)
 _CONNECT_S = 5
 
 
 class PostgresRegister:
-    def __init__(
-        self,
-        env: Env,
-        storage: str,
-        servers: Sequence[str],
-        guard: str,
-        timeout_s: float,
-    ) -> None:
-        self._address = env.address(storage)
-        self._guard = guard
-        self._timeout_s = timeout_s
+    def __init__(self, at: Opening) -> None:
+        self._address = at.env.address(at.storage)
+        self._guard = at.guard
+        self._timeout_s = at.timeout_s
         self._connection: psycopg.Connection[Any] | None = None
         # Resources whose rows are known to be there, by this connection.
         self._rows: set[str] = set()
@@ -47,20 +38,18 @@ class PostgresRegister:
         return row[0], int(row[1])
 
     def write(self, resource: str, value: Any, version: int, grant: Grant | None) -> int:
-        token = grant.token if grant else None
-        if self._guard == "fenced" and token is None:
-            raise Failed("refused", "the guard is fenced and the grant carries no token")
+        self._guard.require(grant)
         row = self._execute(
             resource,
             "UPDATE resource SET value = %(value)s, version = version + 1, "
             "highest = greatest(highest, coalesce(%(token)s::bigint, highest)) "
-            "WHERE name = %(name)s AND " + _ACCEPTS[self._guard] + " RETURNING version",
+            "WHERE name = %(name)s AND " + self._guard.sql + " RETURNING version",
             value=value,
             version=version,
-            token=token,
+            token=grant.token if grant else None,
         )
         if row is None:
-            raise Failed("refused", f"the guard ({self._guard}) matched no row")
+            raise Failed("refused", f"the guard ({self._guard.name}) matched no row")
         return int(row[0])
 
     def _execute(self, resource: str, query: LiteralString, **values: Any) -> Any:
@@ -90,7 +79,8 @@ class PostgresRegister:
             keepalives_interval=1,
             keepalives_count=int(self._timeout_s),
         )
-        with suppress(*_THERE):
+        # Two clients that make the same table at once: one of them is refused, and it is there.
+        with suppress(errors.UniqueViolation, errors.DuplicateTable):
             connection.execute(_TABLE)
         return connection
 
@@ -107,3 +97,6 @@ class PostgresRegister:
         if connection is not None:
             with suppress(psycopg.Error):
                 connection.close()
+
+
+STORE = Store("postgres", "a row in a PostgreSQL server of its own", PostgresRegister, "postgres")

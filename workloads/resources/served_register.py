@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Sequence
 from io import BufferedRWPair
 from typing import Any
 
-from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.locks.lock import Failed, Grant, Indeterminate
 from fencepost.workloads.resources.server import PORT
+from fencepost.workloads.resources.store import Opening, Store
 
 _CONNECT_S = 5.0
 
 
 class ServedRegister:
-    def __init__(
-        self,
-        env: Env,
-        storage: str,
-        servers: Sequence[str],
-        guard: str,
-        timeout_s: float,
-    ) -> None:
-        self._host = env.address(storage)[0]
-        self._timeout_s = timeout_s
+    def __init__(self, at: Opening) -> None:
+        self._host = at.env.address(at.storage)[0]
+        self._timeout_s = at.timeout_s
+        self._guard = at.guard
         self._stream: BufferedRWPair | None = None
 
     def read(self, resource: str) -> tuple[Any, int]:
@@ -32,8 +26,8 @@ class ServedRegister:
         return answer["value"], int(answer["version"])
 
     def write(self, resource: str, value: Any, version: int, grant: Grant | None) -> int:
-        if grant is None or grant.sequencer is None:
-            raise Failed("refused", "the guard asks for a sequencer and the grant has none")
+        self._guard.require(grant)
+        assert grant is not None and grant.sequencer is not None
         key, revision = grant.sequencer
         request = {"write": resource, "value": value, "key": key, "revision": revision}
         return int(self._ask(request)["stored"])
@@ -65,3 +59,11 @@ class ServedRegister:
         stream, self._stream = self._stream, None
         if stream is not None:
             stream.close()
+
+
+STORE = Store(
+    "server",
+    "a server that asks the lock service with each write, in front of a Redis",
+    ServedRegister,
+    server="fencepost.workloads.resources.server",
+)

@@ -1,6 +1,6 @@
 """Resources that ask the lock service before they accept a write (Chubby's CheckSequencer).
 
-    python -m workloads.resources.server PORT REDIS_PORT HOST:PORT...
+    python -m fencepost.workloads.resources.server PORT REDIS_PORT HOST:PORT...
 
 Runs on the storage node in front of its Redis, and knows the etcd servers. One JSON object a line:
 `{"read": NAME}` is answered by `{"value", "version"}`, and a write, `{"write": NAME, "value",
@@ -21,11 +21,13 @@ from typing import Any
 from fencepost.workloads.etcd_gateway import Gateway
 from fencepost.workloads.locks.lock import Failed
 from fencepost.workloads.redis_link import RedisLink
-from fencepost.workloads.resources.redis_register import WRITE, key
+from fencepost.workloads.resources.guards import none
+from fencepost.workloads.resources.redis_register import key, write_script
 
 PORT = 7000
 _ASK_S = 1.0
 _STORE_S = 5.0
+_WRITE = write_script(none.GUARD)
 
 
 class Store:
@@ -51,7 +53,8 @@ class Store:
             now = f"it was created at {created}" if created else "it is gone"
             return {"refused": f"{request['key']} of revision {request['revision']}: {now}"}
         _, version = self._link.call(
-            "EVAL", WRITE, 1, key(request["write"]), "none", request["value"], "", "", ""
+            *("EVAL", _WRITE, 1, key(request["write"])),
+            *(none.GUARD.name, request["value"], "", "", ""),
         )
         return {"stored": int(version)}
 

@@ -1,0 +1,18 @@
+"""Optimistic writes: the resource compares versions, and no lock is needed."""
+
+from __future__ import annotations
+
+from fencepost.workloads.resources.guards.guard import Guard
+
+_LUA = """
+local version = tonumber(redis.call('hget', KEYS[1], 'version') or '0')
+if tonumber(ARGV[3]) ~= version then return {0, version} end
+"""
+
+GUARD = Guard(
+    "compare-and-set",
+    "accepts a write only on top of the version that its writer read; needs no lock",
+    lua=_LUA,
+    sql="version = %(version)s",
+    refused="version {version} was read, and {seen} is there",
+)

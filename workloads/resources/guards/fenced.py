@@ -1,0 +1,20 @@
+"""The fence of Kleppmann's article (2016): tokens that rise, and none below the highest seen."""
+
+from __future__ import annotations
+
+from fencepost.workloads.resources.guards.guard import TOKEN, Guard
+
+_LUA = """
+local highest = seen('highest')
+if token < highest then return {0, highest} end
+redis.call('hset', KEYS[1], 'highest', ARGV[4])
+"""
+
+GUARD = Guard(
+    "fenced",
+    "accepts a write only if its fencing token is at least the highest that it has seen",
+    needs=TOKEN,
+    lua=_LUA,
+    sql="highest <= %(token)s",
+    refused="token {token} is below {seen}, the highest seen",
+)

@@ -1,0 +1,7 @@
+"""No guard: whether the data is damaged is up to the lock."""
+
+from __future__ import annotations
+
+from fencepost.workloads.resources.guards.guard import Guard
+
+GUARD = Guard("none", "accepts every write: the lock alone protects the data")

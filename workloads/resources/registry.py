@@ -1,0 +1,47 @@
+"""The guards and the stores by name: ours, a line each, and those of installed packages."""
+
+from __future__ import annotations
+
+from fencepost.registry import Registry
+from fencepost.workloads.resources import (
+    etcd_register,
+    postgres_register,
+    redis_register,
+    served_register,
+)
+from fencepost.workloads.resources.guards import (
+    check_sequencer,
+    compare_and_set,
+    deadline,
+    fenced,
+    none,
+    paired,
+    transaction,
+)
+from fencepost.workloads.resources.guards.guard import Guard
+from fencepost.workloads.resources.store import Store
+
+GUARDS = Registry(
+    "fencepost.guards",
+    Guard,
+    (
+        none.GUARD,
+        deadline.GUARD,
+        fenced.GUARD,
+        paired.GUARD,
+        compare_and_set.GUARD,
+        check_sequencer.GUARD,
+        transaction.GUARD,
+    ),
+)
+
+STORES = Registry(
+    "fencepost.stores",
+    Store,
+    (
+        redis_register.STORE,
+        postgres_register.STORE,
+        etcd_register.STORE,
+        served_register.STORE,
+    ),
+)
