@@ -11,13 +11,13 @@ of families: of one that is not known, and does not say it itself, nothing follo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost.checker.history import History, Op
 from fencepost.checker.verdict import Verdict
+from fencepost.nemesis.asked import families, today
 from fencepost.nemesis.families import facts
 
 
@@ -54,9 +54,13 @@ class Fault:
         return bool(others & servers if servers else others)
 
     @property
+    def what(self) -> str:
+        """What it does, in the words that the nemesis wrote into the history."""
+        return str(self.arguments.get("words") or f"{self.family} of {', '.join(self.targets)}")
+
+    @property
     def words(self) -> str:
-        what = self.arguments.get("words") or f"{self.family} of {', '.join(self.targets)}"
-        return f"{what} (from {self.start / 1e9:.3f} s)"
+        return f"{self.what} (from {self.start / 1e9:.3f} s)"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -91,7 +95,7 @@ def _fault(name: str, start: list[Op], end: list[Op]) -> Fault:
     }
     return Fault(
         name=name,
-        family=start[0].f,
+        family=today(start[0].f),
         targets=targets,
         arguments=arguments,
         start=start[0].time,
@@ -134,9 +138,8 @@ def check(history: History, test: Mapping[str, Any]) -> Verdict:
             "unknown", f"{len(evidence)} of {len(found)} faults lack a receipt.", evidence
         )
     came = {fault.family for fault in found}
-    # What was asked for may name targets as well: partition:halves@5s.
-    asked = (re.split("[:/@=]", entry)[0] for entry in test.get("nemesis") or ())
-    missed = [family for family in dict.fromkeys(asked) if family not in came]
+    asked = families(test.get("nemesis") or ())
+    missed = [family for family in asked if family not in came]
     if missed:
         wanted = ", ".join(missed)
         return Verdict("unknown", f"Faults were asked for ({wanted}) and none was injected.")

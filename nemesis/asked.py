@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+# What histories and schedules of version 0.1 call a family.
+_BEFORE = {"hold": "delay", "leave": "membership"}
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 _TIME = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|)\s*")
 _ENTRY = re.compile(
@@ -51,7 +53,7 @@ def parse(text: str) -> Asked:
     match = _ENTRY.fullmatch(text.strip())
     if match is None:
         raise ValueError(
-            f"{text!r} can not be read: write FAMILY[:TARGET][/VARIANT][@INTERVAL][=WEIGHT], "
+            f"{text!r} cannot be read: write FAMILY[:TARGET][/VARIANT][@INTERVAL][=WEIGHT], "
             "partition:primary@10s say"
         )
     weight = match["weight"] or "1"
@@ -66,7 +68,7 @@ def parse(text: str) -> Asked:
     except ValueError as error:
         raise ValueError(f"{text!r}: the interval {error}") from error
     return Asked(
-        match["family"],
+        today(match["family"]),
         match["target"] or "",
         match["variant"] or "",
         interval_s,
@@ -77,4 +79,10 @@ def parse(text: str) -> Asked:
 
 def families(entries: Iterable[str]) -> list[str]:
     """The families that entries name, each once."""
-    return list(dict.fromkeys(re.split("[:/@=]", entry.strip())[0] for entry in entries))
+    named = (re.split("[:/@=]", entry.strip())[0] for entry in entries)
+    return list(dict.fromkeys(map(today, named)))
+
+
+def today(family: str) -> str:
+    """A family's name of today, which an old history or schedule may not have."""
+    return _BEFORE.get(family, family)

@@ -1,7 +1,7 @@
 """iptables rules on the nodes, in two chains of fencepost's own.
 
 A node's chains are always written as a whole, from the faults that are on: what one fault
-leaves behind can not outlive the next change, and nobody else's rule is ever touched.
+leaves behind cannot outlive the next change, and nobody else's rule is ever touched.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import threading
 import time
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 
-from fencepost.nemesis.site import Remote, Site
+from fencepost.nemesis.leftover import Leftover
+from fencepost.nemesis.site import Remote, Server, Site
 
 CHAINS = {"INPUT": "FENCEPOST-IN", "OUTPUT": "FENCEPOST-OUT"}
 
@@ -132,6 +134,19 @@ def clear(remote: Remote) -> None:
         for chain, own in CHAINS.items()
     ]
     remote.run(["bash", "-c", "; ".join(steps) + "; true"])
+
+
+def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
+    listed = remote.run(["iptables", "-w", "-S"]).out
+    if not any(f"-j {chain}" in listed or f"-N {chain}" in listed for chain in CHAINS.values()):
+        return []
+    return [
+        Leftover(
+            "fencepost's iptables chains are there",
+            "took fencepost's iptables chains away",
+            partial(clear, remote),
+        )
+    ]
 
 
 def probe(site: Site, source: str, targets: list[str]) -> dict[str, str]:

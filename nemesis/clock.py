@@ -22,17 +22,21 @@ and skewing it would forge that: only its wall clock can be skewed.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 from typing import Any
 
 from fencepost.nemesis import skewed
-from fencepost.nemesis.aim import PRIMARY, SERVERS, Drawn, Layout, pick, subject
 from fencepost.nemesis.asked import Asked, seconds
+from fencepost.nemesis.family import Colour, Family, Strike
+from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Receipt
-from fencepost.nemesis.site import Clocked, Hidden, Site
+from fencepost.nemesis.site import Clocked, Hidden, Remote, Server, Site
 from fencepost.nemesis.skewed import Proof
+from fencepost.nemesis.targets import PRIMARY, SERVERS, Drawn, Layout, pick
 
 CLOCK_FILE = "/run/fencepost/clock"
 SKEW_FILE = "/run/fencepost/skew"
@@ -61,23 +65,25 @@ class Skew:
             float(arguments.get("rate", 1.0)),
             float(arguments.get("period_s", 0.0)),
         )
-        if why := skew._senseless():
-            raise ValueError(f"clock {skew.kind}: {why}")
+        try:
+            skew._must_make_sense()
+        except ValueError as error:
+            raise ValueError(f"clock {skew.kind}: {error}") from error
         return skew
 
-    def _senseless(self) -> str | None:
+    def _must_make_sense(self) -> None:
         if self.kind not in KINDS:
-            return f"there is no such kind; choose one of {', '.join(KINDS)}"
+            raise ValueError(f"there is no such kind; choose one of {', '.join(KINDS)}")
         if not self.clocks or not set(self.clocks) <= set(CLOCKS):
-            return f"clocks {', '.join(self.clocks) or 'none'}: choose from {', '.join(CLOCKS)}"
+            named = ", ".join(self.clocks) or "none"
+            raise ValueError(f"clocks {named}: choose from {', '.join(CLOCKS)}")
         needed = {"jump": ("offset_s",), "drift": ("rate",), "strobe": ("offset_s", "period_s")}
         given = {"offset_s": self.offset_s, "rate": self.rate - 1, "period_s": self.period_s}
         for name in given:
             if bool(given[name]) != (name in needed.get(self.kind, ())):
-                return f"it {'takes no' if given[name] else 'needs'} {name}"
+                raise ValueError(f"it {'takes no' if given[name] else 'needs'} {name}")
         if not 0 <= self.rate <= 1000 or self.period_s < 0:
-            return "rate is from 0 to 1000, and period_s above 0"
-        return None
+            raise ValueError("rate is from 0 to 1000, and period_s above 0")
 
     def __str__(self) -> str:
         clocks = " and ".join(self.clocks)
@@ -90,18 +96,18 @@ class Skew:
         }[self.kind]
 
 
-def refusal(arguments: dict[str, Any], node: str, shown: tuple[str, ...], client: bool) -> str:
-    """Why this fault can not be had of a node whose process shows these clocks; else ''."""
-    try:
-        skew = Skew.of(arguments)
-    except ValueError as error:
-        return str(error)
+def must_show(arguments: dict[str, Any], node: str, shown: Sequence[str], client: bool) -> None:
+    """Raise ValueError if a node whose process shows these clocks cannot have this fault."""
+    skew = Skew.of(arguments)
     if client and "monotonic" in skew.clocks:
-        return f"{node}: a client's monotonic clock times the history; only its wall clock can skew"
+        raise ValueError(
+            f"{node}: a client's monotonic clock times the history; only its wall clock can skew"
+        )
     for clock in skew.clocks:
         if clock not in shown:
-            return f"{node} does not show its {clock} clock: nothing could prove that it is off"
-    return ""
+            raise ValueError(
+                f"{node} does not show its {clock} clock: nothing could prove that it is off"
+            )
 
 
 class Clock:
@@ -112,9 +118,10 @@ class Clock:
         skew = Skew.of(fault.arguments)
         for node in fault.targets:
             client = node in self._site.clients
-            why = refusal(fault.arguments, node, self._clocked(node).shown_clocks, client)
-            if why:
-                return Receipt(False, why)
+            try:
+                must_show(fault.arguments, node, self._clocked(node).shown_clocks, client)
+            except ValueError as error:
+                return Receipt(False, str(error))
         return self._each(fault.targets, skew, abs(skew.offset_s))
 
     def heal(self, fault: Fault) -> Receipt:
@@ -254,9 +261,7 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
         arguments["offset_s"] = offset_s
     if kind == "strobe":
         arguments["period_s"] = period_s
-    who = subject(targets)
-    words = f"{who}: {Skew.of(arguments)}"
-    return [Drawn(list(targets), arguments | {"words": words})]
+    return [Drawn(list(targets), arguments)]
 
 
 def offset(text: str) -> float:
@@ -266,8 +271,73 @@ def offset(text: str) -> float:
     return seconds(text[1:]) * (-1 if text[0] == "-" else 1)
 
 
-def refuse(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:
+def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     for node in at.servers[:1] if targets == [PRIMARY] else targets:
-        if why := refusal(arguments, node, at.shown.get(node, CLOCKS), node in at.clients):
-            return why
-    return ""
+        must_show(arguments, node, at.shown.get(node, CLOCKS), node in at.clients)
+
+
+def clashes(mine: Strike, other: Strike, at: Layout) -> bool:
+    """A server that is cut off from the others serves nobody, and shows no clock."""
+    servers = frozenset(at.servers)
+    cut_off = {node for link in other.links if link <= servers for node in link}
+    return at.leads and not mine.nodes.isdisjoint(cut_off)
+
+
+def describe(targets: list[str], arguments: dict[str, Any]) -> str:
+    return f"{' and '.join(targets)}: {Skew.of(arguments)}"
+
+
+def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
+    return [*_skewed(remote, server), *(_file_is_off(remote) if server else [])]
+
+
+def _skewed(remote: Remote, server: Server | None) -> list[Leftover]:
+    # A node that was kept up may be of an image that is older than this command.
+    said = remote.run(["bash", "-c", "! command -v vdso > /dev/null || vdso show"]).out
+    skewed = json.loads(said or "{}")
+    offsets = skewed.get("offset_ns", {})
+    undo = partial(remote.run, ["vdso", "undo"])
+    if not offsets and not skewed.get("kept"):
+        return []
+    if not offsets:
+        # Its process is gone: the skew waits for the next one.
+        return [Leftover("a skew is left for its next process", "took away what was left", undo)]
+    what = f"the clocks of {len(offsets)} process(es) are skewed"
+    undone = f"set the clocks of {len(offsets)} process(es) right"
+    if server is None or not any(clocks.get("monotonic", 0) > 0 for clocks in offsets.values()):
+        return [Leftover(what, undone, undo)]
+
+    def undo_and_end() -> None:
+        undo()
+        server.kill()
+
+    # No server bears a monotonic clock that goes back. It is started again as any that is down.
+    return [Leftover(what, f"{undone}, and ended its server", undo_and_end)]
+
+
+def _file_is_off(remote: Remote) -> list[Leftover]:
+    if remote.run(["cat", CLOCK_FILE], check=False).out.strip() in ("", "+0", "+0.000000"):
+        return []
+    right = partial(remote.put, CLOCK_FILE, b"+0\n")
+    return [Leftover("its server's clock is off", "set its server's clock right", right)]
+
+
+FAMILY = Family(
+    name="clock",
+    what="clocks of servers and clients jump, drift, strobe",
+    receipt="the clock as the server or client itself shows it",
+    make=lambda site, chains: Clock(site),
+    draw=draw,
+    describe=describe,
+    strikes=("servers", "clients"),
+    targets=TARGETS,
+    variants=("jump", "drift", "strobe", "+OFFSET", "-OFFSET"),
+    validate=validate,
+    clashes=clashes,
+    needs={"CLOCK": "fake"},
+    leftovers=leftovers,
+    files=(CLOCK_FILE, SKEW_FILE, f"{SKEW_FILE}.lock"),
+    impairs=lambda targets, arguments: [],  # it answers, and wrongly
+    forgets=True,
+    colour=Colour("#1f9d94", "#45c4ba"),
+)

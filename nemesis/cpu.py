@@ -7,14 +7,16 @@ milliseconds and then stand still for longer, again and again.
 from __future__ import annotations
 
 import json
+from functools import partial
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.aim import SERVERS, Drawn, Layout, pick, subject
 from fencepost.nemesis.asked import Asked
-from fencepost.nemesis.kill import together
-from fencepost.nemesis.nemesis import Fault, Receipt
-from fencepost.nemesis.site import Site
+from fencepost.nemesis.family import Colour, Family
+from fencepost.nemesis.leftover import Leftover
+from fencepost.nemesis.nemesis import Fault, Receipt, together
+from fencepost.nemesis.site import Remote, Server, Site
+from fencepost.nemesis.targets import SERVERS, Drawn, Layout, pick, sentence
 
 SHARE = 0.02
 TARGETS = SERVERS
@@ -36,7 +38,7 @@ class Cpu:
         seen = self._cpu(node, "show", str(pid))
         bites = seen["share"] is not None and told["throttled"] > 0
         how = (
-            f"pid {pid} on {node} is in {seen['cgroup']}, which has {_words(seen['share'])}; a "
+            f"pid {pid} on {node} is in {seen['cgroup']}, which has {_quota(seen['share'])}; a "
             f"loop there was throttled {told['throttled']} times"
         )
         return Receipt(bites, how, {"pid": pid} | seen)
@@ -52,7 +54,7 @@ class Cpu:
             return Receipt(False, f"no server was there on {node}")
         seen = self._cpu(node, "show", str(pid))
         how = (
-            f"pid {pid} on {node} is in {seen['cgroup']}, which has {_words(seen['share'])}; it "
+            f"pid {pid} on {node} is in {seen['cgroup']}, which has {_quota(seen['share'])}; it "
             f"had been throttled {before['throttled']} times"
         )
         return Receipt(seen["share"] is None, how, {"pid": pid} | seen)
@@ -62,19 +64,42 @@ class Cpu:
         return answer
 
 
-def _words(share: float | None) -> str:
+def _quota(share: float | None) -> str:
     return "no quota" if share is None else f"a quota of {share:.1%} of a CPU"
 
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
-    nodes = pick(random, at, asked.target or "one")
-    who = subject(nodes)
-    verb = "has" if len(nodes) == 1 else "have"
-    return [Drawn(nodes, {"share": SHARE, "words": f"{who} {verb} {SHARE:.0%} of a CPU"})]
+    return [Drawn(pick(random, at, asked.target or "one"), {"share": SHARE})]
 
 
-def refuse(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:
+def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     share = arguments.get("share", SHARE)
     if not isinstance(share, int | float) or not 0.01 <= share <= 1:
-        return f"a share of {share!r}: from 0.01 to 1 of a CPU"
-    return ""
+        raise ValueError(f"a share of {share!r}: from 0.01 to 1 of a CPU")
+
+
+def describe(targets: list[str], arguments: dict[str, Any]) -> str:
+    return f"{sentence(targets, 'has', 'have')} {arguments.get('share', SHARE):.0%} of a CPU"
+
+
+def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
+    # A node that was kept up may be of an image that is older than this command.
+    said = remote.run(["bash", "-c", "! command -v cpu > /dev/null || cpu left"]).out
+    if '"left": true' not in said:
+        return []
+    free = partial(remote.run, ["cpu", "free"])
+    return [Leftover("its server has a CPU quota", "took its server's CPU quota away", free)]
+
+
+FAMILY = Family(
+    name="cpu",
+    what="a server gets very little CPU time, by a cgroup's quota",
+    receipt="the quota of the cgroup that it is in, which throttles a loop there",
+    make=lambda site, chains: Cpu(site),
+    draw=draw,
+    describe=describe,
+    targets=TARGETS,
+    validate=validate,
+    leftovers=leftovers,
+    colour=Colour("#5f8894", "#8db4c0"),
+)

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fencepost.nemesis.aim import resolve
 from fencepost.nemesis.chains import Chains
-from fencepost.nemesis.families import FAMILIES, facts
+from fencepost.nemesis.families import FAMILIES, describe, facts
 from fencepost.nemesis.nemesis import Fault, Nemesis, Receipt
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.nemesis.site import Site
+from fencepost.nemesis.targets import PRIMARY, leader, renamed
 
 Record = Callable[[str, str, dict[str, Any], list[str] | None], None]
 """Writes an op of the nemesis: type, f, value, error."""
@@ -27,10 +27,8 @@ class Director:
     def __init__(self, site: Site, record: Record) -> None:
         self._site = site
         self._record = record
-        self._chains = chains = Chains(site)
-        self._nemeses: dict[str, Nemesis] = {
-            name: family.make(site, chains) for name, family in FAMILIES.items()
-        }
+        self._chains = Chains(site)
+        self._nemeses: dict[str, Nemesis] = {}
         self._on: dict[str, Fault] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -48,7 +46,7 @@ class Director:
         One that failed half-way is healed at once, and booked as failed.
         """
         try:
-            fault = resolve(self._site, fault)
+            fault = _resolved(self._site, fault)
             moment = FAMILIES[fault.family].moment
             if moment is not None:
                 moment(self._site, fault)
@@ -57,10 +55,13 @@ class Director:
             return self._do(fault, "start", lambda _: failed)
         with self._lock:
             self._on[fault.name] = fault
-        receipt = self._do(fault, "start", self._nemeses[fault.family].inject)
+        receipt = self._do(fault, "start", self._inject)
         if "failed" in receipt.data:
             self.heal(fault.name)
         return receipt
+
+    def _inject(self, fault: Fault) -> Receipt:
+        return self._nemesis(fault.family).inject(fault)
 
     def heal(self, name: str) -> Receipt:
         with self._lock:
@@ -75,11 +76,18 @@ class Director:
     def _heal_surely(self, fault: Fault) -> Receipt:
         """Heal once more where the first attempt did not get through: the connection to a node
         may have been lost with the fault on, and healing twice is healing once."""
-        heal = self._nemeses[fault.family].heal
+        heal = self._nemesis(fault.family).heal
         try:
             return heal(fault)
         except Exception:  # whatever it was, it is reported if it comes again
             return heal(fault)
+
+    def _nemesis(self, family: str) -> Nemesis:
+        """The family's one nemesis: it heals what it injected."""
+        with self._lock:
+            if family not in self._nemeses:
+                self._nemeses[family] = FAMILIES[family].make(self._site, self._chains)
+            return self._nemeses[family]
 
     def heal_all(self) -> None:
         """Heal what is on, and take the chains off that rules were in."""
@@ -138,6 +146,23 @@ class Director:
         error_field = None if receipt.proved else ["unproved", receipt.how]
         self._record(type, fault.family, value | {"receipt": receipt.to_json()}, error_field)
         return receipt
+
+
+def _resolved(site: Site, fault: Fault) -> Fault:
+    """The fault with the server that leads now in the place of `primary`.
+
+    Raises RuntimeError if no server says that it leads.
+    """
+    if PRIMARY not in fault.targets:
+        return fault
+    found = leader(site)
+    targets, arguments = renamed(fault.targets, fault.arguments, {PRIMARY: found})
+    if arguments.pop("words", None):
+        unsaid = {name: value for name, value in fault.arguments.items() if name != "words"}
+        arguments["words"] = describe(
+            fault.family, fault.targets, unsaid, primary=f"{found} (the primary)"
+        )
+    return Fault(fault.name, fault.family, targets, arguments)
 
 
 def _failed(error: Exception) -> Receipt:

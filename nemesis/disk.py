@@ -7,13 +7,16 @@ file, and a server that has ended is started again.
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
+from typing import Any
 
-from fencepost.nemesis.aim import SERVERS, Drawn, Layout, pick, subject
 from fencepost.nemesis.asked import Asked
-from fencepost.nemesis.kill import together
-from fencepost.nemesis.nemesis import Fault, Receipt
-from fencepost.nemesis.site import Site
+from fencepost.nemesis.family import Colour, Family
+from fencepost.nemesis.leftover import Leftover
+from fencepost.nemesis.nemesis import Fault, Receipt, together
+from fencepost.nemesis.site import Remote, Server, Site
+from fencepost.nemesis.targets import SERVERS, Drawn, Layout, pick
 
 TARGETS = SERVERS
 FILLER = ".fencepost-filler"
@@ -73,6 +76,31 @@ class Disk:
 
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
-    nodes = pick(random, at, asked.target or "one")
-    who = subject(nodes)
-    return [Drawn(nodes, {"words": f"the disk of {who} is full"})]
+    return [Drawn(pick(random, at, asked.target or "one"), {})]
+
+
+def describe(targets: list[str], arguments: dict[str, Any]) -> str:
+    return f"the disk of {' and '.join(targets)} is full"
+
+
+def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
+    filler = f"{server.data}/{FILLER}" if server else ""
+    if not filler or remote.run(["test", "-e", filler], check=False).code:
+        return []
+    remove = partial(remote.run, ["rm", "-f", filler])
+    return [Leftover("its server's disk is full", "emptied its server's disk", remove)]
+
+
+FAMILY = Family(
+    name="disk",
+    what="a server's disk is full",
+    receipt="no byte is left on it, and a write of one fails",
+    make=lambda site, chains: Disk(site),
+    draw=draw,
+    describe=describe,
+    targets=TARGETS,
+    needs={"DISK": "small"},
+    leftovers=leftovers,
+    forgets=True,  # a server may end on it (PostgreSQL), and every session with it
+    colour=Colour("#c07a3e", "#e0a06a"),
+)

@@ -7,11 +7,13 @@ fault ends, the old primary comes back as a replica of the new one, as Sentinel 
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
-from fencepost.nemesis.aim import Drawn, Layout
 from fencepost.nemesis.asked import Asked
+from fencepost.nemesis.family import Colour, Family
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.site import Site
+from fencepost.nemesis.targets import Drawn, Layout
 
 
 class Failover:
@@ -57,5 +59,27 @@ class Failover:
 
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
-    words = f"{at.servers[0]} fails over, or its successor"
-    return [Drawn(list(at.servers), {"words": words})]
+    return [Drawn(list(at.servers), {})]
+
+
+def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
+    if not at.replicated:
+        raise ValueError("a lock on one server cannot fail over; these are: redis-replicated")
+
+
+def describe(targets: list[str], arguments: dict[str, Any]) -> str:
+    return f"{targets[0]} fails over, or its successor"
+
+
+FAMILY = Family(
+    name="failover",
+    what="the primary of a replicated Redis dies, and its replica is promoted",
+    receipt="the pid is gone and the replica says that it is master",
+    make=lambda site, chains: Failover(site),
+    draw=draw,
+    describe=describe,
+    strikes=(),
+    validate=validate,
+    forgets=True,
+    colour=Colour("#96557f", "#cf8db6"),
+)

@@ -2,30 +2,29 @@
 
 `arguments.data`: a server comes back with what its persistence `kept` (the default), or `wiped`.
 The fault ends when all of its servers serve again; a client's successor is a new process with a
-new number. One whose server is never to come back lasts until the run is healed.
+new number. With `arguments.back` `never` it lasts until the run is healed.
 """
 
 from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.aim import SERVERS, Drawn, Layout, pick, subject
 from fencepost.nemesis.asked import Asked
-from fencepost.nemesis.nemesis import Fault, Receipt
+from fencepost.nemesis.family import Colour, Family
+from fencepost.nemesis.nemesis import Fault, Receipt, together
+from fencepost.nemesis.restart import NEVER_S, revive, rolling
 from fencepost.nemesis.site import Site
+from fencepost.nemesis.targets import SERVERS, Drawn, Layout, pick, sentence
 
 DATA = ("kept", "wiped")
 TARGETS = (*SERVERS, "rolling", "client")
 VARIANTS = (*DATA, "never")
 
 _GONE_S = 5.0
-# Longer than any run: what heals such a fault is the end of it.
-NEVER_S = 100_000.0
 
 
 class Kill:
@@ -87,38 +86,6 @@ class Kill:
         )
 
 
-def revive(site: Site, nodes: list[str], wiped: bool) -> list[Receipt]:
-    """Start servers that are down, all before the first is waited for: a quorum takes several."""
-    for node in nodes:
-        server = site.server(node)
-        if wiped:
-            server.wipe()
-        server.start()
-    return [_serves(site, node, wiped) for node in nodes]
-
-
-def _serves(site: Site, node: str, wiped: bool) -> Receipt:
-    server = site.server(node)
-    server.wait_ready()
-    pid = server.pid()
-    empty = ", with an empty disk" if wiped else ""
-    return Receipt(True, f"{node} serves again{empty}, pid {pid}", {"pid": pid})
-
-
-def together(receipts: list[Receipt]) -> Receipt:
-    """One receipt of several: proved where all are; with one alone it is that one."""
-    if len(receipts) == 1:
-        return receipts[0]
-    return Receipt(
-        bool(receipts) and all(receipt.proved for receipt in receipts),
-        "; ".join(receipt.how for receipt in receipts),
-        {
-            "pids": [receipt.data.get("pid") for receipt in receipts],
-            "processes": [p for receipt in receipts for p in receipt.data.get("processes", ())],
-        },
-    )
-
-
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     """A server three times as often as a client, where nothing else is asked."""
     target = asked.target
@@ -126,36 +93,46 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
         target = "client" if random.random() < 0.25 else "one"
     arguments: dict[str, Any] = {"data": asked.variant} if asked.variant in DATA else {}
     if target == "rolling":
-        return rolling(at, lambda nodes, after_s: _crash(nodes, arguments, at.restart_s, after_s))
+        return rolling(at, lambda nodes, after_s: Drawn(nodes, arguments, after_s, at.restart_s))
     nodes = pick(random, at, target)
-    down_s = NEVER_S if asked.variant == "never" else at.restart_s
     if set(nodes) <= set(at.clients):
-        return [Drawn(nodes, arguments | {"words": f"{nodes[0]} is killed"})]
-    return [_crash(nodes, arguments, down_s)]
+        return [Drawn(nodes, arguments)]
+    if asked.variant == "never":
+        return [Drawn(nodes, {"back": "never"}, duration_s=NEVER_S)]
+    return [Drawn(nodes, arguments, duration_s=at.restart_s)]
 
 
-def _crash(nodes: list[str], arguments: dict[str, Any], down_s: float, after_s: float = 0) -> Drawn:
-    who = f"{subject(nodes)} crash"
-    who += "es" if len(nodes) == 1 else ""
-    lost = " and loses its data" if arguments.get("data") == "wiped" else ""
-    never = ", for good" if down_s == NEVER_S else ""
-    return Drawn(nodes, arguments | {"words": f"{who}{lost}{never}"}, after_s, down_s)
-
-
-# A server is back some hundred ms after it was started, a member of a cluster a second or two.
-_BETWEEN_S = 3.0
-
-
-def rolling(at: Layout, one: Callable[[list[str], float], Drawn]) -> list[Drawn]:
-    """Every server in turn, each some time after the one before came back."""
-    step_s = at.restart_s + _BETWEEN_S
-    return [one([node], number * step_s) for number, node in enumerate(at.servers)]
-
-
-def refuse(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:
+def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     data = arguments.get("data", "kept")
     if data not in DATA:
-        return f"data {data!r}: choose one of {', '.join(DATA)}"
+        raise ValueError(f"data {data!r}: choose one of {', '.join(DATA)}")
     if data == "wiped" and at.kind == "etcd":
-        return "a member of etcd that lost its data is refused by the others: see nemesis leave"
-    return ""
+        raise ValueError(
+            "a member of etcd that lost its data is refused by the others: see nemesis membership"
+        )
+
+
+def describe(targets: list[str], arguments: dict[str, Any]) -> str:
+    lost = " and loses its data" if len(targets) == 1 else " and lose their data"
+    never = ", for good" if arguments.get("back") == "never" else ""
+    return (
+        sentence(targets, "crashes", "crash")
+        + (lost if arguments.get("data") == "wiped" else "")
+        + never
+    )
+
+
+FAMILY = Family(
+    name="kill",
+    what="SIGKILL and restart of servers or a client, the data kept or wiped",
+    receipt="the pid is gone; at the end, the server serves again",
+    make=lambda site, chains: Kill(site),
+    draw=draw,
+    describe=describe,
+    strikes=("servers", "clients"),
+    targets=TARGETS,
+    variants=VARIANTS,
+    validate=validate,
+    forgets=True,
+    colour=Colour("#6d7278", "#9aa0a8"),
+)

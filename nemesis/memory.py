@@ -11,10 +11,11 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.aim import Drawn, Layout, pick
 from fencepost.nemesis.asked import Asked
+from fencepost.nemesis.family import Colour, Family
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.site import Site
+from fencepost.nemesis.targets import Drawn, Layout, pick
 
 POLICIES = ("allkeys-lru", "noeviction")
 _ROOM = 2 << 20  # bytes above what is used already
@@ -76,12 +77,32 @@ class Memory:
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     nodes = pick(random, at, asked.target or "one")
-    policy = asked.variant or random.choice(POLICIES)
-    words = f"{nodes[0]} runs out of memory under {policy}"
-    return [Drawn(nodes, {"policy": policy, "words": words})]
+    return [Drawn(nodes, {"policy": asked.variant or random.choice(POLICIES)})]
 
 
-def refuse(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:
+def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
+    if at.kind != "redis":
+        raise ValueError(f"it limits Redis servers, and these are of {at.kind}")
     if arguments.get("policy") not in POLICIES:
-        return f"policy {arguments.get('policy')!r}: choose one of {', '.join(POLICIES)}"
-    return "" if len(targets) == 1 else "one server at a time is limited"
+        raise ValueError(f"policy {arguments.get('policy')!r}: choose one of {', '.join(POLICIES)}")
+    if len(targets) != 1:
+        raise ValueError("one server at a time is limited")
+
+
+def describe(targets: list[str], arguments: dict[str, Any]) -> str:
+    return f"{targets[0]} runs out of memory under {arguments.get('policy')}"
+
+
+FAMILY = Family(
+    name="memory",
+    what="a Redis server runs into its memory limit, and evicts keys or refuses writes",
+    receipt="keys that it says were evicted, or a write that it refused",
+    make=lambda site, chains: Memory(site),
+    draw=draw,
+    describe=describe,
+    targets=("one",),
+    variants=POLICIES,
+    validate=validate,
+    forgets=True,
+    colour=Colour("#a88a1d", "#d3b650"),
+)

@@ -28,11 +28,25 @@ class Receipt:
         return {"proved": self.proved, "how": self.how} | self.data
 
 
+def together(receipts: list[Receipt]) -> Receipt:
+    """One receipt of several: proved where all are; with one alone it is that one."""
+    if len(receipts) == 1:
+        return receipts[0]
+    return Receipt(
+        bool(receipts) and all(receipt.proved for receipt in receipts),
+        "; ".join(receipt.how for receipt in receipts),
+        {
+            "pids": [receipt.data.get("pid") for receipt in receipts],
+            "processes": [p for receipt in receipts for p in receipt.data.get("processes", ())],
+        },
+    )
+
+
 class Nemesis(Protocol):
     """Injects faults of one family, and undoes them.
 
     Both verbs look at the node after they acted, and report what they found: a receipt that
-    proves nothing is no error. They raise only where the node can not be reached.
+    proves nothing is no error. They raise only where the node cannot be reached.
     """
 
     def inject(self, fault: Fault) -> Receipt: ...

@@ -1,18 +1,21 @@
 """Packets are late, lost, doubled or out of order: netem, on what a node sends.
 
-`arguments.kind` is one of KINDS. A kernel without sch_netem can not do it: then the fault has no
+`arguments.kind` is one of KINDS. A kernel without sch_netem cannot do it: then the fault has no
 receipt, which says so, and the run is unknown.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.aim import PRIMARY, Drawn, Layout, pick, subject
 from fencepost.nemesis.asked import Asked
+from fencepost.nemesis.family import Colour, Family
+from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Receipt
-from fencepost.nemesis.site import Remote, Site
+from fencepost.nemesis.site import Remote, Server, Site
+from fencepost.nemesis.targets import PRIMARY, Drawn, Layout, pick
 
 KINDS = {
     "delay": ("delay", "100ms", "50ms"),
@@ -76,12 +79,46 @@ def clear(remote: Remote, device: str) -> None:
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     nodes = pick(random, at, asked.target or random.choice(("one", "client")))
-    kind = asked.variant or random.choice(tuple(KINDS))
-    who = subject(nodes)
-    return [Drawn(nodes, {"kind": kind, "words": f"what {who} sends: {' '.join(KINDS[kind])}"})]
+    return [Drawn(nodes, {"kind": asked.variant or random.choice(tuple(KINDS))})]
 
 
-def refuse(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:
+def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     if arguments.get("kind") not in KINDS:
-        return f"kind {arguments.get('kind')!r}: choose one of {', '.join(KINDS)}"
-    return "" if len(targets) == 1 else "one node at a time"
+        raise ValueError(f"kind {arguments.get('kind')!r}: choose one of {', '.join(KINDS)}")
+    if len(targets) != 1:
+        raise ValueError("one node at a time")
+
+
+def describe(targets: list[str], arguments: dict[str, Any]) -> str:
+    kind = str(arguments.get("kind"))
+    return f"what {' and '.join(targets)} sends: {' '.join(KINDS.get(kind, (kind,)))}"
+
+
+def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
+    # A node that was kept up may be of an image that is older than this command.
+    listed = remote.run(["bash", "-c", "! command -v tc > /dev/null || tc qdisc show"]).out
+    devices = [
+        row.split()[row.split().index("dev") + 1] for row in listed.splitlines() if HANDLE in row
+    ]
+    return [
+        Leftover(
+            f"{device} has a queue", f"took {device}'s queue away", partial(clear, remote, device)
+        )
+        for device in devices
+    ]
+
+
+FAMILY = Family(
+    name="packet",
+    what="packets are late, lost, doubled or out of order (netem)",
+    receipt="the queue that the kernel shows; without sch_netem there is none, and no receipt",
+    make=lambda site, chains: Packet(site),
+    draw=draw,
+    describe=describe,
+    strikes=("servers", "clients"),
+    targets=TARGETS,
+    variants=tuple(KINDS),
+    validate=validate,
+    leftovers=leftovers,
+    colour=Colour("#b483c2", "#d0a6dc"),
+)

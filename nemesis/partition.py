@@ -3,22 +3,25 @@
 `arguments.links` lists the cut links as pairs of nodes, so that any client can be cut off from
 any servers, and servers from one another. `how` is `drop` (nothing comes, the default) or `reject`
 (a sender is told at once that the connection is over). `lost` leaves one direction open: with
-`requests` what the first of a pair sends is lost, with `replies` what it is answered.
+`requests` what the first of a pair sends is lost, with `replies` what it is answered. `shape` is
+the one that was drawn, if one was: it says how the links belong together.
 Connections that are open are cut as well as new ones: a rule looks at packets, not at connections.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.aim import PRIMARY, STORAGE, Drawn, Layout, pick
+from fencepost.nemesis import chains
 from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.chains import Chains, datagram, probe
+from fencepost.nemesis.family import Colour, Family, Strike
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.site import Site
+from fencepost.nemesis.targets import PRIMARY, STORAGE, Drawn, Layout, pick, sentence
 
 HOW = ("drop", "reject")
 LOST = ("requests", "replies")
@@ -150,13 +153,6 @@ def _both(address: str, how: str) -> list[str]:
     return [f"IN -s {address} -j DROP", *out]
 
 
-def words(links: Iterable[Iterable[str]]) -> str:
-    far: dict[str, list[str]] = {}
-    for near, other in links:
-        far.setdefault(near, []).append(other)
-    return "; ".join(f"{near} cut off from {', '.join(others)}" for near, others in far.items())
-
-
 def links(targets: list[str], arguments: dict[str, Any]) -> list[list[str]]:
     """The pairs of nodes that a partition keeps apart."""
     return [list(link) for link in arguments.get("links") or ()]
@@ -191,70 +187,69 @@ def _covers(cut: Sequence[Sequence[str]], size: int) -> list[set[str]]:
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     """A partition of the asked shape, or of any; one in four of these rejects."""
-    shape = asked.target or random.choice([shape for shape in SHAPES if not _lacks(shape, at)])
+    shape = asked.target or random.choice(_shapes(at))
+    _must_fit(shape, at)
     lost = shape if shape in LOST else None
     how = asked.variant
     if not how:
         how = "reject" if not asked.target and not lost and random.random() < 0.25 else "drop"
-    links, said = _shape(random, at, shape)
-    arguments: dict[str, Any] = {"links": links, "how": how}
+    cut = _cut(random, at, shape)
+    arguments: dict[str, Any] = {"links": cut, "how": how, "shape": shape}
     if lost:
         arguments["lost"] = lost
-    if how == "reject":
-        said += ", by rejection"
-    targets = list(dict.fromkeys(node for link in links for node in link))
-    return [Drawn(targets, arguments | {"words": said})]
+    targets = list(dict.fromkeys(node for link in cut for node in link))
+    return [Drawn(targets, arguments)]
 
 
-def _lacks(shape: str, at: Layout) -> str:
-    """Why a shape can not be had with this layout; else ''."""
-    if shape == PRIMARY and not at.leads:
-        return "none of its servers leads: each is on its own"
-    if shape in ("ring", "bridge", "halves", "random-halves", "clients") and len(at.servers) < 3:
-        return f"{shape} takes three servers, and there are {len(at.servers)}"
-    return ""
+_OF_THREE = ("ring", "bridge", "halves", "random-halves", "clients")
 
 
-def _shape(random: Random, at: Layout, shape: str) -> tuple[list[list[str]], str]:
-    everybody = [*at.servers, *at.clients]
+def _shapes(at: Layout) -> list[str]:
+    """The shapes that a layout can have."""
+    without = [] if at.leads else [PRIMARY]
+    without += _OF_THREE if len(at.servers) < 3 else ()
+    return [shape for shape in SHAPES if shape not in without]
+
+
+def _must_fit(shape: str, at: Layout) -> None:
+    """Raise ValueError if the layout cannot have this shape."""
+    if shape == PRIMARY:
+        at.must_lead()
+    if shape in _OF_THREE and len(at.servers) < 3:
+        raise ValueError(f"{shape} takes three servers, and there are {len(at.servers)}")
+
+
+def _cut(random: Random, at: Layout, shape: str) -> list[list[str]]:
+    """The links to cut. Where a side is cut off from the rest, its nodes come first in them."""
     match shape:
         case "halves" | "random-halves":
             servers, clients = list(at.servers), list(at.clients)
             if shape == "random-halves":
                 random.shuffle(servers)
                 random.shuffle(clients)
-            one = [*servers[: len(servers) // 2], *clients[::2]]
-            return _sides(at, one), f"{', '.join(one)} cut off from all other nodes"
+            return _sides(at, [*servers[: len(servers) // 2], *clients[::2]])
         case "ring":
-            return _ring(random, at), "each node sees another majority of the servers"
+            return _ring(random, at)
         case "bridge":
             servers = random.sample(at.servers, len(at.servers))
             middle, rest = servers[0], servers[1:]
             one = [*rest[: len(rest) // 2], *at.clients[::2]]
-            links = [link for link in _sides(at, one) if middle not in link]
-            return links, f"{', '.join(one)} cut off from all others but {middle}"
+            return [link for link in _sides(at, one) if middle not in link]
         case "client":
             client = random.choice(at.clients)
             lost = random.sample(at.servers, random.randint(1, len(at.servers)))
-            links = [[client, server] for server in lost]
-            return links, words(links)
+            return [[client, server] for server in lost]
         case "clients":
-            links = _majorities(at, random.sample(at.servers, len(at.servers)))
-            return links, "each client sees another majority of the servers"
+            return _majorities(at, random.sample(at.servers, len(at.servers)))
         case "storage":
-            links = [[random.choice(at.clients), STORAGE]]
-            return links, words(links)
+            return [[random.choice(at.clients), STORAGE]]
         case "requests" | "replies":
             client = random.choice(at.clients)
             to = random.sample(at.servers, random.randint(1, max(1, len(at.servers) // 2 + 1)))
-            which = "the requests of" if shape == "requests" else "the replies to"
-            links = [[client, server] for server in to]
-            return links, f"{which} {client} are lost: {', '.join(to)}"
+            return [[client, server] for server in to]
         case "primary":
-            links = [[PRIMARY, node] for node in everybody]
-            return links, "the primary is cut off from all other nodes"
-    alone = pick(random, at, shape)
-    return _sides(at, alone), f"{' and '.join(alone)} cut off from all other nodes"
+            return [[PRIMARY, node] for node in (*at.servers, *at.clients)]
+    return _sides(at, pick(random, at, shape))
 
 
 def _sides(at: Layout, one: list[str]) -> list[list[str]]:
@@ -289,26 +284,75 @@ def _majorities(at: Layout, ring: list[str]) -> list[list[str]]:
     ]
 
 
-def refuse(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:
-    links = arguments.get("links")
-    if not isinstance(links, list) or not links or any(len(link) != 2 for link in links):
-        return "a partition needs links: a list of pairs of nodes"
-    strange = {node for link in links for node in link} - {*at.nodes, PRIMARY}
+def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
+    cut = arguments.get("links")
+    if not isinstance(cut, list) or not cut or any(len(link) != 2 for link in cut):
+        raise ValueError("a partition needs links: a list of pairs of nodes")
+    strange = {node for link in cut for node in link} - {*at.nodes, PRIMARY}
     if strange:
-        return f"the test has no node {min(strange)!r}"
+        raise ValueError(f"the test has no node {min(strange)!r}")
     how, lost = arguments.get("how", "drop"), arguments.get("lost")
     if how not in HOW:
-        return f"there is no {how!r}; choose one of: {', '.join(HOW)}"
+        raise ValueError(f"there is no {how!r}; choose one of: {', '.join(HOW)}")
     if lost is not None and lost not in LOST:
-        return f"what is lost are requests or replies, not {lost!r}"
+        raise ValueError(f"what is lost are requests or replies, not {lost!r}")
     if lost and how == "reject":
-        return "a sender can not be told of what is lost in one direction: leave reject out"
-    if not lost and all(node in at.clients for link in links for node in link):
-        return "clients have no links to one another"
-    return ""
+        raise ValueError(
+            "a sender cannot be told of what is lost in one direction: leave reject out"
+        )
+    if not lost and all(node in at.clients for link in cut for node in link):
+        raise ValueError("clients have no links to one another")
 
 
-def lacks(at: Layout, asked: Asked) -> str:
-    if asked.target in LOST and asked.variant == "reject":
-        return "a sender can not be told of what is lost in one direction: leave reject out"
-    return _lacks(asked.target, at) if asked.target else ""
+def clashes(mine: Strike, other: Strike, at: Layout) -> bool:
+    """What is cut both ways shows nothing of a cut of one direction."""
+    return bool(mine.arguments.get("lost")) and not mine.links.isdisjoint(other.links)
+
+
+_ALL_SEE = {
+    "ring": "each node sees another majority of the servers",
+    "clients": "each client sees another majority of the servers",
+}
+_SIDES = ("halves", "random-halves", "one", "minority", "majority", PRIMARY)
+
+
+def describe(targets: list[str], arguments: dict[str, Any]) -> str:
+    """By the shape, if one was drawn; else link by link."""
+    cut = links(targets, arguments)
+    far: dict[str, list[str]] = {}
+    for near, other in cut:
+        far.setdefault(near, []).append(other)
+    shape, lost = arguments.get("shape"), arguments.get("lost")
+    if lost:
+        which = "the requests of" if lost == "requests" else "the replies to"
+        return "; ".join(f"{which} {one} are lost: {', '.join(far[one])}" for one in far)
+    if shape in _ALL_SEE:
+        said = _ALL_SEE[shape]
+    elif shape in _SIDES:
+        said = f"{sentence(list(far), 'is', 'are')} cut off from all other nodes"
+    elif shape == "bridge":
+        said = f"{sentence(list(far), 'is', 'are')} cut off from all other nodes but one server"
+    else:
+        said = "; ".join(f"{one} is cut off from {', '.join(far[one])}" for one in far)
+    return said + (", by rejection" if arguments.get("how") == "reject" else "")
+
+
+FAMILY = Family(
+    name="partition",
+    what="links between nodes are cut with iptables, by shape; drop or reject; one way or both",
+    receipt="a probe across each cut link gets no answer, and at the end one does; of one way, "
+    "datagrams that the receiver's chain counts",
+    make=Partition,
+    draw=draw,
+    describe=describe,
+    strikes=("servers", "clients"),
+    targets=SHAPES,
+    variants=HOW,
+    validate=validate,
+    own=False,
+    clashes=clashes,
+    leftovers=chains.leftovers,
+    impairs=impairs,
+    links=links,
+    colour=Colour("#8a74c9", "#a593e0"),
+)

@@ -1,8 +1,8 @@
 """Pauses: SIGSTOP and SIGCONT, of a server or of a client.
 
 A garbage collector, a hypervisor and an operator do this to real processes. A client can be
-stopped at a named point of its code (`arguments.point`), where it sends itself the signal: so
-the point is hit every time, and not most times. `arguments.until`: with `other-holds` the pause
+stopped at a failpoint of its code (`arguments.point`), where it sends itself the signal: so it is
+hit every time, and not most times. `arguments.until`: with `other-holds` the pause
 lasts until another client was granted the lock, or as long as it was scheduled where none was.
 """
 
@@ -14,26 +14,27 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.aim import SERVERS, Drawn, Layout, pick, subject
 from fencepost.nemesis.asked import Asked
-from fencepost.nemesis.kill import together
-from fencepost.nemesis.nemesis import Fault, Receipt
-from fencepost.nemesis.site import Site
+from fencepost.nemesis.family import Colour, Family
+from fencepost.nemesis.leftover import Leftover
+from fencepost.nemesis.nemesis import Fault, Receipt, together
+from fencepost.nemesis.site import Remote, Server, Site
+from fencepost.nemesis.targets import SERVERS, Drawn, Layout, pick, sentence
 
-POINTS = ("acquired", "before-write", "replies-in-flight")
-"""The points that every client comes by, or nearly every one."""
-ALL_POINTS = (*POINTS, "between-check-and-delete")
+FAILPOINTS = ("acquired", "before-write", "replies-in-flight")
+"""Those that every client reaches, or nearly every one."""
+ALL_FAILPOINTS = (*FAILPOINTS, "between-check-and-delete")
 UNTIL = "other-holds"
 TARGETS = ("server", *SERVERS, "client")
-VARIANTS = (*ALL_POINTS, UNTIL)
+VARIANTS = (*ALL_FAILPOINTS, UNTIL)
 
-# How long a client may take to come to its point before it is stopped wherever it is.
+# How long a client may take to reach its failpoint before it is stopped wherever it is.
 _POINT_S = 3.0
 _STATE_S = 2.0
 
 
-def await_point(site: Site, fault: Fault) -> None:
-    """Let the client run into its point; after some seconds it is stopped wherever it is."""
+def await_failpoint(site: Site, fault: Fault) -> None:
+    """Let the client reach its failpoint; after some seconds it is stopped wherever it is."""
     point = fault.arguments.get("point")
     if point is not None:
         client = site.client(fault.targets[0])
@@ -89,43 +90,34 @@ class Pause:
 
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
-    """A client twice as often as a server, and a client mostly at a named point."""
+    """A client twice as often as a server, and a client mostly at a failpoint."""
     target = asked.target
     if not target:
         target = "server" if random.random() < 1 / 3 and not asked.variant else "client"
     nodes = pick(random, at, target)
-    arguments: dict[str, Any] = {}
     if not set(nodes) <= set(at.clients):
-        if asked.variant:  # refused, and then in the words for it
-            arguments["until" if asked.variant == UNTIL else "point"] = asked.variant
-        verb = "is" if len(nodes) == 1 else "are"
-        who = subject(nodes)
-        return [Drawn(nodes, arguments | {"words": f"{who} {verb} paused"})]
-    point, until = random.choice((*POINTS, None)), None
+        # A variant is for clients alone, which `validate` says.
+        which = "until" if asked.variant == UNTIL else "point"
+        return [Drawn(nodes, {which: asked.variant} if asked.variant else {})]
+    point = random.choice((*FAILPOINTS, None))
     if asked.variant == UNTIL:
-        point, until = "acquired", UNTIL
-    elif asked.variant:
-        point = asked.variant
-    where = f" at {point}" if point else ""
-    arguments["point"] = point
-    if until:
-        arguments["until"], where = until, f"{where} until another holds the lock"
-    words = f"{nodes[0]} is paused{where}"
-    return [Drawn(nodes, arguments | {"words": words}, duration_s=4 * at.ttl_s if until else None)]
+        arguments = {"point": "acquired", "until": UNTIL}
+        return [Drawn(nodes, arguments, duration_s=4 * at.ttl_s)]
+    return [Drawn(nodes, {"point": asked.variant or point})]
 
 
-def refuse(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:
+def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     point, until = arguments.get("point"), arguments.get("until")
     servers = [node for node in targets if node not in at.clients]
-    if point is not None and point not in ALL_POINTS:
-        return f"clients have no point {point!r}; choose one of: {', '.join(ALL_POINTS)}"
+    if point is not None and point not in ALL_FAILPOINTS:
+        known = ", ".join(ALL_FAILPOINTS)
+        raise ValueError(f"clients have no failpoint {point!r}; choose one of: {known}")
     if until not in (None, UNTIL):
-        return f"until {until!r}: there is only {UNTIL}"
+        raise ValueError(f"until {until!r}: there is only {UNTIL}")
     if servers and (point or until):
-        return f"{servers[0]} is a server: points and {UNTIL} are for clients"
+        raise ValueError(f"{servers[0]} is a server: failpoints and {UNTIL} are for clients")
     if point is not None and len(targets) > 1:
-        return "one client at a time is stopped at a point"
-    return ""
+        raise ValueError("one client at a time is stopped at a failpoint")
 
 
 def held(site: Site, fault: Fault) -> Callable[[], bool] | None:
@@ -135,3 +127,36 @@ def held(site: Site, fault: Fault) -> Callable[[], bool] | None:
     (node,) = fault.targets
     before = site.grants(without=node)
     return lambda: site.grants(without=node) > before
+
+
+def describe(targets: list[str], arguments: dict[str, Any]) -> str:
+    point, until = arguments.get("point"), arguments.get("until")
+    where = f" at {point}" if point else ""
+    until_when = " until another holds the lock" if until else ""
+    return f"{sentence(targets, 'is', 'are')} paused{where}{until_when}"
+
+
+def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
+    pid = server.pid() if server else None
+    if server is None or pid is None or remote.state(pid) != "T":
+        return []
+    what = f"its server is stopped (pid {pid})"
+    return [Leftover(what, f"resumed its stopped server (pid {pid})", server.resume)]
+
+
+FAMILY = Family(
+    name="pause",
+    what="SIGSTOP of servers, or of a client at a failpoint or until another holds the lock",
+    receipt="the process is in state T; at the end, it is not",
+    make=lambda site, chains: Pause(site),
+    draw=draw,
+    describe=describe,
+    strikes=("servers", "clients"),
+    targets=TARGETS,
+    variants=VARIANTS,
+    validate=validate,
+    moment=await_failpoint,
+    over=held,
+    leftovers=leftovers,
+    colour=Colour("#7d9a3c", "#a3c25e"),
+)

@@ -13,11 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
 
-from fencepost.nemesis import kill
-from fencepost.nemesis.aim import SERVERS, Drawn, Layout, pick, subject
 from fencepost.nemesis.asked import Asked
-from fencepost.nemesis.nemesis import Fault, Receipt
+from fencepost.nemesis.family import Colour, Family
+from fencepost.nemesis.nemesis import Fault, Receipt, together
+from fencepost.nemesis.restart import NEVER_S, revive, rolling
 from fencepost.nemesis.site import Site
+from fencepost.nemesis.targets import SERVERS, Drawn, Layout, pick, sentence
 
 TARGETS = (*SERVERS, "rolling")
 VARIANTS = ("never",)
@@ -33,7 +34,7 @@ class Power:
         with ThreadPoolExecutor(len(fault.targets)) as pool:
             seen = list(pool.map(lambda node: self._cut(node, fault.name), fault.targets))
             forgot = pool.map(lambda node: self._forget(node, fault.name), fault.targets)
-            return kill.together(
+            return together(
                 [
                     _receipt(node, pid, before, after, dropped)
                     for node, (pid, before), (after, dropped) in zip(
@@ -43,7 +44,7 @@ class Power:
             )
 
     def heal(self, fault: Fault) -> Receipt:
-        return kill.together(kill.revive(self._site, fault.targets, wiped=False))
+        return together(revive(self._site, fault.targets, wiped=False))
 
     def _cut(self, node: str, text: str) -> tuple[int | None, dict[str, bool]]:
         server = self._site.server(node)
@@ -87,13 +88,29 @@ def _receipt(
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     """One server, where nothing else is asked; a lock of several survives that of a minority."""
     target = asked.target or "one"
-    down_s = kill.NEVER_S if asked.variant == "never" else at.restart_s
     if target == "rolling":
-        return kill.rolling(at, lambda nodes, after_s: _drawn(nodes, at.restart_s, after_s))
-    return [_drawn(pick(random, at, target), down_s, 0.0)]
+        return rolling(at, lambda nodes, after_s: Drawn(nodes, {}, after_s, at.restart_s))
+    nodes = pick(random, at, target)
+    if asked.variant == "never":
+        return [Drawn(nodes, {"back": "never"}, duration_s=NEVER_S)]
+    return [Drawn(nodes, {}, duration_s=at.restart_s)]
 
 
-def _drawn(nodes: list[str], down_s: float, after_s: float) -> Drawn:
-    who = subject(nodes)
-    verb = "loses" if len(nodes) == 1 else "lose"
-    return Drawn(nodes, {"words": f"{who} {verb} power"}, after_s, down_s)
+def describe(targets: list[str], arguments: dict[str, Any]) -> str:
+    never = ", for good" if arguments.get("back") == "never" else ""
+    return f"{sentence(targets, 'loses', 'lose')} power{never}"
+
+
+FAMILY = Family(
+    name="power",
+    what="servers lose power: what they had not synced is gone",
+    receipt="of two files on the server's disk the synced one is left, and the other is not",
+    make=lambda site, chains: Power(site),
+    draw=draw,
+    describe=describe,
+    targets=TARGETS,
+    variants=VARIANTS,
+    needs={"DISK": "lazy"},
+    forgets=True,
+    colour=Colour("#3f444a", "#c3c8ce"),
+)

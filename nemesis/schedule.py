@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.aim import PRIMARY, Layout
-from fencepost.nemesis.asked import Asked
-from fencepost.nemesis.families import FAMILIES, check, refuse
+from fencepost.nemesis.asked import Asked, today
+from fencepost.nemesis.families import FAMILIES, check, describe, validate
+from fencepost.nemesis.targets import Layout
 
 QUIET_START_S = 1.0
 _TRIES = 8
@@ -52,7 +52,7 @@ def read(path: Path, seed: int, layout: Layout) -> list[Scheduled]:
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ValueError(f"{path} can not be read: {error.strerror}") from error
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise ValueError(f"{path} is no JSON: {error}") from error
     try:
@@ -93,6 +93,7 @@ def _row(row: Any, random: Random, layout: Layout) -> list[Scheduled]:
         found = _drawn(asked, random, at_s, duration_s, layout)
     else:
         fault = Scheduled(**row)
+        fault = replace(fault, family=today(fault.family))
         if not isinstance(fault.targets, list) or not isinstance(fault.arguments, dict):
             raise ValueError("targets are a list of nodes, and arguments an object")
         float(fault.at_s), float(fault.duration_s)
@@ -100,9 +101,8 @@ def _row(row: Any, random: Random, layout: Layout) -> list[Scheduled]:
     for one in found:
         if one.at_s < 0 or one.duration_s < 0:
             raise ValueError("times are from 0 s on")
-        if why := refuse(one.family, one.targets, one.arguments, layout):
-            raise ValueError(why)
-    return found
+        validate(one.family, one.targets, one.arguments, layout)
+    return [_said(fault) for fault in found]
 
 
 def draw(
@@ -191,18 +191,26 @@ def _drawn(
     asked: Asked, random: Random, at_s: float, length_s: float, layout: Layout
 ) -> list[Scheduled]:
     return [
-        Scheduled(
-            round(at_s + one.after_s, 3),
-            round(length_s if one.duration_s is None else one.duration_s, 3),
-            asked.family,
-            one.targets,
-            one.arguments,
+        _said(
+            Scheduled(
+                round(at_s + one.after_s, 3),
+                round(length_s if one.duration_s is None else one.duration_s, 3),
+                asked.family,
+                one.targets,
+                one.arguments,
+            )
         )
         for one in FAMILIES[asked.family].draw(random, layout, asked)
     ]
 
 
-# A fault takes a while to be proved and healed, and a client a while to come to its point.
+def _said(fault: Scheduled) -> Scheduled:
+    """The fault with its words, for whoever reads the schedule or the history."""
+    words = describe(fault.family, fault.targets, fault.arguments)
+    return replace(fault, arguments=fault.arguments | {"words": words})
+
+
+# A fault takes a while to be proved and healed, and a client a while to reach its failpoint.
 _MARGIN_S = 4.0
 
 
@@ -210,32 +218,9 @@ def _collide(one: Scheduled, other: Scheduled, layout: Layout) -> bool:
     first, second = (one, other) if one.at_s <= other.at_s else (other, one)
     if second.at_s >= first.at_s + first.duration_s + _MARGIN_S:
         return False
-    families = {one.family, other.family}
-    if families == {"clock", "partition"} and layout.leads:
-        # A server that is cut off from the others serves nobody, and shows no clock.
-        cut, skewed = (one, other) if one.family == "partition" else (other, one)
-        among = {node for link in _links(cut, layout) if link <= {*layout.servers} for node in link}
-        return not among.isdisjoint(_nodes(skewed, layout))
-    if FAMILIES[one.family].own and FAMILIES[other.family].own:
-        return not _nodes(one, layout).isdisjoint(_nodes(other, layout))
-    # What is cut both ways shows nothing of a cut of one direction.
-    one_way = _one_way(one) or _one_way(other)
-    return one_way and not _links(one, layout).isdisjoint(_links(other, layout))
-
-
-def _one_way(fault: Scheduled) -> bool:
-    return fault.family == "hold" or bool(fault.arguments.get("lost"))
-
-
-def _links(fault: Scheduled, layout: Layout) -> set[frozenset[str]]:
-    """The links that a fault may cut, whoever leads."""
-    links = fault.arguments.get("links") or ()
-    if fault.family == "hold":
-        links = [(fault.arguments["source"], fault.arguments["to"])]
-    ends = [[layout.servers if node == PRIMARY else [node] for node in link] for link in links]
-    return {frozenset((a, b)) for near, far in ends for a in near for b in far}
-
-
-def _nodes(fault: Scheduled, layout: Layout) -> set[str]:
-    """The nodes that a fault may strike: whoever leads may be any of the servers."""
-    return {*fault.targets, *(layout.servers if PRIMARY in fault.targets else ())}
+    family, other_family = FAMILIES[one.family], FAMILIES[other.family]
+    mine = family.strike(one.targets, one.arguments, layout)
+    its = other_family.strike(other.targets, other.arguments, layout)
+    if family.own and other_family.own and not mine.nodes.isdisjoint(its.nodes):
+        return True
+    return family.clashes(mine, its, layout) or other_family.clashes(its, mine, layout)

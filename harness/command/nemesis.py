@@ -10,7 +10,7 @@ def list_families() -> None:
     """Every family of faults, and what proves that one took hold."""
     table = screen.table("family", "what it does", "where (:)", "how (/)", "receipt", whole=1)
     for family in FAMILIES.values():
-        where = ", ".join((*family.targets, *(["a node"] if family.aims else [])))
+        where = ", ".join((*family.targets, *(["a node"] if family.strikes else [])))
         how = ", ".join(family.variants)
         table.add_row(family.name, family.what, where, how, family.receipt)
     screen.console().print(table)

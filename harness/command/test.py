@@ -14,7 +14,6 @@ from fencepost.harness.errors import BadArguments
 from fencepost.harness.run.needs import cluster_for
 from fencepost.harness.run.run import run
 from fencepost.harness.run.spec import ETCD, RESTART, Spec, seconds, validate
-from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.workloads.resources.registry import STORES
 
@@ -26,7 +25,7 @@ def test(
         str,
         typer.Option(
             help="Faults: FAMILY[:WHERE][/HOW][@INTERVAL][=WEIGHT],...  "
-            f"of {', '.join(FAMILIES)}; `fencepost nemesis list` says more."
+            "`fencepost nemesis list` lists them."
         ),
     ] = "",
     schedule: Annotated[

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import shlex
 import tarfile
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -20,13 +21,11 @@ from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.spec import Spec
 from fencepost.harness.run.worker import CODE, PYTHON, Worker, command
 from fencepost.nemesis.asked import families
-from fencepost.nemesis.clock import CLOCK_FILE, SKEW_FILE
+from fencepost.nemesis.families import FAMILIES
 from fencepost.workloads.resources.redis_register import write_script
 from fencepost.workloads.resources.registry import GUARDS, STORES
 from fencepost.workloads.resources.server import PORT
 
-# The disk that a server needs for these faults (compose/node/node.sh).
-_DISKS = {"power": "lazy", "disk": "small"}
 _SHIPPED = ("__init__.py", "registry.py", "workloads")
 
 
@@ -53,14 +52,12 @@ class RunSite:
     def _settings(self, node: str) -> dict[str, str]:
         """What a server is started with; of a replicated Redis all but the first follow it."""
         spec = self._spec
-        asked = {*families(spec.nemesis), *((spec.scenario or {}).get("families") or ())}
-        disks = [disk for family, disk in _DISKS.items() if family in asked]
         settings = {
             "PERSISTENCE": spec.persistence,
-            "CLOCK": "fake" if "clock" in asked else "real",
+            "CLOCK": "real",
             "RELEASE": spec.etcd,
-            "DISK": ",".join(disks) or "plain",
-        }
+            "DISK": "plain",
+        } | _needs([*families(spec.nemesis), *((spec.scenario or {}).get("families") or ())])
         first = spec.servers[0]
         if spec.lock_type.replicated and node != first:
             settings["PRIMARY"] = self._cluster.address(first)
@@ -217,13 +214,26 @@ class RunSite:
         return logs | {name: text for name, text in said.items() if text}
 
 
+def _needs(families: Iterable[str]) -> dict[str, str]:
+    """The settings that servers must be started with for these families of faults.
+
+    Where two need the same setting, it has both values, with a comma between.
+    """
+    needed: dict[str, list[str]] = {}
+    for family in dict.fromkeys(families):
+        for name, value in FAMILIES[family].needs.items():
+            needed.setdefault(name, []).append(value)
+    return {name: ",".join(dict.fromkeys(values)) for name, values in needed.items()}
+
+
 def _empty(remote: Remote, server: Server) -> None:
     # A node that has just come up starts its server by itself: not before that is it there to
     # be killed.
     server.wait_pid()
     server.kill()
     server.wipe()
-    remote.run(["bash", "-c", f"rm -f /var/log/fencepost/*.log {CLOCK_FILE} {SKEW_FILE}"])
+    files = " ".join(file for family in FAMILIES.values() for file in family.files)
+    remote.run(["bash", "-c", f"rm -f /var/log/fencepost/*.log {files}"])
 
 
 def _start(server: Server) -> None:

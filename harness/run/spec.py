@@ -11,9 +11,9 @@ from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.run.watch import ANY, must_watch
 from fencepost.nemesis import asked
-from fencepost.nemesis.aim import Layout
 from fencepost.nemesis.families import check
-from fencepost.nemesis.kill import NEVER_S
+from fencepost.nemesis.restart import NEVER_S
+from fencepost.nemesis.targets import Layout
 from fencepost.workloads.critical_section import Settings
 from fencepost.workloads.locks.locktype import LockType
 from fencepost.workloads.locks.registry import LOCKS

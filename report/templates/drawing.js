@@ -9,8 +9,8 @@
 
 const AXIS = 24, ROW = 24, BAR = 14, PAD = 6, BAND_ROW = 22, GAP = 3;
 const COLOURS = ["ok", "info", "fail", "ok-line", "info-line", "fail-line", "clash", "paper", "panel",
-  "line", "faint", "ink", "quiet", "band", "partition", "pause", "clock", "kill", "hold",
-  "power", "failover", "leave", "memory", "disk", "cpu", "packet", "other"];
+  "line", "faint", "ink", "quiet", "band", "partition", "pause", "clock", "kill", "delay",
+  "power", "failover", "membership", "memory", "disk", "cpu", "packet", "other"];
 
 function rowsOf(table) {
   return table.rows.map(row => Object.fromEntries(table.columns.map((name, i) => [name, row[i]])));

@@ -148,12 +148,12 @@ def test_a_fault_that_was_healed_twice_ends_with_the_last_answer():
 
 def test_faults_without_a_name_are_told_apart_by_their_family():
     story = Story()
-    for at, family in ((50, "failover"), (60, "leave")):
+    for at, family in ((50, "failover"), (60, "membership")):
         story.op(at, "nemesis", "invoke", family, {"phase": "start"})
     found = faults.faults(story.history())
     assert [(fault.name, fault.start) for fault in found] == [
         ("failover", 50 * MS),
-        ("leave", 60 * MS),
+        ("membership", 60 * MS),
     ]
 
 

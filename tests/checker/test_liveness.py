@@ -437,13 +437,13 @@ def limits(found):
 
 IMPAIRING = [
     ("partition", {"links": [["redis-1", "redis-2"]]}),
-    ("hold", {"source": "client-1", "to": "redis-1"}),
+    ("delay", {"source": "client-1", "to": "redis-1"}),
     ("packet", {"kind": "delay"}),
     ("pause", {}),
     ("kill", {}),
     ("power", {}),
     ("failover", {}),
-    ("leave", {}),
+    ("membership", {}),
     ("memory", {"policy": "noeviction"}),
     ("disk", {}),
     ("cpu", {"share": 0.02}),

@@ -29,7 +29,7 @@ STROBE = Fault(
 SKEW = Fault("skew", "clock", ["client-1", "client-2"], {"offset_s": -3600.0})
 CRASH = Fault("crash", "kill", ["redis-4"])
 DEATH = Fault("death", "kill", ["client-3"])
-HOLD = Fault("hold", "hold", ["client-1", "storage"], {"source": "client-1", "to": "storage"})
+DELAY = Fault("delay", "delay", ["client-1", "storage"], {"source": "client-1", "to": "storage"})
 
 REJECT = Fault("reject", "partition", CUT.targets, CUT.arguments | {"how": "reject"})
 ONE_WAY = {"links": [["client-1", "redis-1"], ["client-1", "storage"]]}
@@ -140,15 +140,15 @@ def test_a_pause_ends_when_another_client_was_granted_the_lock(bench):
     assert bench.site.remote("client-1").state(one.pid) != "T"
 
 
-def test_held_packets_arrive_when_the_hold_ends(bench):
+def test_held_packets_arrive_when_the_delay_ends(bench):
     worker = bench.site.client("client-1")
     worker.begin("read", {"resource": "account"})
     assert worker.finish(5)["type"] == "ok"
 
-    assert bench.director.inject(HOLD).proved
+    assert bench.director.inject(DELAY).proved
     worker.begin("read", {"resource": "account"})
     assert worker.finish(0.5) is None
-    healed = bench.director.heal("hold")
+    healed = bench.director.heal("delay")
 
     assert healed.proved and healed.data["held"] > 0
     assert worker.finish(30)["type"] == "ok"
@@ -202,10 +202,10 @@ def unread_clock(bench, monkeypatch):
 @pytest.mark.parametrize(
     ("fault", "sabotage"),
     [(CUT, wrong_rule), (PAUSE, wrong_pid), (CRASH, wrong_pid), (JUMP, unread_clock),
-     (CUT, no_hook), (REJECT, no_hook), (REQUESTS, no_hook), (HOLD, no_hook)],
+     (CUT, no_hook), (REJECT, no_hook), (REQUESTS, no_hook), (DELAY, no_hook)],
     ids=["rule for another address", "pause of another pid", "kill of another pid",
          "clock file that nobody reads", "cut in no chain", "rejection in no chain",
-         "one way in no chain", "hold in no chain"],
+         "one way in no chain", "delay in no chain"],
 )  # fmt: skip
 def test_a_fault_that_does_not_take_hold_makes_the_run_unknown(bench, monkeypatch, fault, sabotage):
     sabotage(bench, monkeypatch)

@@ -101,7 +101,7 @@ def test_a_killed_client_leaves_what_it_had_begun_as_info(run_test):
     steps = (
         Do("client-1", "acquire"),
         Do("client-1", "read"),
-        Inject("delay", "hold", ("client-1", "storage"), hold),
+        Inject("delay", "delay", ("client-1", "storage"), hold),
         Begin("client-1", "write"),
         Inject("crash", "kill", ("client-1",), {}),
     )

@@ -14,7 +14,7 @@ from fencepost.nemesis import disk
 from fencepost.nemesis.nemesis import Fault
 
 KINDS = ("redis", "zookeeper", "etcd")
-FAMILIES = ("power", "disk", "cpu", "leave")
+FAMILIES = ("power", "disk", "cpu", "membership")
 CREATE = """
 import sys
 from kazoo.client import KazooClient
@@ -98,7 +98,7 @@ def no_kill(found, monkeypatch):
 
 @pytest.mark.parametrize(
     ("family", "sabotage"),
-    [("power", no_loss), ("disk", no_filler), ("cpu", another_pid), ("leave", no_kill)],
+    [("power", no_loss), ("disk", no_filler), ("cpu", another_pid), ("membership", no_kill)],
 )
 def test_what_does_not_take_hold_makes_the_run_unknown(bench, monkeypatch, family, sabotage):
     found = bench()

@@ -49,7 +49,7 @@ def run(monkeypatch, capsys, tmp_path):
         (["test", "redlock", "--nemesis", "pause:redis-9"], "the test has no 'redis-9'; choose"),
         (["test", "redlock", "--nemesis", "kill:primary"], "none of its servers leads"),
         (["test", "redlock", "--nemesis", "clock:client/-1x"], "'1x' is no time"),
-        (["test", "redlock", "--schedule", "/no/such"], "schedule /no/such can not be read: No"),
+        (["test", "redlock", "--schedule", "/no/such"], "schedule /no/such cannot be read: No"),
         (["test", "redlock", "--schedule", "/dev/null"], "schedule /dev/null is no JSON"),
         (["test", "redlock", "--schedule", "x", "--nemesis", "pause"], "exclude one another"),
         (["test", "--replay", "nowhere"], "'nowhere' is no run (a folder with test.json or"),

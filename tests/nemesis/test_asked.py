@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencepost.nemesis.aim import Layout
 from fencepost.nemesis.asked import Asked, families, parse
 from fencepost.nemesis.families import FAMILIES, check
-from fencepost.nemesis.kill import NEVER_S
 from fencepost.nemesis.partition import SHAPES
+from fencepost.nemesis.restart import NEVER_S
 from fencepost.nemesis.schedule import draw, read, stored
+from fencepost.nemesis.targets import Layout
 
 CLIENTS = [f"client-{n}" for n in range(1, 6)]
 
@@ -45,6 +45,16 @@ def test_an_entry_has_a_family_and_may_have_a_target_a_variant_an_interval_and_a
     assert families(["pause:client=3", "pause/x", "clock@5s"]) == ["pause", "clock"]
 
 
+def test_a_schedule_of_an_old_version_is_read_under_the_families_names_of_today():
+    assert parse("hold:storage@2s").family == "delay"
+    assert families(["leave", "hold"]) == ["membership", "delay"]
+    rows = [
+        fault("hold", ["client-1", "storage"], source="client-1", to="storage"),
+        fault("leave", ["etcd-1"]),
+    ]
+    assert [one.family for one in stored(rows, ETCD)] == ["delay", "membership"]
+
+
 @pytest.mark.parametrize(
     ("entry", "at", "why"),
     [
@@ -58,21 +68,21 @@ def test_an_entry_has_a_family_and_may_have_a_target_a_variant_an_interval_and_a
         ("pause@0s", ETCD, "the interval '0s' is no time"),
         ("pause:redis-3", ETCD, "the test has no 'redis-3'; choose one of: server, "),
         ("kill:client-9", ETCD, "the test has no 'client-9'"),
-        ("leave:client-1", ETCD, "the test has no 'client-1'"),
+        ("membership:client-1", ETCD, "the test has no 'client-1'"),
         ("pause:primary", REDLOCK, "none of its servers leads"),
         ("partition:primary", REDLOCK, "none of its servers leads"),
-        ("leave:primary", REDLOCK, "none of its servers leads"),
+        ("membership:primary", REDLOCK, "none of its servers leads"),
         ("partition:bridge", layout("redis", 1), "bridge takes three servers, and there are 1"),
         ("partition:requests/reject", ETCD, "leave reject out"),
         ("partition/tarpit", ETCD, "there is no /tarpit; choose one of: drop, reject"),
-        ("pause:etcd-1/acquired", ETCD, "is a server: points and other-holds are for clients"),
+        ("pause:etcd-1/acquired", ETCD, "is a server: failpoints and other-holds are for clients"),
         ("pause/asleep", ETCD, "there is no /asleep; choose one of: acquired, "),
-        ("kill:all/wiped", ETCD, "see nemesis leave"),
-        ("failover", ETCD, "a lock on one server can not fail over"),
+        ("kill:all/wiped", ETCD, "see nemesis membership"),
+        ("failover", ETCD, "a lock on one server cannot fail over"),
         ("failover:redis-1", layout("redis", 2, replicated=True), "it takes no target"),
         ("memory", ETCD, "it limits Redis servers, and these are of etcd"),
         ("memory/volatile-ttl", REDLOCK, "there is no /volatile-ttl"),
-        ("leave", layout("postgres", 1), "it needs servers of redis, zookeeper, etcd"),
+        ("membership", layout("postgres", 1), "it needs servers of redis, zookeeper, etcd"),
         ("packet/corrupt", ETCD, "there is no /corrupt"),
         ("clock/never", ETCD, "'never': choose one of jump, drift, strobe, or write +5s"),
         ("clock/+soon", ETCD, "'soon' is no time"),
@@ -108,11 +118,11 @@ def fault(family, targets, **arguments):
         (fault("partition", ["client-1"], links=[["client-1", "client-2"]]), "no links to one"),
         (fault("pause", []), "it has no targets"),
         (fault("pause", ["etcd-1", "etcd-9"]), "the test has no node 'etcd-9'"),
-        (fault("pause", ["client-1"], point="nowhere"), "clients have no point 'nowhere'"),
+        (fault("pause", ["client-1"], point="nowhere"), "clients have no failpoint 'nowhere'"),
         (fault("pause", ["client-1"], until="dawn"), "until 'dawn': there is only other-holds"),
         (fault("kill", ["etcd-1"], data="shredded"), "data 'shredded': choose one of"),
         (fault("clock", ["etcd-1"], kind="jump"), "clock jump: it needs offset_s"),
-        (fault("hold", ["client-1"], source="client-1", to="client-2"), "client-2 is a client"),
+        (fault("delay", ["client-1"], source="client-1", to="client-2"), "client-2 is a client"),
         (fault("packet", ["etcd-1"], kind="late"), "kind 'late': choose one of"),
         (fault("memory", ["etcd-1"], policy="x"), "it limits Redis servers"),
         (fault("power", ["client-1"]), "client-1: power is for servers"),
@@ -154,7 +164,7 @@ def test_a_schedule_s_file_may_give_faults_as_the_option_has_them(tmp_path):
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (None, "can not be read"),
+        (None, "cannot be read"),
         ("{", "is no JSON"),
         ("{}", "a schedule is a list"),
         ("[1]", "fault 1"),

@@ -7,12 +7,12 @@ from random import Random
 import pytest
 
 from fencepost.checker.faults import faults
-from fencepost.checker.history import History
+from fencepost.checker.history import History, Op
 from fencepost.nemesis import partition
-from fencepost.nemesis.aim import Layout
 from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.families import FAMILIES, facts
 from fencepost.nemesis.nemesis import Fault
+from fencepost.nemesis.targets import Layout
 
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 4)]
@@ -27,7 +27,7 @@ FACTS = {
         [["redis-1", "redis-2"], ["redis-1", "client-1"]],
         False,
     ),
-    "hold": (
+    "delay": (
         ["client-1", "redis-1"],
         {"source": "client-1", "to": "redis-1"},
         ["client-1", "redis-1"],
@@ -40,7 +40,7 @@ FACTS = {
     "kill": (["redis-1", "redis-2"], {}, ["redis-1", "redis-2"], [], True),
     "power": (["redis-1"], {}, ["redis-1"], [], True),
     "failover": (SERVERS, {}, SERVERS, [], True),
-    "leave": (["redis-1"], {}, ["redis-1"], [], True),
+    "membership": (["redis-1"], {}, ["redis-1"], [], True),
     "memory": (["redis-1"], {"policy": "allkeys-lru"}, ["redis-1"], [], True),
     "disk": (["redis-1"], {}, ["redis-1"], [], True),
     "cpu": (["redis-1"], {"share": 0.02}, ["redis-1"], [], False),
@@ -168,3 +168,11 @@ def test_a_shape_impairs_a_minority_where_it_leaves_a_majority_of_servers_togeth
 
 def test_a_partition_whose_links_nobody_tells_impairs_its_targets():
     assert partition.impairs(["redis-1"], {}) == ["redis-1"]
+
+
+@pytest.mark.parametrize(("before", "now"), [("hold", "delay"), ("leave", "membership")])
+def test_a_history_that_has_a_family_s_old_name_is_read_as_one_of_today(before, now):
+    targets, arguments, impairs, _, forgets = FACTS[now]
+    value = {"fault": "f", "phase": "start", "targets": targets, "arguments": arguments}
+    (fault,) = faults(History([Op(0, 0, "nemesis", "invoke", before, value)]))
+    assert (fault.family, fault.impairs, fault.forgets) == (now, frozenset(impairs), forgets)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import pytest
 from tests.nemesis.conftest import Result
 
-from fencepost.nemesis import leave
+from fencepost.nemesis import membership
 from fencepost.nemesis.failover import Failover
-from fencepost.nemesis.leave import Leave
+from fencepost.nemesis.membership import Membership
 from fencepost.nemesis.nemesis import Fault
 
 ETCD = [f"etcd-{n}" for n in (1, 2, 3)]
@@ -111,7 +111,7 @@ def fault(*targets):
 
 
 def test_a_member_of_etcd_is_removed_and_another_one_joins_in_its_place(etcd):
-    nemesis = Leave(etcd)
+    nemesis = Membership(etcd)
     receipt = nemesis.inject(fault("etcd-2"))
     assert receipt.proved
     assert receipt.data["members"] == ["etcd-1", "etcd-3"]
@@ -123,25 +123,25 @@ def test_a_member_of_etcd_is_removed_and_another_one_joins_in_its_place(etcd):
 
 
 def test_a_cluster_that_is_not_healthy_yet_is_asked_again(etcd, monkeypatch):
-    monkeypatch.setattr(leave.time, "sleep", lambda s: None)
+    monkeypatch.setattr(membership.time, "sleep", lambda s: None)
     etcd.unhealthy = 5
-    assert Leave(etcd).inject(fault("etcd-2")).proved
+    assert Membership(etcd).inject(fault("etcd-2")).proved
 
 
 def test_where_no_other_member_answers_nothing_is_removed_in_words(etcd):
     etcd.nodes["etcd-1"].alive = etcd.nodes["etcd-3"].alive = False
     with pytest.raises(RuntimeError, match="etcdctl member list: connection refused"):
-        Leave(etcd).inject(fault("etcd-2"))
+        Membership(etcd).inject(fault("etcd-2"))
 
 
 @pytest.mark.parametrize("deaf", ["remove", "kill"])
 def test_a_member_that_stays_is_not_called_gone(etcd, deaf):
     etcd.deaf.add(deaf)
-    assert not Leave(etcd).inject(fault("etcd-2")).proved
+    assert not Membership(etcd).inject(fault("etcd-2")).proved
 
 
 def test_a_server_that_comes_back_as_it_was_is_not_called_another(etcd):
-    nemesis = Leave(etcd)
+    nemesis = Membership(etcd)
     etcd.deaf.add("remove")
     nemesis.inject(fault("etcd-2"))
     assert not nemesis.heal(fault("etcd-2")).proved

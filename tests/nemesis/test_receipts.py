@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fencepost.checker import faults
-from fencepost.nemesis import aim
+from fencepost.nemesis import targets
 from fencepost.nemesis.director import Director
 from fencepost.nemesis.nemesis import Fault, NoFaults, Receipt
 from fencepost.nemesis.schedule import Scheduled
@@ -22,15 +22,15 @@ PAUSE_CLIENT = Fault("p", "pause", ["client-1"])
 JUMP = Fault("c", "clock", ["redis-3"], {"offset_s": -5.5})
 KILL_SERVER = Fault("k", "kill", ["redis-1"])
 KILL_CLIENT = Fault("k", "kill", ["client-1"])
-HELD = Fault("h", "hold", ["client-1", "redis-1"], {"source": "client-1", "to": "redis-1"})
+DELAYED = Fault("h", "delay", ["client-1", "redis-1"], {"source": "client-1", "to": "redis-1"})
 REJECTED = Fault("r", "partition", CUT.targets, CUT.arguments | {"how": "reject"})
 ONE_WAY = {"links": [["client-1", "redis-1"], ["client-1", "redis-2"]]}
 REQUESTS = Fault("q", "partition", ["client-1"], ONE_WAY | {"lost": "requests"})
 REPLIES = Fault("y", "partition", ["client-1"], ONE_WAY | {"lost": "replies"})
 CRASHES = Fault("ks", "kill", ["redis-1", "redis-2", "client-2"], {"data": "wiped"})
 PAUSES = Fault("ps", "pause", ["redis-1", "redis-2"])
-LEFT = Fault("l", "leave", ["redis-4"])
-DELAY = Fault("d", "packet", ["redis-1"], {"kind": "delay"})
+LEFT = Fault("l", "membership", ["redis-4"])
+LATE = Fault("d", "packet", ["redis-1"], {"kind": "delay"})
 
 CASES = [
     (CUT, "rules"),
@@ -39,15 +39,15 @@ CASES = [
     (JUMP, "clock"),
     (KILL_SERVER, "signals"),
     (KILL_CLIENT, "signals"),
-    (HELD, "rules"),
+    (DELAYED, "rules"),
     (REJECTED, "rules"),
     (REQUESTS, "rules"),
     (REPLIES, "rules"),
     (CRASHES, "signals"),
     (PAUSES, "signals"),
     (LEFT, "signals"),
-    (DELAY, "tc"),
-    (DELAY, "sch_netem"),
+    (LATE, "tc"),
+    (LATE, "sch_netem"),
 ]
 NAMES = [
     "partition",
@@ -56,13 +56,13 @@ NAMES = [
     "clock",
     "kill",
     "kill-client",
-    "hold",
+    "delay",
     "reject",
     "requests",
     "replies",
     "kill-many",
     "pause-many",
-    "leave",
+    "membership",
     "packet",
     "packet-unsupported",
 ]
@@ -181,19 +181,19 @@ def test_cuts_add_up_and_healing_one_leaves_the_other_on(director, site):
     assert all(node.rules == [] for node in site.nodes.values())
 
 
-def test_a_hold_tells_what_it_held_beside_the_probe_and_ends_when_a_probe_passes(
+def test_a_delay_tells_what_it_held_beside_the_probe_and_ends_when_a_probe_passes(
     director, site, monkeypatch
 ):
-    director.inject(HELD)
+    director.inject(DELAYED)
     assert not site.passes("client-1", "redis-1")
     assert director.heal("h").data["held"] == 1
-    director.inject(HELD)
+    director.inject(DELAYED)
     monkeypatch.setattr(site, "meets", lambda source, target: 124)
     assert director.heal("h").proved is False
 
 
-def test_a_hold_stops_one_direction_only(director, site):
-    director.inject(HELD)
+def test_a_delay_stops_one_direction_only(director, site):
+    director.inject(DELAYED)
     assert not site.passes("client-1", "redis-1")
     assert site.passes("redis-1", "client-1")
 
@@ -362,12 +362,12 @@ def test_who_refuses_because_it_is_down_has_not_been_rejected(director, site, mo
 
 def test_without_sch_netem_the_receipt_says_that_it_is_not_supported(director, site):
     site.deaf.add("sch_netem")
-    assert director.inject(DELAY).how == "not supported here: no sch_netem"
+    assert director.inject(LATE).how == "not supported here: no sch_netem"
 
 
 def test_somebody_else_s_queue_is_left_alone(director, site):
     site.nodes["redis-1"].queue = "qdisc tbf 1: root rate 1Mbit"
-    assert not director.inject(DELAY).proved
+    assert not director.inject(LATE).proved
     assert director.heal("d").proved
     assert site.nodes["redis-1"].queue == "qdisc tbf 1: root rate 1Mbit"
 
@@ -389,18 +389,25 @@ def test_a_kill_of_which_one_failed_is_not_proved(director, site):
 def test_the_primary_is_who_leads_when_the_fault_begins(director, site, recorded):
     links = [["primary", "redis-1"], ["primary", "redis-2"], ["primary", "client-1"]]
     fault = Fault(
-        "f", "partition", ["primary"], {"links": links, "words": "the primary is cut off"}
+        "f",
+        "partition",
+        ["primary"],
+        {
+            "links": links,
+            "shape": "primary",
+            "words": "the primary is cut off from all other nodes",
+        },
     )
     site.leader = "redis-2"
     assert director.inject(fault).proved
     value = recorded.ops[0].value
     assert value["targets"] == ["redis-2"]
     assert value["arguments"]["links"] == [["redis-2", "redis-1"], ["redis-2", "client-1"]]
-    assert value["arguments"]["words"] == "redis-2 (the primary) is cut off"
+    assert value["arguments"]["words"] == "redis-2 (the primary) is cut off from all other nodes"
 
 
 def test_where_nobody_leads_there_is_no_fault_and_no_receipt(director, recorded, monkeypatch):
-    monkeypatch.setattr(aim, "_ELECTION_S", 0.01)
+    monkeypatch.setattr(targets, "_ELECTION_S", 0.01)
     assert not director.inject(Fault("f", "pause", ["primary"])).proved
     assert recorded.ops[1].error == [
         "unproved",

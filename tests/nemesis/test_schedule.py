@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fencepost.nemesis.aim import Layout
 from fencepost.nemesis.director import Director
 from fencepost.nemesis.families import FAMILIES
-from fencepost.nemesis.schedule import QUIET_START_S, Scheduled, _links, draw, stored
+from fencepost.nemesis.schedule import QUIET_START_S, Scheduled, draw, stored
+from fencepost.nemesis.targets import Layout
 
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 6)]
@@ -29,6 +29,10 @@ LAYOUTS = st.sampled_from([LAYOUT, FEW])
 
 def struck(fault):
     return {*fault.targets, *(SERVERS if "primary" in fault.targets else ())}
+
+
+def links(fault):
+    return FAMILIES[fault.family].strike(fault.targets, fault.arguments, LAYOUT).links
 
 
 def of(schedule, family):
@@ -119,15 +123,15 @@ def test_each_family_has_a_stream_of_its_own():
 
 
 def test_a_link_of_which_one_direction_is_cut_is_cut_by_nothing_else_meanwhile():
-    entries = ["partition:requests", "partition:halves@3s", "hold@2s", "partition:primary@4s"]
+    entries = ["partition:requests", "partition:halves@3s", "delay@2s", "partition:primary@4s"]
     schedule = draw(entries, 7, 300, 3, LAYOUT)
-    one_way = [f for f in schedule if f.family == "hold" or f.arguments.get("lost")]
+    one_way = [f for f in schedule if f.family == "delay" or f.arguments.get("lost")]
     assert len(one_way) > 5
     for fault in one_way:
         for other in schedule:
             during = other.at_s < fault.at_s + fault.duration_s
             if other is not fault and fault.at_s <= other.at_s and during:
-                assert not _links(fault, LAYOUT) & _links(other, LAYOUT)
+                assert not links(fault) & links(other)
 
 
 @given(SEEDS, LAYOUTS)

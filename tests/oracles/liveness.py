@@ -18,7 +18,7 @@ from oracles.holds import FOREVER, Held, bound, by_harness, completion, gap, ord
 SLOWER = 100
 SETTLED = 500 * MS
 SERVERS = ["s1", "s2", "s3", "s4", "s5"]
-FAMILIES = ("partition", "pause", "kill", "power", "failover", "hold", "disk", "clock")
+FAMILIES = ("partition", "pause", "kill", "power", "failover", "delay", "disk", "clock")
 
 
 def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
@@ -85,7 +85,7 @@ def _fault(drawing: Drawing) -> None:
     if family == "partition" and random.random() < 0.5:
         near, *far = random.sample(nodes, random.choice((2, 3)))
         arguments = {"links": [[near, one] for one in far if one != near]}
-    if family == "hold":
+    if family == "delay":
         arguments = {"source": targets[0], "to": random.choice(SERVERS)}
     before = len(drawing.ops)
     proved = random.random() < 0.9
@@ -198,7 +198,7 @@ def _impairs(op: Op) -> set[str] | None:
         return None
     if op.f == "clock":
         return set()
-    if op.f == "hold":
+    if op.f == "delay":
         return {op.value["arguments"]["source"], op.value["arguments"]["to"]}
     if links:  # one node against one, or against several
         return set(links[0]).intersection(*links)

@@ -32,7 +32,7 @@ def _fault(drawing: Drawing, random: Random) -> None:
     # Nobody knows a quake; it might cut clients off, which is another oracle's question.
     cut_off = drawing.test["lock"]["ends_with"] == "connection"
     family = random.choice((*FAMILIES, "pause" if cut_off else "quake"))
-    if family in ("partition", "hold") and cut_off:
+    if family in ("partition", "delay") and cut_off:
         family = "pause"
     targets = [random.choice(("s1", "s2", "client-0", "client-1"))]
     until = random.choice((None, at, at + 2, at + 8))

@@ -123,7 +123,7 @@ class Nemesis:
         sim, target = self._sim, strike.targets[0]
         client = self._clients.get(target)
         match strike.family:
-            case "partition" | "hold" | "meteor":
+            case "partition" | "delay" | "meteor":
                 self._cuts[number] = self._cut(strike)
             case "packet":
                 sim.network.disturb(target, strike.arguments["kind"])
@@ -181,7 +181,7 @@ class Nemesis:
 
     def _cut(self, strike: Strike) -> list[Cut]:
         sim, arguments = self._sim, strike.arguments
-        if strike.family == "hold":
+        if strike.family == "delay":
             cuts = [Cut(frozenset({(arguments["source"], arguments["to"])}), held=1.0)]
         elif strike.family == "meteor":
             (node,) = strike.targets
@@ -201,6 +201,6 @@ class Nemesis:
 
 
 def _links(strike: Strike) -> list[tuple[str, str]]:
-    if strike.family == "hold":
+    if strike.family == "delay":
         return [(strike.arguments["source"], strike.arguments["to"])]
     return [(near, far) for near, far in strike.arguments.get("links", ())]

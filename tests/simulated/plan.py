@@ -8,7 +8,7 @@ from typing import Any
 from simulated.world import MS, SECOND
 
 ENDS_WITH = ("lease", "close", "connection")
-DOWN = ("kill", "power", "leave", "memory", "disk", "failover")
+DOWN = ("kill", "power", "membership", "memory", "disk", "failover")
 """Families by which a server does not serve. A sound service keeps what it has granted."""
 
 

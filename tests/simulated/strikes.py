@@ -12,7 +12,7 @@ from simulated.world import MS
 POINTS = ("granted", "acquired", "before-write", "before-release", "replies-in-flight")
 ANYWHERE = ("begun", "before-request", "answered")
 """Points of a client's code: those of a hold, and those of every op."""
-SHARED = ("partition", "hold", "meteor")
+SHARED = ("partition", "delay", "meteor")
 """Families that may strike a node beside any other; of the rest, one at a time."""
 
 
@@ -71,7 +71,7 @@ def _meet(one: Strike, other: Strike) -> bool:
 def _strike(random: Random, plan: Plan) -> Strike | None:
     servers, clients = plan.server_names, plan.client_names
     family = random.choice(
-        ("partition", "partition", "hold", "packet", "pause", "pause", "pause", "kill", "kill")
+        ("partition", "partition", "delay", "packet", "pause", "pause", "pause", "kill", "kill")
         + ("server-pause", "server-down", "server-down", "cpu", "clock")
         + (("meteor",) if plan.defect == "none" and random.random() < 0.5 else ())
     )
@@ -92,7 +92,7 @@ def _strike(random: Random, plan: Plan) -> Strike | None:
             targets = list(dict.fromkeys(node for link in links for node in link))
             if plan.ends_with == "connection" and random.random() < 0.5:
                 duration += 2 * plan.ttl
-        case "hold":
+        case "delay":
             to = STORAGE if random.random() < 0.6 else random.choice(servers)
             arguments, targets = {"source": client, "to": to}, [client, to]
         case "packet":

@@ -326,7 +326,7 @@ def released_late(truth: Truth) -> bool:
 
 
 def _forgets(fault: FaultSeen) -> bool:
-    return fault.family not in ("partition", "hold", "packet", "pause", "cpu", "disk")
+    return fault.family not in ("partition", "delay", "packet", "pause", "cpu", "disk")
 
 
 def lost_updates(truth: Truth) -> list[tuple[Wrote, Any]]:

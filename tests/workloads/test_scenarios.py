@@ -10,7 +10,7 @@ import pytest
 from fencepost.checker.checkers import CHECKERS
 from fencepost.harness.run.spec import PERSISTENCE
 from fencepost.nemesis.families import FAMILIES
-from fencepost.nemesis.pause import ALL_POINTS
+from fencepost.nemesis.pause import ALL_FAILPOINTS
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS
 from fencepost.workloads.scenarios.scenario import Begin, Do, Finish, Heal, Inject, LeaseOver
@@ -60,11 +60,11 @@ def test_everything_that_a_scenario_names_exists(suite, scenario):
             assert set(step.targets) <= nodes
             for link in step.arguments.get("links", ()):
                 assert set(link) <= set(step.targets)
-            assert step.arguments.get("point") in (None, *ALL_POINTS)
+            assert step.arguments.get("point") in (None, *ALL_FAILPOINTS)
         elif isinstance(step, Do | Begin | Finish | LeaseOver):
             assert step.client in clients(scenario)
         if isinstance(step, Begin):
-            assert step.stop_at in (None, *ALL_POINTS)
+            assert step.stop_at in (None, *ALL_FAILPOINTS)
         if isinstance(step, Do | Begin):
             assert step.f in ("acquire", "extend", "release", "read", "write")
 

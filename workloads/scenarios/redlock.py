@@ -195,7 +195,7 @@ def _delayed_write(last: str) -> tuple[Step, ...]:
     return (
         Do(ONE, "acquire"),
         Do(ONE, "read"),
-        Inject("delay", "hold", (ONE, STORE), hold),
+        Inject("delay", "delay", (ONE, STORE), hold),
         Begin(ONE, "write"),
         Do(TWO, "acquire", again=True),
         Do(TWO, "read"),

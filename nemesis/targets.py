@@ -1,4 +1,4 @@
-"""What a fault is aimed at: the nodes of a test, and the names for some of them."""
+"""What a fault may strike: the nodes of a test, and the names for some of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.asked import Asked
-from fencepost.nemesis.nemesis import Fault
 from fencepost.nemesis.site import Site
 
 PRIMARY = "primary"
@@ -20,7 +18,7 @@ STORAGE = "storage"
 
 @dataclass(frozen=True)
 class Layout:
-    """What a fault may be aimed at. `restart_s`: how long a crashed server stays down.
+    """The nodes of a test. `restart_s`: how long a crashed server stays down.
 
     `kind` is that of the servers; `leads`: one of them is the primary or the leader. `shown` are
     the clocks that each node's process shows.
@@ -39,6 +37,11 @@ class Layout:
     @property
     def nodes(self) -> list[str]:
         return [*self.servers, *self.clients, *self.stores]
+
+    def must_lead(self) -> None:
+        """Raise ValueError if none of the servers leads."""
+        if not self.leads:
+            raise ValueError("none of its servers leads: each is on its own")
 
 
 @dataclass(frozen=True)
@@ -76,53 +79,35 @@ def pick(random: Random, at: Layout, target: str) -> list[str]:
     return [target]
 
 
-def subject(nodes: Sequence[str]) -> str:
-    """The nodes as a sentence names them; `resolve` puts the server's name to the primary."""
-    return "the primary" if list(nodes) == [PRIMARY] else " and ".join(nodes)
+def renamed(
+    targets: Sequence[str], arguments: Mapping[str, Any], names: Mapping[str, str]
+) -> tuple[list[str], dict[str, Any]]:
+    """A fault's targets, and its arguments with their links, with other names for some nodes.
 
-
-def resolve(site: Site, fault: Fault) -> Fault:
-    """The fault with the server that leads now in the place of `primary`.
-
-    Raises:
-        RuntimeError: no server says that it leads.
+    Two nodes may get one name: it comes once, and no link is left from a node to itself.
     """
-    if PRIMARY not in fault.targets:
-        return fault
-    found = _leader(site)
-    if found is None:
-        raise RuntimeError(f"no server says that it leads, for {_ELECTION_S:g} s")
-    targets = list(dict.fromkeys(found if node == PRIMARY else node for node in fault.targets))
-    arguments = dict(fault.arguments)
-    if "links" in arguments:
-        links = [
-            [found if node == PRIMARY else node for node in link] for link in arguments["links"]
-        ]
-        arguments["links"] = [link for link in links if link[0] != link[1]]
-    if "words" in arguments:
-        arguments["words"] = str(arguments["words"]).replace(
-            "the primary", f"{found} (the primary)"
-        )
-    return Fault(fault.name, fault.family, targets, arguments)
+    nodes = list(dict.fromkeys(names.get(node, node) for node in targets))
+    found = dict(arguments)
+    if "links" in found:
+        links = ([names.get(node, node) for node in link] for link in found["links"])
+        found["links"] = [link for link in links if link[0] != link[1]]
+    return nodes, found
+
+
+def sentence(nodes: Sequence[str], one: str, several: str) -> str:
+    """The nodes and their verb: "redis-1 crashes", "redis-1 and redis-2 crash"."""
+    return f"{' and '.join(nodes)} {one if len(nodes) == 1 else several}"
 
 
 # An election takes a second or two, longer while members come and go.
 _ELECTION_S = 6.0
 
 
-def _leader(site: Site) -> str | None:
+def leader(site: Site) -> str:
+    """The server that leads now. Raises RuntimeError if none says so in time."""
     end = time.monotonic() + _ELECTION_S
     while (found := site.primary()) is None and time.monotonic() < end:
         time.sleep(0.05)
+    if found is None:
+        raise RuntimeError(f"no server says that it leads, for {_ELECTION_S:g} s")
     return found
-
-
-def named(asked: Asked, known: Sequence[str], at: Layout, nodes: Sequence[str]) -> str:
-    """Why the target of an entry can not be had; else ''."""
-    if asked.target == PRIMARY and PRIMARY in known and not at.leads:
-        return "none of its servers leads: each is on its own"
-    if asked.target and not (known or nodes):
-        return "it takes no target"
-    if asked.target and asked.target not in (*known, *nodes):
-        return f"the test has no {asked.target!r}; choose one of: {', '.join((*known, *nodes))}"
-    return ""

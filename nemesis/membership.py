@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import time
 from random import Random
+from typing import Any
 
-from fencepost.nemesis.aim import PRIMARY, Drawn, Layout, pick, subject
 from fencepost.nemesis.asked import Asked
+from fencepost.nemesis.family import Colour, Family
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.site import Site
+from fencepost.nemesis.targets import PRIMARY, Drawn, Layout, pick
 
 TARGETS = ("one", PRIMARY)
+KINDS = ("redis", "zookeeper", "etcd")
 
 # etcd changes no members before all have been in touch for 5 s (strict-reconfig-check).
 _UNHEALTHY_S = 8.0
 
 
-class Leave:
+class Membership:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._was: dict[str, str] = {}
@@ -104,15 +107,30 @@ class Leave:
 
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
-    nodes = pick(random, at, asked.target or "one")
-    who = subject(nodes)
-    return [Drawn(nodes, {"words": f"{who} leaves, and comes back empty"})]
+    return [Drawn(pick(random, at, asked.target or "one"), {})]
 
 
-def lacks(at: Layout, asked: Asked) -> str:
-    kinds = ("redis", "zookeeper", "etcd")
-    return "" if at.kind in kinds else f"it needs servers of {', '.join(kinds)}"
+def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
+    if at.kind not in KINDS:
+        raise ValueError(f"it needs servers of {', '.join(KINDS)}")
+    if len(targets) != 1:
+        raise ValueError("one server at a time leaves")
 
 
-def refuse(at: Layout, targets: list[str], arguments: dict[str, object]) -> str:
-    return "" if len(targets) == 1 else "one server at a time leaves"
+def describe(targets: list[str], arguments: dict[str, Any]) -> str:
+    return f"{' and '.join(targets)} leaves, and comes back empty"
+
+
+FAMILY = Family(
+    name="membership",
+    what="a server leaves the cluster, and comes back with an empty disk",
+    receipt="its pid and its data are gone, the others' list of members is without it; at the end "
+    "it has another identity",
+    make=lambda site, chains: Membership(site),
+    draw=draw,
+    describe=describe,
+    targets=TARGETS,
+    validate=validate,
+    forgets=True,
+    colour=Colour("#5577ad", "#86a6da"),
+)

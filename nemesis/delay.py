@@ -1,4 +1,4 @@
-"""Hold: the packets of one direction are held back, and arrive when the fault ends.
+"""Delay: the packets of one direction are held back, and arrive when the fault ends.
 
 They are dropped where they would arrive, and TCP sends them again: the request is under way
 for as long as the fault lasts, and a little longer, as TCP waits twice as long after each try.
@@ -10,14 +10,15 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.aim import STORAGE, Drawn, Layout
 from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.chains import Chains, probe
+from fencepost.nemesis.family import Colour, Family, Strike
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.site import Site
+from fencepost.nemesis.targets import STORAGE, Drawn, Layout
 
 
-class Hold:
+class Delay:
     def __init__(self, site: Site, chains: Chains) -> None:
         self._site = site
         self._chains = chains
@@ -62,12 +63,39 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     to = asked.target if asked.target in (*at.servers, STORAGE) else ""
     if not to:
         to = STORAGE if random.random() < 2 / 3 else random.choice(at.servers)
-    words = f"what {client} sends to {to} is held back"
-    return [Drawn([client, to], {"source": client, "to": to, "words": words})]
+    return [Drawn([client, to], {"source": client, "to": to})]
 
 
-def refuse(at: Layout, targets: list[str], arguments: dict[str, Any]) -> str:
+def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     source, to = arguments.get("source"), arguments.get("to")
     if source not in at.nodes or to not in at.nodes or source == to:
-        return "a hold needs source and to: two nodes of the test"
-    return f"{to} is a client: nothing is sent to it first" if to in at.clients else ""
+        raise ValueError("a delay needs source and to: two nodes of the test")
+    if to in at.clients:
+        raise ValueError(f"{to} is a client: nothing is sent to it first")
+
+
+def clashes(mine: Strike, other: Strike, at: Layout) -> bool:
+    """What is cut both ways shows nothing of a cut of one direction."""
+    return not mine.links.isdisjoint(other.links)
+
+
+def describe(targets: list[str], arguments: dict[str, Any]) -> str:
+    return f"what {arguments.get('source')} sends to {arguments.get('to')} is held back"
+
+
+FAMILY = Family(
+    name="delay",
+    what="packets of one direction are held back and arrive later",
+    receipt="a probe gets no answer; at the end a probe gets one, and the packets held are counted",
+    make=Delay,
+    draw=draw,
+    describe=describe,
+    strikes=("servers", "clients"),
+    targets=(STORAGE,),
+    validate=validate,
+    own=False,
+    clashes=clashes,
+    impairs=impairs,
+    links=links,
+    colour=Colour("#a9784a", "#cf9c6b"),
+)

@@ -1,0 +1,128 @@
+"""A fault family: all that there is to know of one kind of fault, in one frozen bundle.
+
+A family stands in its own file (`FAMILY = Family(...)` in nemesis/pause.py, say). The schedule, the
+director, the servers' settings, `fencepost heal`, the checkers, the report and docs/faults.md learn
+it from the bundle, so that a new one is a file, and a line in nemesis/families.py. Another package
+adds one with an entry point in the group fencepost.faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from fencepost.nemesis.asked import Asked
+from fencepost.nemesis.chains import Chains
+from fencepost.nemesis.leftover import Leftover
+from fencepost.nemesis.nemesis import Fault, Nemesis
+from fencepost.nemesis.site import Remote, Server, Site
+from fencepost.nemesis.targets import PRIMARY, Drawn, Layout
+
+
+@dataclass(frozen=True)
+class Colour:
+    """How the report paints a family on a light page and on a dark one (CSS)."""
+
+    light: str = "#8a8f98"
+    dark: str = "#a0a5ad"
+
+
+@dataclass(frozen=True)
+class Strike:
+    """What a fault may strike: the primary may be any of the servers."""
+
+    nodes: frozenset[str]
+    links: frozenset[frozenset[str]]
+    arguments: Mapping[str, Any]
+
+
+def _any(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
+    """Every fault makes sense."""
+
+
+def _nothing_left(remote: Remote, server: Server | None) -> list[Leftover]:
+    return []
+
+
+def _targets(targets: list[str], arguments: dict[str, Any]) -> list[str]:
+    return targets
+
+
+def _no_links(targets: list[str], arguments: dict[str, Any]) -> list[list[str]]:
+    return []
+
+
+def _bears_all(mine: Strike, other: Strike, at: Layout) -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Family:
+    """A fault family. `what` it does and `receipt`, what proves that a fault took hold, in words.
+
+    Which faults there are: `strikes` names the nodes that it may strike ("servers", "clients"),
+    `targets` the names that it knows beside those of nodes, `variants` how it can strike. `draw`
+    gives the faults of an entry of --nemesis, and raises ValueError where the layout has no such
+    fault. `validate` raises ValueError where a fault makes no sense in a layout; it is asked of
+    faults that are drawn and of those that somebody wrote. `own`: a node bears one fault of such
+    families at a time. `clashes`: beyond that, whether a fault of this family bears another beside
+    it; what is drawn keeps them apart.
+
+    How one is carried out: `make` gives what injects and heals. `moment` waits for the right moment
+    before a fault is ordered; `over` gives what tells that it is to end before its time. `needs`
+    are settings that servers must be started with (environment of compose/node/node.sh).
+
+    What it leaves where a run was killed: `leftovers` looks for it on a node, whose server is None
+    if it has none; `files` are those of its own on a node.
+
+    What a checker may conclude from a fault, all of it written into the history: `impairs` gives
+    the nodes that cannot answer, or not in time, while it is on; `links` the pairs of nodes that it
+    keeps apart; `forgets` says whether servers may lose by it what they have granted, or end it
+    before its time.
+
+    How it is shown: `describe` says in words what a fault does, `colour` is the report's.
+    """
+
+    name: str
+    what: str
+    receipt: str
+    make: Callable[[Site, Chains], Nemesis]
+    draw: Callable[[Random, Layout, Asked], list[Drawn]]
+    describe: Callable[[list[str], dict[str, Any]], str]
+    strikes: tuple[str, ...] = ("servers",)
+    targets: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    validate: Callable[[Layout, list[str], dict[str, Any]], None] = _any
+    own: bool = True
+    clashes: Callable[[Strike, Strike, Layout], bool] = _bears_all
+    moment: Callable[[Site, Fault], None] | None = None
+    over: Callable[[Site, Fault], Callable[[], bool] | None] | None = None
+    needs: Mapping[str, str] = field(default_factory=dict)
+    leftovers: Callable[[Remote, Server | None], Sequence[Leftover]] = _nothing_left
+    files: tuple[str, ...] = ()
+    impairs: Callable[[list[str], dict[str, Any]], list[str]] = _targets
+    links: Callable[[list[str], dict[str, Any]], list[list[str]]] = _no_links
+    forgets: bool = False
+    colour: Colour = Colour()
+
+    def nodes(self, at: Layout) -> list[str]:
+        """The nodes that a fault of this family may strike."""
+        servers = at.servers if "servers" in self.strikes else []
+        return [*servers, *(at.clients if "clients" in self.strikes else [])]
+
+    def strike(self, targets: list[str], arguments: dict[str, Any], at: Layout) -> Strike:
+        """What a fault of this family may strike, whoever leads."""
+
+        def may_be(node: str) -> list[str]:
+            return at.servers if node == PRIMARY else [node]
+
+        links = self.links(targets, arguments)
+        return Strike(
+            frozenset(each for node in targets for each in may_be(node)),
+            frozenset(
+                frozenset((a, b)) for near, far in links for a in may_be(near) for b in may_be(far)
+            ),
+            arguments,
+        )

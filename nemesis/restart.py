@@ -1,0 +1,38 @@
+"""Servers that come back after a fault: when, one after another, and whether they serve again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fencepost.nemesis.nemesis import Receipt
+from fencepost.nemesis.site import Site
+from fencepost.nemesis.targets import Drawn, Layout
+
+# Longer than any run: what heals such a fault is the end of it.
+NEVER_S = 100_000.0
+# A server is back some hundred ms after it was started, a member of a cluster a second or two.
+_BETWEEN_S = 3.0
+
+
+def revive(site: Site, nodes: list[str], wiped: bool) -> list[Receipt]:
+    """Start servers that are down, all before the first is waited for: a quorum takes several."""
+    for node in nodes:
+        server = site.server(node)
+        if wiped:
+            server.wipe()
+        server.start()
+    return [_serves(site, node, wiped) for node in nodes]
+
+
+def _serves(site: Site, node: str, wiped: bool) -> Receipt:
+    server = site.server(node)
+    server.wait_ready()
+    pid = server.pid()
+    empty = ", with an empty disk" if wiped else ""
+    return Receipt(True, f"{node} serves again{empty}, pid {pid}", {"pid": pid})
+
+
+def rolling(at: Layout, one: Callable[[list[str], float], Drawn]) -> list[Drawn]:
+    """Every server in turn, each some time after the one before came back."""
+    step_s = at.restart_s + _BETWEEN_S
+    return [one([node], number * step_s) for number, node in enumerate(at.servers)]
