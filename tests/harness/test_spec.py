@@ -54,7 +54,7 @@ def test_what_is_just_within_the_bounds_makes_sense(changed):
         ({"guard": "fence"}, "there is no guard 'fence'; choose one of: none, deadline, fenced"),
         (
             {"nemesis": ("pause", "flood")},
-            "there is no nemesis 'flood'; choose one of: partition, hold, packet, pause, ",
+            "there is no nemesis 'flood'; choose one of: partition, delay, packet, pause, ",
         ),
         ({"nemesis": ("pause:redis-9",)}, "nemesis pause:redis-9: the test has no 'redis-9'"),
         ({"nemesis": ("kill:primary",)}, "none of its servers leads"),
