@@ -1,4 +1,4 @@
-"""The report of a bench: what each lock costs, as a table and as charts, relative to one Redis."""
+"""The report of a bench: what each lock costs, as a table and as bars, relative to one Redis."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pygal
-from markupsafe import Markup
-
 from fencepost.report import page
-from fencepost.report.charts import drawing
 from fencepost.report.stored import ReportError
 
 COLUMNS = (
@@ -74,28 +70,21 @@ def _cell(
     return value, value / other if value is not None and other else None
 
 
-def _bars(rows: list[dict[str, Any]], phase: str, name: str, unit: str, cheap: bool) -> Markup:
-    chart = pygal.HorizontalBar(
-        js=[],
-        css=[],
-        width=1080,
-        height=60 + 34 * len(rows),
-        margin=8,
-        show_legend=False,
-        no_prefix=True,
-        print_values=True,
-        print_values_position="top",
-        show_x_labels=False,
-        # Room for the longest bar's figure.
-        range=(0, 1.12 * max((row["phases"][phase].get(name) or 0 for row in rows), default=1)),
-        show_y_guides=False,
-        value_formatter=lambda value: f"{_number(value)} {unit}" if value is not None else "",
-    )
-    # pygal draws the first one lowest; the best is to be on top.
-    ordered = sorted(rows, key=lambda row: row["phases"][phase].get(name) or 0, reverse=cheap)
-    chart.x_labels = [row["lock"] for row in ordered]
-    chart.add("ok", [row["phases"][phase].get(name) for row in ordered])
-    return drawing(chart, ["ok"])
+def _bars(
+    rows: list[dict[str, Any]], phase: str, name: str, unit: str, cheap: bool
+) -> list[dict[str, Any]]:
+    """A bar a lock, the best first: its length in per cent of the longest, and its figure."""
+    found = [(row["lock"], row["phases"][phase].get(name)) for row in rows]
+    found.sort(key=lambda one: one[1] or 0, reverse=not cheap)
+    longest = max((value or 0 for _, value in found), default=0) or 1
+    return [
+        {
+            "lock": lock,
+            "share": 100 * (value or 0) / longest,
+            "figure": "none" if value is None else f"{_number(value)} {unit}",
+        }
+        for lock, value in found
+    ]
 
 
 def _number(value: float) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 
 from fencepost.checker.faults import Fault, faults
 from fencepost.report import page
-from fencepost.report.charts import latency_chart, tokens_chart
-from fencepost.report.measures import QUANTILES, acquires, summary, tokens
+from fencepost.report.charts import has_tokens, latencies
+from fencepost.report.measures import QUANTILES, acquires, summary
 from fencepost.report.questions import ABOUT, headline, questions, untested, verdict
 from fencepost.report.settings import again, settings
 from fencepost.report.stored import Run, load
@@ -54,8 +54,7 @@ def contents(run: Run, folder: Path) -> dict[str, Any]:
     valid = None if run.results is None else verdict(results.get("valid"))
     picture = timeline(history, test)
     on = faults(history)
-    end_s = picture["end"] / 1e6
-    granted, taken = tokens(history, test), acquires(history)
+    answers = acquires(history)
     return {
         "name": test.get("name", "test"),
         "started": test.get("started", ""),
@@ -67,11 +66,10 @@ def contents(run: Run, folder: Path) -> dict[str, Any]:
         "schedule": [_STEP | step for step in test.get("schedule") or ()],
         "stats": _stats(run, on),
         "evidence": [_evidence(name, checkers[name]) for name in _in_order(checkers)],
-        "timeline": picture,
-        "tokens": tokens_chart(granted, on, end_s) if len(granted) else None,
-        "latency": latency_chart(taken, on, end_s) if len(taken) else None,
-        "latencies": summary(taken),
-        "quantiles": [f"p{quantile * 100:.0f}" for quantile in QUANTILES],
+        "timeline": picture | latencies(answers, picture["end"] / 1e6),
+        "tokens": has_tokens(picture),
+        "latencies": summary(answers),
+        "quantiles": [f"p{percent}" for percent in QUANTILES],
         "faults": [
             {"words": words(f), "nodes": _unnamed(f), "fault": f, "at": _moment(f.start, f.end)}
             for f in on

@@ -46,23 +46,23 @@ def timeline(history: History, test: Mapping[str, Any]) -> dict[str, Any]:
         depth[lane] = max(depth[lane], row + 1)
     return {
         "end": _us(_length_ns(history, test)),
-        "lanes": _table(
+        "lanes": table(
             ("name", "kind", "depth"),
             ((name, kind, depth[number]) for number, (name, kind) in enumerate(lanes)),
         ),
-        "holds": _table(
+        "holds": table(
             _HOLD,
             (
                 _hold(hold, place[hold.node or NOWHERE], row)
                 for hold, row in zip(found, rows, strict=True)
             ),
         ),
-        "overlaps": _table(_OVERLAP, _overlaps(found, Clocks(test))),
-        "writes": _table(
+        "overlaps": table(_OVERLAP, _overlaps(found, Clocks(test))),
+        "writes": table(
             _WRITE,
             (_write(call, state, place) for call, state in writes),
         ),
-        "faults": _table(
+        "faults": table(
             _FAULT,
             (_fault(fault, place) for fault in on),
         ),
@@ -102,7 +102,8 @@ def words(fault: Fault) -> str:
     return str(fault.arguments.get("words") or f"{fault.family} of {', '.join(affected(fault))}")
 
 
-def _table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> dict[str, Any]:
+def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> dict[str, Any]:
+    """Rows as the page's script reads them."""
     return {"columns": list(columns), "rows": [list(row) for row in rows]}
 
 

@@ -38,7 +38,7 @@ function sceneOf(data) {
     lane.height = lane.kind === "client" ? lane.depth * ROW + PAD : rows * BAND_ROW;
     y += lane.height + GAP;
   }
-  return {lanes, holds, writes, faults, overlaps, byName, end, height: y};
+  return {lanes, holds, writes, faults, overlaps, byName, end, height: y, troubled: spansOf(faults)};
 }
 
 /** Adds a fault to a lane's bands, in the first row where it covers no other. */
@@ -89,14 +89,7 @@ function drawDetail(ink, scene, view, width, gutter, palette) {
   drawNames();
 
   function drawBands() {
-    ink.fillStyle = palette.band;
-    let reached = -Infinity;
-    for (const fault of [...scene.faults].sort((a, b) => a.start - b.start)) {
-      const from = Math.max(fault.start, reached), until = fault.shown;
-      if (until > from && visible(from, until))
-        ink.fillRect(at(from), AXIS, Math.max(1, (until - from) * scale), scene.height - AXIS);
-      reached = Math.max(reached, until);
-    }
+    drawTroubled(ink, scene, view, at, AXIS, scene.height - AXIS, palette);
     ink.font = "11px " + palette.font;
     ink.textBaseline = "middle";
     for (const lane of scene.lanes) {
@@ -222,16 +215,15 @@ function drawDetail(ink, scene, view, width, gutter, palette) {
   }
 
   function drawAxis() {
-    const step = niceStep((view.until - view.from) / Math.max(2, (width - gutter) / 90));
     ink.font = "11px " + palette.font;
     ink.textBaseline = "middle";
     ink.textAlign = "center";
-    for (let time = Math.ceil(view.from / step) * step; time <= view.until; time += step) {
+    for (const [time, text] of timeTicks(view, width - gutter)) {
       const x = at(time);
       ink.strokeStyle = palette.line; ink.lineWidth = 1;
       ink.beginPath(); ink.moveTo(x, AXIS - 5); ink.lineTo(x, AXIS); ink.stroke();
       ink.fillStyle = palette.quiet;
-      if (x < width - 16) ink.fillText(clock(time, step), x, 10);
+      if (x < width - 16) ink.fillText(text, x, 10);
     }
     ink.textAlign = "left";
   }
@@ -281,9 +273,36 @@ function drawWhole(ink, scene, view, width, height, gutter, palette) {
   ink.strokeRect(at(view.from) + .75, .75, Math.max(3, (view.until - view.from) * scale - 1.5), height - 1.5);
 }
 
+/** Shades when any fault was on. */
+function drawTroubled(ink, scene, view, at, y, height, palette) {
+  ink.fillStyle = palette.band;
+  for (const [from, until] of scene.troubled)
+    if (until >= view.from && from <= view.until)
+      ink.fillRect(at(from), y, Math.max(1, at(until) - at(from)), height);
+}
+
+/** The spans of time in which any of the faults was on, in order and apart. */
+function spansOf(faults) {
+  const spans = [];
+  for (const fault of [...faults].sort((a, b) => a.start - b.start)) {
+    const last = spans[spans.length - 1];
+    if (last && fault.start <= last[1]) last[1] = Math.max(last[1], fault.shown);
+    else spans.push([fault.start, fault.shown]);
+  }
+  return spans;
+}
+
 function niceStep(least) {
   const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
   return [1, 2, 5, 10].map(factor => factor * power).find(step => step >= least);
+}
+
+/** Times to be named on an axis `length` pixels long, each with its name. */
+function timeTicks(view, length) {
+  const step = niceStep((view.until - view.from) / Math.max(2, length / 90)), ticks = [];
+  for (let time = Math.ceil(view.from / step) * step; time <= view.until; time += step)
+    ticks.push([time, clock(time, step)]);
+  return ticks;
 }
 
 /** A time as people read it; `step` says how many decimals tell it from its neighbours. */

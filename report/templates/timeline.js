@@ -1,9 +1,12 @@
-// What the reader does with the timeline: move, zoom, point at, and jump to a piece of evidence.
+// What the reader does with the timeline and its charts: move, zoom, point at, and jump to a piece
+// of evidence. All of them show one view.
 
 for (const frame of document.querySelectorAll(".timeline")) startTimeline(frame);
 
 function startTimeline(frame) {
-  const scene = sceneOf(JSON.parse(document.getElementById(frame.dataset.source).textContent));
+  const data = JSON.parse(document.getElementById(frame.dataset.source).textContent);
+  const scene = sceneOf(data), charts = chartsOf(scene, data);
+  const plots = [...document.querySelectorAll("canvas[data-chart]")];
   const detail = frame.querySelector(".detail"), whole = frame.querySelector(".whole");
   const tip = frame.querySelector(".tip"), label = frame.querySelector(".span");
   const SHORTEST = 200, WHOLE = 40;
@@ -32,6 +35,8 @@ function startTimeline(frame) {
       gutter = Math.min(96, Math.round(width * .2));
       drawDetail(sized(detail, scene.height), scene, view, width, gutter, palette);
       drawWhole(sized(whole, WHOLE), scene, view, width, WHOLE, gutter, palette);
+      for (const plot of plots)
+        drawChart(sized(plot, CHART), charts[plot.dataset.chart], scene, view, width, gutter, palette);
       label.textContent = `${clock(view.from)} to ${clock(view.until)}`;
     });
   }
@@ -49,41 +54,46 @@ function startTimeline(frame) {
 
   // --- moving and zooming: one pointer drags, two pinch -----------------------------------
 
-  const down = new Map();
-  detail.addEventListener("pointerdown", event => {
-    down.set(event.pointerId, event.offsetX);
-    detail.setPointerCapture(event.pointerId);
-    detail.classList.add("dragged");
-  });
-  detail.addEventListener("pointermove", event => {
-    const before = down.get(event.pointerId);
-    if (before === undefined) return point(event);
-    tip.hidden = true;
-    const other = [...down].find(([id]) => id !== event.pointerId);
-    if (other) {
-      const factor = Math.abs(before - other[1]) / Math.max(8, Math.abs(event.offsetX - other[1]));
-      zoom(factor, timeAt(other[1]));
-    } else {
-      const shift = timeAt(before) - timeAt(event.offsetX);
-      const length = view.until - view.from;
-      const from = Math.min(Math.max(view.from + shift, 0), scene.end - length);
-      show(from, from + length);
-    }
-    down.set(event.pointerId, event.offsetX);
-  });
-  for (const name of ["pointerup", "pointercancel"])
-    detail.addEventListener(name, event => {
-      down.delete(event.pointerId);
-      if (!down.size) detail.classList.remove("dragged");
+  for (const canvas of [detail, ...plots]) startMoving(canvas);
+
+  function startMoving(canvas) {
+    const down = new Map();
+    canvas.addEventListener("pointerdown", event => {
+      down.set(event.pointerId, event.offsetX);
+      canvas.setPointerCapture(event.pointerId);
+      canvas.classList.add("dragged");
     });
-  detail.addEventListener("pointerleave", () => { tip.hidden = true; });
-  detail.addEventListener("dblclick", event => zoom(.25, timeAt(event.offsetX)));
-  detail.addEventListener("wheel", event => {
-    // A plain wheel scrolls the page, as everywhere else.
-    if (!event.ctrlKey && !event.metaKey) return;
-    event.preventDefault();
-    zoom(Math.exp(Math.sign(event.deltaY) * .25), timeAt(event.offsetX));
-  }, {passive: false});
+    canvas.addEventListener("pointermove", event => {
+      const before = down.get(event.pointerId);
+      if (before === undefined) return point(event, canvas);
+      tip.hidden = true;
+      const other = [...down].find(([id]) => id !== event.pointerId);
+      if (other) {
+        const factor = Math.abs(before - other[1]) / Math.max(8, Math.abs(event.offsetX - other[1]));
+        zoom(factor, timeAt(other[1]));
+      } else {
+        const shift = timeAt(before) - timeAt(event.offsetX);
+        const length = view.until - view.from;
+        const from = Math.min(Math.max(view.from + shift, 0), scene.end - length);
+        show(from, from + length);
+      }
+      down.set(event.pointerId, event.offsetX);
+    });
+    for (const name of ["pointerup", "pointercancel"])
+      canvas.addEventListener(name, event => {
+        down.delete(event.pointerId);
+        if (!down.size) canvas.classList.remove("dragged");
+      });
+    canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
+    canvas.addEventListener("dblclick", event => zoom(.25, timeAt(event.offsetX)));
+    canvas.addEventListener("wheel", event => {
+      // A plain wheel scrolls the page, as everywhere else.
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      zoom(Math.exp(Math.sign(event.deltaY) * .25), timeAt(event.offsetX));
+    }, {passive: false});
+  }
+
   detail.addEventListener("keydown", event => {
     const length = view.until - view.from;
     const acts = {
@@ -123,14 +133,17 @@ function startTimeline(frame) {
 
   // --- pointing at --------------------------------------------------------------------------
 
-  function point(event) {
-    const text = describe(event.offsetX, event.offsetY);
+  function point(event, canvas) {
+    const chart = charts[canvas.dataset.chart];
+    const text = chart
+      ? aboutDot(chart, view, width, gutter, event.offsetX, event.offsetY)
+      : describe(event.offsetX, event.offsetY);
     tip.hidden = !text;
     if (!text) return;
     tip.textContent = text;
-    const left = Math.min(event.offsetX + 14, width - tip.offsetWidth - 4);
-    tip.style.left = Math.max(0, left) + "px";
-    tip.style.top = detail.offsetTop + event.offsetY + 16 + "px";
+    const below = event.clientY + 16, fits = below + tip.offsetHeight < innerHeight;
+    tip.style.left = Math.max(0, Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 4)) + "px";
+    tip.style.top = Math.max(0, fits ? below : event.clientY - tip.offsetHeight - 8) + "px";
   }
 
   function describe(x, y) {

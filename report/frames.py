@@ -1,0 +1,72 @@
+"""Runs as data frames, for those who go on in a notebook, a spreadsheet or a database.
+
+    from fencepost.report import frames
+
+    run = frames.read("results/redlock/latest")
+    frames.ops(run).to_csv("ops.csv")
+    frames.holds(run).to_parquet("holds.parquet")
+
+This alone needs pandas: pip install 'fencepost[frames]'. Times are seconds since the test's start.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from fencepost.checker import holds as found
+from fencepost.report.measures import acquires as answers
+from fencepost.report.stored import Run, load
+
+
+def read(folder: str | Path) -> Run:
+    """A run by its folder. Raises ReportError if there is none."""
+    return load(Path(folder))
+
+
+def ops(run: Run) -> pd.DataFrame:
+    """A row an op; what its value has is in columns of their own, `value.lock` say."""
+    rows = [
+        {
+            "index": op.index,
+            "time_s": op.time / 1e9,
+            "process": str(op.process),
+            "node": op.node,
+            "type": op.type,
+            "f": op.f,
+            "error": " ".join(map(str, op.error)) if op.error else None,
+        }
+        | {f"value.{name}": value for name, value in op.value.items()}
+        for op in run.history
+    ]
+    return pd.DataFrame(rows)
+
+
+def holds(run: Run) -> pd.DataFrame:
+    """A row a hold: whose, of which lock, with which token, from when, and until when.
+
+    `believed_end_s` is where the client stopped counting on it, `end_s` where it gave it up; both
+    are infinite where that was never seen.
+    """
+    rows = [
+        {
+            "hold": hold.name,
+            "lock": hold.lock,
+            "process": hold.process,
+            "node": hold.node,
+            "token": hold.token,
+            "start_s": hold.start / 1e9,
+            "believed_end_s": hold.believed_end / 1e9,
+            "end_s": hold.strict_end / 1e9,
+            "ended_by": hold.ended_by,
+        }
+        for hold in found.holds(run.history, run.test)
+    ]
+    return pd.DataFrame(rows)
+
+
+def acquires(run: Run) -> pd.DataFrame:
+    """A row an acquire that was answered: when, after how many ms, and how."""
+    rows = [(answer.time_s, answer.latency_ms, answer.what) for answer in answers(run.history)]
+    return pd.DataFrame(rows, columns=["time_s", "latency_ms", "what"])

@@ -1,0 +1,159 @@
+// The charts: dots and lines over time, drawn into a canvas for the timeline's view. A chart is
+// {dots, lines, low, high, ticks, label}: dots carry the value that is drawn and a sentence for the
+// reader who points at one. The scale is the whole run's, so that zooming does not move it.
+//
+// Of dots that fall on the same pixel one of each kind is drawn: a hundred thousand stay fast.
+
+const CHART = 240, CHART_TOP = 8, CHART_FOOT = 24;
+const DOTS = {
+  granted: {fill: "ok", size: 4}, accepted: {fill: "ok-line", size: 1.8},
+  unknown: {fill: "info", size: 2.6}, refused: {fill: "fail", line: "fail-line", size: 3.2},
+  ok: {fill: "ok"}, fail: {fill: "fail", line: "fail-line"}, info: {fill: "info"},
+};
+const DASHES = {p50: [], p95: [6, 3], p99: [2, 3]};
+const DEAREST_US = 1;
+
+function chartsOf(scene, data) {
+  return {tokens: tokensChart(scene), latency: latencyChart(rowsOf(data.acquires), rowsOf(data.quantiles))};
+}
+
+/** Tokens as they were granted, and as they came with writes. */
+function tokensChart(scene) {
+  const dots = [];
+  for (const {token, start, name} of scene.holds)
+    if (token !== null)
+      dots.push({time: start, value: Number(token), what: "granted", text: `token ${token}, granted with hold ${name}`});
+  for (const {token, time, state} of scene.writes)
+    if (token !== null)
+      dots.push({time, value: Number(token), what: state, text: `token ${token}, write ${state === "unknown" ? "of unknown outcome" : state}`});
+  let low = Infinity, high = -Infinity;
+  for (const {value} of dots) { low = Math.min(low, value); high = Math.max(high, value); }
+  const pad = Math.max((high - low) * .05, 1);
+  return {dots, lines: [], low: low - pad, high: high + pad, ticks: wholeTicks, label: wholeNumber};
+}
+
+/** The latency of acquires on a logarithmic scale, and its quantiles. */
+function latencyChart(acquires, quantiles) {
+  const logs = us => Math.log10(Math.max(us, DEAREST_US));
+  const dots = acquires.map(({time, latency, what}) =>
+    ({time, value: logs(latency), what, text: `acquire answered ${what} after ${duration(latency)}`}));
+  let low = Infinity, high = -Infinity;
+  for (const {value} of dots) { low = Math.min(low, value); high = Math.max(high, value); }
+  low = Math.floor(low);
+  const lines = Object.keys(DASHES).map(name =>
+    ({dash: DASHES[name], points: quantiles.map(row => ({time: row.time, value: logs(row[name])}))}));
+  return {dots, lines, low, high: Math.max(Math.ceil(high), low + 1), ticks: decades, label: log => duration(10 ** log)};
+}
+
+/** Draws a chart into a canvas `width` wide, whose first `gutter` pixels have the labels. */
+function drawChart(ink, chart, scene, view, width, gutter, palette) {
+  const place = placeIn(chart, view, width, gutter);
+  const bottom = CHART - CHART_FOOT;
+  ink.clearRect(0, 0, width, CHART);
+  drawScale();
+  ink.save();
+  ink.beginPath(); ink.rect(gutter, 0, width - gutter, bottom); ink.clip();
+  drawTroubled(ink, scene, view, place.x, CHART_TOP, bottom - CHART_TOP, palette);
+  drawDots();
+  drawLines();
+  ink.restore();
+
+  function drawScale() {
+    ink.font = "11px " + palette.font;
+    ink.textBaseline = "middle";
+    ink.lineWidth = 1;
+    ink.strokeStyle = palette.line;
+    ink.fillStyle = palette.quiet;
+    ink.textAlign = "right";
+    for (const value of chart.ticks(chart.low, chart.high)) {
+      const y = Math.round(place.y(value)) + .5;
+      ink.beginPath(); ink.moveTo(gutter, y); ink.lineTo(width, y); ink.stroke();
+      ink.fillText(chart.label(value), gutter - 8, y, gutter - 10);
+    }
+    ink.textAlign = "center";
+    for (const [time, text] of timeTicks(view, width - gutter)) {
+      const x = place.x(time);
+      ink.beginPath(); ink.moveTo(x, bottom); ink.lineTo(x, bottom + 5); ink.stroke();
+      if (x < width - 16) ink.fillText(text, x, bottom + 14);
+    }
+    ink.textAlign = "left";
+  }
+
+  function drawDots() {
+    const usual = chart.dots.length > 200 ? 2 : 3.2, drawn = new Set();
+    for (const [number, what] of Object.keys(DOTS).entries()) {
+      const {fill, line, size = usual} = DOTS[what];
+      ink.fillStyle = palette[fill];
+      ink.strokeStyle = palette[line] ?? palette[fill];
+      for (const dot of chart.dots) {
+        if (dot.what !== what || dot.time < view.from || dot.time > view.until) continue;
+        const x = place.x(dot.time), y = place.y(dot.value);
+        const key = (number * 1024 + Math.round(y)) * 8192 + Math.round(x);
+        if (drawn.has(key)) continue;
+        drawn.add(key);
+        ink.beginPath(); ink.arc(x, y, size, 0, 7); ink.fill();
+        if (line) ink.stroke();
+      }
+    }
+  }
+
+  function drawLines() {
+    ink.strokeStyle = palette.ink;
+    ink.lineWidth = 1.6;
+    for (const {dash, points} of chart.lines) {
+      ink.setLineDash(dash);
+      ink.beginPath();
+      for (const {time, value} of points) ink.lineTo(place.x(time), place.y(value));
+      ink.stroke();
+    }
+    ink.setLineDash([]);
+  }
+}
+
+/** What a chart says of the place that the reader points at: the dot within some pixels of it. */
+function aboutDot(chart, view, width, gutter, x, y) {
+  const place = placeIn(chart, view, width, gutter), reach = 10;
+  let best = null, least = reach * reach;
+  for (const dot of chart.dots) {
+    const off = (place.x(dot.time) - x) ** 2 + (place.y(dot.value) - y) ** 2;
+    if (off <= least) { best = dot; least = off; }
+  }
+  return best ? `${best.text}\nat ${clock(best.time)}` : "";
+}
+
+/** Where times and values lie. */
+function placeIn(chart, view, width, gutter) {
+  const scale = (width - gutter) / (view.until - view.from);
+  const tall = CHART - CHART_FOOT - CHART_TOP;
+  return {
+    x: time => gutter + (time - view.from) * scale,
+    y: value => CHART_TOP + tall * (1 - (value - chart.low) / (chart.high - chart.low)),
+  };
+}
+
+function wholeTicks(low, high) {
+  const step = Math.max(1, niceStep((high - low) / 5)), ticks = [];
+  for (let value = Math.ceil(low / step) * step; value <= high; value += step) ticks.push(value || 0);
+  return ticks;
+}
+
+/** Whole powers of ten; with 2 and 5 between them where there are few. */
+function decades(low, high) {
+  const between = high - low > 2 ? [1] : [1, 2, 5], ticks = [];
+  for (let power = low; power <= high; power++)
+    for (const factor of between) {
+      const value = power + Math.log10(factor);
+      if (value <= high + 1e-9) ticks.push(value);
+    }
+  return ticks;
+}
+
+function wholeNumber(value) {
+  return Math.abs(value) < 1e13 ? value.toLocaleString("en") : value.toExponential(6);
+}
+
+/** A time in µs as people read it. */
+function duration(us) {
+  if (us >= 1e6) return +(us / 1e6).toPrecision(3) + " s";
+  return us >= 1000 ? +(us / 1000).toPrecision(3) + " ms" : +us.toPrecision(3) + " µs";
+}
