@@ -60,7 +60,9 @@ def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
     # Ops of one process that seem to overlap have no sub-history that shows the failure alone.
     evidence = None if clocks else found.evidence(_EVIDENCE_S)
     if evidence is None or evidence.failed is None:
-        return _unplaced(history, details, found.failed or found.near)
+        near = found.failed or found.near
+        assert near is not None, "the general engine fails at an op"
+        return _unplaced(history, details, near)
     return _invalid(history, evidence, details, evidence.failed)
 
 
@@ -88,14 +90,13 @@ def _invalid(
     return Verdict(False, what, [row], details)
 
 
-def _unplaced(history: History, details: dict[str, Any], near: Operation | None) -> Verdict:
+def _unplaced(history: History, details: dict[str, Any], near: Operation) -> Verdict:
     """Where it is not known which op is the first that cannot be placed."""
-    what = "No order of the lock's ops keeps every lease"
-    if near is None:
-        what += "."
-        return Verdict(False, what, [{"what": what, "time_ns": 0, "ops": []}], details)
     op = history.ops[near.line]
-    what += f"; the search found none beyond {seconds(op.time)}."
+    what = (
+        "No order of the lock's ops keeps every lease; the search found none beyond "
+        f"{seconds(op.time)}."
+    )
     return Verdict(False, what, [{"what": what, "time_ns": op.time, "ops": [near.line]}], details)
 
 

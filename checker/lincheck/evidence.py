@@ -95,7 +95,7 @@ def _for_true(parts: dict[Hashable, list[Operation]], model: Model, budget: Budg
             search, failed = explore(operations, model, budget, trace=True)
             assert failed is None, f"the engine does not confirm the verdict: {failed}"
             (_, path), *_ = next(iter(search.configurations.values()))
-            steps = tuple(steps_of(path, operations, model))
+            steps = tuple(steps_of(path, operations))
             wrong = verify(operations, steps, model)
             assert wrong is None, f"the linearization found is wrong: {wrong}"
             linearizations[key] = steps

@@ -76,7 +76,7 @@ def _longest(
     longest = []
     for _, _, number, done, path in found[:MOST_PARTIALS]:
         state: State = search.table.states[number]
-        steps = tuple(steps_of(path, operations, model))
+        steps = tuple(steps_of(path, operations))
         taken = {step.operation.id for step in steps if step.operation is not None}
         open_ops = [failed] + [
             by_id[op] for op, (bit, _) in search.open.items() if not bit & done and op != failed.id
@@ -93,7 +93,7 @@ def _why(model: Model, state: State, action: Action) -> str | None:
     return after.why if isinstance(after, Inconsistent) else None
 
 
-def steps_of(path: Taken | None, operations: list[Operation], model: Model) -> list[Step]:
+def steps_of(path: Taken | None, operations: list[Operation]) -> list[Step]:
     """A configuration's path as steps, from the first to the last.
 
     Crashed ops of one action are interchangeable: the first use is the one invoked first.
@@ -108,7 +108,6 @@ def steps_of(path: Taken | None, operations: list[Operation], model: Model) -> l
         if operation.returned is None:
             crashed.setdefault(operation.action, []).append(operation)
     steps: list[Step] = []
-    state = model.initial
     for entry in reversed(entries):
         if entry.crashed is not None:
             own = crashed.get(entry.crashed)
@@ -116,11 +115,10 @@ def steps_of(path: Taken | None, operations: list[Operation], model: Model) -> l
         elif entry.mover:
             operation = by_id[entry.slots[entry.mover.bit_length() - 1]]
             steps.append(Step(operation, operation.action, entry.state))
-        state = entry.state
         bits = entry.observers
         while bits:
             lowest = bits & -bits
             operation = by_id[entry.slots[lowest.bit_length() - 1]]
-            steps.append(Step(operation, operation.action, state))
+            steps.append(Step(operation, operation.action, entry.state))
             bits ^= lowest
     return steps

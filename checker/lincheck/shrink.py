@@ -136,11 +136,7 @@ class _Shrinking:
         search, stuck = explore_up_to(past, end, self.model, self.budget, trace=True)
         assert stuck is None, f"another op failed before: {stuck}"
         (_, path), *_ = next(iter(search.configurations.values()))
-        placed = {
-            step.operation.id
-            for step in steps_of(path, past, self.model)
-            if step.operation is not None
-        }
+        placed = {step.operation.id for step in steps_of(path, past) if step.operation is not None}
         return sorted(
             op
             for op in _before(operations, self.failed)

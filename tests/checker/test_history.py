@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -28,7 +29,8 @@ JSON = st.recursive(
 )
 KNOWN = {"index", "time", "process", "type", "f", "value", "error", "node"}
 OPS = st.builds(
-    lambda **fields: Op(index=0, **fields),
+    Op,
+    index=st.integers(0, 2**40),
     time=st.integers(0, 2**62),
     process=st.integers(0, 99) | st.just("nemesis"),
     type=st.sampled_from(TYPES),
@@ -173,3 +175,52 @@ def test_writing_replaces_the_file_in_one_step_and_leaves_no_other(file):
     write(file, [Op(0, 1, 0, "invoke", "read", {})])
     assert [path.name for path in file.parent.iterdir()] == ["history.jsonl"]
     assert len(read(file)) == 1
+
+
+def test_ops_that_were_recorded_late_keep_all_that_they_say(file):
+    late = Op(0, 30, 1, "info", "read", {"a": 1}, ["timeout", "late"], "client-1", {"thread": 3})
+    early = Op(0, 10, 2, "ok", "read", {}, None, "client-2", {"thread": 4})
+    write(file, [late, early])
+    assert read(file).ops == [early, replace(late, index=1)]
+
+
+def test_ops_without_an_index_are_numbered_by_their_place(file):
+    rows = [json.loads(line(time=time)) for time in (1, 2)]
+    file.write_text("".join(json.dumps(row | {"index": None}) + "\n" for row in rows))
+    with pytest.raises(HistoryError, match="index None is no integer"):
+        read(file)
+    for row in rows:
+        del row["index"]
+    assert parse(rows[0]).index == 0
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert [(op.index, op.time) for op in read(file)] == [(0, 1), (1, 2)]
+
+
+def test_of_a_long_line_that_is_bad_the_error_shows_the_beginning(file):
+    file.write_text("x" * 500 + "\n")
+    with pytest.raises(HistoryError) as error:
+        read(file)
+    assert str(error.value).endswith(f": {b'x' * 120!r}")
+
+
+def test_a_history_is_written_one_op_a_line_without_spaces(file):
+    fault = Op(1, 2, "nemesis", "info", "pause", {})
+    write(file, [Op(0, 1, 0, "ok", "read", {"ä": [1, 2]}), fault])
+    assert file.read_bytes() == (
+        rb'{"index":0,"time":1,"process":0,"type":"ok","f":"read","value":{"\u00e4":[1,2]}}'
+        b"\n"
+        b'{"index":1,"time":2,"process":"nemesis","type":"info","f":"pause","value":{}}\n'
+    )
+
+
+def test_until_a_history_is_written_whole_it_stands_beside_the_old_one_by_another_name(file):
+    file.write_text("old")
+    seen = []
+
+    def ops():
+        yield Op(0, 1, 0, "invoke", "read", {})
+        seen.extend(sorted(path.name for path in file.parent.iterdir()))
+        seen.append(file.read_text())
+
+    write(file, ops())
+    assert seen == ["history.jsonl", "history.jsonl.new", "old"]

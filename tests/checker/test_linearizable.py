@@ -400,3 +400,60 @@ def test_a_failed_release_means_what_the_test_says(story, meaning, valid):
     story.release(0, "a", 10, type="fail")
     story.grant(1, "b", 20, 5020, ttl=5000)
     assert verdict(story, failed_release=meaning).valid is valid
+
+
+def test_a_lease_that_ends_meanwhile_brings_only_a_grant_forward(story):
+    """The release is of a hold whose grant nobody heard of; the lock was free only at 50 ms."""
+    story.grant(1, "b", 1, 1001)
+    asked = {"lock": "orders", "ttl": 1000 * MS}
+    story.call(0, "acquire", 2, 5, asked, type="info", error=["timeout", "silence"])
+    story.call(0, "release", 10, 100, {"lock": "orders"})
+    expired(story, 0, 20)
+    story.release(1, "b", 50)
+    assert verdict(story).valid is True
+
+
+def test_a_fault_that_begins_while_the_op_is_under_way_is_named(story):
+    story.grant(0, "a", 1, 1001)
+    story.grant(1, "b", 500, 1500, asked=450)
+    story.fault("pause", 480, 600, ["s1"])
+    assert verdict(story).summary.endswith(" On at that time: pause of s1 (from 0.480 s).")
+
+
+def test_where_there_is_no_time_for_evidence_the_op_that_failed_is_told_without_a_reason(
+    story, monkeypatch
+):
+    monkeypatch.setattr("fencepost.checker.linearizable._EVIDENCE_S", -1.0)
+    story.grant(0, "a", 1, 1001)
+    story.grant(1, "b", 500, 1500, asked=450)
+    found = verdict(story)
+    assert found.summary == (
+        "client-1 (process 1): acquire, invoked at 0.450 s, fits nowhere in any order of the "
+        "lock's ops that keeps every lease. No fault was on at that time."
+    )
+    assert found.evidence == [{"what": found.summary, "time_ns": 450 * MS, "ops": [2]}]
+
+
+def test_where_there_is_no_time_to_find_that_op_it_is_told_how_far_the_search_came(
+    story, monkeypatch
+):
+    """With a token that is given twice, and an acquire that may or may not have been granted: the
+    search drops ways then, and may stop at another op than the first that fails."""
+    monkeypatch.setattr("fencepost.checker.linearizable._EVIDENCE_S", -1.0)
+    story.grant(1, "z", 10, 13, asked=5, ttl=3)
+    story.grant(0, "a", 12, 21, asked=11, token=4, ttl=10)
+    story.call(3, "acquire", 18, None, {"lock": "orders", "ttl": 10 * MS})
+    story.release(1, "z", 19, 24)
+    story.grant(2, "b", 32, 62, asked=26, token=4, ttl=30)
+    found = verdict(story)
+    assert found.summary == (
+        "No order of the lock's ops keeps every lease; the search found none beyond 0.026 s."
+    )
+    assert found.valid is False
+    assert found.evidence == [{"what": found.summary, "time_ns": 26 * MS, "ops": [7]}]
+    assert found.details == {
+        "model": "lease-mutex",
+        "operations": 5,
+        "failed_release": "ended",
+        "ends_with": "lease",
+    }

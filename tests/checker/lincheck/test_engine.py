@@ -106,7 +106,7 @@ def test_both_ways_around_crashed_ops_and_their_turns_come_to_the_verdict_of_the
             assert (failed is None) is (full is None), way
             if trace and failed is None:
                 (_, path), *_ = next(iter(search.configurations.values()))
-                assert verify(operations, steps_of(path, operations, model), model) is None
+                assert verify(operations, steps_of(path, operations), model) is None
 
 
 def last(way):
@@ -134,7 +134,7 @@ def test_both_ways_agree_on_registers_with_dozens_of_crashed_ops_and_a_late_read
         assert (failed is None) is (other is None), seed
         if failed is None:
             (_, path), *_ = next(iter(search.configurations.values()))
-            assert verify(operations, steps_of(path, operations, model), model) is None
+            assert verify(operations, steps_of(path, operations), model) is None
         if search.crashed.counted:
             refined.add(failed is None)
     assert refined == {True, False}, "no history hung on how often a crashed op was used"
