@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from fencepost.times import seconds
+
 # What histories and schedules of version 0.1 call a family.
 _BEFORE = {"hold": "delay", "leave": "membership"}
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
-_TIME = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|)\s*")
 _ENTRY = re.compile(
     r"(?P<family>[a-z]+)(:(?P<target>[\w-]+))?(/(?P<variant>[\w.+-]+))?"
     r"(@(?P<interval>[\w.]+))?(=(?P<weight>[\w.]+))?"
@@ -33,15 +33,6 @@ class Asked:
     interval_s: float | None = None
     weight: float = 1.0
     text: str = ""
-
-
-def seconds(text: str) -> float:
-    """A time like 500ms, 60s, 2m or 60 in seconds. ValueError where it is none above zero."""
-    match = _TIME.fullmatch(text)
-    value = float(match[1]) * _UNITS[match[2]] if match else 0.0
-    if value <= 0:
-        raise ValueError(f"{text!r} is no time: write 500ms, 60s or 2m, above zero")
-    return value
 
 
 def parse(text: str) -> Asked:

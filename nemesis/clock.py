@@ -30,13 +30,14 @@ from random import Random
 from typing import Any
 
 from fencepost.nemesis import skewed
-from fencepost.nemesis.asked import Asked, seconds
+from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.family import Colour, Family, Strike
 from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.site import Clocked, Hidden, Remote, Server, Site
 from fencepost.nemesis.skewed import Proof
 from fencepost.nemesis.targets import PRIMARY, SERVERS, Drawn, Layout, pick
+from fencepost.times import seconds
 
 CLOCK_FILE = "/run/fencepost/clock"
 SKEW_FILE = "/run/fencepost/skew"

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from fencepost.harness.command import arguments, screen
+from fencepost.harness.command import screen
 from fencepost.harness.command.options import Seed
 from fencepost.harness.errors import choose
 from fencepost.harness.run import bench as costs
-from fencepost.harness.run import results
+from fencepost.harness.run import results, written
 from fencepost.harness.run.needs import cluster_for
 from fencepost.harness.run.spec import seconds
 from fencepost.report import bench as report
@@ -22,7 +22,7 @@ def bench(
     time: Annotated[str, typer.Option(help="How long each of the three phases takes.")] = "5s",
     seed: Seed = None,
 ) -> None:
-    time_s, number = seconds("time", time), arguments.seed(seed)
+    time_s, number = seconds("time", time), written.seed(seed)
     names = list(dict.fromkeys([costs.BASELINE, *locks]))
     specs = [costs.spec_of(choose("lock", name, LOCKS), number) for name in names]
     with cluster_for(specs, screen.say) as cluster:

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from fencepost.harness.command import arguments, screen
+from fencepost.harness.command import screen
 from fencepost.harness.command.options import HostsFile, LeaveUp, Remote, Seed
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.run import suite as suites
+from fencepost.harness.run import written
 from fencepost.harness.run.judge import Outcome
 from fencepost.harness.run.needs import cluster_for
 from fencepost.harness.run.run import run
@@ -32,7 +33,7 @@ def suite(
     remote: Remote = "docker",
     hosts: HostsFile = None,
 ) -> int:
-    number = arguments.seed(seed)
+    number = written.seed(seed)
     chosen = {
         name: _chosen(suites.items(choose("suite", name, SUITES), number), only or [])
         for name in dict.fromkeys(names)

@@ -1,33 +1,64 @@
-"""`fencepost test`: one test of one lock."""
+"""`fencepost test`: one test of one lock.
+
+Its options for what may be set of a run come from the table of settings (fencepost/settings.py).
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from fencepost.harness.command import arguments, screen
+from fencepost.harness.command import screen
 from fencepost.harness.command.exits import EXIT
-from fencepost.harness.command.options import HostsFile, LeaveUp, Remote, Seed
+from fencepost.harness.command.options import HostsFile, LeaveUp, Remote
 from fencepost.harness.errors import BadArguments
+from fencepost.harness.run import written
 from fencepost.harness.run.needs import cluster_for
 from fencepost.harness.run.run import run
-from fencepost.harness.run.spec import ETCD, RESTART, Spec, seconds, validate
+from fencepost.harness.run.watch import ANY
 from fencepost.nemesis.schedule import Scheduled
-from fencepost.workloads.resources.registry import STORES
+from fencepost.settings import SETTINGS, Setting
+
+# What may be given beside --replay, which takes all else from its run.
+_BESIDE = ("lock", "replay", "until", "until_violation", "option", "remote", "hosts", "leave_up")
 
 
+def _with_settings(command: Callable[..., int]) -> Callable[..., int]:
+    """The command with an option for every setting, in the place of `**settings`."""
+    signature = inspect.signature(command, eval_str=True)
+    own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    added = [
+        inspect.Parameter(
+            setting.word, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_option(setting)
+        )
+        for setting in SETTINGS.values()
+        if setting.options
+    ]
+    lock, *rest = own
+    command.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[lock, *[one.replace(kind=one.KEYWORD_ONLY) for one in (*added, *rest)]]
+    )
+    return command
+
+
+def _option(setting: Setting) -> Any:
+    option = typer.Option(
+        *setting.options, help=setting.help, metavar=setting.form.metavar, show_default=False
+    )
+    return Annotated[list[str] | None if setting.form.several else str | None, option]
+
+
+@_with_settings
 def test(
-    context: typer.Context,
     lock: Annotated[str, typer.Argument(help="The lock to test, redlock say.")] = "",
-    nemesis: Annotated[
-        str,
-        typer.Option(
-            help="Faults: FAMILY[:WHERE][/HOW][@INTERVAL][=WEIGHT],...  "
-            "`fencepost nemesis list` lists them."
-        ),
-    ] = "",
+    context: typer.Context = None,  # type: ignore[assignment]
+    until_violation: Annotated[
+        bool, typer.Option("--until-violation", help="Stop at the first violation of any kind.")
+    ] = False,
     schedule: Annotated[
         Path | None, typer.Option(help="The faults from a file: JSON, or a run's test.json.")
     ] = None,
@@ -38,83 +69,34 @@ def test(
             "LOCK, if one is named."
         ),
     ] = None,
-    until: Annotated[
-        str,
-        typer.Option(
-            metavar="CHECKER,...",
-            help="Stop at the first violation that one of these checkers finds, ownership say.",
-        ),
-    ] = "",
-    until_violation: Annotated[
-        bool, typer.Option("--until-violation", help="Stop at the first violation of any kind.")
-    ] = False,
-    guard: Annotated[
-        str, typer.Option(help="What the resource checks: `fencepost guards` lists them.")
-    ] = "none",
-    store: Annotated[
-        str, typer.Option(help=f"Where the resource is kept: {', '.join(STORES)}.")
-    ] = "",
-    shared: Annotated[
-        float, typer.Option(help="Which share of the holds is shared, for locks with that mode.")
-    ] = 0.0,
-    locks: Annotated[
-        int, typer.Option(help="Locks, each with a resource of its own; all clients use all.")
-    ] = 1,
-    etcd: Annotated[str, typer.Option(help=f"The servers' version: {', '.join(ETCD)}.")] = "3.5",
-    time: Annotated[str, typer.Option("--time", "--time-limit", help="How long, 60s say.")] = "60s",
-    seed: Seed = None,
-    concurrency: Annotated[int, typer.Option(help="Clients, one a node.")] = 5,
-    ttl: Annotated[str, typer.Option(help="The lease of a grant.")] = "2s",
-    interval: Annotated[str, typer.Option(help="A family's faults are about so far apart.")] = "5s",
-    persistence: Annotated[str, typer.Option(help="Redis: none, everysec, always.")] = "none",
-    restart: Annotated[
-        str, typer.Option(help=f"When a crashed server is back: {', '.join(RESTART)}, or a time.")
-    ] = "at-once",
-    failed_release: Annotated[
-        str, typer.Option(help="What a release that failed did: ended, nothing.")
-    ] = "ended",
     option: Annotated[
         list[str] | None,
         typer.Option(
-            "--option",
-            "-o",
-            help="The lock's own, NAME=VALUE: `fencepost locks LOCK` shows them.",
+            "--option", "-o", help="The lock's own, NAME=VALUE: `fencepost locks LOCK` shows them."
         ),
     ] = None,
     leave_up: LeaveUp = False,
     remote: Remote = "docker",
     hosts: HostsFile = None,
+    **settings: Any,
 ) -> int:
     faults: list[Scheduled] | None
-    stops = arguments.until(until, until_violation)
+    given = {word: value for word, value in settings.items() if value not in (None, [])}
+    if until_violation:
+        if "until" in given:
+            raise BadArguments(
+                "--until and --until-violation exclude one another: the latter means any violation"
+            )
+        given["until"] = ANY
+    options = written.pairs(option or [])
     if replay is not None:
-        arguments.alone("replay", context, arguments.BESIDE)
-        spec, faults = arguments.replayed(replay, lock, option or [], stops)
+        _alone("replay", context)
+        until = SETTINGS["until"].read(given.get("until", ""))
+        spec, faults = written.replayed(replay, lock, options, until)
     else:
-        if not lock:
-            raise BadArguments("which LOCK? `fencepost locks` lists them")
-        spec = Spec(
-            name=lock,
-            lock=lock,
-            options=arguments.lock_options(lock, option or []),
-            guard=guard,
-            store=store,
-            shared=shared,
-            locks=locks,
-            etcd=etcd,
-            nemesis=tuple(dict.fromkeys(e.strip() for e in nemesis.split(",") if e.strip())),
-            time_s=seconds("time", time),
-            seed=arguments.seed(seed),
-            concurrency=concurrency,
-            ttl_ms=arguments.ms("TTL", ttl),
-            interval_s=seconds("interval", interval),
-            persistence=persistence,
-            restart=restart,
-            failed_release=failed_release,
-            until=stops,
-        )
-        spec, faults = arguments.scheduled(validate(spec), schedule)
-    screen.say(f"Testing {spec.lock}, seed {spec.seed}" + arguments.of_schedule(faults))
+        spec, faults = written.scheduled(written.spec(lock, options, given), schedule)
+    told = "" if faults is None else f", {len(faults)} faults as scheduled"
+    screen.say(f"Testing {spec.lock}, seed {spec.seed}{told}")
     with (
         cluster_for([spec], screen.say, leave_up, remote, hosts) as cluster,
         screen.progress(spec.name) as progress,
@@ -122,3 +104,14 @@ def test(
         outcome = run(spec, cluster, progress, schedule=faults)
     screen.verdict(outcome)
     return EXIT[outcome.valid]
+
+
+def _alone(option: str, context: typer.Context) -> None:
+    """BadArguments where something was given that the option decides already."""
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if name not in _BESIDE and source is not None and source.name == "COMMANDLINE":
+            raise BadArguments(
+                f"--{option} takes all from the run that it names: leave {name.replace('_', '-')} "
+                "out"
+            )

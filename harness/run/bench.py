@@ -20,8 +20,9 @@ from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import Crashed
 from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.site import RunSite
-from fencepost.harness.run.spec import MOST_CLIENTS, Spec
+from fencepost.harness.run.spec import Spec
 from fencepost.harness.run.worker import Worker
+from fencepost.settings import MOST_CLIENTS
 from fencepost.workloads.locks.registry import LOCKS
 
 BASELINE = "redis"

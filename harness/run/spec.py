@@ -3,61 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, replace
 from typing import Any
 
-from fencepost.checker.liveness import DEFAULT_BOUND_S
+import msgspec
+
+from fencepost import times
 from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.run.watch import ANY, must_watch
-from fencepost.nemesis import asked
 from fencepost.nemesis.families import check
 from fencepost.nemesis.restart import NEVER_S
 from fencepost.nemesis.targets import Layout
-from fencepost.workloads.critical_section import Settings
+from fencepost.settings import SETTINGS, Settings
+from fencepost.workloads import critical_section
 from fencepost.workloads.locks.locktype import LockType
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.guards.guard import served
 from fencepost.workloads.resources.registry import GUARDS
 from fencepost.workloads.scenarios.scenario import Scenario
 
-PERSISTENCE = ("none", "everysec", "always")
-ETCD = ("3.5", "3.4")
-RESTART = ("at-once", "after-ttl", "never")
-MOST_CLIENTS, MOST_LOCKS = 10, 100
-
 
 @dataclass(frozen=True)
-class Spec:
-    """One test. Times in s or ms as their names say; `options` are the lock's.
-
-    `nemesis` is what was asked for, FAMILY[:TARGET]... each (nemesis/asked.py); where the faults
-    were given and not drawn (`scheduled`), their families. `until` names the checkers whose
-    violations stop the run (harness/watch.py).
-    """
-
-    name: str
-    lock: str
-    options: Mapping[str, Any]
-    guard: str = "none"
-    store: str = ""
-    etcd: str = "3.5"
-    shared: float = 0.0
-    locks: int = 1
-    nemesis: tuple[str, ...] = ()
-    time_s: float = 60.0
-    seed: int = 0
-    concurrency: int = 5
-    ttl_ms: int = 2000
-    interval_s: float = 5.0
-    persistence: str = "none"
-    restart: str = "at-once"
-    failed_release: str = "ended"
-    liveness_bound_s: float = DEFAULT_BOUND_S
-    until: tuple[str, ...] = ()
-    scheduled: bool = False
-    scenario: Mapping[str, Any] | None = None
-    work: Mapping[str, float] = field(default_factory=dict)
+class Spec(Settings):
+    """One test: what was set, and what follows from that for its nodes and its checkers."""
 
     @property
     def lock_type(self) -> LockType:
@@ -75,7 +44,7 @@ class Spec:
     @property
     def locked(self) -> list[tuple[str, str]]:
         """Every lock that the clients take, with the resource that it protects."""
-        return Settings(locks=self.locks).pairs()
+        return critical_section.Settings(locks=self.locks).pairs()
 
     @property
     def clients(self) -> list[str]:
@@ -97,19 +66,25 @@ class Spec:
         }
 
     def to_json(self) -> dict[str, Any]:
-        row = asdict(self)
-        row["lock"] = {
-            "name": self.lock,
-            "options": dict(self.options),
-            "ends_with": self.lock_type.ends_with,
+        """What test.json says of it: the lock with its options, each setting by its name (`store`
+        is the one that is used, also where none was asked for), and what follows from them."""
+        used = replace(self, store=self.stored_in)
+        return {
+            "name": self.name,
+            "lock": {
+                "name": self.lock,
+                "options": dict(self.options),
+                "ends_with": self.lock_type.ends_with,
+            },
+            **{name: getattr(used, name) for name in SETTINGS},
+            "scheduled": self.scheduled,
+            "scenario": self.scenario,
+            "servers": self.servers,
+            "clients": self.clients,
+            "promises": dict(self.lock_type.promises),
+            "checkers": [name for name, why in self.checkers.items() if why is None],
+            "not_checked": {name: why for name, why in self.checkers.items() if why},
         }
-        del row["options"]
-        row["store"] = self.stored_in
-        row["servers"], row["clients"] = self.servers, self.clients
-        row["promises"] = dict(self.lock_type.promises)
-        row["checkers"] = [name for name, why in self.checkers.items() if why is None]
-        row["not_checked"] = {name: why for name, why in self.checkers.items() if why}
-        return row
 
 
 def stored(test: Mapping[str, Any]) -> Spec:
@@ -120,16 +95,23 @@ def stored(test: Mapping[str, Any]) -> Spec:
     """
     if test.get("scenario"):
         raise BadArguments("a scenario's faults are its schedule: run its suite again instead")
+    described = dict(test)
+    if "until" not in test and test.get("until_violation"):
+        described["until"] = (ANY,)  # as older versions stored it
     try:
-        known = {field.name for field in fields(Spec)}
-        given = {name: value for name, value in test.items() if name in known}
-        given |= {"lock": test["lock"]["name"], "options": test["lock"]["options"]}
-        given["nemesis"] = tuple(given.get("nemesis", ()))
-        given["until"] = tuple(given.get("until", (ANY,) if test.get("until_violation") else ()))
-        spec = Spec(**given)
-    except (KeyError, TypeError) as error:
-        raise BadArguments(f"its test.json does not describe a test: {error!r}") from error
+        lock = msgspec.convert(test.get("lock"), _Lock)
+        described |= {"lock": lock.name, "options": lock.options}
+        spec = msgspec.convert(described, Spec)
+    except msgspec.ValidationError as error:
+        raise BadArguments(f"its test.json does not describe a test: {error}") from error
     return validate(spec)
+
+
+class _Lock(msgspec.Struct):
+    """The part of a test.json that says which lock was tested."""
+
+    name: str
+    options: dict[str, Any]
 
 
 def scripted(name: str, lock: str, scenario: Scenario, seed: int, **changed: Any) -> Spec:
@@ -137,11 +119,9 @@ def scripted(name: str, lock: str, scenario: Scenario, seed: int, **changed: Any
     lock = scenario.lock or lock
     settings: dict[str, Any] = {
         "guard": scenario.guard,
-        "store": scenario.store,
-        "etcd": scenario.etcd,
         "concurrency": scenario.clients,
         "ttl_ms": scenario.ttl_ms,
-        "persistence": scenario.persistence,
+        **scenario.settings,
     }
     return Spec(
         name=name,
@@ -161,7 +141,7 @@ def seconds(what: str, text: str) -> float:
         BadArguments: no such time, or none above zero.
     """
     try:
-        return asked.seconds(text)
+        return times.seconds(text)
     except ValueError as error:
         raise BadArguments(f"{what} {error}") from error
 
@@ -195,48 +175,33 @@ def _restart_s(spec: Spec, ttl_s: float) -> float:
 
 
 def validate(spec: Spec) -> Spec:
-    """The spec, if it makes sense.
+    """Return the spec.
 
     Raises:
-        BadArguments: saying what does not, and what would.
+        BadArguments: naming the setting that makes no sense, and what would.
     """
     choose("lock", spec.lock, LOCKS)
     choose("guard", spec.guard, GUARDS)
-    choose("etcd version", spec.etcd, ETCD)
-    if not 0 <= spec.shared <= 1:
-        raise BadArguments(f"a share of {spec.shared:g} of shared holds: from 0 to 1")
+    try:
+        for setting in SETTINGS.values():
+            setting.check(getattr(spec, setting.name))
+    except ValueError as error:
+        raise BadArguments(str(error)) from error
     if spec.shared and not spec.lock_type.shared:
         modes = [lock.name for lock in LOCKS.values() if lock.shared]
         raise BadArguments(
             f"{spec.lock} has no shared mode; these have: {', '.join(modes) or 'none'}"
         )
-    if not 1 <= spec.locks <= MOST_LOCKS:
-        raise BadArguments(f"locks {spec.locks}: from 1 to {MOST_LOCKS}")
-    choose("persistence", spec.persistence, PERSISTENCE)
-    if spec.restart not in RESTART:
-        try:
-            asked.seconds(spec.restart)
-        except ValueError as error:
-            raise BadArguments(
-                f"there is no restart {spec.restart!r}; choose one of: {', '.join(RESTART)}, or a "
-                "time, 3s say"
-            ) from error
-    choose("meaning of a failed release", spec.failed_release, ("ended", "nothing"))
-    if not 1 <= spec.concurrency <= MOST_CLIENTS:
-        raise BadArguments(f"concurrency {spec.concurrency}: from 1 to {MOST_CLIENTS} clients")
-    if not 100 <= spec.ttl_ms <= 600_000:
-        raise BadArguments(f"a TTL of {spec.ttl_ms} ms: from 100ms to 10m")
-    if not 1 <= spec.time_s <= 86_400:
-        raise BadArguments(f"a run of {spec.time_s:g} s: from 1s to 24h")
     lock = spec.lock_type
     if spec.ttl_ms < lock.least_ttl_ms:
         raise BadArguments(
-            f"a TTL of {spec.ttl_ms} ms: the servers of {lock.name} give no lease or session "
-            f"below {lock.least_ttl_ms} ms"
+            f"TTL {spec.ttl_ms} ms is too short: the servers of {lock.name} give no lease or "
+            f"session below {lock.least_ttl_ms} ms"
         )
     if lock.whole_seconds and spec.ttl_ms % 1000:
         raise BadArguments(
-            f"a TTL of {spec.ttl_ms} ms: the leases of {lock.name} are whole seconds, 2s say"
+            f"TTL {spec.ttl_ms} ms cannot be given: the leases of {lock.name} are whole seconds, "
+            "2s say"
         )
     # Redlock asks every server in turn; a client of a cluster asks one.
     servers = spec.lock_type.servers if spec.lock_type.kind == "redis" else 1

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fencepost.checker import lincheck
+    from fencepost.harness.run.api import run
     from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate, Lock
 
-__all__ = ["Env", "Failed", "Grant", "Indeterminate", "Lock", "lincheck"]
+__all__ = ["Env", "Failed", "Grant", "Indeterminate", "Lock", "lincheck", "run"]
 
 _LOCK = "fencepost.workloads.locks.lock"
 _HOMES = {
@@ -22,6 +23,7 @@ _HOMES = {
     "Grant": _LOCK,
     "Indeterminate": _LOCK,
     "Lock": _LOCK,
+    "run": "fencepost.harness.run.api",
 }
 
 

@@ -8,9 +8,9 @@ from collections import Counter
 import pytest
 
 from fencepost.checker.checkers import CHECKERS
-from fencepost.harness.run.spec import PERSISTENCE
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.pause import ALL_FAILPOINTS
+from fencepost.settings import SETTINGS
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS
 from fencepost.workloads.scenarios.scenario import Begin, Do, Finish, Heal, Inject, LeaseOver
@@ -51,7 +51,8 @@ def test_each_schedule_is_played_without_a_guard_and_with_one():
 def test_everything_that_a_scenario_names_exists(suite, scenario):
     nodes = servers(suite) | clients(scenario)
     assert scenario.guard in GUARDS
-    assert scenario.persistence in PERSISTENCE
+    for name, value in scenario.settings.items():
+        SETTINGS[name].check(value)
     assert set(scenario.expected) <= set(CHECKERS)
     assert set(scenario.options) <= set(LOCKS[suite].options)
     for step in scenario.steps:

@@ -246,7 +246,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "The same on PostgreSQL: one UPDATE with the version as its condition.",
         "compare-and-set", no_lock_at_all(),
         {"resource": True, "store": True, "mutual_exclusion": False}, lock="none",
-        store="postgres",
+        settings={"store": "postgres"},
     ),
     Scenario(
         "late-release", "C14", OVERVIEW,

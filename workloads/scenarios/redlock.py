@@ -303,7 +303,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "majority",
         _crash("full"), {**SERVICE_KEPT, **_UNHARMED},
         _crash("full"), {**SERVICE_KEPT, **_SAVED},
-        persistence="always", ttl_ms=2000,
+        settings={"persistence": "always"}, ttl_ms=2000,
     ),
     *_both_guards(
         "power-loss-aof-everysec", "C3", KLEPPMANN,
@@ -312,7 +312,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "majority",
         _crash("empty", power=True), {**SERVICE_BROKEN, **_DAMAGED},
         _crash("empty", power=True), {**SERVICE_BROKEN, **_DAMAGED, "fencing": False},
-        persistence="everysec", ttl_ms=3000,
+        settings={"persistence": "everysec"}, ttl_ms=3000,
     ),
     *_both_guards(
         "power-loss-aof-always", "C3", KLEPPMANN,
@@ -321,7 +321,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "majority",
         _crash("full", power=True), {**SERVICE_KEPT, **_UNHARMED},
         _crash("full", power=True), {**SERVICE_KEPT, **_SAVED},
-        persistence="always", ttl_ms=3000,
+        settings={"persistence": "always"}, ttl_ms=3000,
     ),
     *_both_guards(
         "crash-delayed-restart", "C3", SANFILIPPO,

@@ -119,7 +119,8 @@ Step = Do | Begin | Finish | Inject | Heal | LeaseOver | TtlOver | SecondBegins
 class Scenario:
     """One schedule with one guard. `source` is author, title, year; `expected` by checker.
 
-    `lock` is the suite's where none is named. `what` says in a sentence or two what happens, and
+    `lock` is the suite's where none is named, `settings` are the run's other ones by name
+    (fencepost/settings.py). `what` says in a sentence or two what happens, and
     what its author says comes of it.
     """
 
@@ -132,11 +133,9 @@ class Scenario:
     expected: Mapping[str, Valid]
     options: Mapping[str, Any] = field(default_factory=dict)
     clients: int = 3
-    persistence: str = "none"
     ttl_ms: int = 1000
     lock: str = ""
-    store: str = ""
-    etcd: str = "3.5"
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def families(self) -> list[str]:
@@ -159,8 +158,8 @@ class Scenario:
 class Timed:
     """One entry of a suite that runs for a time, its faults (if any) drawn from the seed.
 
-    `settings` are the spec's other fields. Where nothing is expected it explores: whatever it
-    finds is a finding.
+    `settings` are the run's by name (fencepost/settings.py). Where nothing is expected it explores:
+    whatever it finds is a finding.
     """
 
     name: str

@@ -1,0 +1,109 @@
+"""A test as a person writes it, on a command line or in Python, as a spec that can be carried out.
+
+What cannot be is BadArguments, in words, before anything is started.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fencepost.harness.errors import BadArguments, choose
+from fencepost.harness.run.results import find, read
+from fencepost.harness.run.spec import Spec, layout_of, stored, validate
+from fencepost.nemesis import schedule as nemesis_schedule
+from fencepost.nemesis.schedule import Scheduled
+from fencepost.settings import SETTINGS
+from fencepost.workloads.locks.registry import LOCKS
+
+_BY_WORD = {setting.word: setting for setting in SETTINGS.values()}
+
+
+def spec(lock: str, options: Mapping[str, Any], settings: Mapping[str, Any]) -> Spec:
+    """The test of a lock with these settings, by the words that the command line has for them.
+
+    What is not set has its default; the seed is then a new one.
+
+    Raises:
+        BadArguments: naming the setting or option that makes no sense, and what would.
+    """
+    if not lock:
+        raise BadArguments("which LOCK? `fencepost locks` lists them")
+    found: dict[str, Any] = {"seed": seed(None)}
+    for word, value in settings.items():
+        setting = _BY_WORD[choose("setting", word, _BY_WORD)]
+        try:
+            found[setting.name] = setting.read(value)
+        except ValueError as error:
+            raise BadArguments(str(error)) from error
+    return validate(Spec(lock, lock, lock_options(lock, options), **found))
+
+
+def seed(text: str | None) -> int:
+    """The seed that was written, or a new one."""
+    if text is None:
+        return random.SystemRandom().randrange(1_000_000)
+    try:
+        return int(SETTINGS["seed"].read(text))
+    except ValueError as error:
+        raise BadArguments(str(error)) from error
+
+
+def pairs(given: Iterable[str]) -> dict[str, str]:
+    """What `-o NAME=VALUE` gives, by name."""
+    split = [pair.partition("=") for pair in given]
+    for name, equals, value in split:
+        if not (name and equals and value):
+            raise BadArguments(f"option {name!r} has no value: write -o {name or 'NAME'}=VALUE")
+    return {name: value for name, _, value in split}
+
+
+def lock_options(lock: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Every option of a lock with its value; those that are given, from text or as they are."""
+    text = {name: str(value) for name, value in given.items()}
+    try:
+        return LOCKS[choose("lock", lock, LOCKS)].read_options(text)
+    except ValueError as error:
+        raise BadArguments(str(error)) from error
+
+
+def scheduled(spec: Spec, path: Path | None) -> tuple[Spec, list[Scheduled] | None]:
+    """A test with the faults of a file, if one is given."""
+    if path is None:
+        return spec, None
+    if spec.nemesis:
+        raise BadArguments("--schedule and --nemesis exclude one another: the file has the faults")
+    try:
+        faults = nemesis_schedule.read(path, spec.seed, layout_of(spec))
+    except ValueError as error:
+        raise BadArguments(f"schedule {error}") from error
+    late = [fault for fault in faults if fault.at_s > spec.time_s]
+    if late:
+        raise BadArguments(
+            f"schedule {path}: a fault at {late[0].at_s:g} s never comes in a run of "
+            f"{spec.time_s:g} s; write --time {late[-1].at_s + late[-1].duration_s:g}s"
+        )
+    families = dict.fromkeys(fault.family for fault in faults)
+    return validate(replace(spec, nemesis=tuple(families), scheduled=True)), faults
+
+
+def replayed(
+    run: str, lock: str, options: Mapping[str, Any], until: tuple[str, ...]
+) -> tuple[Spec, list[Scheduled]]:
+    """A stored run's test and its schedule, on another lock if one is named."""
+    folder = find(run)
+    try:
+        described = read(folder / "test.json")
+        spec = stored(described)
+        if lock and lock != spec.lock:
+            spec = replace(spec, name=lock, lock=lock, options=lock_options(lock, options))
+        elif options:
+            spec = replace(spec, options=lock_options(spec.lock, options))
+        spec = validate(replace(spec, until=until))
+        rows = described.get("schedule", [])
+        return spec, nemesis_schedule.stored(rows, layout_of(spec), spec.seed)
+    except (OSError, ValueError) as error:
+        raise BadArguments(f"{folder} cannot be run again: {error}") from error
