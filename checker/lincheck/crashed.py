@@ -65,9 +65,14 @@ class Crashed:
 
     def copy(self) -> Crashed:
         """The same, going its own way from here. What both have is copied when one changes it."""
-        other = Crashed.__new__(Crashed)
-        other.__dict__.update(self.__dict__)
-        other.wanted = self.wanted.copy()
+        other = Crashed(self.model, self.counted)
+        other.counts, other.uncounted = self.counts, self.uncounted
+        other.guards, other.compared = self.guards, self.compared
+        other.shifts, other.freed, other._units = self.shifts, self.freed, self._units
+        other.wanted, other.anything_wanted = self.wanted.copy(), self.anything_wanted
+        other.overwriters, other._hints = self.overwriters, self._hints
+        other._by_needs, other._relevant = self._by_needs, self._relevant
+        other._by_gives = self._by_gives
         self._borrowed = other._borrowed = True
         return other
 

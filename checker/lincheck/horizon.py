@@ -12,14 +12,13 @@ all states that none of them can see are alike.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from fencepost.checker.lincheck.model import Model
 from fencepost.checker.lincheck.operation import Operation
+from fencepost.checker.lincheck.pruning import Cell
 from fencepost.checker.lincheck.search import Search
-
-Cell = frozenset[Hashable] | None
 
 
 class _Goal(NamedTuple):
@@ -27,49 +26,59 @@ class _Goal(NamedTuple):
     from_position: int  # where the last op that resets before the observer's return is invoked
 
 
+@dataclass(slots=True, eq=False)
 class Horizon:
-    """Tells a search its goals as the events pass."""
+    """Tells a search its goals as the events pass.
 
-    def __init__(self, model: Model, operations: list[Operation], search: Search) -> None:
-        self.cells, self.search = model.cells, search
-        self.goals: dict[Cell, list[_Goal]] = {}
-        self.replaces = model.replaces
-        self.replacing: dict[int, int] = {}  # open op's id -> where it returns
+    goals: of each cell those to come, the next one last. replacing: open op's id -> where it
+    returns. observers: all that there are. hides: states are hidden that nobody can see.
+    """
+
+    model: Model
+    search: Search
+    goals: dict[Cell, list[_Goal]]
+    replacing: dict[int, int]
+    observers: list[Operation]
+    hides: bool
+
+    @classmethod
+    def begin(cls, model: Model, operations: list[Operation], search: Search) -> Horizon:
+        """A horizon for these operations before the first event."""
         by_cell: dict[Cell, list[Operation]] = {}
         for operation in operations:
             by_cell.setdefault(model.cells(operation.action), []).append(operation)
-        for cell, own in by_cell.items():
-            self.goals[cell] = _goals(model, own)
-            self._aim(cell, -1)
-        self.observers = [op for op in operations if model.observes(op.action)]
-        self.alone = len(by_cell) == 1  # else a state is more than what one cell's observers see
+        goals = {cell: _goals(model, own) for cell, own in by_cell.items()}
+        observers = [op for op in operations if model.observes(op.action)]
+        # With more cells a state is more than what one cell's observers see; paths show all states.
+        hides = len(by_cell) == 1 and not search.trace
+        horizon = cls(model, search, goals, {}, observers, hides)
+        for cell in goals:
+            horizon._aim(cell, -1)
+        return horizon
 
     def copy(self, search: Search) -> Horizon:
         """The same, for a copy of the search."""
-        other = Horizon.__new__(Horizon)
-        other.__dict__.update(self.__dict__)
-        other.search = search
-        other.goals = {cell: goals.copy() for cell, goals in self.goals.items()}
-        other.replacing = self.replacing.copy()
-        return other
+        goals = {cell: own.copy() for cell, own in self.goals.items()}
+        replacing = self.replacing.copy()
+        return Horizon(self.model, search, goals, replacing, self.observers, self.hides)
 
     def passed(self, operation: Operation, position: int) -> None:
         """The event of this operation at this position has been searched."""
-        self._aim(self.cells(operation.action), position)
-        if self.alone:
+        self._aim(self.model.cells(operation.action), position)
+        if self.hides:
             self._hide(operation, position)
 
     def _hide(self, operation: Operation, position: int) -> None:
-        if operation.returned is not None and self.replaces(operation.action):
+        if operation.returned is not None and self.model.replaces(operation.action):
             if position == operation.id:
                 self.replacing[operation.id] = operation.returned
             else:
                 del self.replacing[operation.id]
         if not self.replacing:
-            self.search.hide(None)
+            self.search.pruning.hide(None)
             return
         last = max(self.replacing.values())
-        self.search.hide(
+        self.search.pruning.hide(
             [op.action for op in self.observers if op.id < last and end(op) > position]
         )
 
@@ -78,9 +87,9 @@ class Horizon:
         while goals and end(goals[-1].observer) <= position:
             goals.pop()
         if goals and goals[-1].from_position <= position:
-            self.search.aim(cell, goals[-1].observer.id, goals[-1].observer.action)
+            self.search.pruning.aim(cell, goals[-1].observer.id, goals[-1].observer.action)
         else:
-            self.search.aim(cell, None, None)
+            self.search.pruning.aim(cell, None, None)
 
 
 def _goals(model: Model, operations: list[Operation]) -> list[_Goal]:

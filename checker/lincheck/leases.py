@@ -29,7 +29,8 @@ class Leases:
 
     def __init__(self, model: Model, search: Search, operations: Sequence[Operation] = ()) -> None:
         assert model.spawns is not None
-        self.spawns, self.settles, self.search = model.spawns, model.settles, search
+        self.model, self.search = model, search
+        self.spawns, self.settles = model.spawns, model.settles
         self.waiting: dict[Hashable, list[Timed]] = {}
         self.offered: dict[Hashable, list[Action]] = {}
         self.next_ns: int | None = None
@@ -37,9 +38,8 @@ class Leases:
 
     def copy(self, search: Search) -> Leases:
         """The same, for a copy of the search."""
-        other = Leases.__new__(Leases)
-        other.__dict__.update(self.__dict__)
-        other.search = search
+        other = Leases(self.model, search)
+        other.resumed, other.next_ns = self.resumed, self.next_ns
         other.waiting = {key: own.copy() for key, own in self.waiting.items()}
         other.offered = {key: own.copy() for key, own in self.offered.items()}
         return other
@@ -78,7 +78,7 @@ class Leases:
         if key is not None:
             self.waiting.pop(key, None)
             for over in self.offered.pop(key, ()):
-                self.search.forget(over)
+                self.search.withdraw(over)
 
 
 def _resumed(model: Model, operations: Sequence[Operation]) -> dict[Hashable, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import dataclass
 from typing import Final
 
 from fencepost.checker.lincheck.budget import Budget
@@ -39,7 +40,7 @@ def explore(
     so they take turns.
     """
     if all(operation.returned is not None for operation in operations):
-        walk = Walk(operations, model, budget, trace=trace)
+        walk = Walk.begin(operations, model, budget, trace=trace)
         return walk.search, walk.to_end()
     return _in_turns(
         [widening(operations, model, budget, trace), relaxed(operations, model, budget, trace)]
@@ -96,7 +97,7 @@ def widening(
     """Keeps one configuration, and more of them around the places where that leads nowhere; at last
     all. What finds a way to the end has a linearization; what finds none and has dropped none knows
     that there is none. Until it first leads nowhere it has all turns."""
-    walk = Walk(operations, model, budget, trace=trace, width=NARROW, until=until)
+    walk = Walk.begin(operations, model, budget, trace=trace, width=NARROW, until=until)
     walk.alone = False
     checkpoints = [walk.copy()]
     level, narrow_at, furthest = -1, 0, -1
@@ -127,7 +128,7 @@ def widening(
         walk = checkpoints[-1].copy()
         walk.search.width, narrow_at = width, furthest + ahead
     for wide in WIDTHS:
-        walk = Walk(operations, model, budget, trace=trace, width=wide, until=until)
+        walk = Walk.begin(operations, model, budget, trace=trace, width=wide, until=until)
         failed = yield from _pausing(walk)
         if failed is None or not walk.search.cut:
             return walk.search, failed
@@ -148,7 +149,7 @@ def relaxed(
     no end to what endless ops can do: to a queue or a sum."""
     counted: frozenset[Action] = frozenset()
     while True:
-        walk = Walk(operations, model, budget, trace=trace, counted=counted, until=until)
+        walk = Walk.begin(operations, model, budget, trace=trace, counted=counted, until=until)
         overused: frozenset[Action] = frozenset()
         failed = None
         while failed is None and not walk.over and not overused:
@@ -186,11 +187,24 @@ def _thin(checkpoints: list[Walk]) -> None:
         size, step = size * 2, step * 2
 
 
+@dataclass(slots=True, eq=False)
 class Walk:
-    """One search on its way through a history's events; `at` is the next one."""
+    """One search on its way through a history's events; `at` is the next one.
 
-    def __init__(
-        self,
+    alone: no copy shares the search's table of states and actions.
+    """
+
+    events: Events
+    budget: Budget
+    search: Search
+    leases: Leases | None
+    horizon: Horizon | None
+    at: int = 0
+    alone: bool = True
+
+    @classmethod
+    def begin(
+        cls,
         operations: list[Operation],
         model: Model,
         budget: Budget,
@@ -200,17 +214,17 @@ class Walk:
         counted: frozenset[Action] | None = None,
         prune: bool = True,
         until: int | None = None,
-    ) -> None:
-        """prune: drop what later results rule out, which finds the verdict sooner, but may then
-        stop at an op that could be placed. until: as in explore. See Search for the others."""
-        self.events = Events(operations, until)
-        self.budget = budget
-        self.at = 0
-        self.alone = True  # no copy shares the table of states and actions
-        self.search = Search(model, budget, trace=trace, width=width, counted=counted)
-        self.leases = Leases(model, self.search, operations) if model.spawns is not None else None
-        self.search.pruned = prune and model.reaches is not None
-        self.horizon = Horizon(model, operations, self.search) if self.search.pruned else None
+    ) -> Walk:
+        """A walk before the first event.
+
+        prune: drop what later results rule out, which finds the verdict sooner, but may then stop
+        at an op that could be placed. until: see Events. See Search.begin for the others.
+        """
+        search = Search.begin(model, budget, trace=trace, width=width, counted=counted)
+        leases = Leases(model, search, operations) if model.spawns is not None else None
+        search.pruned = prune and model.reaches is not None
+        horizon = Horizon.begin(model, operations, search) if search.pruned else None
+        return cls(Events(operations, until), budget, search, leases, horizon)
 
     @property
     def over(self) -> bool:
@@ -218,14 +232,10 @@ class Walk:
 
     def copy(self) -> Walk:
         """A walk that can go another way from here."""
-        other = Walk.__new__(Walk)
-        other.__dict__.update(self.__dict__)
-        other.search = self.search.copy()
-        if self.leases is not None:
-            other.leases = self.leases.copy(other.search)
-        if self.horizon is not None:
-            other.horizon = self.horizon.copy(other.search)
-        return other
+        search = self.search.copy()
+        leases = None if self.leases is None else self.leases.copy(search)
+        horizon = None if self.horizon is None else self.horizon.copy(search)
+        return Walk(self.events, self.budget, search, leases, horizon, self.at, self.alone)
 
     def to_end(self) -> Operation | None:
         return self.to(len(self.events))

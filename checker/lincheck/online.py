@@ -21,7 +21,7 @@ from fencepost.checker.lincheck.leases import Leases
 from fencepost.checker.lincheck.model import Action, Model
 from fencepost.checker.lincheck.models import named
 from fencepost.checker.lincheck.operation import read, unknown_function
-from fencepost.checker.lincheck.search import Search
+from fencepost.checker.lincheck.search import Search, compact
 
 RESUMED = (
     "an op cannot be placed, but a process went on after an op with a lease that never returned: "
@@ -49,7 +49,7 @@ class _Object:
     """The events of one object since its oldest open op, and the search after them."""
 
     def __init__(self, model: Model, budget: Budget) -> None:
-        self.search = Search(model, budget)
+        self.search = Search.begin(model, budget)
         self.leases = Leases(model, self.search) if model.spawns is not None else None
         self.events: list[_Event] = []
         self.open = 0
@@ -57,7 +57,7 @@ class _Object:
         self.resumed = False  # a process went on with such a key: False may be wrong
 
     def feed(self, event: _Event) -> bool:
-        """Takes an event; False if there is no linearization any more."""
+        """Take an event; False if there is no linearization any more."""
         self.events.append(event)
         if event.kind == "invoke":
             event.open = True
@@ -120,22 +120,13 @@ class _Object:
         return copy, None if self.leases is None else self.leases.copy(copy)
 
     def _trim(self) -> None:
-        """Forgets the events before the oldest open op, and states that nothing needs."""
+        """Forget the events before the oldest open op, and states that nothing needs."""
         if not self.open:
             self.events.clear()
         while self.events and self.events[0].before is None:
             del self.events[0]
-        table = self.search.table
-        if table.crowded():
-            states, actions = self.search.live()
-            for event in self.events:
-                if event.before is not None:
-                    more = event.before[0].live()
-                    states |= more[0]
-                    actions |= more[1]
-                    event.before[0].fitting.clear()
-            table.compact(states, actions)
-            self.search.fitting.clear()
+        befores = [event.before[0] for event in self.events if event.before is not None]
+        compact([self.search, *befores])
 
 
 class Online:

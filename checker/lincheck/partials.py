@@ -48,7 +48,7 @@ class Partials(NamedTuple):
 
 def partials(operations: list[Operation], model: Model, budget: Budget) -> Partials:
     """Searches without any pruning. Raises Exhausted."""
-    walk = Walk(operations, model, budget.growing(MOST_MB), trace=True, prune=False)
+    walk = Walk.begin(operations, model, budget.growing(MOST_MB), trace=True, prune=False)
     failed = walk.to_end()
     if failed is None:
         return Partials(None)
@@ -79,7 +79,9 @@ def _longest(
         steps = tuple(steps_of(path, operations))
         taken = {step.operation.id for step in steps if step.operation is not None}
         open_ops = [failed] + [
-            by_id[op] for op, (bit, _) in search.open.items() if not bit & done and op != failed.id
+            by_id[op]
+            for op, (bit, _) in search.slots.ops.items()
+            if not bit & done and op != failed.id
         ]
         left = [op for op in crashed if op.id not in taken]
         next_ops = [*open_ops, *left[-MOST_BLOCKED:]][:MOST_BLOCKED]

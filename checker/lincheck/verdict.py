@@ -10,12 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from fencepost.checker.lincheck.budget import Budget, Exhausted
+from fencepost.checker.lincheck.decide import Failure, decide
 from fencepost.checker.lincheck.evidence import Evidence, evidence_for
-from fencepost.checker.lincheck.fastpaths import BY_MODEL
-from fencepost.checker.lincheck.linearize import explore
 from fencepost.checker.lincheck.model import Model
 from fencepost.checker.lincheck.models import named
 from fencepost.checker.lincheck.operation import Objects, Operation, objects
@@ -136,26 +135,6 @@ def check_numbered(
     except MemoryError:
         return verdict("unknown", found, "out of memory")
     return verdict(True, found)
-
-
-class Failure(NamedTuple):
-    """An object is not linearizable. operation: where the decision fell, if it fell at an op;
-    first: that op is the first that cannot be placed."""
-
-    operation: Operation | None
-    first: bool
-
-
-def decide(operations: list[Operation], model: Model, budget: Budget, fast: bool) -> Failure | None:
-    """Why this object is not linearizable, or None if it is."""
-    if fast and model.name in BY_MODEL:
-        quick = BY_MODEL[model.name](operations, model)
-        if isinstance(quick, Operation):
-            return Failure(quick, True)
-        if quick is not None:
-            return None if quick else Failure(None, False)
-    search, failed = explore(operations, model, budget)
-    return None if failed is None else Failure(failed, search.exact)
 
 
 def _limited(

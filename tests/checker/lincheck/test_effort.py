@@ -29,7 +29,7 @@ def histories(name, count, ops, **more):
 
 
 def walked(operations, model, **more):
-    walk = Walk(operations, model, UNLIMITED, **more)
+    walk = Walk.begin(operations, model, UNLIMITED, **more)
     walk.to_end()
     return walk.search
 

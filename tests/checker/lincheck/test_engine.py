@@ -23,7 +23,7 @@ from fencepost.checker.lincheck.linearize import (
 )
 from fencepost.checker.lincheck.model import Action
 from fencepost.checker.lincheck.operation import objects
-from fencepost.checker.lincheck.search import _connected
+from fencepost.checker.lincheck.pruning import connected
 
 ENDLESS = ("counter", "kv", "fifo-queue", "unordered-queue")  # ops repeated lead to ever new states
 QUICK = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
@@ -94,7 +94,7 @@ def test_both_ways_around_crashed_ops_and_their_turns_come_to_the_verdict_of_the
     model = SUBJECTS[name].model()
     events = history(random, SUBJECTS[name], 14, processes=5, crash=0.4, spoil=0.7)
     for operations in objects(enumerate(events, 1), model).parts.values():
-        full = Walk(operations, model, UNLIMITED).to_end()
+        full = Walk.begin(operations, model, UNLIMITED).to_end()
         assert (explore(operations, model, UNLIMITED)[1] is None) is (full is None)
         for way in (widening, relaxed) if name != "fifo-queue" else (widening,):
             trace = random.random() < 0.5
@@ -187,7 +187,7 @@ def test_a_crashed_op_is_not_taken_more_often_than_it_was_invoked(needed):
         events.append({"process": 1, "type": "ok", "f": f, "value": value})
     model = SUBJECTS["cas-register"].model()
     [operations] = objects(enumerate(events, 1), model).parts.values()
-    endless = Walk(operations, model, UNLIMITED, counted=frozenset())
+    endless = Walk.begin(operations, model, UNLIMITED, counted=frozenset())
     assert endless.to_end() is None
     assert bool(endless.search.overused()) is (needed == 2)
     _, failed = last(relaxed(operations, model, UNLIMITED, False))
@@ -264,9 +264,9 @@ def test_cells_are_connected_by_ops_that_touch_several():
         return [frozenset(name) for name in names]
 
     [start] = cells("a")
-    assert _connected(start, cells("cd", "bc", "ab", "xy", "e")) == {"a", "b", "c", "d"}
-    assert _connected(start, cells("xy", "b")) == {"a"}
-    assert _connected(start, [*cells("xy"), None]) is None
+    assert connected(start, cells("cd", "bc", "ab", "xy", "e")) == {"a", "b", "c", "d"}
+    assert connected(start, cells("xy", "b")) == {"a"}
+    assert connected(start, [*cells("xy"), None]) is None
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
@@ -306,3 +306,25 @@ def test_swapping_two_results_is_noticed_when_it_matters(name):
             assert check(mutant, model).valid is expected
             noticed += not expected
     assert noticed > 10
+
+
+def test_a_search_that_goes_back_has_the_goals_of_the_place_it_goes_back_to(monkeypatch):
+    monkeypatch.setattr(linearize, "CHECKPOINT", 1)
+    monkeypatch.setattr(linearize, "WIDER", ((1, 3, 1), (2, 20, 5)))
+    told = """0 put c, 1 append b, 1, 0, 1 append c, 1, 2 append a, 2, 0 get cbca, 1 append a, 0,
+              0 append a, 0, 2 put b, 2, 1, 0 append b, 0, 1 get bb, 1"""
+    events, asked = [], {}
+    for process, *op in map(str.split, told.split(",")):
+        f, text = asked[process] = op or asked[process]
+        value = ["key", None if f == "get" and op else text]
+        kind = "invoke" if op else "ok"
+        events.append({"process": process, "type": kind, "f": f, "value": value})
+    model = SUBJECTS["kv"].model()
+    [operations] = objects(enumerate(events, 1), model).parts.values()
+    assert last(widening(operations, model, UNLIMITED, False))[1] is None
+
+
+@pytest.mark.parametrize("seed", [2, 16, 56, 103])
+def test_a_long_history_of_a_key_with_crashed_ops_is_not_found_wrong_by_going_back(seed):
+    events = history(Random(f"kv {seed}"), SUBJECTS["kv"], 200, processes=4, crash=0.03, spoil=0)
+    assert check(events, SUBJECTS["kv"].model()).valid is True

@@ -54,15 +54,16 @@ def pool(monkeypatch):
             done.append("terminated")
 
     class Pool:
-        def __init__(self, workers, mp_context=None):
+        def __init__(self, workers, mp_context, initializer, initargs):
             done.append((workers, mp_context.get_start_method()))
+            initializer(*initargs)
             self._processes = {1: Worker()}
 
         def __enter__(self):
             return self
 
         def __exit__(self, *_):
-            return None
+            processes._work = None
 
         def submit(self, decide, index):
             done.append(index)
@@ -124,7 +125,7 @@ def test_no_processes_are_started_but_by_fork_from_one_that_may_have_children(
         patched.setattr("sys.platform", "darwin")
         assert decided(two) is None
     with monkeypatch.context() as patched:
-        patched.setattr(processes, "_shared", ({}, [], MODEL, UNLIMITED, False))
+        patched.setattr(processes, "_work", processes._Work([], MODEL, UNLIMITED, False))
         assert decided(two) is None  # a check within a check
     with monkeypatch.context() as patched:
         patched.setitem(multiprocessing.current_process()._config, "daemon", True)
@@ -141,14 +142,12 @@ def test_a_limit_makes_it_unknown_unless_another_object_fails(two_cpus, pool, mo
             raise Exhausted("a limit")
         return verdict(operations, model, budget, fast)
 
-    from fencepost.checker.lincheck.verdict import decide as verdict
-
-    monkeypatch.setattr("fencepost.checker.lincheck.verdict.decide", decide)
+    verdict = processes.decide
+    monkeypatch.setattr(processes, "decide", decide)
     with pytest.raises(Exhausted, match=r"^a limit$"):
         decided(parts(("a", 1, False), ("b", 1, False)))
     (key,), _ = decided(parts(("a", 2, False), ("b", 1, True)))
     assert key == "b"
-    assert processes._shared is None
 
 
 def test_time_that_is_up_in_a_process_is_up_for_all(two_cpus):
@@ -160,7 +159,6 @@ def test_a_process_that_dies_makes_it_unknown(two_cpus, pool, monkeypatch):
     def killed(*_):
         raise BrokenProcessPool
 
-    monkeypatch.setattr("fencepost.checker.lincheck.verdict.decide", killed)
+    monkeypatch.setattr(processes, "decide", killed)
     with pytest.raises(Exhausted, match="a process that checked some of the objects was killed"):
         decided(parts(("a", 1, False), ("b", 1, False)))
-    assert processes._shared is None

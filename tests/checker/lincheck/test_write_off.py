@@ -29,7 +29,7 @@ class Told:
 
     def searched(self):
         [operations] = objects(enumerate(self.events, 1), MODEL).parts.values()
-        walk = Walk(operations, MODEL, UNLIMITED)
+        walk = Walk.begin(operations, MODEL, UNLIMITED)
         return walk.to_end(), walk.search
 
 
@@ -112,7 +112,7 @@ def test_verdicts_are_those_of_brute_force_however_early_records_are_cut(monkeyp
 
 
 def test_an_observer_that_never_returns_leaves_no_mark_in_the_records():
-    search = Search(MODEL)
+    search = Search.begin(MODEL)
     search.invoke(1, Action("read", result=0))
     search.invoke(2, Action("write", 5))
     assert search.complete(2)  # the read of 0 is taken before it

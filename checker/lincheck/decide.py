@@ -1,0 +1,31 @@
+"""One object: by a fast path where theory gives one, else by the general engine."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fencepost.checker.lincheck.budget import Budget
+from fencepost.checker.lincheck.fastpaths import BY_MODEL
+from fencepost.checker.lincheck.linearize import explore
+from fencepost.checker.lincheck.model import Model
+from fencepost.checker.lincheck.operation import Operation
+
+
+class Failure(NamedTuple):
+    """An object is not linearizable. operation: where the decision fell, if it fell at an op;
+    first: that op is the first that cannot be placed."""
+
+    operation: Operation | None
+    first: bool
+
+
+def decide(operations: list[Operation], model: Model, budget: Budget, fast: bool) -> Failure | None:
+    """Why this object is not linearizable, or None if it is. Raises Exhausted."""
+    if fast and model.name in BY_MODEL:
+        quick = BY_MODEL[model.name](operations, model)
+        if isinstance(quick, Operation):
+            return Failure(quick, True)
+        if quick is not None:
+            return None if quick else Failure(None, False)
+    search, failed = explore(operations, model, budget)
+    return None if failed is None else Failure(failed, search.exact)
