@@ -9,7 +9,7 @@ SUITES := redlock redis zookeeper etcd postgres libraries
 SUMMARY ?= results/nightly.md
 COUNT ?= 1000000
 ORACLES = PYTHONPATH=src:tests $(BIN)/python -m oracles.soak
-.PHONY: help install test test-unit test-oracles test-cluster soak-checkers lint format nightly bench bench-adapters bench-checkers bench-harness \
+.PHONY: help install test test-unit test-oracles test-cluster soak-checkers lint format docs nightly bench bench-adapters bench-checkers bench-harness \
         bench-lincheck bench-nemesis heal clean lock mutants $(SUITES:%=test-%)
 
 help: ## what there is
@@ -73,6 +73,9 @@ lint: install ## format, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+docs: install ## write the tables in docs/ that are made from the code
+	PYTHONPATH=src $(BIN)/python tools/docs.py
 
 format: install ## put the code into shape
 	$(BIN)/ruff format .

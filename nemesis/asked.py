@@ -18,7 +18,7 @@ from fencepost.times import seconds
 # What histories and schedules of version 0.1 call a family.
 _BEFORE = {"hold": "delay", "leave": "membership"}
 _ENTRY = re.compile(
-    r"(?P<family>[a-z]+)(:(?P<target>[\w-]+))?(/(?P<variant>[\w.+-]+))?"
+    r"(?P<family>[a-z][\w-]*)(:(?P<target>[\w-]+))?(/(?P<variant>[\w.+-]+))?"
     r"(@(?P<interval>[\w.]+))?(=(?P<weight>[\w.]+))?"
 )
 

@@ -36,7 +36,7 @@ from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.site import Clocked, Hidden, Remote, Server, Site
 from fencepost.nemesis.skewed import Proof
-from fencepost.nemesis.targets import PRIMARY, SERVERS, Drawn, Layout, pick
+from fencepost.nemesis.targets import PRIMARY, SERVERS, Drawn, Layout, listed, pick
 from fencepost.times import seconds
 
 CLOCK_FILE = "/run/fencepost/clock"
@@ -285,7 +285,7 @@ def clashes(mine: Strike, other: Strike, at: Layout) -> bool:
 
 
 def describe(targets: list[str], arguments: dict[str, Any]) -> str:
-    return f"{' and '.join(targets)}: {Skew.of(arguments)}"
+    return f"{listed(targets)}: {Skew.of(arguments)}"
 
 
 def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:

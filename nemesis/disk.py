@@ -16,7 +16,7 @@ from fencepost.nemesis.family import Colour, Family
 from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Receipt, together
 from fencepost.nemesis.site import Remote, Server, Site
-from fencepost.nemesis.targets import SERVERS, Drawn, Layout, pick
+from fencepost.nemesis.targets import SERVERS, Drawn, Layout, listed, pick
 
 TARGETS = SERVERS
 FILLER = ".fencepost-filler"
@@ -80,7 +80,7 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
 
 
 def describe(targets: list[str], arguments: dict[str, Any]) -> str:
-    return f"the disk of {' and '.join(targets)} is full"
+    return f"the disk of {listed(targets)} is full"
 
 
 def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:

@@ -15,7 +15,7 @@ from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.family import Colour, Family
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.site import Site
-from fencepost.nemesis.targets import PRIMARY, Drawn, Layout, pick
+from fencepost.nemesis.targets import PRIMARY, Drawn, Layout, listed, pick
 
 TARGETS = ("one", PRIMARY)
 KINDS = ("redis", "zookeeper", "etcd")
@@ -118,7 +118,7 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
 
 
 def describe(targets: list[str], arguments: dict[str, Any]) -> str:
-    return f"{' and '.join(targets)} leaves, and comes back empty"
+    return f"{listed(targets)} leaves, and comes back empty"
 
 
 FAMILY = Family(

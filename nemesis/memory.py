@@ -8,13 +8,15 @@ uses already and a little more; the data that comes in is the nemesis' own, and 
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 from typing import Any
 
 from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.family import Colour, Family
+from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Receipt
-from fencepost.nemesis.site import Site
+from fencepost.nemesis.site import Remote, Server, Site
 from fencepost.nemesis.targets import Drawn, Layout, pick
 
 POLICIES = ("allkeys-lru", "noeviction")
@@ -61,9 +63,7 @@ class Memory:
 
     def heal(self, fault: Fault) -> Receipt:
         (node,) = fault.targets
-        self._redis(node, "config", "set", "maxmemory", "0")
-        self._redis(node, "config", "set", "maxmemory-policy", "noeviction")
-        self._redis(node, "eval", _CLEAR, "0", str(_KEYS + _BATCH), _PREFIX)
+        _unlimit(self._site.remote(node))
         limit = self._redis(node, "config", "get", "maxmemory").split()[-1:]
         return Receipt(limit == ["0"], f"{node} has no limit any more: maxmemory {limit}")
 
@@ -73,6 +73,16 @@ class Memory:
     def _info(self, node: str) -> dict[str, str]:
         rows = self._redis(node, "info").splitlines()
         return dict(row.split(":", 1) for row in rows if ":" in row)
+
+
+def _unlimit(remote: Remote) -> None:
+    """Take the limit off a server, and the nemesis' own data."""
+    for words in (
+        ["config", "set", "maxmemory", "0"],
+        ["config", "set", "maxmemory-policy", "noeviction"],
+        ["eval", _CLEAR, "0", str(_KEYS + _BATCH), _PREFIX],
+    ):
+        remote.run(["redis-cli", *words], check=False)
 
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
@@ -93,6 +103,18 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
     return f"{targets[0]} runs out of memory under {arguments.get('policy')}"
 
 
+def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
+    if server is None:
+        return []
+    # Nobody answers where the server is none of Redis, is down, or is stopped.
+    asked = ["timeout", "2", "redis-cli", "config", "get", "maxmemory"]
+    limit = remote.run(asked, check=False).out.split()[1:]
+    if limit in ([], ["0"]):
+        return []
+    unlimit = partial(_unlimit, remote)
+    return [Leftover("its server's memory is limited", "took its server's limit away", unlimit)]
+
+
 FAMILY = Family(
     name="memory",
     what="a Redis server runs into its memory limit, and evicts keys or refuses writes",
@@ -103,6 +125,7 @@ FAMILY = Family(
     targets=("one",),
     variants=POLICIES,
     validate=validate,
+    leftovers=leftovers,
     forgets=True,
     colour=Colour("#a88a1d", "#d3b650"),
 )

@@ -15,7 +15,7 @@ from fencepost.nemesis.family import Colour, Family
 from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.site import Remote, Server, Site
-from fencepost.nemesis.targets import PRIMARY, Drawn, Layout, pick
+from fencepost.nemesis.targets import PRIMARY, Drawn, Layout, listed, pick
 
 KINDS = {
     "delay": ("delay", "100ms", "50ms"),
@@ -91,7 +91,7 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
 
 def describe(targets: list[str], arguments: dict[str, Any]) -> str:
     kind = str(arguments.get("kind"))
-    return f"what {' and '.join(targets)} sends: {' '.join(KINDS.get(kind, (kind,)))}"
+    return f"what {listed(targets)} sends: {' '.join(KINDS.get(kind, (kind,)))}"
 
 
 def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:

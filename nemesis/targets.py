@@ -94,9 +94,15 @@ def renamed(
     return nodes, found
 
 
+def listed(nodes: Sequence[str]) -> str:
+    """The nodes as a sentence has them: "redis-1, redis-2 and redis-3"."""
+    *most, last = nodes
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 def sentence(nodes: Sequence[str], one: str, several: str) -> str:
     """The nodes and their verb: "redis-1 crashes", "redis-1 and redis-2 crash"."""
-    return f"{' and '.join(nodes)} {one if len(nodes) == 1 else several}"
+    return f"{listed(nodes)} {one if len(nodes) == 1 else several}"
 
 
 # An election takes a second or two, longer while members come and go.

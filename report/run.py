@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,10 @@ from fencepost.report.measures import QUANTILES, acquires, summary
 from fencepost.report.questions import ABOUT, headline, questions, untested, verdict
 from fencepost.report.settings import again, settings
 from fencepost.report.stored import Run, load
-from fencepost.report.timeline import affected, timeline, words
+from fencepost.report.timeline import affected, timeline
+
+Colours = Mapping[str, tuple[str, str]]
+"""The CSS colours of each family of faults, on a light page and on a dark one."""
 
 FIRST = 3
 """Sentences of evidence shown at once; the rest is folded away."""
@@ -33,8 +35,10 @@ _SCENARIO: dict[str, Any] = {
 _STEP = dict.fromkeys(("at_s", "family", "targets", "duration_s", "arguments"))
 
 
-def render(run: Path) -> Path:
+def render(run: Path, colours: Colours | None = None) -> Path:
     """Write report.html into the folder of a run; returns its path.
+
+    `colours` are those of the families of faults by name; a family without one is grey.
 
     A run that was killed gets a report as well: what was recorded, and that no checker ran.
 
@@ -42,10 +46,10 @@ def render(run: Path) -> Path:
         ReportError: the folder has no readable test.json.
         OSError: report.html can not be written.
     """
-    return page.write(run / "report.html", "run.html", contents(load(run), run))
+    return page.write(run / "report.html", "run.html", contents(load(run), run, colours or {}))
 
 
-def contents(run: Run, folder: Path) -> dict[str, Any]:
+def contents(run: Run, folder: Path, colours: Colours) -> dict[str, Any]:
     """Everything that the template shows."""
     test, history = run.test, run.history
     results = run.results or {}
@@ -71,9 +75,10 @@ def contents(run: Run, folder: Path) -> dict[str, Any]:
         "latencies": summary(answers),
         "quantiles": [f"p{percent}" for percent in QUANTILES],
         "faults": [
-            {"words": words(f), "nodes": _unnamed(f), "fault": f, "at": _moment(f.start, f.end)}
+            {"words": f.what, "nodes": affected(f), "fault": f, "at": _moment(f.start, f.end)}
             for f in on
         ],
+        "colours": {f.family: colours[f.family] for f in on if f.family in colours},
         "settings": settings(test),
         "again": again(test, folder.resolve()),
         "work": bool(test.get("work")),
@@ -82,12 +87,6 @@ def contents(run: Run, folder: Path) -> dict[str, Any]:
         "test_json": json.dumps(test, indent=2, ensure_ascii=False),
         "not_checked": dict(test.get("not_checked") or {}),
     }
-
-
-def _unnamed(fault: Fault) -> list[str]:
-    """The nodes a fault touched that its words do not name."""
-    named = set(re.findall(r"[\w-]+", words(fault)))
-    return [node for node in affected(fault) if node not in named]
 
 
 def _in_order(checkers: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -97,11 +97,6 @@ def struck(fault: Fault) -> list[str]:
     return [node for node in affected(fault) if node in centre] or affected(fault)
 
 
-def words(fault: Fault) -> str:
-    """What the fault is, as a label."""
-    return str(fault.arguments.get("words") or f"{fault.family} of {', '.join(affected(fault))}")
-
-
 def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> dict[str, Any]:
     """Rows as the page's script reads them."""
     return {"columns": list(columns), "rows": [list(row) for row in rows]}
@@ -197,4 +192,4 @@ def _fault(fault: Fault, place: Mapping[str, int]) -> tuple[Any, ...]:
     lanes = [place[node] for node in struck(fault)]
     edges = [place[node] for node in affected(fault) if place[node] not in lanes]
     end = None if fault.end is None else _us(fault.end)
-    return words(fault), fault.family, _us(fault.start), end, lanes, edges, fault.proved
+    return fault.what, fault.family, _us(fault.start), end, lanes, edges, fault.proved

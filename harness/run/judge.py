@@ -19,6 +19,7 @@ from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.run import results
 from fencepost.harness.run.recorder import finish
 from fencepost.harness.run.watch import first_violation, watched
+from fencepost.nemesis.families import FAMILIES
 from fencepost.report import run as report
 
 
@@ -65,7 +66,8 @@ def judge(folder: Path, notes: list[str] | None = None) -> Outcome:
         "run_notes": notes,
     }
     results.write(place, written)
-    report.render(folder)
+    colours = {name: (f.colour.light, f.colour.dark) for name, f in FAMILIES.items()}
+    report.render(folder, colours)
     return Outcome(folder, written["valid"], verdicts, written)
 
 

@@ -57,7 +57,7 @@ class RunSite:
             "CLOCK": "real",
             "RELEASE": spec.etcd,
             "DISK": "plain",
-        } | _needs([*families(spec.nemesis), *((spec.scenario or {}).get("families") or ())])
+        } | needs_of([*families(spec.nemesis), *((spec.scenario or {}).get("families") or ())])
         first = spec.servers[0]
         if spec.lock_type.replicated and node != first:
             settings["PRIMARY"] = self._cluster.address(first)
@@ -214,7 +214,7 @@ class RunSite:
         return logs | {name: text for name, text in said.items() if text}
 
 
-def _needs(families: Iterable[str]) -> dict[str, str]:
+def needs_of(families: Iterable[str]) -> dict[str, str]:
     """The settings that servers must be started with for these families of faults.
 
     Where two need the same setting, it has both values, with a comma between.

@@ -9,8 +9,7 @@
 
 const AXIS = 24, ROW = 24, BAR = 14, PAD = 6, BAND_ROW = 22, GAP = 3;
 const COLOURS = ["ok", "info", "fail", "ok-line", "info-line", "fail-line", "clash", "paper", "panel",
-  "line", "faint", "ink", "quiet", "band", "partition", "pause", "clock", "kill", "delay",
-  "power", "failover", "membership", "memory", "disk", "cpu", "packet", "other"];
+  "line", "faint", "ink", "quiet", "band", "other"];
 
 function rowsOf(table) {
   return table.rows.map(row => Object.fromEntries(table.columns.map((name, i) => [name, row[i]])));
@@ -52,6 +51,12 @@ function stack(bands, fault) {
 function paletteOf(element) {
   const style = getComputedStyle(element), palette = {font: style.fontFamily};
   for (const name of COLOURS) palette[name] = style.getPropertyValue("--" + name).trim();
+  const families = new Map();
+  palette.family = name => {
+    if (!families.has(name))
+      families.set(name, style.getPropertyValue("--fault-" + name).trim() || palette.other);
+    return families.get(name);
+  };
   palette.hatch = name => {
     const tile = document.createElement("canvas");
     tile.width = tile.height = 6;
@@ -66,8 +71,9 @@ function paletteOf(element) {
   return palette;
 }
 
+/** The page has a colour --fault-NAME for each family that it knows one of (run.html). */
 function familyColour(palette, fault) {
-  return palette[fault.family] || palette.other;
+  return palette.family(fault.family);
 }
 
 /** Draws the scene's view into a canvas `width` wide, whose first `gutter` pixels name the lanes. */

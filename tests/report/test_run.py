@@ -262,3 +262,13 @@ def test_the_report_of_twenty_thousand_ops_stays_small(store, story):
     assert len(story.ops) == 20_000
     folder = store(story, checked=False)
     assert render(folder).stat().st_size < 2_000_000
+
+
+def test_each_family_that_struck_has_the_colour_that_it_was_given(store, calm):
+    calm.fault(100, 200, "pause", ["redis-1"])
+    calm.fault(300, 400, "quake", ["redis-1"])
+    html = render(
+        store(calm), {"pause": ("#010203", "#fdfcfb"), "kill": ("red", "pink")}
+    ).read_text()
+    assert html.count("--fault-pause: #010203;") == html.count("--fault-pause: #fdfcfb;") == 1
+    assert "--fault-quake:" not in html and "--fault-kill:" not in html
