@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fencepost.workloads.deferred import Deferred
+from fencepost.workloads.deferred import Deferred, load
 from fencepost.workloads.locks.keepalive import Keepalive
 from fencepost.workloads.locks.lock import Env, Failed, Grant
 from fencepost.workloads.locks.locktype import LockType
@@ -38,6 +38,7 @@ class PostgresLock:
     """`options`: mode (advisory, row), token (none, sequence), wait_ms, node_timeout_ms."""
 
     def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
+        load(psycopg, errors)
         self._env = env
         self._node = nodes[0]
         self._options = options

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fencepost.workloads.deferred import Deferred
+from fencepost.workloads.deferred import Deferred, load
 from fencepost.workloads.locks.keepalive import Keepalive
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
 
@@ -56,6 +56,7 @@ class Session:
     through in time; and `renewed` with each that did."""
 
     def __init__(self, env: Env, nodes: Sequence[str], timeout_s: float) -> None:
+        load(clients, exceptions, retry, handler, states)
         self._env = env
         self._ttl_ns = 0
         self._timeout_s = timeout_s

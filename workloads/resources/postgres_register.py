@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, LiteralString
 
-from fencepost.workloads.deferred import Deferred
+from fencepost.workloads.deferred import Deferred, load
 from fencepost.workloads.locks.lock import Failed, Grant, Indeterminate
 from fencepost.workloads.resources.resource import register
 from fencepost.workloads.resources.store import Opening, Store
@@ -25,6 +25,7 @@ _CONNECT_S = 5
 
 class PostgresRegister:
     def __init__(self, at: Opening) -> None:
+        load(psycopg, errors)
         self._address = at.env.address(at.storage)
         self._guard = at.guard
         self._timeout_s = at.timeout_s

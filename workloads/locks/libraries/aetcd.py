@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fencepost.workloads.deferred import Deferred
+from fencepost.workloads.deferred import Deferred, load
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
 from fencepost.workloads.locks.locktype import LockType
 from fencepost.workloads.locks.option import Option
@@ -25,6 +25,7 @@ class AetcdLock:
     """`options`: token (revision, none), wait_ms, node_timeout_ms."""
 
     def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
+        load(aetcd, exceptions)
         self._env = env
         self._options = options
         self._wait_s = options["wait_ms"] / 1000

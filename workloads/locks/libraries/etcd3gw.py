@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fencepost.workloads.deferred import Deferred
+from fencepost.workloads.deferred import Deferred, load
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
 from fencepost.workloads.locks.locktype import LockType
 from fencepost.workloads.locks.option import Option
@@ -24,6 +24,7 @@ class Etcd3gwLock:
     """`options`: node_timeout_ms. Its acquire tries once."""
 
     def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
+        load(etcd3gw, exceptions, requests)
         self._env = env
         host, port = env.address(env.random.choice(nodes))
         self._client = etcd3gw.Etcd3Client(host, port, timeout=options["node_timeout_ms"] / 1000)

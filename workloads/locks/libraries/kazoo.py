@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from fencepost.workloads.deferred import Deferred
+from fencepost.workloads.deferred import Deferred, load
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
 from fencepost.workloads.locks.locktype import LockType
 from fencepost.workloads.locks.option import Option
@@ -26,6 +26,7 @@ class KazooLock:
     """`options`: token (czxid, none), wait_ms, node_timeout_ms."""
 
     def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
+        load(client, exceptions, retry, threading, states)
         self._env = env
         self._options = options
         self._hosts = ",".join(f"{host}:{port}" for host, port in map(env.address, nodes))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fencepost.workloads.deferred import Deferred
+from fencepost.workloads.deferred import Deferred, load
 from fencepost.workloads.locks.libraries.redis_client import CLIENT_RETRIES, connect
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
 from fencepost.workloads.locks.locktype import LockType
@@ -26,6 +26,7 @@ class PotteryLock:
     """`options`: wait_ms, node_timeout_ms, client_retries."""
 
     def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
+        load(pottery)
         self._env = env
         self._wait_s = options["wait_ms"] / 1000
         self._masters = {connect(env, node, options) for node in nodes}

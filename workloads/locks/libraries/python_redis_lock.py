@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fencepost.workloads.deferred import Deferred
+from fencepost.workloads.deferred import Deferred, load
 from fencepost.workloads.locks.libraries.redis_client import CLIENT_RETRIES, connect
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
 from fencepost.workloads.locks.locktype import LockType
@@ -23,6 +23,7 @@ class PythonRedisLock:
     """`options`: auto_renewal, wait_s, node_timeout_ms, client_retries."""
 
     def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
+        load(redis_lock, exceptions)
         self._env = env
         self._wait_s: int = options["wait_s"]
         self._renews: bool = options["auto_renewal"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fencepost.workloads.deferred import Deferred
+from fencepost.workloads.deferred import Deferred, load
 from fencepost.workloads.locks.libraries.redis_client import CLIENT_RETRIES, connect
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
 from fencepost.workloads.locks.locktype import LockType
@@ -21,6 +21,7 @@ class RedlockPyLock:
     """`options`: retries, retry_delay_ms, node_timeout_ms, client_retries."""
 
     def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
+        load(redlock)
         self._env = env
         self._servers = [connect(env, node, options) for node in nodes]
         self._redlock = redlock.Redlock(
