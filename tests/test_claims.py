@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.workloads.scenarios.suites import SUITES
+from fencepost.workloads.scenarios.registry import SUITES
 
 ID = re.compile(r"[PACL]\d+|etcd \d+|control|exploration")
 PAGE = Path(__file__).parent.parent / "docs" / "claims.md"

@@ -17,11 +17,11 @@ from fencepost.harness.run import written
 from fencepost.harness.run.judge import Outcome
 from fencepost.harness.run.needs import cluster_for
 from fencepost.harness.run.run import run
-from fencepost.workloads.scenarios.suites import SUITES
+from fencepost.workloads.scenarios.registry import SUITES
 
 
 def suite(
-    names: Annotated[list[str], typer.Argument(help=f"Of: {', '.join(SUITES)}.")],
+    names: Annotated[list[str], typer.Argument(help=f"Of: {', '.join(SUITES)}; or all.")],
     only: Annotated[
         list[str] | None, typer.Option(help="Only scenarios whose name begins so.")
     ] = None,
@@ -36,7 +36,7 @@ def suite(
     number = written.seed(seed)
     chosen = {
         name: _chosen(suites.items(choose("suite", name, SUITES), number), only or [])
-        for name in dict.fromkeys(names)
+        for name in dict.fromkeys(SUITES if names == ["all"] else names)
     }
     specs = [item.spec for items in chosen.values() for item in items]
     bad = 0

@@ -66,11 +66,11 @@ class Stage:
 
     def _play(self) -> None:
         for number, step in enumerate(self._scenario.steps, 1):
-            self._progress(step.words())
+            self._progress(step.describe())
             try:
                 self._step(step)
             except NotAsScheduled as error:
-                raise NotAsScheduled(f"step {number}, {step.words()!r}: {error}") from error
+                raise NotAsScheduled(f"step {number}, {step.describe()!r}: {error}") from error
 
     def _recover(self) -> None:
         """Heal everything; then somebody must be granted the lock, or is seen not to be."""

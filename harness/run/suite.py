@@ -14,8 +14,9 @@ from fencepost.harness.run.judge import Outcome
 from fencepost.harness.run.spec import Spec, scripted, validate
 from fencepost.report import suite as report
 from fencepost.workloads.locks.registry import LOCKS
-from fencepost.workloads.scenarios.scenario import Scenario, Timed
-from fencepost.workloads.scenarios.suites import SUITES
+from fencepost.workloads.scenarios.registry import SUITES
+from fencepost.workloads.scenarios.scenario import Scenario
+from fencepost.workloads.scenarios.suite import TimedRun
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Item:
     """One run of a suite. Where nothing is expected the run explores: its verdict is a finding."""
 
     spec: Spec
-    entry: Scenario | Timed
+    entry: Scenario | TimedRun
 
     @property
     def scenario(self) -> Scenario | None:
@@ -53,7 +54,7 @@ def _scripted(suite: str, lock: str, entry: Scenario, seed: int) -> Item:
     return Item(scripted(f"{suite}-{entry.name}-{entry.guard}", lock, entry, seed), entry)
 
 
-def _timed(suite: str, lock: str, entry: Timed, seed: int) -> Item:
+def _timed(suite: str, lock: str, entry: TimedRun, seed: int) -> Item:
     lock = entry.lock or lock
     spec = Spec(
         name=f"{suite}-{entry.name}-{entry.guard}",

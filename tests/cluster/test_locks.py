@@ -74,7 +74,7 @@ def test_a_lock_with_a_ttl_is_free_again_when_its_holder_has_died(run_test):
 
 @pytest.mark.parametrize(
     "scenario",
-    [s for s in redlock.SCENARIOS if s.name in ("pause-after-acquire", "clock-jump")],
+    [s for s in redlock.SUITE.scenarios if s.name in ("pause-after-acquire", "clock-jump")],
     ids=lambda s: f"{s.name}-{s.guard}",
 )
 def test_a_scenario_comes_out_as_published(run_test, scenario):

@@ -8,8 +8,8 @@ import pytest
 
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.session import session
-from fencepost.workloads.scenarios.scenario import Timed
-from fencepost.workloads.scenarios.suites import SUITES
+from fencepost.workloads.scenarios.registry import SUITES
+from fencepost.workloads.scenarios.suite import TimedRun
 
 SERVERS = {"zookeeper": 3, "etcd": 3, "postgres": 1, "redis": 2}
 
@@ -87,7 +87,7 @@ def test_a_schedule_comes_out_as_published(run_test, lock, scenario):
 
 def test_a_herd_is_told_from_the_wakeups(run_test):
     (herd,) = (e for e in SUITES["zookeeper"].entries if e.name == "herd")
-    assert isinstance(herd, Timed)
+    assert isinstance(herd, TimedRun)
     outcome = run_test(herd.lock, **herd.settings)
 
     assert outcome.verdicts["liveness"].valid is False

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.run.spec import Spec, scripted, seconds, stored, validate
 from fencepost.workloads.locks.registry import LOCKS
-from fencepost.workloads.scenarios.suites import SUITES
+from fencepost.workloads.scenarios.registry import SUITES
 
 GOOD = Spec(name="redlock", lock="redlock", options=LOCKS["redlock"].read_options({}))
 

@@ -13,8 +13,8 @@ from fencepost.nemesis.pause import ALL_FAILPOINTS
 from fencepost.settings import SETTINGS
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS
+from fencepost.workloads.scenarios.registry import SUITES
 from fencepost.workloads.scenarios.scenario import Begin, Do, Finish, Heal, Inject, LeaseOver
-from fencepost.workloads.scenarios.suites import SUITES
 
 ALL = [
     (scenario.lock or suite.lock, scenario)

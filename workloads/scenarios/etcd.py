@@ -2,44 +2,31 @@
 
 from __future__ import annotations
 
-from fencepost.workloads.scenarios.scenario import (
-    Begin,
-    Do,
-    Finish,
-    Heal,
-    Inject,
-    Scenario,
-    Step,
-    TtlOver,
-)
+from fencepost.workloads.scenarios.consensus import of_a_cluster
+from fencepost.workloads.scenarios.expectations import DAMAGED, KEPT, TWO_BELIEVE
+from fencepost.workloads.scenarios.runs import clocks, controls, explore, queue
+from fencepost.workloads.scenarios.scenario import Begin, Do, Finish, Heal, Scenario, Step, TtlOver
 from fencepost.workloads.scenarios.schedules import (
-    BURROWS,
-    DAMAGED,
-    KEPT,
     ONE,
     THREE,
     TWO,
-    TWO_BELIEVE,
     pause_after_acquire,
+    pause_at,
     pause_before_write,
 )
-from fencepost.workloads.scenarios.zookeeper import of_a_cluster
+from fencepost.workloads.scenarios.sources import BURROWS, JEPSEN
+from fencepost.workloads.scenarios.suite import Suite
 
 SERVERS = [f"etcd-{n}" for n in (1, 2, 3)]
-JEPSEN = "Kyle Kingsbury, Jepsen: etcd 3.4.3, 2020; etcd issue 11456"
 
 
 def _expired_waiter(answer: str) -> tuple[Step, ...]:
     """Client 2's lease ends while the server lets it wait behind client 1."""
-    pause = {
-        "point": "replies-in-flight",
-        "words": f"{TWO} is paused while it waits for the lock",
-    }
+    point, when = "replies-in-flight", "while it waits for the lock"
     after: tuple[Step, ...] = (Do(TWO, "release", expect="any"),) if answer == "ok" else ()
     return (
         Do(ONE, "acquire"),
-        Begin(TWO, "acquire", stop_at="replies-in-flight"),
-        Inject("pause", "pause", (TWO,), pause),
+        *pause_at("pause", TWO, "acquire", point, when),
         TtlOver(),
         Begin(THREE, "acquire"),
         Heal("pause"),
@@ -80,7 +67,7 @@ _WAITER = (
 )
 _ONCE = {"retries": 0}
 
-SCENARIOS: tuple[Scenario, ...] = (
+_SCENARIOS: tuple[Scenario, ...] = (
     *of_a_cluster(SERVERS, "lease"),
     Scenario(
         "transaction", "A6", JEPSEN,
@@ -122,3 +109,10 @@ SCENARIOS: tuple[Scenario, ...] = (
         lock="etcd-lock-api", settings={"etcd": "3.5"},
     ),
 )  # fmt: skip
+
+SUITE = Suite(
+    name="etcd",
+    what="etcd: the recipe, the lock API with its known defect, Chubby's remedies",
+    lock="etcd",
+    entries=(*controls(2000, {}), queue(), clocks(2000), *_SCENARIOS, explore(2000)),
+)

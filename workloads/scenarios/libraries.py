@@ -6,6 +6,7 @@ better is noticed. Their issues are named where their makers know of it.
 
 from __future__ import annotations
 
+from fencepost.workloads.scenarios.expectations import DAMAGED, KEPT, TWICE, TWO_BELIEVE
 from fencepost.workloads.scenarios.scenario import (
     Begin,
     Do,
@@ -16,21 +17,12 @@ from fencepost.workloads.scenarios.scenario import (
     Step,
     TtlOver,
 )
-from fencepost.workloads.scenarios.schedules import (
-    DAMAGED,
-    KEPT,
-    ONE,
-    TWICE,
-    TWO,
-    TWO_BELIEVE,
-    crash,
-    pause_after_acquire,
-)
+from fencepost.workloads.scenarios.schedules import ONE, TWO, crash, pause_after_acquire
+from fencepost.workloads.scenarios.sources import KLEPPMANN, SEEN
+from fencepost.workloads.scenarios.suite import Suite
 
 REDIS = [f"redis-{n}" for n in range(1, 6)]
 ZOOKEEPER = [f"zookeeper-{n}" for n in range(1, 4)]
-
-SEEN = "docs/libraries.md"
 
 
 def pause(server: str) -> Inject:
@@ -50,7 +42,7 @@ def _nobody_for(turns: int) -> tuple[Step, ...]:
 _SLOW = REDIS[:3]
 _BLIND = KEPT | {"lease_exclusion": False, "mutual_exclusion": False} | DAMAGED
 
-SCENARIOS = (
+_SCENARIOS = (
     Scenario(
         "redis-py-reply-lost", "L1", SEEN,
         "The server answers client 1's SET too late. redis-py's client sends it again by itself, "
@@ -130,7 +122,7 @@ SCENARIOS = (
     ),
     *(
         Scenario(
-            f"{lock}-paused", "C4", "Martin Kleppmann, How to do distributed locking, 2016",
+            f"{lock}-paused", "C4", KLEPPMANN,
             "Client 1 pauses between its grant and its write, until its session is over. The "
             "library says nothing of how long a session may be believed in, and tells of its end "
             "after the write.",
@@ -140,7 +132,7 @@ SCENARIOS = (
     ),
     *(
         Scenario(
-            f"{lock}-paused", "C4", "Martin Kleppmann, How to do distributed locking, 2016",
+            f"{lock}-paused", "C4", KLEPPMANN,
             "Client 1 pauses between its grant and its write, until its lease is over; client 2 is "
             "granted the lock and writes, then client 1's write arrives.",
             "none", pause_after_acquire("ok", release), TWO_BELIEVE | DAMAGED, lock=lock,
@@ -157,3 +149,10 @@ SCENARIOS = (
         )
     ),
 )  # fmt: skip
+
+SUITE = Suite(
+    name="libraries",
+    what="what the libraries that people install do when it matters",
+    lock="",
+    entries=_SCENARIOS,
+)

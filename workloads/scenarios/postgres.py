@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from fencepost.workloads.scenarios.expectations import KEPT
+from fencepost.workloads.scenarios.runs import controls, explore
 from fencepost.workloads.scenarios.scenario import Do, Finish, Heal, Scenario, Step
-from fencepost.workloads.scenarios.schedules import (
-    KEPT,
-    KLEPPMANN,
-    ONE,
-    OVERVIEW,
-    TWO,
-    holder_dies,
-    pause_before_write,
-)
+from fencepost.workloads.scenarios.schedules import ONE, TWO, holder_dies, pause_before_write
+from fencepost.workloads.scenarios.sources import KLEPPMANN, OVERVIEW
+from fencepost.workloads.scenarios.suite import Suite
 
 
 def _sleeper_keeps_it() -> tuple[Step, ...]:
@@ -36,7 +32,7 @@ _SLEEPER = (
     "client 1 wakes up, and the data is safe. Safety is bought with liveness."
 )
 
-SCENARIOS: tuple[Scenario, ...] = tuple(
+_SCENARIOS: tuple[Scenario, ...] = tuple(
     Scenario(
         f"{name}-{mode}", claim, source, what, "none", steps, KEPT, {**_SHORT, "mode": mode},
         ttl_ms=2000,
@@ -51,3 +47,10 @@ SCENARIOS: tuple[Scenario, ...] = tuple(
         ),
     )
 )  # fmt: skip
+
+SUITE = Suite(
+    name="postgres",
+    what="PostgreSQL: locks without a lease",
+    lock="postgres",
+    entries=(*controls(2000, {"token": "sequence"}), *_SCENARIOS, explore(2000)),
+)

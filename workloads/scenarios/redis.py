@@ -4,28 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from fencepost.workloads.scenarios.scenario import Begin, Do, Finish, Heal, Inject, Scenario, Step
+from fencepost.workloads.scenarios.expectations import DAMAGED, FENCED, KEPT, TWICE, TWO_BELIEVE
+from fencepost.workloads.scenarios.runs import controls, explore
+from fencepost.workloads.scenarios.scenario import Do, Finish, Heal, Inject, Scenario, Step
 from fencepost.workloads.scenarios.schedules import (
-    DAMAGED,
-    KEPT,
-    KLEPPMANN,
     ONE,
-    OVERVIEW,
     THREE,
-    TWICE,
     TWO,
-    TWO_BELIEVE,
     both_stall,
     crash,
     holder_dies,
     late_release,
     no_lock_at_all,
     pause_after_acquire,
+    pause_at,
 )
+from fencepost.workloads.scenarios.sources import (
+    COMMENTS,
+    EVICTION,
+    KLEPPMANN,
+    OVERVIEW,
+    SERVICE,
+    WAIT,
+)
+from fencepost.workloads.scenarios.suite import Suite
 
 SERVER, REPLICA = "redis-1", "redis-2"
-EVICTION = "redis.io, Key eviction"
-COMMENTS = f"{KLEPPMANN}, comments"
 _ONCE: dict[str, Any] = {"retries": 0}
 _COUNTED = {**_ONCE, "token": "incr"}
 
@@ -115,12 +119,10 @@ def _failover(granted: str) -> tuple[Step, ...]:
 
 
 def _released_in_two_steps() -> tuple[Step, ...]:
-    point = "between-check-and-delete"
-    pause = {"point": point, "words": f"{ONE} is paused between its check and its delete"}
+    point, when = "between-check-and-delete", "between its check and its delete"
     return (
         Do(ONE, "acquire"),
-        Begin(ONE, "release", stop_at=point),
-        Inject("pause", "pause", (ONE,), pause),
+        *pause_at("pause", ONE, "release", point, when),
         Do(TWO, "acquire", again=True),
         Heal("pause"),
         Finish(ONE),
@@ -152,7 +154,6 @@ def _always_yes() -> tuple[Step, ...]:
     )
 
 
-_FENCED = KEPT | {"fencing": True}
 _PAUSE = (
     "Client 1 pauses between its grant and its write, past its lease. Client 2 is granted the lock "
     "and writes; then client 1 wakes up and writes."
@@ -165,14 +166,14 @@ _LATE = (
     "Client 1 releases when its lease is over and client 2 holds the lock; client 3 asks for it. "
 )
 
-SCENARIOS: tuple[Scenario, ...] = (
+_SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "pause-after-acquire", "C4", KLEPPMANN, _PAUSE, "none",
         pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED, _ONCE,
     ),
     Scenario(
         "pause-after-acquire", "C5", KLEPPMANN, f"{_PAUSE} The fence refuses it.", "fenced",
-        pause_after_acquire("fail"), TWO_BELIEVE | {"fencing": True}, _COUNTED,
+        pause_after_acquire("fail"), TWO_BELIEVE | FENCED, _COUNTED,
     ),
     Scenario(
         "look-at-the-clock", "C6", KLEPPMANN,
@@ -180,7 +181,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "deadline", pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED, _ONCE,
     ),
     Scenario(
-        "watchdog", "C26", "Building a distributed lock service",
+        "watchdog", "C26", SERVICE,
         f"{_PAUSE} Its watchdog, which extends the lease, slept with it.", "none",
         pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED, {**_ONCE, "watchdog": True},
     ),
@@ -207,7 +208,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         _failover("ok"), TWICE | DAMAGED, _ONCE, ttl_ms=5000, lock="redis-replicated",
     ),
     Scenario(
-        "failover-wait", "C16", "redis.io, WAIT",
+        "failover-wait", "C16", WAIT,
         "The same, with a client that waits until the replica has its key: it is not granted the "
         "lock, since the replica never answers.", "none",
         _failover("fail"), KEPT, {**_ONCE, "wait": 1}, ttl_ms=5000, lock="redis-replicated",
@@ -226,13 +227,13 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "both-stall", "C12", COMMENTS,
         f"{_STALL} The fence lets both writes in, and the second overwrites the first.", "fenced",
-        both_stall("ok"), TWO_BELIEVE | DAMAGED | {"fencing": True}, _COUNTED,
+        both_stall("ok"), TWO_BELIEVE | DAMAGED | FENCED, _COUNTED,
     ),
     Scenario(
         "both-stall", "C12", COMMENTS,
         f"{_STALL} The second one's paired token says that the first was never given back: its "
         "write is refused.", "paired",
-        both_stall("fail"), TWO_BELIEVE | {"fencing": True}, {**_ONCE, "token": "paired"},
+        both_stall("fail"), TWO_BELIEVE | FENCED, {**_ONCE, "token": "paired"},
     ),
     Scenario(
         "optimistic", "C13", COMMENTS,
@@ -273,14 +274,25 @@ SCENARIOS: tuple[Scenario, ...] = (
         lock="broken-no-ttl",
     ),
     Scenario(
-        "endless-watchdog", "A2", "Building a distributed lock service",
+        "endless-watchdog", "A2", SERVICE,
         "Client 3's watchdog goes on after its release, and keeps the dead holder's lock alive.",
         "none", _never_again((Do(THREE, "acquire"), Do(THREE, "release"))),
         {"liveness": False, "lease_exclusion": True}, _ONCE, lock="broken-endless-watchdog",
     ),
     Scenario(
         "always-yes", "P1", OVERVIEW, "A lock that always says yes, with the same token.", "none",
-        _always_yes(), {**TWICE, **DAMAGED, "fencing": False},
+        _always_yes(), TWICE | DAMAGED | {"fencing": False},
         lock="broken-always-yes",
     ),
 )  # fmt: skip
+
+SUITE = Suite(
+    name="redis",
+    what="one Redis, with and without a replica, and the mistakes made with it",
+    lock="redis",
+    entries=(
+        *controls(1000, {"token": "incr"}),
+        *_SCENARIOS,
+        explore(1000, ("partition", "pause", "clock", "kill")),
+    ),
+)

@@ -10,6 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fencepost.workloads.scenarios.expectations import (
+    DAMAGED,
+    FENCED,
+    KEPT,
+    TWICE,
+    TWO_BELIEVE,
+    Expected,
+)
+from fencepost.workloads.scenarios.runs import controls, explore
 from fencepost.workloads.scenarios.scenario import (
     Begin,
     Do,
@@ -21,27 +30,23 @@ from fencepost.workloads.scenarios.scenario import (
     SecondBegins,
     Step,
 )
+from fencepost.workloads.scenarios.schedules import (
+    ONE,
+    STORE,
+    THREE,
+    TWO,
+    crash,
+    cut,
+    pause_after_acquire,
+    pause_at,
+)
+from fencepost.workloads.scenarios.sources import KLEPPMANN, SANFILIPPO
+from fencepost.workloads.scenarios.suite import Suite
 
-KLEPPMANN = "Martin Kleppmann, How to do distributed locking, 2016"
-SANFILIPPO = "Salvatore Sanfilippo, Is Redlock safe?, 2016"
 A, B, C, D, E = (f"redis-{n}" for n in range(1, 6))
-ONE, TWO, THREE = (f"client-{n}" for n in range(1, 4))
-STORE = "storage"
-
-SERVICE_BROKEN = {"lease_exclusion": False, "mutual_exclusion": False}
-SERVICE_KEPT = {"lease_exclusion": True, "mutual_exclusion": True}
-TWO_BELIEVE = {"lease_exclusion": True, "mutual_exclusion": False}
-OTHERS_KEPT = {"ownership": True, "liveness": True}
-
-
-def _cut(name: str, client: str, *servers: str) -> Inject:
-    links = [[client, server] for server in servers]
-    words = f"{client} is cut off from {', '.join(servers)}"
-    return Inject(name, "partition", (client, *servers), {"links": links, "words": words})
-
 
 # 1 reaches A, B, C only and 2 reaches C, D, E only: C alone decides between them.
-_SPLIT = (_cut("cut-1", ONE, D, E), _cut("cut-2", TWO, A, B))
+_SPLIT = (cut("cut-1", ONE, [D, E]), cut("cut-2", TWO, [A, B]))
 _JOIN = (Heal("cut-1"), Heal("cut-2"))
 
 # Both have read the same version when 2 writes and then 1: the second write undoes the first.
@@ -69,33 +74,12 @@ def _clock_jump(last: str) -> tuple[Step, ...]:
     )
 
 
-def _pause_after_acquire(last: str) -> tuple[Step, ...]:
-    pause = {"point": "before-write", "words": f"{ONE} is paused before its write is sent"}
-    return (
-        Do(ONE, "acquire"),
-        Do(ONE, "read"),
-        Begin(ONE, "write", stop_at="before-write"),
-        Inject("pause", "pause", (ONE,), pause),
-        Do(TWO, "acquire", again=True),
-        Do(TWO, "read"),
-        Do(TWO, "write"),
-        Heal("pause"),
-        Finish(ONE, expect=last),
-        Do(ONE, "release", expect="fail"),
-        Do(TWO, "release"),
-    )
-
-
 def _pause_during_acquire(granted: bool, last: str = "ok") -> tuple[Step, ...]:
-    pause = {
-        "point": "replies-in-flight",
-        "words": f"{ONE} is paused with the servers' replies in flight",
-    }
+    point, when = "replies-in-flight", "with the servers' replies in flight"
     one = (Do(ONE, "read"),) if granted else ()
     writes = (Do(TWO, "write"), Do(ONE, "write", expect=last)) if granted else (Do(TWO, "write"),)
     return (
-        Begin(ONE, "acquire", stop_at="replies-in-flight"),
-        Inject("pause", "pause", (ONE,), pause),
+        *pause_at("pause", ONE, "acquire", point, when),
         Do(TWO, "acquire", again=True),
         Do(TWO, "read"),
         Heal("pause"),
@@ -112,10 +96,10 @@ def _crash(restart: str, power: bool = False, last: str = "ok") -> tuple[Step, .
     With `power` lost, C's key is not synced yet, if it is synced once a second: what is written
     first in a second is synced at once, and 1 is granted the lock after that.
     """
-    crash = Inject("crash", "kill", (C,), {"words": f"{C} crashes"})
+    fault = crash("crash", C)
     first: tuple[Step, ...] = (Do(ONE, "acquire"),)
     if power:
-        crash = Inject("crash", "power", (C,), {"words": f"{C} loses power"})
+        fault = Inject("crash", "power", (C,), {"words": f"{C} loses power"})
         first = (Do(ONE, "acquire"), SecondBegins(), Do(ONE, "release"), Do(ONE, "acquire"))
     second: tuple[Step, ...]
     if restart == "empty":
@@ -141,7 +125,7 @@ def _crash(restart: str, power: bool = False, last: str = "ok") -> tuple[Step, .
             Do(TWO, "write"),
             *_JOIN,
         )
-    return (*_SPLIT, *first, crash, *second, Do(TWO, "release"))
+    return (*_SPLIT, *first, fault, *second, Do(TWO, "release"))
 
 
 def _counter_lost(last: str) -> tuple[Step, ...]:
@@ -149,7 +133,7 @@ def _counter_lost(last: str) -> tuple[Step, ...]:
     return (
         *once,
         *once,
-        Inject("crash", "kill", (A,), {"words": f"{A}, which counts, crashes and loses its data"}),
+        crash("crash", A, f"{A}, which counts, crashes and loses its data"),
         Heal("crash"),
         Do(TWO, "acquire"),
         Do(TWO, "read"),
@@ -162,7 +146,7 @@ def _counters_diverge(last: str) -> tuple[Step, ...]:
     """3 reaches A alone: its failed tries count there, and nowhere else."""
     tries = (Do(THREE, "acquire", expect="fail"),) * 3
     return (
-        _cut("cut-3", THREE, B, C, D, E),
+        cut("cut-3", THREE, [B, C, D, E]),
         *tries,
         *_SPLIT,
         Do(ONE, "acquire"),
@@ -214,9 +198,9 @@ def _both_guards(
     what: str,
     token: str,
     plain: tuple[Step, ...],
-    plain_expected: Mapping[str, bool],
+    plain_expected: Expected,
     fenced: tuple[Step, ...],
-    fenced_expected: Mapping[str, bool],
+    fenced_expected: Expected,
     options: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> tuple[Scenario, Scenario]:
@@ -224,11 +208,10 @@ def _both_guards(
     chosen = {"retries": 0, **(options or {})}
     return (
         Scenario(
-            name, claim, source, what, "none", plain, {**OTHERS_KEPT, **plain_expected},
-            chosen, **settings,
+            name, claim, source, what, "none", plain, plain_expected, chosen, **settings,
         ),
         Scenario(
-            name, claim, source, what, "fenced", fenced, {**OTHERS_KEPT, **fenced_expected},
+            name, claim, source, what, "fenced", fenced, fenced_expected,
             {**chosen, "token": token}, **settings,
         ),
     )  # fmt: skip
@@ -238,25 +221,22 @@ def _token_source(
     name: str, what: str, token: str, steps: Callable[[str], tuple[Step, ...]], last: str
 ) -> tuple[Scenario, Scenario]:
     """A source of tokens that does not order the grants: the lock itself works."""
-    expected = {**SERVICE_KEPT, "fencing": False, "resource": True}
+    # Neither is linearizable where tokens fall: a grant with a lower one comes too late.
+    expected = KEPT | {"linearizable": False, "fencing": False}
     return _both_guards(
         name, "C10", KLEPPMANN, what, token, steps("ok"), expected, steps(last), expected,
         {"token": token},
     )  # fmt: skip
 
 
-_DAMAGED = {"resource": False}
-_SAVED = {"resource": True, "fencing": True}
-_UNHARMED = {"resource": True}
-
-SCENARIOS: tuple[Scenario, ...] = (
+_SCENARIOS: tuple[Scenario, ...] = (
     *_both_guards(
         "clock-jump", "C1", KLEPPMANN,
         "Client 1 is granted the lock by A, B and C; the clock of C jumps, so that its key "
         "expires; client 2 is granted the lock by C, D and E. Both hold a valid lease.",
         "majority",
-        _clock_jump("ok"), {**SERVICE_BROKEN, **_DAMAGED},
-        _clock_jump("fail"), {**SERVICE_BROKEN, **_SAVED},
+        _clock_jump("ok"), TWICE | DAMAGED,
+        _clock_jump("fail"), TWICE | FENCED,
         ttl_ms=3000,
     ),
     *_both_guards(
@@ -265,8 +245,8 @@ SCENARIOS: tuple[Scenario, ...] = (
         "the lock and writes; then client 1 wakes up and writes. No lock service can prevent "
         "it; a resource that checks fencing tokens refuses the late write.",
         "one",
-        _pause_after_acquire("ok"), {**TWO_BELIEVE, **_DAMAGED},
-        _pause_after_acquire("fail"), {**TWO_BELIEVE, **_SAVED},
+        pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED,
+        pause_after_acquire("fail"), TWO_BELIEVE | FENCED,
     ),
     *_both_guards(
         "pause-during-acquire", "C7", SANFILIPPO,
@@ -274,16 +254,16 @@ SCENARIOS: tuple[Scenario, ...] = (
         "and client 2 has the lock. It looks at the clock after the replies, as the "
         "specification demands, and so is not granted.",
         "majority",
-        _pause_during_acquire(False), {**SERVICE_KEPT, **_UNHARMED},
-        _pause_during_acquire(False), {**SERVICE_KEPT, **_SAVED},
+        _pause_during_acquire(False), KEPT,
+        _pause_during_acquire(False), KEPT | FENCED,
     ),
     *_both_guards(
         "pause-during-acquire-unchecked", "C7", KLEPPMANN,
         "The same pause, as told without the look at the clock: client 1 reads the replies "
         "that its kernel kept, and believes in a lock that client 2 has by now.",
         "majority",
-        _pause_during_acquire(True), {**SERVICE_BROKEN, **_DAMAGED},
-        _pause_during_acquire(True, "fail"), {**SERVICE_BROKEN, **_SAVED},
+        _pause_during_acquire(True), TWICE | DAMAGED,
+        _pause_during_acquire(True, "fail"), TWICE | FENCED,
         {"clock_check": False},
     ),
     *_both_guards(
@@ -292,8 +272,8 @@ SCENARIOS: tuple[Scenario, ...] = (
         "restarts at once; client 2 is granted the lock by C, D and E. A counter on the "
         "servers is lost with C, so that the tokens repeat and the fence lets both writes in.",
         "majority",
-        _crash("empty"), {**SERVICE_BROKEN, **_DAMAGED},
-        _crash("empty"), {**SERVICE_BROKEN, **_DAMAGED, "fencing": False},
+        _crash("empty"), TWICE | DAMAGED,
+        _crash("empty"), TWICE | DAMAGED | {"fencing": False},
         ttl_ms=3000,
     ),
     *_both_guards(
@@ -301,8 +281,8 @@ SCENARIOS: tuple[Scenario, ...] = (
         "The same crash, with every write to C's append-only file flushed before it is "
         "answered: C still knows client 1's key, and client 2 is not granted.",
         "majority",
-        _crash("full"), {**SERVICE_KEPT, **_UNHARMED},
-        _crash("full"), {**SERVICE_KEPT, **_SAVED},
+        _crash("full"), KEPT,
+        _crash("full"), KEPT | FENCED,
         settings={"persistence": "always"}, ttl_ms=2000,
     ),
     *_both_guards(
@@ -310,8 +290,8 @@ SCENARIOS: tuple[Scenario, ...] = (
         "C flushes its append-only file once a second, and loses power before client 1's key is "
         "on the disk; client 2 is granted the lock by C, D and E.",
         "majority",
-        _crash("empty", power=True), {**SERVICE_BROKEN, **_DAMAGED},
-        _crash("empty", power=True), {**SERVICE_BROKEN, **_DAMAGED, "fencing": False},
+        _crash("empty", power=True), TWICE | DAMAGED,
+        _crash("empty", power=True), TWICE | DAMAGED | {"fencing": False},
         settings={"persistence": "everysec"}, ttl_ms=3000,
     ),
     *_both_guards(
@@ -319,8 +299,8 @@ SCENARIOS: tuple[Scenario, ...] = (
         "The same loss of power, with every write flushed before it is answered: C still knows "
         "client 1's key, and client 2 is not granted.",
         "majority",
-        _crash("full", power=True), {**SERVICE_KEPT, **_UNHARMED},
-        _crash("full", power=True), {**SERVICE_KEPT, **_SAVED},
+        _crash("full", power=True), KEPT,
+        _crash("full", power=True), KEPT | FENCED,
         settings={"persistence": "always"}, ttl_ms=3000,
     ),
     *_both_guards(
@@ -328,8 +308,8 @@ SCENARIOS: tuple[Scenario, ...] = (
         "The same crash without persistence, but C stays away for the longest TTL: whatever it "
         "forgot has expired when it comes back.",
         "majority",
-        _crash("delayed"), {**SERVICE_KEPT, **_UNHARMED},
-        _crash("delayed"), {**SERVICE_KEPT, **_SAVED},
+        _crash("delayed"), KEPT,
+        _crash("delayed"), KEPT | FENCED,
         ttl_ms=2000,
     ),
     *_both_guards(
@@ -338,8 +318,8 @@ SCENARIOS: tuple[Scenario, ...] = (
         "packets at GitHub were for 90 s in 2012. It arrives after client 2 has taken the lock "
         "and written: the same as a pause, without any pause.",
         "one",
-        _delayed_write("ok"), {**TWO_BELIEVE, **_DAMAGED},
-        _delayed_write("fail"), {**TWO_BELIEVE, **_SAVED},
+        _delayed_write("ok"), TWO_BELIEVE | DAMAGED,
+        _delayed_write("fail"), TWO_BELIEVE | FENCED,
     ),
     *_token_source(
         "token-counter-lost",
@@ -360,3 +340,14 @@ SCENARIOS: tuple[Scenario, ...] = (
         "value", lambda last: _values(), "any",
     ),
 )  # fmt: skip
+
+SUITE = Suite(
+    name="redlock",
+    what="Redlock on trial: the published schedules, then faults at random",
+    lock="redlock",
+    entries=(
+        *controls(1000, {"token": "one"}),
+        *_SCENARIOS,
+        explore(1000, ("partition", "pause", "clock", "kill")),
+    ),
+)

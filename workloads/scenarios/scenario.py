@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fencepost.checker.verdict import Valid
+from fencepost.workloads.scenarios.expectations import Expected
 
 Outcome = str
 """How an op is expected to complete: "ok", "fail", "any" of both, or "failing" (fail or info)."""
@@ -34,7 +34,7 @@ class Do:
     expect: Outcome = "ok"
     again: bool = False
 
-    def words(self) -> str:
+    def describe(self) -> str:
         keeps = "keeps asking, until" if self.again else "asks:"
         return f"{self.client} {keeps} {self.f} {_ENDS[self.expect]}."
 
@@ -47,7 +47,7 @@ class Begin:
     f: str
     stop_at: str | None = None
 
-    def words(self) -> str:
+    def describe(self) -> str:
         stops = f", and is stopped at {self.stop_at}" if self.stop_at else ""
         return f"{self.client} begins to {self.f}{stops}."
 
@@ -59,7 +59,7 @@ class Finish:
     client: str
     expect: Outcome = "ok"
 
-    def words(self) -> str:
+    def describe(self) -> str:
         return f"What {self.client} had begun {_ENDS[self.expect]}."
 
 
@@ -72,7 +72,7 @@ class Inject:
     targets: tuple[str, ...]
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
-    def words(self) -> str:
+    def describe(self) -> str:
         return f"Fault: {self.arguments.get('words') or f'{self.family} {self.targets}'}."
 
 
@@ -82,7 +82,7 @@ class Heal:
 
     name: str
 
-    def words(self) -> str:
+    def describe(self) -> str:
         return f"Healed: {self.name}."
 
 
@@ -92,7 +92,7 @@ class LeaseOver:
 
     client: str
 
-    def words(self) -> str:
+    def describe(self) -> str:
         return f"The lease of {self.client} runs out."
 
 
@@ -100,7 +100,7 @@ class LeaseOver:
 class TtlOver:
     """One TTL goes by, and the half second that a server may take to notice."""
 
-    def words(self) -> str:
+    def describe(self) -> str:
         return "One TTL goes by, and half a second more."
 
 
@@ -108,7 +108,7 @@ class TtlOver:
 class SecondBegins:
     """Until a second of the wall clock begins: Redis syncs at most once in each."""
 
-    def words(self) -> str:
+    def describe(self) -> str:
         return "A second begins."
 
 
@@ -130,7 +130,7 @@ class Scenario:
     what: str
     guard: str
     steps: tuple[Step, ...]
-    expected: Mapping[str, Valid]
+    expected: Expected
     options: Mapping[str, Any] = field(default_factory=dict)
     clients: int = 3
     ttl_ms: int = 1000
@@ -149,37 +149,6 @@ class Scenario:
             "source": self.source,
             "what": self.what,
             "families": self.families,
-            "steps": [step.words() for step in self.steps],
+            "steps": [step.describe() for step in self.steps],
             "expected": dict(self.expected),
         }
-
-
-@dataclass(frozen=True)
-class Timed:
-    """One entry of a suite that runs for a time, its faults (if any) drawn from the seed.
-
-    `settings` are the run's by name (fencepost/settings.py). Where nothing is expected it explores:
-    whatever it finds is a finding.
-    """
-
-    name: str
-    what: str
-    expected: Mapping[str, Valid]
-    claim: str = "control"
-    source: str = ""
-    lock: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    guard: str = "none"
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Suite:
-    """Scenarios and timed runs about one lock, in the order in which they run."""
-
-    lock: str
-    entries: tuple[Scenario | Timed, ...]
-
-    @property
-    def scenarios(self) -> list[Scenario]:
-        return [entry for entry in self.entries if isinstance(entry, Scenario)]

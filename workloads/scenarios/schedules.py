@@ -16,26 +16,8 @@ from fencepost.workloads.scenarios.scenario import (
     TtlOver,
 )
 
-KLEPPMANN = "Martin Kleppmann, How to do distributed locking, 2016"
-OVERVIEW = "An overview of distributed locks with Redis, etcd and Chubby"
-BURROWS = "Mike Burrows, The Chubby lock service, OSDI 2006"
-
 ONE, TWO, THREE = (f"client-{n}" for n in range(1, 4))
 STORE = "storage"
-
-KEPT = {
-    "lease_exclusion": True,
-    "linearizable": True,
-    "mutual_exclusion": True,
-    "ownership": True,
-    "liveness": True,
-    "resource": True,
-}
-"""What is expected where a lock keeps all its promises and no client sleeps through its lease."""
-TWO_BELIEVE = KEPT | {"mutual_exclusion": False}
-DAMAGED = {"resource": False}
-TWICE = KEPT | {"lease_exclusion": False, "linearizable": False, "mutual_exclusion": False}
-"""The service grants a lock whose lease still runs."""
 
 
 def cut(name: str, client: str, servers: list[str]) -> Inject:
@@ -44,16 +26,21 @@ def cut(name: str, client: str, servers: list[str]) -> Inject:
     return Inject(name, "partition", (client, *servers), {"links": links, "words": words})
 
 
-def crash(name: str, node: str) -> Inject:
-    return Inject(name, "kill", (node,), {"words": f"{node} crashes"})
+def crash(name: str, node: str, words: str = "") -> Inject:
+    return Inject(name, "kill", (node,), {"words": words or f"{node} crashes"})
+
+
+def pause_at(name: str, client: str, f: str, point: str, when: str) -> tuple[Step, ...]:
+    """The client begins an op and is paused at a failpoint of its code; `when` puts it in words."""
+    words = f"{client} is paused {when}"
+    return (
+        Begin(client, f, stop_at=point),
+        Inject(name, "pause", (client,), {"point": point, "words": words}),
+    )
 
 
 def pause_before_write(name: str, client: str) -> tuple[Step, ...]:
-    words = f"{client} is paused before its write is sent"
-    return (
-        Begin(client, "write", stop_at="before-write"),
-        Inject(name, "pause", (client,), {"point": "before-write", "words": words}),
-    )
+    return pause_at(name, client, "write", "before-write", "before its write is sent")
 
 
 def pause_after_acquire(last: str, release: str = "fail") -> tuple[Step, ...]:

@@ -2,66 +2,32 @@
 
 from __future__ import annotations
 
-from fencepost.workloads.scenarios.scenario import Scenario
-from fencepost.workloads.scenarios.schedules import (
-    DAMAGED,
-    KEPT,
-    KLEPPMANN,
-    OVERVIEW,
-    TWO_BELIEVE,
-    holder_cut_off,
-    holder_dies,
-    majority_down,
-    pause_after_acquire,
-    server_down,
+from fencepost.workloads.scenarios.consensus import of_a_cluster
+from fencepost.workloads.scenarios.expectations import KEPT
+from fencepost.workloads.scenarios.runs import CONTROL_S, clocks, controls, explore, queue
+from fencepost.workloads.scenarios.sources import RECIPES
+from fencepost.workloads.scenarios.suite import Suite, TimedRun
+
+_HERD = TimedRun(
+    "herd",
+    "Broken on purpose: every waiter watches the holder's znode, and each release wakes all.",
+    KEPT | {"liveness": False},
+    claim="C21",
+    source=RECIPES,
+    lock="broken-herd",
+    settings={"time_s": CONTROL_S, "ttl_ms": 2000},
 )
 
-SERVERS = [f"zookeeper-{n}" for n in (1, 2, 3)]
-
-
-def of_a_cluster(servers: list[str], lease: str) -> tuple[Scenario, ...]:
-    """What is expected of every lock on three servers with consensus; `lease` names its own."""
-    pause = (
-        f"Client 1 pauses between its grant and its write, until its {lease} is over. Client 2 is "
-        "granted the lock and writes; then client 1 wakes up and writes."
-    )
-    return (
-        Scenario(
-            "pause-after-acquire", "C4", KLEPPMANN, pause, "none",
-            pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED, ttl_ms=2000,
-        ),
-        Scenario(
-            "pause-after-acquire", "C5", KLEPPMANN, f"{pause} The fence refuses it.", "fenced",
-            pause_after_acquire("fail"), TWO_BELIEVE | {"fencing": True}, ttl_ms=2000,
-        ),
-        Scenario(
-            "look-at-the-clock", "C6", KLEPPMANN,
-            f"{pause} It had looked at its clock right before: the pause came after the look.",
-            "deadline", pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED, ttl_ms=2000,
-        ),
-        Scenario(
-            "holder-dies", "C20", OVERVIEW,
-            f"The holder crashes. Its {lease} ends, and client 2 is granted the lock.", "none",
-            holder_dies(), KEPT, ttl_ms=2000,
-        ),
-        Scenario(
-            "holder-cut-off", "C19", OVERVIEW,
-            f"The holder is cut off from all servers. It gives the lock up for lost before its "
-            f"{lease} ends at the servers: its clock runs while it waits, as a paused one's does "
-            "not.", "none",
-            holder_cut_off(servers), KEPT, ttl_ms=2000,
-        ),
-        Scenario(
-            "minority-down", "P4", OVERVIEW,
-            "One of three servers crashes: the lock is granted on.", "none",
-            server_down(servers[0]), KEPT, ttl_ms=2000,
-        ),
-        Scenario(
-            "majority-down", "C18", OVERVIEW,
-            "Two of three servers crash: nobody is granted anything until they are back.", "none",
-            majority_down(*servers[:2]), KEPT, ttl_ms=2000,
-        ),
-    )  # fmt: skip
-
-
-SCENARIOS = of_a_cluster(SERVERS, "session")
+SUITE = Suite(
+    name="zookeeper",
+    what="ZooKeeper: the service never grants twice",
+    lock="zookeeper",
+    entries=(
+        *controls(2000, {}),
+        queue(),
+        _HERD,
+        clocks(2000),
+        *of_a_cluster([f"zookeeper-{n}" for n in (1, 2, 3)], "session"),
+        explore(2000),
+    ),
+)

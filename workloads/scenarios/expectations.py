@@ -1,0 +1,33 @@
+"""What checkers are expected to say of a schedule, each as a change to what a sound run expects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from fencepost.checker.verdict import Valid
+
+Expected = Mapping[str, Valid]
+"""A verdict by checker; what is not named is not compared."""
+
+KEPT: Final[dict[str, Valid]] = {
+    "lease_exclusion": True,
+    "linearizable": True,
+    "mutual_exclusion": True,
+    "ownership": True,
+    "liveness": True,
+    "store": True,
+    "resource": True,
+}
+"""The lock keeps all its promises, and no client sleeps through its lease."""
+
+FENCED: Final[dict[str, Valid]] = {"fencing": True}
+"""The lock hands out tokens that rise, and the resource lets no lower one pass."""
+
+DAMAGED: Final[dict[str, Valid]] = {"resource": False}
+
+TWO_BELIEVE: Final[dict[str, Valid]] = KEPT | {"mutual_exclusion": False}
+"""A client works on when its lease is over: no lock service can prevent it."""
+
+TWICE: Final[dict[str, Valid]] = TWO_BELIEVE | {"lease_exclusion": False, "linearizable": False}
+"""The service grants a lock whose lease still runs."""

@@ -1,0 +1,64 @@
+"""The timed runs that several suites have: controls, a long queue, faults at random."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fencepost.workloads.scenarios.expectations import FENCED, KEPT
+from fencepost.workloads.scenarios.sources import OVERVIEW
+from fencepost.workloads.scenarios.suite import TimedRun
+
+CONTROL_S = 3.0
+EXPLORE_S = 30.0
+
+
+def controls(ttl_ms: int, token: Mapping[str, Any]) -> tuple[TimedRun, ...]:
+    """Without faults: unguarded, and fenced with the tokens that these options give."""
+    what = "No faults: five clients take the lock in turn and every promise holds."
+    settings = {"time_s": CONTROL_S, "ttl_ms": ttl_ms}
+    return (
+        TimedRun("control", what, KEPT, settings=settings),
+        TimedRun("control", what, KEPT | FENCED, options=token, guard="fenced", settings=settings),
+    )
+
+
+def explore(ttl_ms: int, families: tuple[str, ...] = ("partition", "pause", "kill")) -> TimedRun:
+    """What nobody has published: faults at random, on servers and on clients."""
+    settings = {
+        "time_s": EXPLORE_S,
+        "ttl_ms": ttl_ms,
+        "nemesis": families,
+        "interval_s": 4.0,
+        "work": {"think_ms": 100},
+    }
+    what = f"Faults at random, drawn from the seed: {', '.join(families)}."
+    return TimedRun("random", what, {}, claim="exploration", settings=settings)
+
+
+def queue() -> TimedRun:
+    """So many clients that an overtaking could be seen."""
+    return TimedRun(
+        "queue",
+        "Ten clients work under the lock for up to a quarter of a second each, so that all wait: "
+        "grants come in the order of asking, and each release wakes one client.",
+        KEPT,
+        claim="C21",
+        source=OVERVIEW,
+        settings={
+            "time_s": 8.0,
+            "ttl_ms": 2000,
+            "concurrency": 10,
+            "work": {"think_ms": 250, "extend": 0},
+        },
+    )
+
+
+def clocks(ttl_ms: int) -> TimedRun:
+    """What the articles leave out: the leader's own monotonic clock, by which leases end."""
+    settings = {"time_s": 20.0, "ttl_ms": ttl_ms, "nemesis": ("clock",), "interval_s": 3.0}
+    what = (
+        "The servers' clocks jump, the monotonic ones included, by which they count leases and "
+        "sessions; the articles take these to be right."
+    )
+    return TimedRun("clocks", what, {}, claim="C18", settings=settings)
