@@ -1,6 +1,6 @@
 """Clock faults: a running server's or client's clock jumps, drifts, strobes, is set right again.
 
-`arguments`: `kind` is one of KINDS below, a jump where nothing is said; `clocks` are `wall`,
+`arguments`: `kind` is one of KINDS (skew.py), a jump where nothing is said; `clocks` are `wall`,
 `monotonic` or both (what is not named goes on right), the wall clock where nothing is said;
 `offset_s` for a jump and a strobe; `rate` for a drift, 1.01 being 1 % fast and 0 standing still;
 `period_s` for a strobe: the offset is there for one period and gone for the next.
@@ -24,7 +24,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Any
@@ -35,66 +35,14 @@ from fencepost.nemesis.family import Colour, Family, Strike
 from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.site import Clocked, Hidden, Remote, Server, Site
+from fencepost.nemesis.skew import CLOCKS, KINDS, Skew
 from fencepost.nemesis.skewed import Proof
 from fencepost.nemesis.targets import PRIMARY, SERVERS, Drawn, Layout, listed, pick
 from fencepost.times import seconds
 
 CLOCK_FILE = "/run/fencepost/clock"
 SKEW_FILE = "/run/fencepost/skew"
-KINDS = ("jump", "drift", "strobe", "reset")
-CLOCKS = ("wall", "monotonic")
 TARGETS = (*SERVERS, "client", "clients")
-
-
-@dataclass(frozen=True)
-class Skew:
-    """How clocks are off, from now on."""
-
-    kind: str
-    clocks: tuple[str, ...]
-    offset_s: float = 0.0
-    rate: float = 1.0
-    period_s: float = 0.0
-
-    @staticmethod
-    def of(arguments: dict[str, Any]) -> Skew:
-        """From a fault's arguments. ValueError where they make no sense, saying why."""
-        skew = Skew(
-            arguments.get("kind", "jump"),
-            tuple(arguments.get("clocks", ("wall",))),
-            float(arguments.get("offset_s", 0.0)),
-            float(arguments.get("rate", 1.0)),
-            float(arguments.get("period_s", 0.0)),
-        )
-        try:
-            skew._must_make_sense()
-        except ValueError as error:
-            raise ValueError(f"clock {skew.kind}: {error}") from error
-        return skew
-
-    def _must_make_sense(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"there is no such kind; choose one of {', '.join(KINDS)}")
-        if not self.clocks or not set(self.clocks) <= set(CLOCKS):
-            named = ", ".join(self.clocks) or "none"
-            raise ValueError(f"clocks {named}: choose from {', '.join(CLOCKS)}")
-        needed = {"jump": ("offset_s",), "drift": ("rate",), "strobe": ("offset_s", "period_s")}
-        given = {"offset_s": self.offset_s, "rate": self.rate - 1, "period_s": self.period_s}
-        for name in given:
-            if bool(given[name]) != (name in needed.get(self.kind, ())):
-                raise ValueError(f"it {'takes no' if given[name] else 'needs'} {name}")
-        if not 0 <= self.rate <= 1000 or self.period_s < 0:
-            raise ValueError("rate is from 0 to 1000, and period_s above 0")
-
-    def __str__(self) -> str:
-        clocks = " and ".join(self.clocks)
-        return {
-            "jump": f"{clocks} clock set to {self.offset_s:+.3f} s",
-            "drift": f"{clocks} clock set to run at {self.rate:g} times its rate",
-            "strobe": f"{clocks} clock set to {self.offset_s:+.3f} s and right again, every "
-            f"{self.period_s * 1000:g} ms",
-            "reset": f"{clocks} clock set right",
-        }[self.kind]
 
 
 def must_show(arguments: dict[str, Any], node: str, shown: Sequence[str], client: bool) -> None:

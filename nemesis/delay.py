@@ -13,6 +13,7 @@ from typing import Any
 from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.chains import Chains, probe
 from fencepost.nemesis.family import Colour, Family, Strike
+from fencepost.nemesis.iptables import Rule
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.site import Site
 from fencepost.nemesis.targets import STORAGE, Drawn, Layout
@@ -26,8 +27,7 @@ class Delay:
 
     def inject(self, fault: Fault) -> Receipt:
         source, to = fault.arguments["source"], fault.arguments["to"]
-        rule = f"IN -s {self._site.address(source)} -j DROP"
-        self._chains.add(fault.name, {to: [rule]})
+        self._chains.add(fault.name, {to: [self._rule(source)]})
         answer = probe(self._site, source, [to])[to]
         self._of_probe[fault.name] = self._dropped(source, to)
         return Receipt(
@@ -43,7 +43,10 @@ class Delay:
         return Receipt(answer != "silent", how, {"held": held, "probe": answer})
 
     def _dropped(self, source: str, to: str) -> int:
-        return self._chains.hits(to).get(("IN", self._site.address(source), "DROP"), 0)
+        return self._chains.hits(to).get(self._rule(source), 0)
+
+    def _rule(self, source: str) -> Rule:
+        return Rule("IN", self._site.address(source))
 
 
 def links(targets: list[str], arguments: dict[str, Any]) -> list[list[str]]:

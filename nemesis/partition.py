@@ -19,26 +19,13 @@ from fencepost.nemesis import chains
 from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.chains import Chains, datagram, probe
 from fencepost.nemesis.family import Colour, Family, Strike
+from fencepost.nemesis.iptables import Rule
 from fencepost.nemesis.nemesis import Fault, Receipt
+from fencepost.nemesis.shapes import LOST, SHAPES, SIDES, cut_links, must_fit, possible
 from fencepost.nemesis.site import Site
-from fencepost.nemesis.targets import PRIMARY, STORAGE, Drawn, Layout, pick, sentence
+from fencepost.nemesis.targets import PRIMARY, Drawn, Layout, sentence
 
 HOW = ("drop", "reject")
-LOST = ("requests", "replies")
-SHAPES = (
-    "halves",
-    "random-halves",
-    "one",
-    "minority",
-    "majority",
-    "ring",
-    "bridge",
-    PRIMARY,
-    "client",
-    "clients",
-    STORAGE,
-    *LOST,
-)
 
 
 class Partition:
@@ -48,18 +35,18 @@ class Partition:
 
     def inject(self, fault: Fault) -> Receipt:
         how, lost = fault.arguments.get("how", "drop"), fault.arguments.get("lost")
-        rules: dict[str, list[str]] = {}
-        counted: dict[str, list[str]] = {}
+        rules: dict[str, list[Rule]] = {}
+        counts: dict[str, list[Rule]] = {}
         for near, far in fault.arguments["links"]:
             if lost:
                 source, to = (near, far) if lost == "requests" else (far, near)
-                rules.setdefault(to, []).append(f"IN -s {self._site.address(source)} -j DROP")
+                rules.setdefault(to, []).append(Rule("IN", self._site.address(source)))
                 # The other direction passes, and is counted to prove it.
-                counted.setdefault(source, []).append(to)
+                counts.setdefault(source, []).append(Rule("IN", self._site.address(to), ""))
                 continue
             for here, there in ((near, far), (far, near)):
                 rules.setdefault(here, []).extend(_both(self._site.address(there), how))
-        self._chains.add(fault.name, rules, counted)
+        self._chains.add(fault.name, rules, counts)
         return self._one_way(fault) if lost else self._receipt(fault, cut=True)
 
     def heal(self, fault: Fault) -> Receipt:
@@ -108,12 +95,13 @@ class Partition:
 
     def _rejected(self, links: list[list[str]]) -> set[str]:
         """The ways on which a rule has rejected packets."""
-        counts = {node: self._chains.hits(node) for link in links for node in link}
+        nodes = {node for link in links for node in link}
+        counts = {node: self._chains.hits(node) for node in nodes}
         return {
             f"{source} to {to}"
             for near, far in links
             for source, to in ((near, far), (far, near))
-            if counts[source].get(("OUT", self._site.address(to), "REJECT"), 0)
+            if counts[source].get(Rule("OUT", self._site.address(to), "REJECT"), 0)
         }
 
     def _shared(self, fault: Fault) -> set[str]:
@@ -142,15 +130,13 @@ class Partition:
             }
 
 
-def _both(address: str, how: str) -> list[str]:
+def _both(address: str, how: str) -> list[Rule]:
     """A node's rules against another: nothing of it comes in, nothing goes out to it.
 
     What is rejected is rejected where it is sent: an answer of the receiver's would be cut, too.
     """
-    out = [f"OUT -d {address} -j DROP"]
-    if how == "reject":
-        out.insert(0, f"OUT -d {address} -p tcp -j REJECT --reject-with tcp-reset")
-    return [f"IN -s {address} -j DROP", *out]
+    rejects = [Rule("OUT", address, "REJECT")] if how == "reject" else []
+    return [Rule("IN", address), *rejects, Rule("OUT", address)]
 
 
 def links(targets: list[str], arguments: dict[str, Any]) -> list[list[str]]:
@@ -187,101 +173,18 @@ def _covers(cut: Sequence[Sequence[str]], size: int) -> list[set[str]]:
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     """A partition of the asked shape, or of any; one in four of these rejects."""
-    shape = asked.target or random.choice(_shapes(at))
-    _must_fit(shape, at)
+    shape = asked.target or random.choice(possible(at))
+    must_fit(shape, at)
     lost = shape if shape in LOST else None
     how = asked.variant
     if not how:
         how = "reject" if not asked.target and not lost and random.random() < 0.25 else "drop"
-    cut = _cut(random, at, shape)
+    cut = cut_links(random, at, shape)
     arguments: dict[str, Any] = {"links": cut, "how": how, "shape": shape}
     if lost:
         arguments["lost"] = lost
     targets = list(dict.fromkeys(node for link in cut for node in link))
     return [Drawn(targets, arguments)]
-
-
-_OF_THREE = ("ring", "bridge", "halves", "random-halves", "clients")
-
-
-def _shapes(at: Layout) -> list[str]:
-    """The shapes that a layout can have."""
-    without = [] if at.leads else [PRIMARY]
-    without += _OF_THREE if len(at.servers) < 3 else ()
-    return [shape for shape in SHAPES if shape not in without]
-
-
-def _must_fit(shape: str, at: Layout) -> None:
-    """Raise ValueError if the layout cannot have this shape."""
-    if shape == PRIMARY:
-        at.must_lead()
-    if shape in _OF_THREE and len(at.servers) < 3:
-        raise ValueError(f"{shape} takes three servers, and there are {len(at.servers)}")
-
-
-def _cut(random: Random, at: Layout, shape: str) -> list[list[str]]:
-    """The links to cut. Where a side is cut off from the rest, its nodes come first in them."""
-    match shape:
-        case "halves" | "random-halves":
-            servers, clients = list(at.servers), list(at.clients)
-            if shape == "random-halves":
-                random.shuffle(servers)
-                random.shuffle(clients)
-            return _sides(at, [*servers[: len(servers) // 2], *clients[::2]])
-        case "ring":
-            return _ring(random, at)
-        case "bridge":
-            servers = random.sample(at.servers, len(at.servers))
-            middle, rest = servers[0], servers[1:]
-            one = [*rest[: len(rest) // 2], *at.clients[::2]]
-            return [link for link in _sides(at, one) if middle not in link]
-        case "client":
-            client = random.choice(at.clients)
-            lost = random.sample(at.servers, random.randint(1, len(at.servers)))
-            return [[client, server] for server in lost]
-        case "clients":
-            return _majorities(at, random.sample(at.servers, len(at.servers)))
-        case "storage":
-            return [[random.choice(at.clients), STORAGE]]
-        case "requests" | "replies":
-            client = random.choice(at.clients)
-            to = random.sample(at.servers, random.randint(1, max(1, len(at.servers) // 2 + 1)))
-            return [[client, server] for server in to]
-        case "primary":
-            return [[PRIMARY, node] for node in (*at.servers, *at.clients)]
-    return _sides(at, pick(random, at, shape))
-
-
-def _sides(at: Layout, one: list[str]) -> list[list[str]]:
-    """The links between these nodes and all the others; clients have none to one another."""
-    others = [node for node in (*at.servers, *at.clients) if node not in one]
-    pairs = [[near, far] for near in one for far in others]
-    return [pair for pair in pairs if not set(pair) <= set(at.clients)]
-
-
-def _ring(random: Random, at: Layout) -> list[list[str]]:
-    """Jepsen's majorities ring: each server sees a majority, its neighbours; so does each client.
-
-    Of three servers each sees all: no two of three majorities leave a link to cut.
-    """
-    ring = random.sample(at.servers, len(at.servers))
-    reach = (len(ring) // 2 + 1) // 2
-    links = []
-    for i, near in enumerate(ring):
-        for j in range(i + 1, len(ring)):
-            if min(j - i, len(ring) - (j - i)) > reach:
-                links.append([near, ring[j]])
-    return links + _majorities(at, ring)
-
-
-def _majorities(at: Layout, ring: list[str]) -> list[list[str]]:
-    """Each client loses all but a majority of the servers, each another one."""
-    most = len(ring) // 2 + 1
-    return [
-        [client, ring[(number + place) % len(ring)]]
-        for number, client in enumerate(at.clients)
-        for place in range(most, len(ring))
-    ]
 
 
 def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
@@ -313,7 +216,6 @@ _ALL_SEE = {
     "ring": "each node sees another majority of the servers",
     "clients": "each client sees another majority of the servers",
 }
-_SIDES = ("halves", "random-halves", "one", "minority", "majority", PRIMARY)
 
 
 def describe(targets: list[str], arguments: dict[str, Any]) -> str:
@@ -328,7 +230,7 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
         return "; ".join(f"{which} {one} are lost: {', '.join(far[one])}" for one in far)
     if shape in _ALL_SEE:
         said = _ALL_SEE[shape]
-    elif shape in _SIDES:
+    elif shape in SIDES:
         said = f"{sentence(list(far), 'is', 'are')} cut off from all other nodes"
     elif shape == "bridge":
         said = f"{sentence(list(far), 'is', 'are')} cut off from all other nodes but one server"

@@ -9,7 +9,7 @@ import time
 import pytest
 from tests.cluster.conftest import Bench
 
-from fencepost.nemesis import chains, clock
+from fencepost.nemesis import chains, clock, iptables
 from fencepost.nemesis.nemesis import Fault
 from fencepost.nemesis.schedule import Scheduled
 
@@ -187,10 +187,10 @@ def wrong_pid(bench, monkeypatch):
 def no_hook(bench, monkeypatch):
     """The rules stand in chains that nothing goes through."""
     monkeypatch.setattr(
-        chains,
-        "_hook",
+        iptables,
+        "hook",
         lambda remote: [
-            remote.run(["iptables", "-w", "-N", chain]) for chain in chains.CHAINS.values()
+            remote.run(["iptables", "-w", "-N", chain]) for chain in iptables.CHAINS.values()
         ],
     )
 
@@ -248,7 +248,7 @@ def test_healing_leaves_the_rules_of_others_where_they_are(bench):
     try:
         bench.director.inject(CUT)
         bench.director.heal("cut")
-        chains.clear(remote)
+        iptables.clear(remote)
 
         assert remote.run(["iptables", "-w", "-C", *theirs]).code == 0
         assert "FENCEPOST" not in remote.run(["iptables", "-w", "-S"]).out

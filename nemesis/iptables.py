@@ -1,0 +1,124 @@
+"""What a node's iptables is told, and what it tells: two chains of fencepost's own.
+
+This is the seam between the faults of links and a node: tests put a network in memory here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from fencepost.nemesis.site import Remote
+
+CHAINS = {"INPUT": "FENCEPOST-IN", "OUTPUT": "FENCEPOST-OUT"}
+
+# How long a probe waits for an answer to its SYN; on one machine an answer takes well under 1 ms.
+PROBE_S = 0.25
+# UDP's discard service (RFC 863): nobody listens there, and nothing else is sent to it.
+_DISCARD = 9
+_ANSWERS = {"0": "open", "1": "refused", "124": "silent"}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """About packets from an address (`way` IN) or to it (OUT).
+
+    `verdict` DROP drops all; REJECT resets TCP connections; "" lets datagrams of `send_datagram`
+    pass, and counts them.
+    """
+
+    way: str
+    address: str
+    verdict: str = "DROP"
+
+    def __str__(self) -> str:
+        text = f"{self.way} {'-s' if self.way == 'IN' else '-d'} {self.address}"
+        match self.verdict:
+            case "REJECT":
+                return f"{text} -p tcp -j REJECT --reject-with tcp-reset"
+            case "":
+                return f"{text} -p udp --dport {_DISCARD}"
+        return f"{text} -j {self.verdict}"
+
+
+def write(remote: Remote, rules: Iterable[Rule]) -> None:
+    """Replace what is in the chains by these rules, in their order, in one step."""
+    remote.run(["bash", "-c", f"iptables-restore -w --noflush <<'E'\n{table(rules)}E"])
+
+
+def table(rules: Iterable[Rule]) -> str:
+    """The rules as iptables-restore reads them."""
+    # Naming a chain in the head empties it.
+    heads = [f":{chain} - [0:0]" for chain in CHAINS.values()]
+    lines = [f"-A FENCEPOST-{rule}" for rule in rules]
+    return "\n".join(["*filter", *heads, *lines, "COMMIT", ""])
+
+
+def hits(remote: Remote) -> dict[Rule, int]:
+    """How many packets each rule met since the chains were last written."""
+    found: Counter[Rule] = Counter()
+    for chain in CHAINS.values():
+        found.update(counted(remote.run(["iptables", "-w", "-v", "-S", chain]).out))
+    return dict(found)
+
+
+def counted(listing: str) -> dict[Rule, int]:
+    """The rules of `iptables -v -S` with how many packets each met."""
+    found: Counter[Rule] = Counter()
+    for line in listing.splitlines():
+        words = line.split()
+        if words[:1] != ["-A"]:
+            continue
+        after = dict(pairwise(words))
+        address = (after.get("-s") or after.get("-d") or "").partition("/")[0]
+        way = words[1].removeprefix("FENCEPOST-")
+        found[Rule(way, address, after.get("-j", ""))] += int(after.get("-c", "0"))
+    return dict(found)
+
+
+def hook(remote: Remote) -> None:
+    """Have every packet go through the chains. Idempotent."""
+    steps = [
+        f"iptables -w -N {own} 2>/dev/null; "
+        f"iptables -w -C {chain} -j {own} 2>/dev/null || iptables -w -I {chain} -j {own}"
+        for chain, own in CHAINS.items()
+    ]
+    remote.run(["bash", "-c", "; ".join(steps)])
+
+
+def clear(remote: Remote) -> None:
+    """Take the chains off a node, whoever put them there. Idempotent."""
+    steps = [
+        f"iptables -w -D {chain} -j {own} 2>/dev/null; "
+        f"iptables -w -F {own} 2>/dev/null; iptables -w -X {own} 2>/dev/null"
+        for chain, own in CHAINS.items()
+    ]
+    remote.run(["bash", "-c", "; ".join(steps) + "; true"])
+
+
+def there(remote: Remote) -> bool:
+    """Whether the node has any of the chains, or goes through one."""
+    listed = remote.run(["iptables", "-w", "-S"]).out
+    return any(f"-j {chain}" in listed or f"-N {chain}" in listed for chain in CHAINS.values())
+
+
+def connect(remote: Remote, ends: Mapping[str, tuple[str, int | None]]) -> dict[str, str]:
+    """What a new TCP connection from a node to each of these addresses and ports meets.
+
+    "open" (accepted), "refused" (the packets pass, nobody listens) or "silent" (no answer).
+    """
+    script = "".join(
+        f"(timeout {PROBE_S} bash -c 'exec 3<>/dev/tcp/{address}/{port}' 2>/dev/null; "
+        f"echo {name} $?) & "
+        for name, (address, port) in ends.items()
+    )
+    rows = (row.split() for row in remote.run(["bash", "-c", script + "wait"]).out.splitlines())
+    return {name: _ANSWERS.get(code, f"exit code {code}") for name, code in rows}
+
+
+def send_datagram(remote: Remote, address: str) -> None:
+    """Send one datagram, which nobody answers; a rule may keep it from being sent at all."""
+    send = f"echo fencepost > /dev/udp/{address}/{_DISCARD}"
+    remote.run(["bash", "-c", send], check=False)

@@ -1,0 +1,29 @@
+"""What iptables is told, and how what it tells is read."""
+
+from __future__ import annotations
+
+from fencepost.nemesis.iptables import Rule, counted, table
+
+RULES = [Rule("IN", "10.0.0.1"), Rule("OUT", "10.0.0.2", "REJECT"), Rule("IN", "10.0.0.3", "")]
+
+
+def test_both_chains_are_emptied_and_written_in_one_step():
+    assert table(RULES) == (
+        "*filter\n"
+        ":FENCEPOST-IN - [0:0]\n"
+        ":FENCEPOST-OUT - [0:0]\n"
+        "-A FENCEPOST-IN -s 10.0.0.1 -j DROP\n"
+        "-A FENCEPOST-OUT -d 10.0.0.2 -p tcp -j REJECT --reject-with tcp-reset\n"
+        "-A FENCEPOST-IN -s 10.0.0.3 -p udp --dport 9\n"
+        "COMMIT\n"
+    )
+
+
+def test_the_packets_that_each_rule_met_are_read_back():
+    assert counted(
+        "-N FENCEPOST-IN -c 0 0\n"
+        "-A FENCEPOST-IN -s 10.0.0.1/32 -c 7 420 -j DROP\n"
+        "-A FENCEPOST-IN -s 10.0.0.1/32 -c 2 120 -j DROP\n"
+        "-A FENCEPOST-OUT -d 10.0.0.2/32 -p tcp -c 3 180 -j REJECT --reject-with tcp-reset\n"
+        "-A FENCEPOST-IN -s 10.0.0.3/32 -p udp -m udp --dport 9 -c 1 38\n"
+    ) == {RULES[0]: 9, RULES[1]: 3, RULES[2]: 1}
