@@ -9,7 +9,7 @@ SUMMARY ?= results/nightly.md
 COUNT ?= 1000000
 ORACLES = PYTHONPATH=src:tests $(BIN)/python -m oracles.soak
 .PHONY: help install test test-unit test-oracles test-cluster soak-checkers lint format docs nightly bench bench-adapters bench-checkers bench-harness \
-        bench-lincheck bench-nemesis heal clean lock mutants test-redlock
+        bench-lincheck bench-nemesis api heal clean lock mutants test-redlock
 
 help: ## what there is
 	@awk -F':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,6 +84,10 @@ bench-lincheck: install ## the checker's speed against Porcupine's
 
 heal: install ## undo and remove whatever a killed run left
 	$(BIN)/fencepost heal
+
+api: install ## the API pages from docstrings, in build/api
+	$(BIN)/pip install -q 'pdoc>=15'
+	$(BIN)/python -W ignore::UserWarning tools/api.py build/api
 
 lock: ## pin the dependencies again
 	$(BIN)/pip install -q pip-tools
