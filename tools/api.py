@@ -1,4 +1,4 @@
-"""The API pages, from docstrings: what `import fencepost` gives, and the modules that people extend.
+"""The API pages, from docstrings: what `import fencepost` gives, and what people extend.
 
     python tools/api.py [FOLDER]
 
