@@ -26,14 +26,14 @@ def render(folder: Path) -> Path:
 
     Raises:
         ReportError: bench.json is missing or is not what a bench writes.
-        OSError: report.html can not be written.
+        OSError: report.html cannot be written.
     """
     path = folder / "bench.json"
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         rows = relative(stored["locks"], stored["baseline"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ReportError(f"{path}: no report, because it can not be read ({error!r})") from error
+        raise ReportError(f"{path}: no report, because it cannot be read ({error!r})") from error
     return page.write(
         folder / "report.html",
         "bench.html",

@@ -44,7 +44,7 @@ def render(run: Path, colours: Colours | None = None) -> Path:
 
     Raises:
         ReportError: the folder has no readable test.json.
-        OSError: report.html can not be written.
+        OSError: report.html cannot be written.
     """
     return page.write(run / "report.html", "run.html", contents(load(run), run, colours or {}))
 

@@ -38,7 +38,7 @@ def load(folder: Path) -> Run:
         test = _object(folder / "test.json")
     except (OSError, ValueError) as error:
         raise ReportError(
-            f"{folder}: no report, because its test.json can not be read ({_why(error)}); "
+            f"{folder}: no report, because its test.json cannot be read ({_why(error)}); "
             f"name the folder of a run, such as results/latest"
         ) from error
     problems: list[str] = []
@@ -48,14 +48,14 @@ def load(folder: Path) -> Run:
     except FileNotFoundError:
         problems.append("The run ended before its checkers: it has no results.json.")
     except (OSError, ValueError) as error:
-        problems.append(f"results.json can not be read: {_why(error)}.")
+        problems.append(f"results.json cannot be read: {_why(error)}.")
     history = History([])
     try:
         found = read(folder / "history.jsonl")
         found.calls()
         history = found
     except HistoryError as error:
-        problems.append(f"No picture could be drawn, because the history can not be read: {error}.")
+        problems.append(f"No picture could be drawn, because the history cannot be read: {error}.")
     return Run(test, results, history, problems)
 
 

@@ -19,7 +19,7 @@ def render(folder: Path) -> Path:
 
     Raises:
         ReportError: suite.json is missing or is no list of objects.
-        OSError: report.html can not be written.
+        OSError: report.html cannot be written.
     """
     path = folder / "suite.json"
     try:
@@ -28,7 +28,7 @@ def render(folder: Path) -> Path:
             raise ValueError("not a list of objects")
     except (OSError, ValueError) as error:
         raise ReportError(
-            f"{path}: no report, because it can not be read ({error}); name the folder of a suite"
+            f"{path}: no report, because it cannot be read ({error}); name the folder of a suite"
         ) from error
     return page.write(folder / "report.html", "suite.html", contents(_name(folder), entries))
 

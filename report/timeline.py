@@ -1,7 +1,7 @@
 """What the timeline draws: lanes, holds, overlaps, writes and faults, as plain tables.
 
 The browser draws and decides nothing: which holds there are, until when they were believed
-and which overlap is asked of the checkers' own functions, so that the picture can not differ
+and which overlap is asked of the checkers' own functions, so that the picture cannot differ
 from the verdict. Every table is {"columns": [...], "rows": [[...]]}; times are whole µs since
 the test's start, `null` where an end was never seen.
 """

@@ -133,16 +133,16 @@ def test_a_killed_run_shows_what_it_recorded_and_no_verdict(store, clash):
     assert len(data(html)["holds"]["rows"]) == 6
 
 
-def test_a_history_that_can_not_be_read_is_said_so(store, calm):
+def test_a_history_that_cannot_be_read_is_said_so(store, calm):
     folder = store(calm)
     (folder / "history.jsonl").write_text("not json\n")
     html = unescape(page(folder))
-    assert "No picture could be drawn, because the history can not be read" in html
+    assert "No picture could be drawn, because the history cannot be read" in html
     assert "Valid: " in html
 
 
 def test_a_folder_without_test_json_is_refused_with_what_to_do(tmp_path):
-    with pytest.raises(ReportError, match=r"test\.json can not .* name the folder of a run"):
+    with pytest.raises(ReportError, match=r"test\.json cannot .* name the folder of a run"):
         render(tmp_path)
 
 
