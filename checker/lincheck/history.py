@@ -144,7 +144,7 @@ def _incomplete(event: Any) -> str:
 
 
 def _require_type(kind: Any, line: int) -> None:
-    if kind not in ("invoke", "ok", "fail", "info"):
+    if kind not in ("ok", "fail", "info"):  # invocations do not come here
         raise BadHistory(f"type must be invoke, ok, fail or info, not {kind!r:.40}", line)
 
 

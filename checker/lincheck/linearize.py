@@ -180,11 +180,12 @@ def _pausing(walk: Walk) -> Generator[int, None, Operation | None]:
 
 def _thin(checkpoints: list[Walk]) -> None:
     """Keep the latest, and of older ones fewer the older they are; always the first."""
-    size, step = RECENT, 2
-    while len(checkpoints) > 2 * size:
-        place = len(checkpoints) - 2 * size
-        del checkpoints[place]
-        size, step = size * 2, step * 2
+    latest = checkpoints[-1].at // CHECKPOINT
+
+    def kept(number: int) -> bool:
+        return number % (1 << ((latest - number) // RECENT).bit_length()) == 0
+
+    checkpoints[:] = [place for place in checkpoints if kept(place.at // CHECKPOINT)]
 
 
 @dataclass(slots=True, eq=False)

@@ -136,3 +136,9 @@ def test_a_place_is_filled_in_only_where_it_was_not_known():
 
 def test_what_is_unknown_is_shown_as_a_question_mark():
     assert repr(UNKNOWN) == "?"
+
+
+@pytest.mark.parametrize("kind", ["ok", "fail", "info"])
+def test_no_completion_is_taken_for_an_unknown_type(kind):
+    told = event(1, kind, "write")
+    assert refused(told) == (1, "process 1 completes write, which it never invoked")

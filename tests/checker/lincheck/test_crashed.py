@@ -169,3 +169,13 @@ def test_putting_several_keeps_those_that_none_covers():
     assert entries == [(one, "a")]
     put_all(into, (0, 0), [(0, "d")], crashed)
     assert into == {(0, 0): [(0, "d")]}
+
+
+def test_what_a_copy_has_made_its_own_it_does_not_copy_again():
+    crashed = Crashed(MODEL)
+    copy = crashed.copy()
+    copy.add(1, CLASSES[1])
+    own = copy.counts
+    assert own is not crashed.counts
+    copy.add(2, CLASSES[2])
+    assert copy.counts is own

@@ -317,3 +317,10 @@ def test_a_failed_release_of_a_mutex_ends_the_hold_of_its_process_whoever_holds_
 
 def test_a_cas_that_did_not_match_has_the_result_false():
     assert named("cas-register").action(call(1, "cas", [1, 2], False)).result is Truth.FALSE
+
+
+def test_true_is_neither_false_nor_one():
+    written, read = call(1, "write", True, True), call(1, "read", None, True)
+    register = named("register")
+    assert register.action(written).value is register.action(read).result is Truth.TRUE
+    assert Truth.TRUE not in (Truth.FALSE, 1)

@@ -81,3 +81,13 @@ def test_a_short_check_and_the_last_object_need_no_processes(spread, monkeypatch
     monkeypatch.setattr(verdict, "SPREAD_AFTER_S", 60.0)
     assert check(put_and_got(1, 1, 1), "kv").valid is True
     assert spread.told == []
+
+
+def test_where_memory_runs_out_it_is_unknown(monkeypatch):
+    def decide(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(verdict, "decide", decide)
+    found = check(put_and_got(1, 1), "kv")
+    assert (found.valid, found.reason) == ("unknown", "out of memory")
+    assert (found.operations, set(found.parts)) == (4, {"0", "1"})

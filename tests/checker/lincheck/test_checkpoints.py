@@ -1,0 +1,30 @@
+"""Places that a search can go back to: few of them, and one near wherever it has to go."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from fencepost.checker.lincheck.linearize import CHECKPOINT, _thin
+
+
+def numbers(latest):
+    """Which of the checkpoints 0 to `latest` are left, where each was thinned as it came."""
+    places = []
+    for number in range(latest + 1):
+        places.append(SimpleNamespace(at=number * CHECKPOINT))
+        _thin(places)
+    return [place.at // CHECKPOINT for place in places]
+
+
+def test_the_latest_are_all_kept_and_of_older_ones_every_second_fourth_and_eighth():
+    assert numbers(8) == list(range(9))
+    assert numbers(47) == [0, 8, 16, 20, 24, 28, 32, 34, 36, 38, 40, 41, 42, 43, 44, 45, 46, 47]
+
+
+def test_of_a_long_history_few_are_kept_and_none_is_gone_that_has_no_neighbour():
+    kept = numbers(3000)
+    assert kept[0] == 0
+    assert len(kept) < 60
+    for back in range(1, 3001):
+        nearest = max(number for number in kept if number <= 3000 - back)
+        assert 3000 - back - nearest < max(back // 2, 1)
