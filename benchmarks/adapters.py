@@ -166,7 +166,7 @@ from fencepost.workloads.redis_link import RedisLink
 env = Env(
     now=time.monotonic_ns, sleep=time.sleep, random=Random(1),
     connect=lambda node, timeout: RedisLink(*setup["addresses"][node], timeout),
-    address=lambda node: tuple(setup["addresses"][node]), reach=lambda point: None,
+    address=lambda node: tuple(setup["addresses"][node]), failpoint=lambda point: None,
     background=lambda work: threading.Thread(target=work, daemon=True).start(),
     renewed=lambda secret, deadline: None, lost=lambda secret, why: None, expired=lambda why: None,
 )

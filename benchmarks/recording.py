@@ -45,7 +45,7 @@ from fencepost.workloads.redis_link import RedisLink
 host, name, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
 env = Env(now=time.monotonic_ns, sleep=time.sleep, random=Random(1),
           connect=lambda node, timeout: RedisLink(host, 6379, timeout),
-          address=lambda node: (host, 6379), reach=lambda point: None, background=None,
+          address=lambda node: (host, 6379), failpoint=lambda point: None, background=None,
           renewed=None, lost=None, expired=None)
 lock = RedisLock(env, ["redis-1"], LOCKS["redis"].read_options({"node_timeout_ms": "1000"}))
 print("ready", flush=True)

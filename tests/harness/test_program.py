@@ -14,7 +14,9 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from fencepost.workloads.client import program
+from fencepost.workloads.client import client as clients
+from fencepost.workloads.client.failpoints import Failpoints
+from fencepost.workloads.client.wire import Outbox, Setup
 from fencepost.workloads.locks.broken import NoLock
 from fencepost.workloads.locks.lock import Indeterminate
 from fencepost.workloads.locks.registry import LOCKS
@@ -297,7 +299,10 @@ class Doubtful:
     closing = staticmethod(lambda: None)
 
     def __init__(self, env, nodes, options):
-        self.acquire = NoLock(env, token=1).acquire
+        self.env = env
+
+    def acquire(self, name, ttl_ns):
+        return NoLock(self.env, token=1).acquire(name, ttl_ns)
 
     def release(self, grant):
         raise Indeterminate("timeout", "no reply")
@@ -308,9 +313,9 @@ class Doubtful:
 
 @pytest.fixture
 def client(setup, monkeypatch):
-    """A client in this process, and what it has written since this was asked last."""
+    """A client in this process, its outbox, and what it has written since this was asked last."""
     doubtful = replace(LOCKS["broken-always-yes"], make=Doubtful)
-    monkeypatch.setattr(program, "LOCKS", {doubtful.name: doubtful})
+    monkeypatch.setattr(clients, "LOCKS", {doubtful.name: doubtful})
     out, into = os.pipe()
     os.set_blocking(out, False)
 
@@ -320,23 +325,25 @@ def client(setup, monkeypatch):
         except BlockingIOError:
             return []
 
-    yield program.Client(msgspec.convert(setup, program.Setup, strict=False), into), said
+    told = msgspec.convert(setup, Setup, strict=False)
+    outbox = Outbox(into, told)
+    yield clients.Client(told, outbox, Failpoints(outbox)), outbox, said
     os.close(out)
     os.close(into)
 
 
-def go_unknown(client):
+def go_unknown(client, out):
     """A release of unknown outcome, which ends the process."""
     _, granted = client.apply("acquire", ACQUIRE["value"])
     assert client.apply("release", {"lock": "orders", "hold": granted["hold"]})[0] == "info"
-    client.flush()
+    out.flush()
 
 
 def test_a_close_is_said_before_it_begins(client, monkeypatch):
-    client, said = client
+    client, out, said = client
     before = []
     monkeypatch.setattr(Doubtful, "closing", lambda self: before.extend(said()))
-    go_unknown(client)
+    go_unknown(client, out)
     assert [(op["f"], op["type"]) for op in before[-2:]] == [
         ("release", "info"),
         ("close", "invoke"),
@@ -353,7 +360,7 @@ def test_a_close_is_said_before_it_begins(client, monkeypatch):
     ],
 )  # fmt: skip
 def test_a_close_that_raises_is_info_and_the_client_goes_on(client, monkeypatch, raised, error):
-    client, said = client
+    client, out, said = client
 
     def fail(self):
         raise raised
@@ -361,7 +368,7 @@ def test_a_close_that_raises_is_info_and_the_client_goes_on(client, monkeypatch,
     store_closed = []
     monkeypatch.setattr(Doubtful, "closing", fail)
     monkeypatch.setattr(client._resource, "close", lambda: store_closed.append(True))
-    go_unknown(client)
+    go_unknown(client, out)
     close = said()[-2:]
     assert [(op["f"], op["type"], op["process"]) for op in close] == [
         ("close", "invoke", 3),
@@ -370,26 +377,34 @@ def test_a_close_that_raises_is_info_and_the_client_goes_on(client, monkeypatch,
     assert close[1]["error"] == error
     assert store_closed == [True]
     assert client.apply("acquire", ACQUIRE["value"])[0] == "ok"
-    client.flush()
+    out.flush()
     assert {op["process"] for op in said()} == {8}
 
 
 def test_what_the_old_lock_says_while_it_closes_is_still_the_old_process_and_later_nothing(
     client, monkeypatch
 ):
-    client, said = client
-    secrets = []
+    client, out, said = client
+    secrets, envs = [], []
+
+    def acquire(self, name, ttl_ns):
+        grant = NoLock(self.env, token=1).acquire(name, ttl_ns)
+        secrets.append(grant.secret)
+        envs.append(self.env)
+        return grant
 
     def tell(self):
-        secrets.extend(client._holds)
-        client._lost(3, secrets[0], "the session is closed")
+        self.env.lost(secrets[0], "the session is closed")
 
-    _, granted = client.apply("acquire", ACQUIRE["value"])
+    monkeypatch.setattr(Doubtful, "acquire", acquire)
     monkeypatch.setattr(Doubtful, "closing", tell)
-    go_unknown(client)
-    client._lost(3, secrets[0], "too late")
-    client.flush()
-    lost = [op for op in said() if op["f"] == "lost"]
+    _, granted = client.apply("acquire", ACQUIRE["value"])
+    client.apply("acquire", ACQUIRE["value"])
+    go_unknown(client, out)
+    envs[0].lost(secrets[1], "too late")
+    envs[0].renewed(secrets[1], 10**18)
+    out.flush()
+    lost = [op for op in said() if op["f"] in ("lost", "renewed")]
     assert [(op["process"], op["value"]["hold"]) for op in lost] == [(3, granted["hold"])]
 
 

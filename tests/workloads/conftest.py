@@ -181,7 +181,7 @@ class World:
             random=Random(seed),
             connect=self.connect,
             address=lambda node: (node, 0),
-            reach=self.reached.append,
+            failpoint=self.reached.append,
             background=self.threads.append,
             renewed=lambda secret, deadline: self.said.append(("renewed", secret, deadline)),
             lost=lambda secret, why: self.said.append(("lost", secret, why)),

@@ -29,7 +29,7 @@ class World:
             random=Random(1),
             connect=lambda node, timeout_s: pytest.fail("no connection is needed"),
             address=lambda node: (node, 0),
-            reach=lambda point: None,
+            failpoint=lambda point: None,
             background=lambda work: threading.Thread(target=work, daemon=True).start(),
             renewed=lambda secret, deadline: self.say("renewed", secret),
             lost=lambda secret, why: self.say("lost", secret, why),

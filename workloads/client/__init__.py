@@ -1,1 +1,1 @@
-"""The program of a client, on its node, and the pump that carries what it writes to the harness."""
+"""What runs on a client's node: its program, in parts, and the pump that carries its lines."""

@@ -86,7 +86,7 @@ def check_then_delete(env: Env, nodes: Sequence[str], options: Mapping[str, Any]
     def release(grant: Grant) -> None:
         if link.call("GET", key(grant.name)) != grant.secret:
             raise Failed("not-held", "the key is not this holder's any more")
-        env.reach("between-check-and-delete")
+        env.failpoint("between-check-and-delete")
         link.call("DEL", key(grant.name))
 
     return Altered(RedisLock(env, nodes, options), wrong_release=release, links=[link])

@@ -49,7 +49,7 @@ class EtcdLock:
             if isinstance(error, Indeterminate) or error.kind == "not-held":
                 raise Failed("not-granted", error.text) from error
             raise
-        self._env.reach("replies-in-flight")
+        self._env.failpoint("replies-in-flight")
         secret = f"{key} {revision}"
         session.hold(secret)
         return Grant(name, revision, deadline, secret, wakeups=wakeups, sequencer=(key, revision))

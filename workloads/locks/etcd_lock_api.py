@@ -57,7 +57,7 @@ class EtcdLockApi:
             connection.sock.settimeout(wait_s)
             body = json.dumps({"name": text(name), "lease": str(lease)})
             connection.request("POST", "/v3/lock/lock", body=body)
-            self._env.reach("replies-in-flight")
+            self._env.failpoint("replies-in-flight")
             reply = connection.getresponse()
             return read(host, "lock/lock", reply.status, reply.read())
         except Indeterminate as error:

@@ -71,7 +71,8 @@ class Env:
 
     `now` gives ns, `sleep` takes seconds; `connect(node, timeout_s)` gives a Link, which
     connects when it is first used; `address(node)` gives the host and port for clients that
-    bring their own connections. `reach` marks a named point: a test may stop the process there.
+    bring their own connections. `failpoint(name)` marks a place of the code: a test may stop the
+    process there.
 
     A lock that keeps its lease or session alive in the background does so in a thread that
     `background` starts, and says what becomes of a grant, by its secret: `renewed(secret,
@@ -84,7 +85,7 @@ class Env:
     random: Random
     connect: Callable[[str, float], Link]
     address: Callable[[str], tuple[str, int]]
-    reach: Callable[[str], None]
+    failpoint: Callable[[str], None]
     background: Callable[[Callable[[], None]], None]
     renewed: Callable[[str, int], None]
     lost: Callable[[str, str], None]

@@ -103,7 +103,7 @@ class RedisLock:
         elif self._options["token"] == "paired":
             command = ("EVAL", ACQUIRE_PAIRED, 3, *keys, secret, ttl_ms)
         self.link.send(*command)
-        self._env.reach("replies-in-flight")
+        self._env.failpoint("replies-in-flight")
         return self.link.receive()
 
     def _granted(self, grant: Grant, answer: Any) -> Grant:

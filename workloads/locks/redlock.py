@@ -128,15 +128,15 @@ class Redlock:
             raise unsure("no-quorum", text)
         raise Failed("not-held", text)
 
-    def _everywhere(self, request: tuple[Any, ...], point: str | None = None) -> _Answers:
-        """Ask the servers one after the other; `point` is reached before the last one's reply."""
+    def _everywhere(self, request: tuple[Any, ...], failpoint: str | None = None) -> _Answers:
+        """Ask the servers one after the other; before the last one's reply is a failpoint."""
         answers = _Answers({}, [], [])
         last = next(reversed(self._links))
         for node, link in self._links.items():
             try:
                 link.send(*request)
-                if point and node == last:
-                    self._env.reach(point)
+                if failpoint and node == last:
+                    self._env.failpoint(failpoint)
                 answer = link.receive()
             except Failed:
                 answers.silent.append(node)

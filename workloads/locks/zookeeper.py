@@ -69,7 +69,7 @@ class ZooKeeperLock:
         except Failed:
             self._leave(node)
             raise
-        self._env.reach("replies-in-flight")
+        self._env.failpoint("replies-in-flight")
         token = stat.czxid if self._options["token"] == "czxid" else _sequence(node)
         return Grant(name, token, deadline, node, wakeups=wakeups)
 

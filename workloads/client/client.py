@@ -1,0 +1,205 @@
+"""A client under test: ops on one lock and one resource, and what came of each.
+
+A client closes its sessions and connections twice: once its process is gone (an op ended `info`),
+and at its own end, when standard input has ended. Where a grant lives by one of them, that is when
+the service may end it. So the client writes it down, as an op `close` that nobody sent.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from random import Random
+from typing import Any, cast
+
+from fencepost.workloads.client.failpoints import Failpoints
+from fencepost.workloads.client.holds import Holds
+from fencepost.workloads.client.wire import Outbox, Setup
+from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate, Link, Lock, SharedLock
+from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.redis_link import RedisLink
+from fencepost.workloads.resources.registry import GUARDS, STORES
+from fencepost.workloads.resources.resource import Resource
+from fencepost.workloads.resources.store import Opening
+
+# A write held back in the network must be able to arrive late: GitHub's took 90 s.
+RESOURCE_TIMEOUT_S = 120.0
+
+
+class Client:
+    """Applies ops one at a time and says what came of them."""
+
+    def __init__(self, setup: Setup, out: Outbox, failpoints: Failpoints) -> None:
+        self._setup = setup
+        self._out = out
+        self._failpoints = failpoints
+        self._guard = GUARDS[setup.guard]
+        self._count = 0
+        self._verbs = {
+            "acquire": self._acquire,
+            "extend": self._extend,
+            "release": self._release,
+            "read": self._read,
+            "write": self._write,
+        }
+        self._open()
+
+    def apply(self, f: str, asked: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Do one op, from its invocation to its completion; how it ended, and its value.
+
+        The completion is put off: flush before anything is waited for.
+        """
+        verb, value = self._verbs[f], self._complete(f, asked)
+        self._out.event("invoke", f, value)
+        self._out.flush()
+        try:
+            answer: dict[str, Any] = value | verb(value)
+        except Indeterminate as error:
+            return self._failed("fail" if f == "read" else "info", f, value, error)
+        except Failed as error:
+            return self._failed("fail", f, value, error)
+        self._out.event("ok", f, answer)
+        if f == "acquire":
+            self._holds.say_if_lost_already(self._holds.granted(answer["hold"]))
+            self._failpoints.reach("acquired")
+        return "ok", answer
+
+    def _complete(self, f: str, asked: dict[str, Any]) -> dict[str, Any]:
+        """A write's value, unique in the run, and the token of the hold that it belongs to."""
+        if f != "write":
+            return asked
+        self._count += 1
+        grant = self._holds.get(asked.get("hold"))
+        value = f"{self._setup.node}.{self._out.process}.{self._count}"
+        written = {"value": value, "token": grant.token if grant else None, **asked}
+        return written if grant is None or grant.minor is None else written | {"minor": grant.minor}
+
+    def _failed(
+        self, type: str, f: str, value: dict[str, Any], error: Failed
+    ) -> tuple[str, dict[str, Any]]:
+        self._out.event(type, f, value, error)
+        if type == "info":
+            self._succeed()
+        return type, value
+
+    def _acquire(self, value: dict[str, Any]) -> dict[str, Any]:
+        self._holds.waits_for(value["lock"])
+        try:
+            if value.get("mode") == "shared":
+                grant = cast(SharedLock, self._lock).acquire_shared(value["lock"], value["ttl"])
+            else:
+                grant = self._lock.acquire(value["lock"], value["ttl"])
+        finally:
+            self._holds.waits_for(None)
+        self._count += 1
+        hold = f"{self._out.process}-{self._count}"
+        answer = {"token": grant.token, "deadline": grant.deadline, "hold": hold}
+        if grant.minor is not None:
+            answer["minor"] = grant.minor
+        if grant.wakeups is not None:
+            answer["wakeups"] = grant.wakeups
+        self._holds.add(hold, grant)
+        return answer
+
+    def _extend(self, value: dict[str, Any]) -> dict[str, Any]:
+        grant = self._lock.extend(self._holds.granted(value["hold"]), value["ttl"])
+        self._holds.update(value["hold"], grant)
+        return {"deadline": grant.deadline}
+
+    def _release(self, value: dict[str, Any]) -> dict[str, Any]:
+        self._lock.release(self._holds.remove(value["hold"]))
+        return {}
+
+    def _read(self, value: dict[str, Any]) -> dict[str, Any]:
+        content, version = self._resource.read(value["resource"])
+        return {"value": content, "version": version}
+
+    def _write(self, value: dict[str, Any]) -> dict[str, Any]:
+        grant = self._holds.get(value.get("hold"))
+        if self._guard.looks_at_clock:
+            self._look_at_the_clock(grant)
+        self._failpoints.reach("before-write")
+        try:
+            stored = self._resource.write(
+                value["resource"], value["value"], value["version"], grant
+            )
+        except Indeterminate:
+            raise
+        except Failed as error:
+            if error.kind == "refused":
+                self._holds.settle(value.get("hold"))
+            raise
+        self._holds.settle(value.get("hold"))
+        return {"stored": stored}
+
+    def _look_at_the_clock(self, grant: Grant | None) -> None:
+        """What a careful client does before it writes; what happens after that is not its care."""
+        if grant is None or self._holds.is_lost(grant):
+            raise Failed("refused", "the client knows that it has lost the lock")
+        if grant.deadline is not None and self._out.now() >= grant.deadline:
+            raise Failed("refused", "the client's lease is over, by its own clock")
+
+    # One process after the other, each with connections of its own.
+
+    def _open(self) -> None:
+        setup = self._setup
+        self._holds = Holds(self._out)
+        env = Env(
+            now=self._out.now,
+            sleep=time.sleep,
+            random=Random(f"{setup.seed}/{self._out.process}"),
+            connect=self._connect,
+            address=setup.addresses.__getitem__,
+            failpoint=self._failpoints.reach,
+            background=_background,
+            renewed=self._holds.renewed,
+            lost=self._holds.lost,
+            expired=self._holds.expired,
+        )
+        make = LOCKS[setup.lock].make
+        assert make is not None, f"the client of {setup.lock} is a program of its own"
+        self._lock = make(env, setup.servers, setup.options)
+        self._resource = STORES[setup.store].open(
+            Opening(env, setup.storage, setup.servers, self._guard, RESOURCE_TIMEOUT_S)
+        )
+
+    def _connect(self, node: str, timeout_s: float) -> Link:
+        return RedisLink(*self._setup.addresses[node], timeout_s)
+
+    def _succeed(self) -> None:
+        """Become one's own successor: nothing is left of the process that is gone."""
+        self.close()
+        with self._out.speaking:
+            self._holds.drop()
+            self._out.process += self._setup.stride
+        self._open()
+
+    def close(self) -> None:
+        """Close sessions and connections, as an op of the current process.
+
+        A lock's close may raise. Nothing is lost by that: whether the service was told is unknown,
+        which is what `info` says, and a successor opens connections of its own.
+        """
+        self._out.event("invoke", "close", {})
+        self._out.flush()
+        errors = [error for part in (self._lock, self._resource) if (error := _closed(part))]
+        if errors:
+            self._out.event("info", "close", {}, errors[0])
+        else:
+            self._out.event("ok", "close", {})
+
+
+def _background(work: Callable[[], None]) -> None:
+    threading.Thread(target=work, daemon=True).start()
+
+
+def _closed(part: Lock | Resource) -> Failed | None:
+    """Close one of a client's two sides; what went wrong, if anything did."""
+    try:
+        part.close()
+    except Failed as error:
+        return error
+    except Exception as error:  # whatever a library raises
+        return Failed("raised", repr(error))
+    return None

@@ -1,0 +1,35 @@
+"""Failpoints: named places of a client's code where a test may stop the process.
+
+`replies-in-flight` (asked of the last server, reply not read), `acquired` (acquire has
+returned), `before-write` (the write is about to be sent); a lock may name its own. On the wire a
+failpoint is a `point`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from fencepost.workloads.client.wire import Outbox
+
+
+class Failpoints:
+    """Those that are armed. Each stops the process once."""
+
+    def __init__(self, out: Outbox) -> None:
+        self._out = out
+        self._armed: set[str] = set()
+
+    def arm(self, name: str) -> None:
+        self._armed.add(name)
+
+    def disarm(self, name: str) -> None:
+        self._armed.discard(name)
+
+    def reach(self, name: str) -> None:
+        """Stop here (SIGSTOP) if this one is armed, having said so."""
+        if name in self._armed:
+            self._armed.remove(name)
+            with self._out.speaking:  # nothing is said between this and the stop
+                self._out.answer("point", point=name, process=self._out.process)
+                os.kill(os.getpid(), signal.SIGSTOP)

@@ -1,0 +1,112 @@
+"""The holds of one process, and what its lock's own threads say of them.
+
+A process that is gone has holds of its own, which say nothing more once they are dropped: what a
+thread of its lock still tells then belongs to nobody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fencepost.workloads.client.wire import Outbox
+from fencepost.workloads.locks.lock import Failed, Grant
+
+
+class Holds:
+    """Grants by the name of their hold. What is not asked for (`lost`, `renewed`) is said here."""
+
+    def __init__(self, out: Outbox) -> None:
+        self._out = out
+        self._grants: dict[str, Grant] = {}
+        self._names: dict[str, str] = {}
+        self._lost: dict[str, str] = {}
+        self._waits_for: str | None = None
+        self._dropped = False
+
+    def get(self, hold: str | None) -> Grant | None:
+        """The grant of a hold; None where this process has no such hold."""
+        return None if hold is None else self._grants.get(hold)
+
+    def granted(self, hold: str) -> Grant:
+        """The grant of a hold. Failed "not-held" where this process has no such hold."""
+        grant = self._grants.get(hold)
+        if grant is None:
+            raise Failed("not-held", f"this process has no hold {hold}")
+        return grant
+
+    def waits_for(self, lock: str | None) -> None:
+        """The lock that is being asked for from now on; None: the wait is over."""
+        self._waits_for = lock
+
+    def add(self, hold: str, grant: Grant) -> None:
+        with self._out.speaking:
+            self._grants[hold] = grant
+            self._names[grant.secret] = hold
+
+    def update(self, hold: str, grant: Grant) -> None:
+        self._grants[hold] = grant
+
+    def remove(self, hold: str) -> Grant:
+        """Forget a hold, which is about to be released; its grant. Failed where there is none."""
+        with self._out.speaking:
+            grant = self.granted(hold)
+            del self._grants[hold]
+            self._names.pop(grant.secret, None)
+        return grant
+
+    def settle(self, hold: str | None) -> None:
+        """The resource has seen this hold's token, and refuses earlier ones from now on."""
+        with self._out.speaking:
+            grant = self.get(hold)
+            if hold is not None and grant is not None:
+                self._grants[hold] = replace(grant, settled=True)
+
+    def is_lost(self, grant: Grant) -> bool:
+        return grant.secret in self._lost
+
+    def drop(self) -> None:
+        """The process is gone. What its lock says from here on is not written."""
+        with self._out.speaking:
+            self._dropped = True
+
+    # What the lock's own threads say, through its env.
+
+    def renewed(self, secret: str, deadline: int) -> None:
+        """A lease runs on; nobody has asked."""
+        with self._out.speaking:
+            hold = self._names.get(secret)
+            if not self._dropped and hold is not None:
+                grant = self._grants[hold] = replace(self._grants[hold], deadline=deadline)
+                value = {"lock": grant.name, "hold": hold, "deadline": deadline}
+                self._out.event("info", "renewed", value)
+                self._out.flush()
+
+    def lost(self, secret: str, why: str) -> None:
+        """A hold is over; perhaps before `acquire` has returned it."""
+        with self._out.speaking:
+            if self._dropped or secret in self._lost:
+                return
+            self._lost[secret] = why
+            self._say_lost(secret)
+
+    def say_if_lost_already(self, grant: Grant) -> None:
+        """Say of a new hold that it is over, if its lock said so before `acquire` returned."""
+        if self._lost:
+            with self._out.speaking:
+                if grant.secret in self._lost:
+                    self._say_lost(grant.secret)
+
+    def _say_lost(self, secret: str) -> None:
+        hold = self._names.get(secret)
+        if hold is not None:
+            value = {"lock": self._grants[hold].name, "hold": hold}
+            self._out.event("info", "lost", value, Failed("lost", self._lost[secret]))
+            self._out.flush()
+
+    def expired(self, why: str) -> None:
+        """The service ended the lease or session with which this client waits for a grant."""
+        with self._out.speaking:
+            if not self._dropped and self._waits_for is not None:
+                value = {"lock": self._waits_for, "hold": None}
+                self._out.event("info", "lost", value, Failed("expired", why))
+                self._out.flush()

@@ -1,0 +1,36 @@
+"""The generator's work: ops one after the other, beside the client that does them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from fencepost.workloads.client.client import Client
+from fencepost.workloads.client.orders import Orders
+from fencepost.workloads.client.wire import Outbox
+from fencepost.workloads.critical_section import CriticalSection, Settings
+
+# How long a client that never waits may work before it looks for orders.
+LISTEN_NS = 5_000_000
+
+
+def work(client: Client, orders: Orders, out: Outbox, order: dict[str, Any], seed: str) -> None:
+    """Run the generator until `until_ns` or `rest`, then give back the hold there may be."""
+    section = CriticalSection(msgspec.convert(order["settings"], Settings), seed)
+    step, until = section.first(), order["until_ns"]
+    listened = 0
+    over = False
+    while True:
+        now = out.now()
+        if step.after_s or now - listened > LISTEN_NS:
+            out.flush()
+            # Without a pause this looks for orders and waits for none.
+            rest = orders.take(min(step.after_s, max(0.0, (until - now) / 1e9)))
+            over = over or rest is not None
+            listened = now
+        over = over or now >= until
+        if over and step.f == "acquire":
+            break
+        step = section.next(step.f, *client.apply(step.f, step.value))
+    out.answer("idle")

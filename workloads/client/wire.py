@@ -1,0 +1,122 @@
+"""The lines of the protocol (docs/protocol.md): what a client is told, and what it writes.
+
+An invocation is written out before its op begins, so that a process that is killed has said
+what it had begun. A completion goes out with what is written next, in the same write, or before
+anything is waited for: a process that is killed in those microseconds leaves an op that may
+have happened, which is true.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import time
+from typing import Any
+
+import msgspec
+
+from fencepost.workloads.locks.lock import Failed
+
+
+class Setup(msgspec.Struct, frozen=True, kw_only=True):
+    """Who this client is. `stride` is added to `process` when a process is gone.
+
+    `addresses` gives each server's [host, port]; `origin_ns` is the test's start on
+    CLOCK_MONOTONIC, which all processes of one kernel share and no wall clock touches.
+    `write_script` is the Lua script by which a client in another language writes to a Redis store.
+    """
+
+    process: int
+    stride: int
+    node: str
+    lock: str
+    options: dict[str, Any]
+    servers: list[str]
+    addresses: dict[str, tuple[str, int]]
+    storage: str
+    store: str = "redis"
+    guard: str
+    write_script: str = ""
+    seed: str
+    origin_ns: int
+
+
+class NoMoreOrders(Exception):
+    """Standard input has ended: the harness is gone, or has no further use for this client."""
+
+
+class Inbox:
+    """Lines of a file descriptor, read with or without waiting."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._lines: list[bytes] = []
+        self._rest = b""
+        self._poll = select.poll()
+        self._poll.register(fd, select.POLLIN | select.POLLHUP)
+
+    def take(self, timeout_s: float | None) -> dict[str, Any] | None:
+        """Return the next line; None where none comes in time. Without a timeout it waits.
+
+        Raises NoMoreOrders at the end.
+        """
+        while not self._lines:
+            if not self._poll.poll(None if timeout_s is None else timeout_s * 1000):
+                return None
+            chunk = os.read(self._fd, 65536)
+            if not chunk:
+                raise NoMoreOrders
+            *lines, self._rest = (self._rest + chunk).split(b"\n")
+            self._lines.extend(lines)
+        message: dict[str, Any] = msgspec.json.decode(self._lines.pop(0))
+        return message
+
+
+class Outbox:
+    """Events of the history, and answers to orders, on a file descriptor.
+
+    `process` is the number that events carry. A lock's own threads say what becomes of a hold
+    while the client is in an op: whoever holds `speaking` is not interrupted.
+    """
+
+    def __init__(self, fd: int, setup: Setup) -> None:
+        self.process = setup.process
+        self.speaking = threading.RLock()
+        self._fd = fd
+        self._node = setup.node
+        self._origin_ns = setup.origin_ns
+        self._encode = msgspec.json.Encoder().encode
+        self._unsaid = b""
+
+    def now(self) -> int:
+        """The time since the test's start, in ns."""
+        return time.monotonic_ns() - self._origin_ns
+
+    def event(self, type: str, f: str, value: dict[str, Any], error: Failed | None = None) -> None:
+        """Stamp an event and put it off until `flush`."""
+        with self.speaking:
+            event: dict[str, Any] = {
+                "time": self.now(),
+                "process": self.process,
+                "type": type,
+                "f": f,
+                "value": value,
+                "node": self._node,
+            }
+            if error is not None:
+                event["error"] = [error.kind, error.text]
+            self._unsaid += self._encode(event) + b"\n"
+
+    def answer(self, control: str, **fields: Any) -> None:
+        """Write an answer, and what was put off before it."""
+        with self.speaking:
+            self._unsaid += self._encode({"control": control, **fields}) + b"\n"
+            self.flush()
+
+    def flush(self) -> None:
+        """Write out what was put off."""
+        with self.speaking:
+            lines, self._unsaid = self._unsaid, b""
+            while lines:
+                lines = lines[os.write(self._fd, lines) :]
