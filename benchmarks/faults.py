@@ -165,7 +165,7 @@ def hits(site: RunSite, point: str) -> int:
             hold = _do(worker, "acquire", {"lock": "l", "ttl": 10_000_000_000})
         worker.arm(point)
         worker.begin(*_op(point, hold))
-        reached = worker.wait_point(point, _POINT_S)
+        reached = worker.wait_failpoint(point, _POINT_S)
         end = time.monotonic() + _POINT_S
         while remote.state(worker.pid) != "T" and reached and time.monotonic() < end:
             time.sleep(0.001)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from fencepost.times import seconds
 
-# What histories and schedules of version 0.1 call a family.
+# What older histories and schedules call a family.
 _BEFORE = {"hold": "delay", "leave": "membership"}
 _ENTRY = re.compile(
     r"(?P<family>[a-z][\w-]*)(:(?P<target>[\w-]+))?(/(?P<variant>[\w.+-]+))?"

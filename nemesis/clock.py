@@ -91,7 +91,7 @@ class Clock:
             marks = {clock: _mark(process, clock) for clock in skew.clocks}
             # Only where a change is looked at, or what was off before: it takes some ms.
             off_s = self._offsets(node) if any(marks.values()) or skew.kind == "reset" else {}
-        finally:  # whether or not it can be read, a clock is set right when it is to be
+        finally:  # a clock that cannot be read is set all the same
             ahead_s = self._set(node, skew)
         proofs: dict[tuple[str, str], Proof] = {}
         for clock, mark in marks.items():

@@ -98,7 +98,7 @@ class Director:
     def run(self, schedule: Sequence[Scheduled], until: Callable[[], bool]) -> None:
         """Carry out a schedule, and heal what is on at its end or once `until` says so."""
         threads = [
-            threading.Thread(target=self._carry_out, args=(index, fault), daemon=True)
+            threading.Thread(target=self._one_fault, args=(index, fault), daemon=True)
             for index, fault in enumerate(schedule)
         ]
         self._begun = time.monotonic()
@@ -113,7 +113,7 @@ class Director:
                 thread.join()
             self.heal_all()
 
-    def _carry_out(self, index: int, scheduled: Scheduled) -> None:
+    def _one_fault(self, index: int, scheduled: Scheduled) -> None:
         if self._stop.wait(max(0.0, self._begun + scheduled.at_s - time.monotonic())):
             return
         name = f"{scheduled.family}-{index + 1}"

@@ -2,8 +2,8 @@
 
 A garbage collector, a hypervisor and an operator do this to real processes. A client can be
 stopped at a failpoint of its code (`arguments.point`), where it sends itself the signal: so it is
-hit every time, and not most times. `arguments.until`: with `other-holds` the pause
-lasts until another client was granted the lock, or as long as it was scheduled where none was.
+hit every time, and not most times. With `arguments.until` `other-holds` the pause lasts until
+another client was granted the lock, or as long as it was scheduled if none was.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def await_failpoint(site: Site, fault: Fault) -> None:
     point = fault.arguments.get("point")
     if point is not None:
         client = site.client(fault.targets[0])
-        if client.wait_point(point, 0.0):
+        if client.wait_failpoint(point, 0.0):
             return  # a scenario has stopped it there already
         client.arm(point)
-        client.wait_point(point, _POINT_S)
+        client.wait_failpoint(point, _POINT_S)
 
 
 class Pause:
@@ -56,7 +56,7 @@ class Pause:
             return self._state(node, self._site.server(node).pause(), stopped=True)
         client = self._site.client(node)
         point = fault.arguments.get("point")
-        reached = point is not None and client.wait_point(point, 0.0)
+        reached = point is not None and client.wait_failpoint(point, 0.0)
         if not reached:
             if point is not None:
                 client.disarm(point)

@@ -116,7 +116,7 @@ class Stage:
         self._begun[client] = f
         if not worker.wait_begun(_POINT_S):
             raise NotAsScheduled(f"{client} did not begin within {_POINT_S:.0f} s")
-        if point is not None and not worker.wait_point(point, _POINT_S):
+        if point is not None and not worker.wait_failpoint(point, _POINT_S):
             raise NotAsScheduled(f"{client} did not reach {point} within {_POINT_S:.0f} s")
 
     def _attempt(

@@ -186,7 +186,7 @@ class Worker:
     def disarm(self, point: str) -> None:
         self._send({"control": "disarm", "point": point})
 
-    def wait_point(self, point: str, timeout_s: float) -> bool:
+    def wait_failpoint(self, point: str, timeout_s: float) -> bool:
         with self._changed:
             return self._changed.wait_for(lambda: self._point == point, timeout_s)
 

@@ -229,7 +229,7 @@ def test_a_client_is_stopped_at_its_named_point_every_time(bench, point):
             ops = [("write", {"resource": "account", "version": 0, "hold": hold})]
         worker.arm(point)
         worker.begin(*ops[0])
-        assert worker.wait_point(point, 5)
+        assert worker.wait_failpoint(point, 5)
         end = time.monotonic() + 2
         while remote.state(worker.pid) != "T" and time.monotonic() < end:
             time.sleep(0.005)

@@ -81,7 +81,7 @@ def stopped(worker, eventually, state):
     def stop():
         worker.arm("before-write")
         worker.begin(*WRITE)
-        assert worker.wait_point("before-write", 10)
+        assert worker.wait_failpoint("before-write", 10)
         eventually(lambda: state(worker.pid) == "T")
 
     return stop
@@ -143,7 +143,7 @@ def test_a_point_is_waited_for_and_forgotten_when_it_is_armed_anew(worker, stopp
     os.kill(worker.pid, signal.SIGCONT)
     worker.finish(10)
     worker.arm("before-write")
-    assert worker.wait_point("before-write", 0.02) is False
+    assert worker.wait_failpoint("before-write", 0.02) is False
 
 
 def test_work_comes_to_rest_when_it_is_told_to(worker, recorder, eventually):

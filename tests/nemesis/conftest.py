@@ -226,7 +226,7 @@ class Node:
     def disarm(self, point: str) -> None:
         self.armed.discard(point)
 
-    def wait_point(self, point: str, timeout_s: float) -> bool:
+    def wait_failpoint(self, point: str, timeout_s: float) -> bool:
         return point in self.points & self.armed
 
     def wait_gone(self, timeout_s: float) -> None:
