@@ -127,7 +127,9 @@ class Clock:
         return float(ahead_ns) / 1e9
 
     def _vdso(self, node: str, *arguments: str) -> dict[str, Any]:
-        answer: dict[str, Any] = json.loads(self._site.remote(node).run(["vdso", *arguments]).out)
+        answer: dict[str, Any] = json.loads(
+            self._site.remote(node).run(["fencepost-node", "vdso", *arguments]).out
+        )
         return answer
 
     def _clocked(self, node: str) -> Clocked:
@@ -241,11 +243,10 @@ def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
 
 
 def _skewed(remote: Remote, server: Server | None) -> list[Leftover]:
-    # A node that was kept up may be of an image that is older than this command.
-    said = remote.run(["bash", "-c", "! command -v vdso > /dev/null || vdso show"]).out
+    said = remote.run(["fencepost-node", "vdso", "show"]).out
     skewed = json.loads(said or "{}")
     offsets = skewed.get("offset_ns", {})
-    undo = partial(remote.run, ["vdso", "undo"])
+    undo = partial(remote.run, ["fencepost-node", "vdso", "undo"])
     if not offsets and not skewed.get("kept"):
         return []
     if not offsets:

@@ -60,7 +60,9 @@ class Cpu:
         return Receipt(seen["share"] is None, how, {"pid": pid} | seen)
 
     def _cpu(self, node: str, *words: str) -> dict[str, Any]:
-        answer: dict[str, Any] = json.loads(self._site.remote(node).run(["cpu", *words]).out)
+        answer: dict[str, Any] = json.loads(
+            self._site.remote(node).run(["fencepost-node", "cpu", *words]).out
+        )
         return answer
 
 
@@ -83,11 +85,10 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
 
 
 def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
-    # A node that was kept up may be of an image that is older than this command.
-    said = remote.run(["bash", "-c", "! command -v cpu > /dev/null || cpu left"]).out
+    said = remote.run(["fencepost-node", "cpu", "left"]).out
     if '"left": true' not in said:
         return []
-    free = partial(remote.run, ["cpu", "free"])
+    free = partial(remote.run, ["fencepost-node", "cpu", "free"])
     return [Leftover("its server has a CPU quota", "took its server's CPU quota away", free)]
 
 

@@ -72,7 +72,7 @@ class Family:
 
     How one is carried out: `make` gives what injects and heals. `moment` waits for the right moment
     before a fault is ordered; `over` gives what tells that it is to end before its time. `needs`
-    are settings that servers must be started with (environment of compose/node/node.sh).
+    are settings that servers must be started with (compose/node/server.py).
 
     What it leaves where a run was killed: `leftovers` looks for it on a node, whose server is None
     if it has none; `files` are those of its own on a node.

@@ -56,7 +56,9 @@ class Power:
         return self._lazy(node, "witnessed", self._site.server(node).data, text), dropped
 
     def _lazy(self, node: str, *words: str) -> dict[str, Any]:
-        answer: dict[str, Any] = json.loads(self._site.remote(node).run(["lazy", *words]).out)
+        answer: dict[str, Any] = json.loads(
+            self._site.remote(node).run(["fencepost-node", "lazy", *words]).out
+        )
         return answer
 
 

@@ -1,8 +1,10 @@
-"""What runs a node's commands for the harness: requests in, results out, a JSON line each.
+"""`agent`: runs a node's commands for the harness: requests in, results out, a JSON line each.
 
 One process stays for the whole run, because starting a process in a container from outside
 takes some 70 ms, and a fault is to take hold at once. It ends with its standard input.
 """
+
+from __future__ import annotations
 
 import base64
 import contextlib
@@ -11,21 +13,27 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from typing import Any
 
-import clocks
-import vdso
+from fencepost.compose.node.command import Verb, said, verb
+from fencepost.compose.node.image import Refused
 
-# Programs of our own that are quicker called than started: a fault is to take hold at once.
-OWN = {"clocks": clocks.command, "vdso": vdso.command}
+Request = dict[str, Any]
+Answer = dict[str, Any]
+
+NAME = "fencepost-node"
+# Verbs of our own that are quicker called than started: a fault is to take hold at once.
+_CALLED = ("clocks", "vdso", "health", "leads", "identity")
 
 
-def run(request):
-    name, *arguments = request["run"]
-    if name in OWN:
-        return call(OWN[name], arguments)
+def run(request: Request) -> Answer:
+    command = request["run"]
+    if command[0] == NAME and command[1] in _CALLED:
+        return _call(verb(command[1]), command[2:])
     try:
         done = subprocess.run(
-            request["run"],
+            command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=request["timeout_s"],
@@ -40,18 +48,19 @@ def run(request):
     }
 
 
-def call(command, arguments):
-    said = io.StringIO()
+def _call(act: Verb, words: list[str]) -> Answer:
+    complaint = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
-            return {"code": 0, "out": json.dumps(command(arguments)), "err": ""}
+        with contextlib.redirect_stderr(complaint):
+            answer = act(words)
     except SystemExit as refused:  # argparse, of arguments that it does not know
-        return {"code": refused.code, "out": "", "err": said.getvalue()}
-    except (OSError, vdso.Refused) as error:
+        return {"code": refused.code, "out": "", "err": complaint.getvalue()}
+    except (OSError, Refused) as error:
         return {"code": 1, "out": "", "err": str(error)}
+    return {"code": 1 if answer is False else 0, "out": said(answer), "err": ""}
 
 
-def put(request):
+def put(request: Request) -> Answer:
     path = request["put"]
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path + ".new", "wb") as file:
@@ -60,12 +69,12 @@ def put(request):
     return {}
 
 
-def get(request):
+def get(request: Request) -> Answer:
     with open(request["get"], "rb") as file:
         return {"content": base64.b64encode(file.read()).decode()}
 
 
-def send_signal(request):
+def send_signal(request: Request) -> Answer:
     try:
         os.kill(request["signal"], request["number"])
     except ProcessLookupError:
@@ -73,7 +82,7 @@ def send_signal(request):
     return {"there": True}
 
 
-def state(request):
+def state(request: Request) -> Answer:
     """The state letter of a process; None once every thread of it has ended.
 
     A dead process that nobody has waited for is gone, too: it runs no instruction. But its
@@ -91,22 +100,26 @@ def state(request):
             return {"state": None}
         return state(request)
     alive = [letter for letter in letters if letter not in ("Z", "X")]
-    return {"state": "T" if alive and set(alive) == {"T"} else (alive or [None])[0]}
+    if not alive:
+        return {"state": None}
+    return {"state": "T" if set(alive) == {"T"} else alive[0]}
 
 
-VERBS = {"run": run, "put": put, "get": get, "signal": send_signal, "state": state}
+_REQUESTS: dict[str, Callable[[Request], Answer]] = {
+    "run": run,
+    "put": put,
+    "get": get,
+    "signal": send_signal,
+    "state": state,
+}
 
 
-def main():
+def command(words: list[str]) -> None:
     for line in sys.stdin:
         request = json.loads(line)
-        verb = next(name for name in VERBS if name in request)
+        act = next(_REQUESTS[name] for name in _REQUESTS if name in request)
         try:
-            answer = VERBS[verb](request)
+            answer = act(request)
         except OSError as error:
             answer = {"error": str(error)}
         print(json.dumps(answer), flush=True)
-
-
-if __name__ == "__main__":
-    main()

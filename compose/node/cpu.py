@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Little CPU time for one process: a cgroup of its own, with a quota.
 
     cpu limit PID SHARE    SHARE of one CPU, 0.05 say, for PID and what it forks
@@ -15,16 +14,14 @@ view of it is read-only; on a host that root may write to, it is the same one.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from processes import everyone, family
+from fencepost.compose.node.processes import everyone, family
 
 MOUNT = Path("/run/fencepost/cgroup")
 NAME = "fencepost"
@@ -217,10 +214,3 @@ def _write(path: Path, text: str) -> None:
         os.write(fd, text.encode())
     finally:
         os.close(fd)
-
-
-if __name__ == "__main__":
-    try:
-        print(json.dumps(command(sys.argv[1:])))
-    except OSError as error:
-        sys.exit(f"cpu: {error}")

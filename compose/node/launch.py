@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Starts a program under the skew that `vdso set` left for this node, if any.
 
     launch PROGRAM...
@@ -12,18 +11,18 @@ followed to the program that they become.
 from __future__ import annotations
 
 import os
-import sys
 import time
+from typing import NoReturn
 
-import vdso
-from patch import Table
-from tracing import after_exec, seize_for_exec
+from fencepost.compose.node import vdso
+from fencepost.compose.node.patch import Table
+from fencepost.compose.node.tracing import after_exec, seize_for_exec
 
 # A JVM has loaded itself some 30 ms after its start, and later on a busy machine.
 _LIBRARIES_S = 5.0
 
 
-def launch(program: list[str]) -> None:
+def command(program: list[str]) -> NoReturn:
     """Become the program, under the skew that is kept; a helper sees to it and goes."""
     if (entries := vdso.kept()) is not None:
         us = os.getpid()
@@ -71,7 +70,3 @@ def _wait_for_libraries(pid: int, entries: Table) -> None:
             time.sleep(0.005)
     except OSError:
         return  # the program has ended
-
-
-if __name__ == "__main__":
-    launch(sys.argv[1:])

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """A file system that loses what was not synced when its machine loses power.
 
     lazy serve BACKING MOUNTPOINT    until it is unmounted
@@ -17,8 +16,8 @@ import argparse
 import contextlib
 import json
 import os
+import site
 import socket
-import sys
 from typing import Any
 
 CONTROL = "/run/fencepost/lazy.sock"
@@ -41,8 +40,10 @@ def command(words: list[str]) -> dict[str, Any]:
         looking.add_argument("text")
     given = parser.parse_args(words)
     if given.verb == "serve":
-        # Its library is the nodes' alone, and is not needed for the rest.
-        from lazyfuse import serve
+        # Its library is the nodes' alone, and is not needed for the rest, which starts without what
+        # the distribution has installed beside Python.
+        site.main()
+        from fencepost.compose.node.lazyfuse import serve
 
         serve(given.backing, given.mountpoint, given.control)
         return {}
@@ -90,7 +91,3 @@ def read(folder: str, name: str) -> str | None:
             return file.read()
     except FileNotFoundError:
         return None
-
-
-if __name__ == "__main__":
-    print(json.dumps(command(sys.argv[1:])))

@@ -25,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pages import Content
+from fencepost.compose.node.pages import Content
 
 ROOT = 1
 COMMIT_S = 5.0  # as ext4's commit=5

@@ -10,15 +10,27 @@ import errno
 import json
 import os
 import stat
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 import pyfuse3
 import trio
-from lazydisk import ROOT, Disk, Node
+
+from fencepost.compose.node.lazydisk import ROOT, Disk, Node
 
 _ATTRIBUTES_S = 60.0
 # Inode numbers of one epoch; those of another one are other inodes to the kernel.
 _EPOCH = 1 << 40
 _NOREPLACE = 1
+
+
+# The library's own types, of which nothing is known where it is not installed.
+Context = Any
+Attributes = Any
+Handle = Any
+
+T = TypeVar("T")
+Call = Callable[..., Awaitable[T]]
 
 
 class Names:
@@ -37,10 +49,10 @@ class Names:
         return number
 
 
-def _answers(method):
+def _answers(method: Call[T]) -> Call[T]:
     """An OSError of the disk is the system call's."""
 
-    async def answer(self, *arguments):
+    async def answer(self: Operations, *arguments: Any) -> T:
         try:
             return await method(self, *arguments)
         except OSError as error:
@@ -64,16 +76,18 @@ class Operations(pyfuse3.Operations):
         return self._disk.lose()
 
     @_answers
-    async def lookup(self, parent, name, ctx=None):
+    async def lookup(self, parent: int, name: bytes, ctx: Context = None) -> Attributes:
         folder = self._names.number(parent)
         return self._entry(self._disk.find(folder, os.fsdecode(name)))
 
     @_answers
-    async def getattr(self, inode, ctx=None):
+    async def getattr(self, inode: int, ctx: Context = None) -> Attributes:
         return self._entry(self._disk.node(self._names.number(inode)))
 
     @_answers
-    async def setattr(self, inode, attr, fields, fh, ctx):
+    async def setattr(
+        self, inode: int, attr: Attributes, fields: Any, fh: int | None, ctx: Context
+    ) -> Attributes:
         number = self._names.number(inode)
         node = self._disk.node(number)
         if fields.update_size:
@@ -91,42 +105,54 @@ class Operations(pyfuse3.Operations):
         return self._entry(node)
 
     @_answers
-    async def readlink(self, inode, ctx):
+    async def readlink(self, inode: int, ctx: Context) -> bytes:
         return os.fsencode(self._disk.node(self._names.number(inode)).target)
 
     @_answers
-    async def mkdir(self, parent, name, mode, ctx):
+    async def mkdir(self, parent: int, name: bytes, mode: int, ctx: Context) -> Attributes:
         return self._entry(self._make(parent, name, stat.S_IFDIR | (mode & ~ctx.umask), ctx))
 
     @_answers
-    async def mknod(self, parent, name, mode, rdev, ctx):
+    async def mknod(
+        self, parent: int, name: bytes, mode: int, rdev: int, ctx: Context
+    ) -> Attributes:
         if not (stat.S_ISREG(mode) or stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)):
             raise pyfuse3.FUSEError(errno.EPERM)
         return self._entry(self._make(parent, name, mode & ~ctx.umask, ctx))
 
     @_answers
-    async def symlink(self, parent, name, target, ctx):
+    async def symlink(self, parent: int, name: bytes, target: bytes, ctx: Context) -> Attributes:
         mode = stat.S_IFLNK | 0o777
         return self._entry(self._make(parent, name, mode, ctx, os.fsdecode(target)))
 
     @_answers
-    async def create(self, parent, name, mode, flags, ctx):
+    async def create(
+        self, parent: int, name: bytes, mode: int, flags: int, ctx: Context
+    ) -> tuple[Handle, Attributes]:
         node = self._make(parent, name, stat.S_IFREG | (mode & ~ctx.umask), ctx)
         return self._open(node.number, flags), self._entry(node)
 
     @_answers
-    async def link(self, inode, new_parent, new_name, ctx):
+    async def link(self, inode: int, new_parent: int, new_name: bytes, ctx: Context) -> Attributes:
         number, folder = self._names.number(inode), self._names.number(new_parent)
         return self._entry(self._disk.link(number, folder, os.fsdecode(new_name)))
 
     @_answers
-    async def unlink(self, parent, name, ctx):
+    async def unlink(self, parent: int, name: bytes, ctx: Context) -> None:
         self._disk.unlink(self._names.number(parent), os.fsdecode(name))
 
     rmdir = unlink
 
     @_answers
-    async def rename(self, parent_old, name_old, parent_new, name_new, flags, ctx):
+    async def rename(
+        self,
+        parent_old: int,
+        name_old: bytes,
+        parent_new: int,
+        name_new: bytes,
+        flags: int,
+        ctx: Context,
+    ) -> None:
         old, new = self._names.number(parent_old), self._names.number(parent_new)
         there = os.fsdecode(name_new) in self._disk.node(new).entries
         if flags & ~_NOREPLACE:
@@ -136,18 +162,18 @@ class Operations(pyfuse3.Operations):
         self._disk.rename(old, os.fsdecode(name_old), new, os.fsdecode(name_new))
 
     @_answers
-    async def open(self, inode, flags, ctx):
+    async def open(self, inode: int, flags: int, ctx: Context) -> Handle:
         number = self._names.number(inode)
         if flags & os.O_TRUNC:
             self._disk.truncate(number, 0)
         return self._open(number, flags)
 
     @_answers
-    async def read(self, fh, offset, size):
+    async def read(self, fh: int, offset: int, size: int) -> bytes:
         return self._disk.content(self._handle(fh)[0]).read(offset, size)
 
     @_answers
-    async def write(self, fh, offset, data):
+    async def write(self, fh: int, offset: int, data: bytes) -> int:
         number, syncs = self._handle(fh)
         written = self._disk.write(number, offset, data)
         if syncs:
@@ -155,13 +181,13 @@ class Operations(pyfuse3.Operations):
         return written
 
     @_answers
-    async def fsync(self, fh, datasync):
+    async def fsync(self, fh: int, datasync: bool) -> None:
         self._disk.sync(self._handle(fh)[0])
 
     fsyncdir = fsync
 
     @_answers
-    async def release(self, fh):
+    async def release(self, fh: int) -> None:
         number, _ = self._handles.pop(fh, (0, False))
         self._listings.pop(fh, None)
         if number:
@@ -169,18 +195,19 @@ class Operations(pyfuse3.Operations):
 
     releasedir = release
 
-    async def flush(self, fh):
+    async def flush(self, fh: int) -> None:
         pass
 
-    async def forget(self, inode_list):
+    async def forget(self, inode_list: list[tuple[int, int]]) -> None:
         pass
 
     @_answers
-    async def opendir(self, inode, ctx):
-        return self._open(self._names.number(inode), 0).fh
+    async def opendir(self, inode: int, ctx: Context) -> int:
+        handle: int = self._open(self._names.number(inode), 0).fh
+        return handle
 
     @_answers
-    async def readdir(self, fh, start_id, token):
+    async def readdir(self, fh: int, start_id: int, token: Any) -> None:
         folder = self._handle(fh)[0]
         if start_id == 0 or fh not in self._listings:
             # As they are when the listing begins, so that one that comes or goes moves no other.
@@ -193,7 +220,7 @@ class Operations(pyfuse3.Operations):
                     return
 
     @_answers
-    async def statfs(self, ctx):
+    async def statfs(self, ctx: Context) -> Any:
         there = self._disk.space()
         found = pyfuse3.StatvfsData()
         found.f_bsize = found.f_frsize = 4096
@@ -203,11 +230,11 @@ class Operations(pyfuse3.Operations):
         found.f_namemax = 255
         return found
 
-    def _make(self, parent, name, mode, ctx, target=""):
+    def _make(self, parent: int, name: bytes, mode: int, ctx: Context, target: str = "") -> Node:
         folder = self._names.number(parent)
         return self._disk.make(folder, os.fsdecode(name), mode, ctx.uid, ctx.gid, target)
 
-    def _open(self, number: int, flags: int):
+    def _open(self, number: int, flags: int) -> Handle:
         self._disk.opened(number)
         fh, self._next = self._next, self._next + 1
         # O_SYNC holds O_DSYNC's bit.
@@ -220,7 +247,7 @@ class Operations(pyfuse3.Operations):
         except KeyError:
             raise pyfuse3.FUSEError(errno.EIO) from None
 
-    def _entry(self, node: Node):
+    def _entry(self, node: Node) -> Attributes:
         entry = pyfuse3.EntryAttributes()
         entry.st_ino = self._names.inode(node.number)
         entry.generation = 0
@@ -240,7 +267,7 @@ def serve(backing: str, mountpoint: str, control: str) -> None:
     operations = Operations(disk := Disk(backing))
     verbs = {"lose": operations.lose, "unsynced": disk.unsynced, "settle": disk.settle}
 
-    async def answer(stream) -> None:
+    async def answer(stream: Any) -> None:
         async with stream:
             verb = (await stream.receive_some(100)).decode().strip()
             known = verbs.get(verb, lambda: {"error": f"no such verb: {verb}"})

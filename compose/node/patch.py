@@ -13,8 +13,8 @@ import struct
 import time
 from dataclasses import dataclass
 
-from image import Refused, functions
-from stubs import ENTRIES, ENTRY, STUBS, TABLE_SIZE, Stubs, jump
+from fencepost.compose.node.image import Refused, functions
+from fencepost.compose.node.stubs import ENTRIES, ENTRY, STUBS, TABLE_SIZE, Stubs, jump
 
 CLOCKS = {
     "wall": (time.CLOCK_REALTIME, 5, 11),  # 5: REALTIME_COARSE, 11: TAI

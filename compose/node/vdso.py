@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Skews the clocks of one running process, by rewriting its vDSO in place.
 
 Programs ask for the time through functions that the kernel maps into every process, the vDSO:
@@ -35,13 +34,12 @@ import fcntl
 import json
 import os
 import struct
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TypeVar
 
-from image import Image, Refused, image
-from patch import (
+from fencepost.compose.node.image import Image, Refused, image
+from fencepost.compose.node.patch import (
     MAGIC,
     Entry,
     Patch,
@@ -53,9 +51,9 @@ from patch import (
     stubs,
     table,
 )
-from processes import everyone, family
-from tracing import stopped
-from waits import slots
+from fencepost.compose.node.processes import everyone, family
+from fencepost.compose.node.tracing import stopped
+from fencepost.compose.node.waits import slots
 
 FILE = "/run/fencepost/skew"
 
@@ -255,14 +253,3 @@ def _parser() -> argparse.ArgumentParser:
     for verb in ("rest", "undo", "show"):
         verbs.add_parser(verb).add_argument("pid", type=int, nargs="?")
     return parser
-
-
-def main() -> None:
-    try:
-        print(json.dumps(command(sys.argv[1:])))
-    except (Refused, OSError) as error:
-        sys.exit(f"vdso: {error}")
-
-
-if __name__ == "__main__":
-    main()

@@ -19,28 +19,14 @@ from typing import IO, Any
 import docker
 from docker.errors import DockerException
 
+from fencepost.harness.cluster import composefile
 from fencepost.harness.cluster.doors import Doors
 from fencepost.harness.cluster.engine import Engine
-from fencepost.harness.cluster.image import COMPOSE
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.docker import DockerRemote
 from fencepost.harness.remote.remote import Remote
 
 PROJECT = "fencepost"
-NODES = (
-    *(f"redis-{n}" for n in range(1, 6)),
-    *(f"zookeeper-{n}" for n in range(1, 4)),
-    *(f"etcd-{n}" for n in range(1, 4)),
-    "postgres-1",
-    "storage",
-    *(f"client-{n}" for n in range(1, 11)),
-)
-"""Every node of compose/docker-compose.yml."""
-
-
-def role(node: str) -> str:
-    """What runs on a node: redis, zookeeper, etcd or client. The store is a Redis."""
-    return "redis" if node == "storage" else node.rpartition("-")[0]
 
 
 class ComposeCluster:
@@ -52,7 +38,7 @@ class ComposeCluster:
     def __init__(self, engine: Engine, doors: Doors | None = None) -> None:
         self._doors = doors
         self._engine = engine
-        self._image = ""
+        self._image = composefile.IMAGE
         self._client = docker.from_env()
         self._remotes: dict[str, Remote] = {}
         self._containers: dict[str, str] = {}
@@ -114,10 +100,10 @@ class ComposeCluster:
 
     def _compose(self, *arguments: str) -> None:
         done = subprocess.run(
-            [*self._engine.compose, "-p", PROJECT, "-f", str(_FILE), *arguments],
+            [*self._engine.compose, "-p", PROJECT, "-f", "-", *arguments],
+            input=composefile.content(self._image),
             capture_output=True,
             text=True,
-            env=os.environ | ({"FENCEPOST_IMAGE": self._image} if self._image else {}),
             check=False,
         )
         if done.returncode:
@@ -125,7 +111,6 @@ class ComposeCluster:
             raise Crashed(f"docker compose {' '.join(arguments[:2])} failed:\n{said}{_hint(said)}")
 
 
-_FILE = COMPOSE / "docker-compose.yml"
 _FILTER: dict[str, str | list[str] | bool] = {"label": f"com.docker.compose.project={PROJECT}"}
 
 

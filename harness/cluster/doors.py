@@ -38,7 +38,7 @@ class Doors:
         """
         try:
             inside.put(f"{_HOME}/authorized_keys", self._public)
-            inside.run(["node", "sshd"])
+            inside.run(["fencepost-node", "sshd"])
             host_key = inside.get(f"{_HOME}/host_key.pub").decode()
         except RemoteError as error:
             raise Crashed(

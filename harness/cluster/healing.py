@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from fencepost.compose.node.kind import PID_FILE
 from fencepost.harness.cluster.cluster import Cluster
-from fencepost.harness.cluster.compose import role
+from fencepost.harness.cluster.nodes import role
 from fencepost.harness.db.kinds import KINDS
-from fencepost.harness.db.server import PID_FILE, Server
+from fencepost.harness.db.server import Server
 from fencepost.harness.remote.remote import Remote
 from fencepost.harness.run.worker import CODE, PROGRAM
 from fencepost.nemesis.families import FAMILIES

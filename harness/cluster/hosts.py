@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from fencepost.harness.cluster import libraries
-from fencepost.harness.cluster.compose import role
+from fencepost.harness.cluster import libraries, nodecode
 from fencepost.harness.cluster.healing import leave
 from fencepost.harness.cluster.hostsfile import Hosts
 from fencepost.harness.cluster.image import COMPOSE
+from fencepost.harness.cluster.nodes import CLIENT, role
 from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.db.server import Server
 from fencepost.harness.errors import Crashed
@@ -27,14 +27,9 @@ from fencepost.harness.remote.remote import Remote, RemoteError
 from fencepost.harness.remote.ssh import SshRemote
 
 _HOME = "/opt/fencepost"
-_PROGRAMS = ("node.sh", "clocks.py", "cpu.py", "lazy.py", "vdso.py")
 _TOOLS = ("bash", "python3", "tar", "iptables", "iptables-restore", "pgrep", "setsid", "timeout")
-_NEEDS = {
-    "redis": ("redis-server", "redis-cli"),
-    "zookeeper": ("/usr/share/zookeeper/bin/zkServer.sh", "nc"),
-    "etcd": (f"{_HOME}/etcd-3.5", "etcdctl"),
-    "postgres": ("/usr/lib/postgresql/15/bin/postgres", f"{_HOME}/postgres", "psql"),
-}
+_PROGRAM = f"{_HOME}/{nodecode.PROGRAM}"
+_LINK = f"/usr/local/bin/{nodecode.PROGRAM}"
 _MARK = "# fencepost"
 _START_S = 60.0
 _INSTALL_S = 180.0
@@ -77,7 +72,7 @@ class HostsCluster:
 
         def undo(node: str) -> None:
             try:
-                if not self._lacking(node, [f"{_HOME}/agent.py"], "-e"):
+                if not self._lacking(node, [_PROGRAM], "-e"):
                     leave(self._remotes[node], node)
                     self._remotes[node].run(["bash", "-c", f"{_unnamed('')}; rm -f {_NAME}"])
             except (RemoteError, Crashed) as error:
@@ -116,18 +111,17 @@ class HostsCluster:
                 task.result()
 
     def _install(self, node: str) -> None:
-        lacking = self._lacking(node, [*_TOOLS, *_NEEDS.get(role(node), ())])
+        kind = KINDS.get(role(node))
+        lacking = self._lacking(node, [*_TOOLS, *(kind.needs if kind else ())])
         if lacking:
             raise Crashed(f"{node}: {', '.join(lacking)} must be installed on the host first")
-        links = "".join(
-            f"link=/usr/local/bin/{Path(name).stem}; "
-            f'[ ! -e $link ] || [ "$(readlink -f $link)" = {_HOME}/{name} ] '
-            '|| { echo "$link is there, and not fencepost\'s" >&2; exit 3; }; '
-            f"chmod +x {_HOME}/{name}; ln -sfn {_HOME}/{name} $link; "
-            for name in _PROGRAMS
+        script = (
+            f'set -e; [ ! -e {_LINK} ] || [ "$(readlink -f {_LINK})" = {_PROGRAM} ] '
+            f'|| {{ echo "{_LINK} is there, and not fencepost\'s" >&2; exit 3; }}; '
+            f"rm -rf {_HOME}/lib; mkdir -p {_HOME}; tar -xf - -C {_HOME}; "
+            f"ln -sfn {_PROGRAM} {_LINK}"
         )
-        script = f"set -e; mkdir -p {_HOME}; tar -xf - -C {_HOME}; {links}"
-        self._feed(node, script, _tar(COMPOSE / "node"))
+        self._feed(node, script, nodecode.archive())
         self._up.append(node)
 
     def _provide_client(self, nodes: list[str]) -> None:
@@ -177,7 +171,7 @@ class HostsCluster:
         if self._remotes[node].run(taken, check=False).code == 0:
             raise Crashed(
                 f"{node}: something listens on port {kind.port} already, and is not fencepost's: "
-                f"stop the host's own {kind.role}"
+                f"stop the host's own {kind.name}"
             )
         Server(self._remotes[node], kind, {}).start()
 
@@ -223,7 +217,7 @@ def _unnamed(lines: str) -> str:
 
 
 def _client(node: str) -> bool:
-    return role(node) == "client"
+    return role(node) == CLIENT
 
 
 def _tar(folder: Path) -> bytes:

@@ -11,23 +11,44 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
-from fencepost.harness.cluster.compose import NODES
+import msgspec
+
+from fencepost.harness.cluster.nodes import every
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.remote.ssh import Host
 
-_KINDS: dict[str, type] = {
-    "host": str, "port": int, "user": str, "sudo": bool, "key": str, "known_hosts": str,
-    "address": str,
-}  # fmt: skip
-_SHARED = ("port", "user", "sudo", "key", "known_hosts")
-_KNOWN_HOSTS = "~/.ssh/known_hosts"
+
+class _Shared(msgspec.Struct, forbid_unknown_fields=True):
+    """What `defaults` may say for all nodes."""
+
+    port: Annotated[int, msgspec.Meta(ge=1, le=65535)] = 22
+    user: str = "root"
+    sudo: bool = False
+    key: str = ""
+    known_hosts: str = "~/.ssh/known_hosts"
+
+
+class _Node(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    host: Annotated[str, msgspec.Meta(min_length=1)]
+    address: str = ""
+    port: Annotated[int, msgspec.Meta(ge=1, le=65535)] = 22
+    user: str = "root"
+    sudo: bool = False
+    key: str = ""
+    known_hosts: str = "~/.ssh/known_hosts"
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    nodes: dict[str, Any] = {}
+    defaults: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -53,10 +74,13 @@ def read(path: Path) -> Hosts:
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise BadArguments(f"{path} can not be read: {error.strerror}") from error
+        raise BadArguments(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:  # tomllib's says line and column
-        raise BadArguments(f"{path} is no TOML file: {error}") from error
+        raise BadArguments(f"{path} is not a TOML file: {error}") from error
     return _Reader(path).hosts(found)
+
+
+Table = TypeVar("Table", bound=msgspec.Struct)
 
 
 class _Reader:
@@ -64,37 +88,41 @@ class _Reader:
         self._path = path
 
     def hosts(self, found: dict[str, Any]) -> Hosts:
-        self._known(found, "the file", ("defaults", "nodes"))
-        defaults = self._table(found, "defaults")
-        self._fields(defaults, "defaults", _SHARED)
-        nodes = self._table(found, "nodes")
-        if not nodes:
+        file = self._decode("", found, _File)
+        self._decode("defaults", file.defaults, _Shared)
+        if not file.nodes:
             raise self._bad("nodes", "names no node: write [nodes.redis-1] and so on")
-        self._known(nodes, "nodes", NODES)
         hosts, addresses = {}, {}
-        for node in nodes:
-            where = f"nodes.{node}"
-            own = self._table(nodes, node, where)
-            self._fields(own, where, tuple(_KINDS))
-            if not own.get("host"):
-                raise self._bad(where, "has no host")
-            given = defaults | own
-            hosts[node] = self._host(where, given)
-            addresses[node] = self._address(where, given.get("address", given["host"]))
-        self._apart(addresses)
+        known = every()
+        for name, own in file.nodes.items():
+            where = f"nodes.{name}"
+            if name not in known:
+                raise self._bad(where, f"there is no such node; choose from: {', '.join(known)}")
+            given = file.defaults | own if isinstance(own, dict) else own
+            node = self._decode(where, given, _Node)
+            hosts[name] = self._host(where, node)
+            addresses[name] = self._address(where, node.address or node.host)
+        self._must_differ(addresses)
         return Hosts(self._path, hosts, addresses)
 
-    def _host(self, where: str, given: dict[str, Any]) -> Host:
-        port, user = given.get("port", 22), given.get("user", "root")
-        sudo = given.get("sudo", False)
-        if not 0 < port < 65536:
-            raise self._bad(f"{where}.port", f"{port} is no port")
-        if user != "root" and not sudo:
-            raise self._bad(where, f"{user} is not root: write sudo = true, where `sudo -n` works")
-        key = given.get("key")
-        known_hosts = self._file(f"{where}.known_hosts", given.get("known_hosts", _KNOWN_HOSTS))
-        file = self._file(f"{where}.key", key) if key else None
-        return Host(given["host"], known_hosts, port, user, sudo, file)
+    def _decode(self, where: str, table: Any, type: type[Table]) -> Table:
+        try:
+            return msgspec.convert(table, type)
+        except msgspec.ValidationError as error:
+            what, _, field = str(error).partition(" - at `$")
+            place = (where + field.rstrip("`")).removeprefix(".") or "the file"
+            if "unknown field" in what:
+                what += f"; choose from: {', '.join(type.__struct_fields__)}"
+            raise self._bad(place, re.sub("^Object ", "", what)) from error
+
+    def _host(self, where: str, node: _Node) -> Host:
+        if node.user != "root" and not node.sudo:
+            raise self._bad(
+                where, f"{node.user} is not root: write sudo = true, where `sudo -n` works"
+            )
+        known_hosts = self._file(f"{where}.known_hosts", node.known_hosts)
+        key = self._file(f"{where}.key", node.key) if node.key else None
+        return Host(node.host, known_hosts, node.port, node.user, node.sudo, key)
 
     def _file(self, where: str, text: str) -> Path:
         # As written in a file, relative to that file.
@@ -102,7 +130,7 @@ class _Reader:
         try:
             path.open("rb").close()
         except OSError as error:
-            raise self._bad(where, f"{path} can not be read: {error.strerror}") from error
+            raise self._bad(where, f"{path} cannot be read: {error.strerror}") from error
         return path
 
     def _address(self, where: str, text: str) -> str:
@@ -115,7 +143,7 @@ class _Reader:
                 "other nodes see it",
             ) from error
 
-    def _apart(self, addresses: dict[str, str]) -> None:
+    def _must_differ(self, addresses: dict[str, str]) -> None:
         nodes: dict[str, str] = {}
         for node, address in addresses.items():
             if address in nodes:
@@ -126,26 +154,5 @@ class _Reader:
                 )
             nodes[address] = node
 
-    def _table(self, found: dict[str, Any], name: str, where: str = "") -> dict[str, Any]:
-        table = found.get(name, {})
-        if not isinstance(table, dict):
-            raise self._bad(where or name, "is no table")
-        return table
-
-    def _fields(self, table: dict[str, Any], where: str, names: tuple[str, ...]) -> None:
-        self._known(table, where, names)
-        for name, value in table.items():
-            kind = _KINDS[name]
-            if type(value) is not kind:
-                raise self._bad(f"{where}.{name}", f"{value!r} is no {_WORDS[kind]}")
-
-    def _known(self, table: dict[str, Any], where: str, names: tuple[str, ...]) -> None:
-        for name in table:
-            if name not in names:
-                raise self._bad(where, f"has no {name!r}; choose from: {', '.join(names)}")
-
     def _bad(self, where: str, what: str) -> BadArguments:
-        return BadArguments(f"{self._path}: {where} {what}")
-
-
-_WORDS: dict[type, str] = {str: "string", int: "whole number", bool: "true or false"}
+        return BadArguments(f"{self._path}: {where}: {what}")

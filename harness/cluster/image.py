@@ -16,8 +16,9 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from fencepost.harness.cluster import libraries
+from fencepost.harness.cluster import libraries, nodecode
 from fencepost.harness.cluster.engine import Say, install
+from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.package import PACKAGE
 
@@ -61,15 +62,29 @@ def must_hold(name: str, wanted: Iterable[str]) -> None:
 
 
 def _fingerprint() -> str:
+    parts = {"Dockerfile": dockerfile().encode(), **nodecode.files()}
+    for file in (COMPOSE / "requirements.txt", *libraries.inputs()):
+        parts[str(file.relative_to(PACKAGE))] = file.read_bytes()
     digest = hashlib.sha256()
-    files = [COMPOSE / "Dockerfile", COMPOSE / "requirements.txt", *sorted(_node_files())]
-    for file in (*files, *libraries.inputs()):
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    for name, content in sorted(parts.items()):
+        digest.update(name.encode() + b"\0" + content)
     return digest.hexdigest()[:12]
 
 
-def _node_files() -> list[Path]:
-    return [file for file in (COMPOSE / "node").iterdir() if file.is_file()]
+def dockerfile() -> str:
+    """compose/Dockerfile with what every kind of server adds."""
+    images = [kind.image for kind in KINDS.values()]
+    packages = sorted({package for image in images for package in image.packages})
+    parts = {
+        "@stages": "\n".join(image.stage for image in images if image.stage),
+        "@before": "".join(image.before for image in images),
+        "@packages": " ".join(packages),
+        "@after": "".join(image.after for image in images),
+    }
+    text = (COMPOSE / "Dockerfile").read_text()
+    for mark, part in parts.items():
+        text = text.replace(mark, part.strip())
+    return text
 
 
 def _there(name: str) -> bool:
@@ -118,9 +133,9 @@ def _build(name: str, say: Say) -> None:
     say("Building the nodes' image (some minutes, once)")
     with tempfile.TemporaryDirectory(prefix="fencepost-image-") as scratch:
         context = Path(scratch)
-        shutil.copytree(COMPOSE / "node", context / "node")
-        for file in ("Dockerfile", "requirements.txt"):
-            shutil.copy(COMPOSE / file, context / file)
+        nodecode.write(context / "node")
+        (context / "Dockerfile").write_text(dockerfile())
+        shutil.copy(COMPOSE / "requirements.txt", context)
         pins = COMPOSE / "requirements.txt"
         libraries.download(pins, context / "wheels", "--only-binary=:all:")
         left_out = libraries.fetch(context, say)

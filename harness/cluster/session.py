@@ -14,12 +14,13 @@ from pathlib import Path
 
 from fencepost.harness.cluster import engine, image
 from fencepost.harness.cluster.cluster import Cluster
-from fencepost.harness.cluster.compose import Claim, ComposeCluster, role
+from fencepost.harness.cluster.compose import Claim, ComposeCluster
 from fencepost.harness.cluster.doors import Doors
 from fencepost.harness.cluster.engine import Say
 from fencepost.harness.cluster.healing import heal
 from fencepost.harness.cluster.hosts import HostsCluster
 from fencepost.harness.cluster.hostsfile import Hosts
+from fencepost.harness.cluster.nodes import CLIENT, role
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.interrupts import undisturbed
 
@@ -94,7 +95,7 @@ def _hosted(
 ) -> Iterator[HostsCluster]:
     hosts.must_name(nodes)
     with claimed_hosts(hosts) as cluster:
-        clients = [node for node in nodes if role(node) == "client"]
+        clients = [node for node in nodes if role(node) == CLIENT]
         if lacking := cluster.lacking(libraries, clients):
             raise BadArguments(
                 f"{', '.join(lacking)} is not in /opt/fencepost/libraries on every client's host"

@@ -49,7 +49,9 @@ def measure(
     trips = []
     for _ in range(_TRIPS):
         before = now()
-        shown = int(json.loads(remote.run(["clocks", "node", "monotonic"]).out)["ns"])
+        shown = int(
+            json.loads(remote.run(["fencepost-node", "clocks", "node", "monotonic"]).out)["ns"]
+        )
         after = now()
         trips.append((after - before, shown - (before + after) // 2))
     took, offset = min(trips)

@@ -8,10 +8,10 @@ import typer
 
 from fencepost.harness.cluster import image
 from fencepost.harness.cluster.cluster import Cluster
-from fencepost.harness.cluster.compose import NODES, role
+from fencepost.harness.cluster.nodes import every, role
 from fencepost.harness.cluster.session import claimed, session
 from fencepost.harness.command import screen
-from fencepost.harness.db.kinds import KINDS
+from fencepost.harness.db.kinds import KINDS, roles
 from fencepost.harness.db.server import Server
 from fencepost.harness.errors import BadArguments
 
@@ -69,15 +69,15 @@ def build() -> None:
 
 
 def _expand(given: list[str]) -> list[str]:
-    kinds = (*KINDS, "client", "storage")
+    nodes, kinds = every(), (*roles(), "client", "storage")
     for name in given:
-        if name not in NODES and name not in kinds:
+        if name not in nodes and name not in kinds:
             raise BadArguments(
-                f"there is no node or kind {name!r}; choose from: {', '.join((*kinds, *NODES))}"
+                f"there is no node or kind {name!r}; choose from: {', '.join((*kinds, *nodes))}"
             )
     if not given:
-        return list(NODES)
-    return [n for n in NODES if n in given or (n.rpartition("-")[0] or n) in given]
+        return nodes
+    return [n for n in nodes if n in given or (n.rpartition("-")[0] or n) in given]
 
 
 def _servers(cluster: Cluster, nodes: list[str]) -> list[Server]:

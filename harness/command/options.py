@@ -15,3 +15,9 @@ HostsFile = Annotated[
     Path | None,
     typer.Option("--hosts", help="A TOML file of hosts to use for nodes, by ssh (docs/ssh.md)."),
 ]
+Servers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--server", metavar="KIND=VERSION", help="Another version of the servers, etcd=3.4 say."
+    ),
+]

@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from fencepost.harness.command import screen
-from fencepost.harness.command.options import HostsFile, LeaveUp, Remote, Seed
+from fencepost.harness.command.options import HostsFile, LeaveUp, Remote, Seed, Servers
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.run import suite as suites
 from fencepost.harness.run import written
@@ -29,13 +29,14 @@ def suite(
     summary: Annotated[
         Path | None, typer.Option(help="Append what came out to this file, in Markdown.")
     ] = None,
+    server: Servers = None,
     leave_up: LeaveUp = False,
     remote: Remote = "docker",
     hosts: HostsFile = None,
 ) -> int:
-    number = written.seed(seed)
+    number, asked = written.seed(seed), written.servers(server or [])
     chosen = {
-        name: _chosen(suites.items(choose("suite", name, SUITES), number), only or [])
+        name: _chosen(suites.items(choose("suite", name, SUITES), number, asked), only or [])
         for name in dict.fromkeys(SUITES if names == ["all"] else names)
     }
     specs = [item.spec for items in chosen.values() for item in items]

@@ -1,26 +1,42 @@
-"""The kinds of servers that the nodes run."""
+"""The kinds of servers that nodes run: one file each, those of installed packages among them."""
 
 from __future__ import annotations
 
-from fencepost.harness.db.server import PID_FILE, Kind
+from fencepost.compose.node.kind import Kind
+from fencepost.harness.db import etcd, postgres, redis, zookeeper
+from fencepost.harness.errors import BadArguments
+from fencepost.registry import Registry
 
-REDIS = Kind("redis", 6379, ("redis-server", "--version"), ("wall",), faketime=True)
-ZOOKEEPER = Kind(
-    "zookeeper",
-    2181,
-    ("dpkg-query", "-W", "-f", "zookeeper ${Version}", "zookeeper"),
-    ("wall", "monotonic"),
-    leads=True,
-)
-# There are two of them in the image: the one that runs.
-_ETCD = f'"$(readlink /proc/$(cat {PID_FILE})/exe)" --version'
-ETCD = Kind("etcd", 2379, ("bash", "-c", _ETCD), ("wall", "monotonic"), leads=True, members=True)
-POSTGRES = Kind(
-    "postgres",
-    5432,
-    ("/usr/lib/postgresql/15/bin/postgres", "--version"),
-    ("wall",),
-    forks=True,
+KINDS: Registry[Kind] = Registry(
+    "fencepost.servers", Kind, (redis.KIND, zookeeper.KIND, etcd.KIND, postgres.KIND)
 )
 
-KINDS = {kind.role: kind for kind in (REDIS, ZOOKEEPER, ETCD, POSTGRES)}
+
+def roles() -> list[str]:
+    """The kinds that have nodes of their own."""
+    return [kind.name for kind in KINDS.values() if not kind.serves]
+
+
+def versions(role: str) -> list[str]:
+    """What `--server ROLE=` takes: the kind's own versions, the default first, and other kinds."""
+    others = [kind.name for kind in KINDS.values() if kind.serves == role]
+    return [*KINDS[role].versions, *others]
+
+
+def chosen(role: str, version: str = "") -> tuple[Kind, str]:
+    """The kind that runs as this one, and its version, where a version was chosen or none.
+
+    Raises:
+        BadArguments: there is no such kind or version; the text has all that there are.
+    """
+    if role not in KINDS or KINDS[role].serves:
+        raise BadArguments(f"there is no server {role!r}; choose one of: {', '.join(roles())}")
+    kind = KINDS[role]
+    if not version or version in kind.versions:
+        return kind, version or kind.versions[0]
+    other = KINDS.get(version)
+    if other is None or other.serves != role:
+        raise BadArguments(
+            f"there is no {role} {version!r}; choose one of: {', '.join(versions(role))}"
+        )
+    return other, other.versions[0]

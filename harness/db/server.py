@@ -1,6 +1,6 @@
 """One server on its node: what a test and a nemesis do with it.
 
-What differs between Redis, ZooKeeper and etcd is data (`Kind`), and stands in a file for each.
+What differs between Redis, ZooKeeper and etcd is its `Kind`, and stands in a file for each.
 """
 
 from __future__ import annotations
@@ -9,41 +9,24 @@ import json
 import signal
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from fencepost.compose.node.kind import PID_FILE, Kind
 from fencepost.harness.errors import Crashed
-from fencepost.harness.remote.remote import Remote, RemoteError
+from fencepost.harness.remote.remote import Remote, RemoteError, Result
 from fencepost.nemesis.site import Hidden
 
-PID_FILE = "/run/fencepost/server.pid"
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of server.
-
-    `clocks`: those that it shows, as compose/node/clocks.py reads them. `faketime`: whether it
-    runs under libfaketime where CLOCK=fake is set for it. `forks`: it serves each connection in a
-    process of its own. `leads`: one of its servers is the leader. `members`: they keep a list of
-    themselves, from which one that leaves is removed.
-    """
-
-    role: str
-    port: int
-    version: tuple[str, ...]
-    clocks: tuple[str, ...] = ()
-    faketime: bool = False
-    forks: bool = False
-    leads: bool = False
-    members: bool = False
+_NODE = "fencepost-node"
 
 
 class Server:
-    """A server by its node's Remote. `settings` are environment variables for node.sh."""
+    """A server by its node's Remote. `settings` are those of compose/node/server.py."""
 
-    def __init__(self, remote: Remote, kind: Kind, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self, remote: Remote, kind: Kind, settings: Mapping[str, str], version: str = ""
+    ) -> None:
         self.node = remote.node
+        self._version = version or kind.versions[0]
         self.kind = kind
         self._remote = remote
         self._settings = settings
@@ -51,9 +34,9 @@ class Server:
     def start(self, **changed: str) -> None:
         """Start it, unless it runs, with some settings changed; `ready` tells when it serves."""
         if not self.running():
-            wanted = {**self._settings, **changed}
+            wanted = {"VERSION": self._version, **self._settings, **changed}
             settings = [f"{name}={value}" for name, value in wanted.items()]
-            self._remote.run(["env", *settings, "node", "start", self.kind.role])
+            self._ask("start", *settings)
 
     def pid(self) -> int | None:
         """The pid that the node has on record, of a live process or a dead one."""
@@ -114,7 +97,7 @@ class Server:
 
     def wipe(self) -> None:
         """Forget its data; it must be down."""
-        self._remote.run(["node", "wipe", self.kind.role])
+        self._ask("wipe")
 
     def settle(self) -> None:
         """Let what it has written so far be old enough for its disk to keep it, were power lost.
@@ -122,19 +105,19 @@ class Server:
         ZooKeeper, for one, does not sync its first snapshot, and can not start without it.
         """
         if "lazy" in self._settings.get("DISK", ""):
-            self._remote.run(["lazy", "settle"])
+            self._remote.run([_NODE, "lazy", "settle"])
 
     def ready(self) -> bool:
         """Whether it serves; for a cluster, whether a quorum does."""
-        return self._remote.run(["node", "health", self.kind.role], check=False).code == 0
+        return self._ask("health", check=False).code == 0
 
     def leads(self) -> bool:
         """Whether it says that it is the primary or the leader."""
-        return self._remote.run(["node", "leads", self.kind.role], check=False).code == 0
+        return self._ask("leads", check=False).code == 0
 
     def identity(self) -> str:
         """What tells it from a server that comes in its place; '' where it does not answer."""
-        return self._remote.run(["node", "identity", self.kind.role], check=False).out.strip()
+        return self._ask("identity", check=False).out.strip()
 
     @property
     def removed_by_others(self) -> bool:
@@ -144,7 +127,7 @@ class Server:
         """Raises Crashed, with the end of its log, where it never serves."""
         if not _until(self.ready, timeout_s):
             raise Crashed(
-                f"{self.node}: {self.kind.role} did not get ready within {timeout_s:.0f} s. "
+                f"{self.node}: {self.kind.name} did not get ready within {timeout_s:.0f} s. "
                 f"The end of its log:\n{self.log()[-1500:]}"
             )
 
@@ -157,11 +140,14 @@ class Server:
             return ""
 
     def version(self) -> str:
-        return self._remote.run(self.kind.version).out.strip().splitlines()[0]
+        return self._ask("version").out.strip().splitlines()[0]
+
+    def _ask(self, verb: str, *words: str, check: bool = True) -> Result:
+        return self._remote.run([_NODE, verb, self.kind.name, *words], check=check)
 
     @property
     def shown_clocks(self) -> tuple[str, ...]:
-        return self.kind.clocks
+        return tuple(self.kind.clocks)
 
     @property
     def reads_clock_file(self) -> bool:
@@ -182,7 +168,7 @@ class Server:
         return seen["low_s"], seen["high_s"]
 
     def _clocks(self, clock: str, *options: str) -> dict[str, Any]:
-        said = self._remote.run(["clocks", self.kind.role, clock, *options]).out
+        said = self._remote.run([_NODE, "clocks", self.kind.name, clock, *options]).out
         answer: dict[str, Any] = json.loads(said)
         if "hidden" in answer:
             raise Hidden(answer["hidden"])

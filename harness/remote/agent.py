@@ -17,7 +17,7 @@ from typing import Any
 
 from fencepost.harness.remote.remote import Program, RemoteError, Result
 
-AGENT = ("python3", "-u", "/opt/fencepost/agent.py")
+AGENT = ("fencepost-node", "agent")
 
 _SLACK_S = 10.0
 _END_S = 2.0

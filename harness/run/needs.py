@@ -9,10 +9,9 @@ from pathlib import Path
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import choose
 from fencepost.harness.run.spec import Spec
+from fencepost.nemesis.targets import STORAGE
 
 REMOTES = ("docker", "ssh")
-STORAGE = "storage"
-"""The node of the store that resources are kept in."""
 
 
 def nodes(specs: Sequence[Spec]) -> list[str]:

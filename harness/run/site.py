@@ -11,17 +11,17 @@ from typing import Any
 
 from fencepost.harness.cluster import timing
 from fencepost.harness.cluster.cluster import Cluster
-from fencepost.harness.cluster.compose import role
-from fencepost.harness.db.kinds import KINDS
+from fencepost.harness.cluster.nodes import role
+from fencepost.harness.db.kinds import KINDS, chosen
 from fencepost.harness.db.server import Server
 from fencepost.harness.package import PACKAGE
 from fencepost.harness.remote.remote import Remote
-from fencepost.harness.run.needs import STORAGE
 from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.spec import Spec
 from fencepost.harness.run.worker import CODE, PYTHON, Worker, command
 from fencepost.nemesis.asked import families
 from fencepost.nemesis.families import FAMILIES
+from fencepost.nemesis.targets import STORAGE
 from fencepost.workloads.resources.redis_register import write_script
 from fencepost.workloads.resources.registry import GUARDS, STORES
 from fencepost.workloads.resources.server import PORT
@@ -38,12 +38,9 @@ class RunSite:
         self._recorder = recorder
         self._workers: dict[str, Worker] = {}
         self._clocks = dict.fromkeys(spec.clients, timing.SAME)
+        kind, version = chosen(spec.lock_type.kind, spec.server.get(spec.lock_type.kind, ""))
         self._servers = {
-            node: Server(
-                cluster.remote(node),
-                KINDS[role(node)],
-                self._settings(node),
-            )
+            node: Server(cluster.remote(node), kind, self._settings(node), version)
             for node in spec.servers
         }
         self._store = STORES[spec.stored_in]
@@ -55,7 +52,6 @@ class RunSite:
         settings = {
             "PERSISTENCE": spec.persistence,
             "CLOCK": "real",
-            "RELEASE": spec.etcd,
             "DISK": "plain",
         } | needs_of([*families(spec.nemesis), *((spec.scenario or {}).get("families") or ())])
         first = spec.servers[0]
@@ -110,7 +106,7 @@ class RunSite:
                 self._serve(code, self._store.server)
             for server in self._servers.values():
                 server.settle()
-            kinds = {server.kind.role: server for server in self._servers.values()}
+            kinds = {server.kind.name: server for server in self._servers.values()}
             return {kind: server.version() for kind, server in kinds.items()}
 
     def _serve(self, code: bytes, module: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from fencepost import times
-from fencepost.harness.db.kinds import KINDS
+from fencepost.harness.db.kinds import chosen
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.run.watch import ANY, must_watch
 from fencepost.nemesis.families import check
@@ -98,6 +98,8 @@ def stored(test: Mapping[str, Any]) -> Spec:
     described = dict(test)
     if "until" not in test and test.get("until_violation"):
         described["until"] = (ANY,)  # as older versions stored it
+    if "etcd" in test and "server" not in test:  # as older versions stored it
+        described["server"] = {"etcd": test["etcd"]}
     try:
         lock = msgspec.convert(test.get("lock"), _Lock)
         described |= {"lock": lock.name, "options": lock.options}
@@ -148,16 +150,17 @@ def seconds(what: str, text: str) -> float:
 
 def layout_of(spec: Spec) -> Layout:
     """What the faults of a test may be aimed at."""
-    lock, kind = spec.lock_type, KINDS[spec.lock_type.kind]
+    lock, role = spec.lock_type, spec.lock_type.kind
+    kind, _ = chosen(role, spec.server.get(role, ""))
     ttl_s = spec.ttl_ms / 1000
-    shown = dict.fromkeys(spec.servers, kind.clocks) | dict.fromkeys(spec.clients, ("wall",))
+    shown = dict.fromkeys(spec.servers, tuple(kind.clocks)) | dict.fromkeys(spec.clients, ("wall",))
     return Layout(
         spec.servers,
         spec.clients,
         ttl_s,
         _restart_s(spec, ttl_s),
-        kind=kind.role,
-        leads=kind.leads or lock.replicated,
+        kind=role,
+        leads=kind.elects or lock.replicated,
         replicated=lock.replicated,
         shown=shown,
     )
@@ -182,6 +185,8 @@ def validate(spec: Spec) -> Spec:
     """
     choose("lock", spec.lock, LOCKS)
     choose("guard", spec.guard, GUARDS)
+    for name, version in spec.server.items():
+        chosen(name, version)
     try:
         for setting in SETTINGS.values():
             setting.check(getattr(spec, setting.name))

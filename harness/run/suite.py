@@ -39,22 +39,26 @@ class Item:
         return self.entry.name
 
 
-def items(suite: str, seed: int) -> list[Item]:
-    """The runs of a suite, in order."""
+def items(suite: str, seed: int, server: Mapping[str, str] | None = None) -> list[Item]:
+    """The runs of a suite, in order; on these versions of servers, where a run names no other."""
     found = SUITES[suite]
     return [
-        _scripted(suite, found.lock, entry, seed)
+        _scripted(suite, found.lock, entry, seed, server or {})
         if isinstance(entry, Scenario)
-        else _timed(suite, found.lock, entry, seed)
+        else _timed(suite, found.lock, entry, seed, server or {})
         for entry in found.entries
     ]
 
 
-def _scripted(suite: str, lock: str, entry: Scenario, seed: int) -> Item:
-    return Item(scripted(f"{suite}-{entry.name}-{entry.guard}", lock, entry, seed), entry)
+def _scripted(suite: str, lock: str, entry: Scenario, seed: int, server: Mapping[str, str]) -> Item:
+    name = f"{suite}-{entry.name}-{entry.guard}"
+    return Item(
+        scripted(name, lock, entry, seed, server={**server, **entry.settings.get("server", {})}),
+        entry,
+    )
 
 
-def _timed(suite: str, lock: str, entry: TimedRun, seed: int) -> Item:
+def _timed(suite: str, lock: str, entry: TimedRun, seed: int, server: Mapping[str, str]) -> Item:
     lock = entry.lock or lock
     spec = Spec(
         name=f"{suite}-{entry.name}-{entry.guard}",
@@ -62,7 +66,7 @@ def _timed(suite: str, lock: str, entry: TimedRun, seed: int) -> Item:
         options=LOCKS[lock].read_options({}) | dict(entry.options),
         guard=entry.guard,
         seed=seed,
-        **entry.settings,
+        **{**entry.settings, "server": {**server, **entry.settings.get("server", {})}},
     )
     return Item(validate(spec), entry)
 

@@ -30,7 +30,7 @@ CODE = "/run/fencepost/code"
 PYTHON = "/opt/fencepost/client/bin/python"
 LIBRARIES = "/opt/fencepost/libraries"
 # Under the skew that a clock fault left for this node, if one is on.
-LAUNCH = "/opt/fencepost/launch.py"
+LAUNCH = ("fencepost-node", "launch")
 PROGRAM = "fencepost.workloads.client.program"
 _PUMP = (
     "env",
@@ -38,8 +38,7 @@ _PUMP = (
     PYTHON,
     "-m",
     "fencepost.workloads.client.pump",
-    PYTHON,
-    LAUNCH,
+    *LAUNCH,
 )
 _START_S = 20.0
 # A client looks for orders between two ops, and some ops take a while.
@@ -215,7 +214,7 @@ class Worker:
             self._answers = deque(a for a in self._answers if a["control"] != "clock")
         self._send({"control": "clock"})
         shown = self._answer("clock", _CLOCK_S)
-        own = json.loads(self._remote.run(["clocks", "node", "wall"]).out)
+        own = json.loads(self._remote.run(["fencepost-node", "clocks", "node", "wall"]).out)
         low_ns, high_ns = shown["low_ns"] - own["high_ns"], shown["high_ns"] - own["low_ns"]
         return low_ns / 1e9, high_ns / 1e9
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fencepost.harness.db.kinds import chosen
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.run.results import find, read
 from fencepost.harness.run.spec import Spec, layout_of, stored, validate
@@ -50,6 +51,17 @@ def seed(text: str | None) -> int:
         return int(SETTINGS["seed"].read(text))
     except ValueError as error:
         raise BadArguments(str(error)) from error
+
+
+def servers(given: Iterable[str]) -> dict[str, str]:
+    """The versions of servers by kind, of --server KIND=VERSION."""
+    try:
+        found: dict[str, str] = SETTINGS["server"].read(given)
+    except ValueError as error:
+        raise BadArguments(str(error)) from error
+    for name, version in found.items():
+        chosen(name, version)
+    return found
 
 
 def pairs(given: Iterable[str]) -> dict[str, str]:

@@ -241,9 +241,14 @@ class Settings:
             most=MOST_LOCKS,
         ),
     )
-    etcd: str = _set(
-        "3.5",
-        Setting("etcd", "The version of etcd's servers", WORD, ("--etcd",), ("3.5", "3.4")),
+    server: Mapping[str, str] = _set(
+        {},
+        Setting(
+            "Servers' versions",
+            "Another version of the servers of a kind, etcd=3.4 say",
+            PAIRS,
+            ("--server",),
+        ),
     )
     time_s: float = _set(
         60.0,

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fencepost.harness.cluster.compose import role
 from fencepost.harness.cluster.healing import heal
+from fencepost.harness.cluster.nodes import role
 from fencepost.harness.cluster.session import session
 from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.db.server import Server
@@ -124,10 +124,10 @@ def test_a_lease_of_etcd_is_over_as_soon_as_its_leader_s_monotonic_clock_has_jum
 # Opens a session of 10 s, says so, and then how long it took until the server closed it.
 _SESSION = """
 import socket, sys, time
-sys.path.insert(0, "/opt/fencepost")
-import clocks
+sys.path.insert(0, "/opt/fencepost/lib")
+from fencepost.harness.db.zookeeper import HELLO
 with socket.create_connection((sys.argv[1], 2181), 9) as link:
-    link.sendall(len(clocks._HELLO).to_bytes(4, "big") + clocks._HELLO)
+    link.sendall(len(HELLO).to_bytes(4, "big") + HELLO)
     link.recv(4096)
     began = time.monotonic()
     while link.recv(4096):
@@ -190,7 +190,8 @@ def test_a_restarted_zookeeper_keeps_its_sessions_by_its_skewed_monotonic_clock(
 
 def test_what_a_killed_run_left_is_healed_to_the_byte(site, clocks):
     remote = site.remote("etcd-1")
-    image = ["python3", "-c", "import sys; sys.path.insert(0, '/opt/fencepost'); import image;"
+    image = ["python3", "-c", "import sys; sys.path.insert(0, '/opt/fencepost/lib');"
+             "from fencepost.compose.node import image;"
              f"print(image.image({site.server('etcd-1').pid()}).content.hex())"]  # fmt: skip
     before = remote.run(image).out
     clocks.inject(fault(["etcd-1"], kind="drift", rate=0.5, clocks=BOTH))

@@ -69,8 +69,10 @@ def no_loss(found, monkeypatch):
     lost = '{"bytes": 0, "files": 0, "names": 0}'
 
     def keep(self, argv, **options):
-        done = run(self, ["true"] if argv == ["lazy", "lose"] else argv, **options)
-        return type(done)(0, lost, "") if argv == ["lazy", "lose"] else done
+        done = run(
+            self, ["true"] if argv == ["fencepost-node", "lazy", "lose"] else argv, **options
+        )
+        return type(done)(0, lost, "") if argv == ["fencepost-node", "lazy", "lose"] else done
 
     monkeypatch.setattr(type(found.site.remote("redis-1")), "run", keep)
 
@@ -84,8 +86,8 @@ def another_pid(found, monkeypatch):
     run = type(found.site.remote("redis-1")).run
 
     def aside(self, argv, **options):
-        if argv[:2] == ["cpu", "limit"]:
-            return run(self, ["cpu", "show", argv[2]], **options)
+        if argv[1:3] == ["cpu", "limit"]:
+            return run(self, ["fencepost-node", "cpu", "show", argv[3]], **options)
         return run(self, argv, **options)
 
     monkeypatch.setattr(type(found.site.remote("redis-1")), "run", aside)

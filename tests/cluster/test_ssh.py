@@ -157,7 +157,7 @@ useradd -m -s /bin/bash -p '*' us
 echo 'us ALL=(ALL) NOPASSWD: ALL' > /etc/sudoers.d/us
 mkdir -p /run/sshd /etc/foreign
 ssh-keygen -q -t ed25519 -N '' -f /etc/foreign/host_key
-rm -rf /opt/fencepost /usr/local/bin/{node,clocks,vdso} /run/fencepost
+rm -rf /opt/fencepost /usr/local/bin/fencepost-node /run/fencepost
 /usr/sbin/sshd -p 2222 -o HostKey=/etc/foreign/host_key -o UsePAM=no -o AllowUsers=us \
   -o AuthorizedKeysFile=/etc/foreign/keys -o PasswordAuthentication=no -o PidFile=/etc/foreign/pid
 """

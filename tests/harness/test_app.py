@@ -93,7 +93,7 @@ def run(monkeypatch, capsys, tmp_path):
         (["test", "zookeeper", "--ttl", "500ms"], "give no lease or session below 1000 ms"),
         (["test", "redis", "--shared", "0.5"], "redis has no shared mode; these have: chubby"),
         (
-            ["test", "etcd", "--etcd", "3.6"],
+            ["test", "etcd", "--server", "etcd=3.6"],
             "there is no etcd '3.6'; choose one of: 3.5, 3",
         ),
         (["bench", "redlok"], "there is no lock 'redlok'"),

@@ -48,30 +48,45 @@ address = "10.0.0.2"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[nodes.redis-9]\nhost = 'h'", "nodes has no 'redis-9'; choose from: redis-1, "),
-        ("[nodes.redis-1]\nport = 22", "nodes.redis-1 has no host"),
-        ("[nodes.redis-1]\nhost = ''", "nodes.redis-1 has no host"),
-        ("[nodes.redis-1]\nhots = 'h'", "nodes.redis-1 has no 'hots'; choose from: host, port,"),
-        ("[nodes.redis-1]\nhost = 7", "nodes.redis-1.host 7 is no string"),
-        ("[nodes.redis-1]\nhost = 'h'\nport = 'x'", "nodes.redis-1.port 'x' is no whole number"),
-        ("[nodes.redis-1]\nhost = 'h'\nport = true", "nodes.redis-1.port True is no whole"),
-        ("[nodes.redis-1]\nhost = 'h'\nport = 0", "nodes.redis-1.port 0 is no port"),
-        ("[nodes.redis-1]\nhost = 'h'\nsudo = 1", "nodes.redis-1.sudo 1 is no true or false"),
+        (
+            "[nodes.redis-9]\nhost = 'h'",
+            "nodes.redis-9: there is no such node; choose from: redis-1, ",
+        ),
+        ("[nodes.redis-1]\nport = 22", "nodes.redis-1: missing required field `host`"),
+        ("[nodes.redis-1]\nhost = ''", "nodes.redis-1.host: Expected `str` of length >= 1"),
+        (
+            "[nodes.redis-1]\nhots = 'h'",
+            "nodes.redis-1: contains unknown field `hots`; choose from: host, address,",
+        ),
+        ("[nodes.redis-1]\nhost = 7", "nodes.redis-1.host: Expected `str`, got `int`"),
+        (
+            "[nodes.redis-1]\nhost = 'h'\nport = 'x'",
+            "nodes.redis-1.port: Expected `int`, got `str`",
+        ),
+        (
+            "[nodes.redis-1]\nhost = 'h'\nport = true",
+            "nodes.redis-1.port: Expected `int`, got `bool`",
+        ),
+        ("[nodes.redis-1]\nhost = 'h'\nport = 0", "nodes.redis-1.port: Expected `int` >= 1"),
+        ("[nodes.redis-1]\nhost = 'h'\nsudo = 1", "nodes.redis-1.sudo: Expected `bool`, got `int`"),
         ("[nodes.redis-1]\nhost = 'h'\nuser = 'u'", "u is not root: write sudo = true"),
-        ("[nodes.redis-1]\nhost = '127.0.0.1'\nkey = 'no'", "no can not be read: No such file"),
+        ("[nodes.redis-1]\nhost = '127.0.0.1'\nkey = 'no'", "no cannot be read: No such file"),
         (
             "[nodes.redis-1]\nhost = 'no.invalid'",
-            "nodes.redis-1.address no.invalid has no IPv4 address here",
+            "nodes.redis-1.address: no.invalid has no IPv4 address here",
         ),
         (
             "[nodes.redis-1]\nhost = '127.0.0.1'\n[nodes.redis-2]\nhost = '127.0.0.1'",
-            "nodes.redis-2 has the address 127.0.0.1 of redis-1",
+            "nodes.redis-2: has the address 127.0.0.1 of redis-1",
         ),
-        ("nodes = 3", "has no 'nodes'"),
-        ("[nodes]\nredis-1 = 3", "nodes.redis-1 is no table"),
-        ("", "nodes names no node"),
-        ("[node.redis-1]\nhost = 'h'", "the file has no 'node'; choose from: defaults, nodes"),
-        ("[nodes.redis-1\n", "is no TOML file: "),
+        ("nodes = 3", "defaults: contains unknown field `nodes`; choose from: port,"),
+        ("[nodes]\nredis-1 = 3", "nodes.redis-1: Expected `object`, got `int`"),
+        ("", "nodes: names no node"),
+        (
+            "[node.redis-1]\nhost = 'h'",
+            "the file: contains unknown field `node`; choose from: nodes, defaults",
+        ),
+        ("[nodes.redis-1\n", "is not a TOML file: "),
         ("[nodes.redis-1]\nhost = h", "(at line 4, column 8)"),
     ],
 )
@@ -84,10 +99,10 @@ def test_what_makes_no_sense_is_said_with_the_file_and_the_place(write, text, me
 
 
 def test_a_file_that_can_not_be_read(tmp_path):
-    with pytest.raises(BadArguments, match=r"none can not be read: No such file"):
+    with pytest.raises(BadArguments, match=r"none cannot be read: No such file"):
         read(tmp_path / "none")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
-    with pytest.raises(BadArguments, match="is no TOML file"):
+    with pytest.raises(BadArguments, match="is not a TOML file"):
         read(tmp_path / "binary")
 
 

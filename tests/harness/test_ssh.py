@@ -13,11 +13,12 @@ from pathlib import Path
 import paramiko
 import pytest
 
+import node_program
 from fencepost.harness.remote import agent
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.harness.remote.ssh import Host, SshRemote
 from fencepost.harness.run.recorder import Recorder
-from fencepost.harness.run.worker import CODE, LAUNCH, PYTHON, Worker, command
+from fencepost.harness.run.worker import CODE, PYTHON, Worker, command
 from fencepost.workloads.locks.registry import LOCKS
 from ssh_server import SshServer
 
@@ -46,8 +47,7 @@ SUDO_USER=us exec "$@"
 
 @pytest.fixture
 def server(tmp_path, monkeypatch):
-    here = (sys.executable, "-u", str(ROOT / "compose/node/agent.py"))
-    monkeypatch.setattr(agent, "AGENT", here)
+    monkeypatch.setattr(agent, "AGENT", node_program.here(agent.AGENT))
     tools = tmp_path / "tools"
     tools.mkdir()
     (tools / "sudo").write_text(SUDO)
@@ -143,9 +143,8 @@ def test_a_worker_runs_over_it(remote, setup, tmp_path, monkeypatch):
     here = {
         PYTHON: sys.executable,
         f"PYTHONPATH={CODE}": f"PYTHONPATH={ROOT}/src",
-        LAUNCH: str(ROOT / "compose/node/launch.py"),
     }
-    words = [here.get(word, word) for word in command(LOCKS["redis"])]
+    words = node_program.here(here.get(word, word) for word in command(LOCKS["redis"]))
     recorder = Recorder(tmp_path / "history.jsonl")
     worker = Worker(remote, recorder, setup, words)
     worker.wait_ready()

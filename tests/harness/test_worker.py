@@ -15,12 +15,13 @@ from types import SimpleNamespace
 
 import pytest
 
+import node_program
 from fencepost.checker.history import read
 from fencepost.checker.holds import holds
 from fencepost.harness.errors import Crashed
 from fencepost.harness.run import worker as process
 from fencepost.harness.run.recorder import Recorder
-from fencepost.harness.run.worker import CODE, LAUNCH, PYTHON, Worker, command
+from fencepost.harness.run.worker import CODE, PYTHON, Worker, command
 from fencepost.workloads.locks.registry import LOCKS
 
 ROOT = Path(__file__).parents[2]
@@ -39,14 +40,11 @@ class Local:
         here = {
             PYTHON: sys.executable,
             f"PYTHONPATH={CODE}": f"PYTHONPATH={ROOT}/src",
-            LAUNCH: str(ROOT / "compose/node/launch.py"),
         }
-        return self._spawn([here.get(word, word) for word in argv])
+        return self._spawn(node_program.here(here.get(word, word) for word in argv))
 
     def run(self, argv):
-        program = ROOT / f"compose/node/{argv[0]}.py"
-        command = [sys.executable, str(program), *argv[1:]]
-        return SimpleNamespace(out=subprocess.check_output(command, text=True))
+        return SimpleNamespace(out=subprocess.check_output(node_program.here(argv), text=True))
 
 
 @pytest.fixture

@@ -34,10 +34,10 @@ class Machine:
     data: str = DATA
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 10.0, check: bool = True) -> Result:
-        name, *words = argv
-        if name in ("lazy", "cpu"):
-            return Result(json.dumps(getattr(self, "_" + name)(*words)))
-        script = words[1]
+        if argv[0] == "fencepost-node":
+            _, verb, *words = argv
+            return Result(json.dumps(getattr(self, "_" + verb)(*words)))
+        script = argv[2]
         if "dd if=/dev/zero" in script:
             self.full = "disk" not in self.deaf
             return Result(code=0 if self.small else 1)

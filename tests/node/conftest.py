@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
-from pathlib import Path
 
 import pytest
 
+from fencepost.compose.node import cpu, processes, vdso
 from targets import Target
-
-NODE = Path(__file__).parents[2] / "compose" / "node"
-sys.path.insert(0, str(NODE))
-
-import cpu  # noqa: E402
-import processes  # noqa: E402
-import vdso  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

@@ -5,12 +5,24 @@ from __future__ import annotations
 import threading
 import time
 
-import clocks
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fencepost.compose.node import clocks, kinds
+from fencepost.compose.node.watch import Watch
+from fencepost.harness.db import etcd as etcd_kind
+from fencepost.harness.db import redis as redis_kind
+from fencepost.harness.db import zookeeper as zookeeper_kind
+from fencepost.harness.db.kinds import KINDS
+
 SHOWN = 1_790_000_000.0
+
+
+@pytest.fixture(autouse=True)
+def shipped(monkeypatch):
+    """Every kind's file is here already."""
+    monkeypatch.setattr(kinds, "find", KINDS.__getitem__)
 
 
 @pytest.fixture
@@ -36,7 +48,7 @@ def etcd(monkeypatch):
             return {"leader": self.leader, "header": {"member_id": self.member}}, ""
 
     found = Etcd()
-    monkeypatch.setattr(clocks, "_etcd", found)
+    monkeypatch.setattr(etcd_kind, "_call", found)
     return found
 
 
@@ -75,7 +87,7 @@ def test_a_clock_that_no_server_shows_is_said_to_be_hidden():
 
 @given(st.integers(-(10**15), 10**15), st.sampled_from([0, 10**6, 10**9]))
 def test_what_is_shown_lies_within_the_bounds_whatever_it_is_cut_off_to(offset_ns, grain_ns):
-    watch = clocks.Watch(time.CLOCK_MONOTONIC)
+    watch = Watch(time.CLOCK_MONOTONIC)
     shown_ns = time.monotonic_ns() + offset_ns
     shown_ns -= shown_ns % grain_ns if grain_ns else 0
     bounds = watch.bounds(shown_ns, grain_ns)
@@ -100,7 +112,7 @@ def test_redis_is_asked_for_its_time(monkeypatch):
     thread.start()
     real = socket.create_connection
     monkeypatch.setattr(
-        clocks.socket,
+        redis_kind.socket,
         "create_connection",
         lambda address, timeout: real(server.getsockname(), timeout),
     )
@@ -130,14 +142,14 @@ def test_zookeeper_is_asked_for_its_side_of_our_own_connection(monkeypatch):
         def getsockname(self):
             return ("127.0.0.1", 40001)
 
-    monkeypatch.setattr(clocks.socket, "create_connection", lambda *_: Session())
+    monkeypatch.setattr(zookeeper_kind.socket, "create_connection", lambda *_: Session())
     now_ms = int(time.time() * 1000) + 60_000
     listed = (
         f" /127.0.0.1:40000[1](queued=0,recved=1,sent=1,est=1,to=10000,lresp=5)\n"
         f" /127.0.0.1:40001[1](queued=0,recved=1,sent=1,sid=0x1,est={now_ms},to=10000,lresp=9)\n"
         " /127.0.0.1:40002[0](queued=0,recved=1,sent=0)\n"
     )
-    monkeypatch.setattr(clocks, "_four_letters", lambda word: listed)
+    monkeypatch.setattr(zookeeper_kind, "_four_letters", lambda word: listed)
     low_s, high_s, _ = look("zookeeper", "wall")
     assert 59.9 < low_s <= high_s < 60.1
 

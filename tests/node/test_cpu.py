@@ -7,8 +7,9 @@ import subprocess
 import time
 from pathlib import Path
 
-import cpu
 import pytest
+
+from fencepost.compose.node import cpu
 
 
 @pytest.fixture

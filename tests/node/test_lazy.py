@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lazydisk import COMMIT_S, ROOT, Disk
-from pages import PAGE, Content
+
+from fencepost.compose.node.lazydisk import COMMIT_S, ROOT, Disk
+from fencepost.compose.node.pages import PAGE, Content
+from node_program import node_program
 
 FILE, FOLDER = stat.S_IFREG | 0o644, stat.S_IFDIR | 0o755
-LAZY = Path(__file__).parents[2] / "compose" / "node" / "lazy.py"
 # Debian's python3-pyfuse3 is the system's Python's.
 PYTHON = "/usr/bin/python3"
 
@@ -217,7 +218,7 @@ def mounted(tmp_path):
         pytest.skip("no /dev/fuse, no root, or no python3-pyfuse3: apt-get install python3-pyfuse3")
     mount, control = tmp_path / "mount", tmp_path / "control"
     mount.mkdir()
-    command = [PYTHON, str(LAZY), "--control", str(control)]
+    command = [*node_program(PYTHON, "-IS"), "lazy", "--control", str(control)]
     daemon = subprocess.Popen([*command, "serve", str(tmp_path / "backing"), str(mount)])
     end = time.monotonic() + 20
     while not (os.path.ismount(mount) and control.exists()) and time.monotonic() < end:

@@ -10,17 +10,12 @@ import sys
 import time
 from pathlib import Path
 
-import image
-import launch
-import patch
-import processes
 import pytest
-import vdso
-import waits
 
+from fencepost.compose.node import image, patch, processes, vdso, waits
 from targets import Target
 
-NODE = Path(vdso.__file__).parent
+SOURCE = Path(__file__).parents[2] / "src"
 HOUR = 3600 * 10**9
 CLOCKS = {"wall": ("wall", "gettimeofday", "time"), "monotonic": ("monotonic", "boot", "coarse")}
 
@@ -249,8 +244,9 @@ def here(tmp_path, monkeypatch):
 
 def launcher(file: str) -> tuple[str, ...]:
     code = (
-        f"import sys; sys.path.insert(0, {str(NODE)!r}); import vdso, launch;"
-        f"vdso.FILE = {file!r}; launch.launch(sys.argv[1:])"
+        f"import sys; sys.path.insert(0, {str(SOURCE)!r});"
+        "from fencepost.compose.node import launch, vdso;"
+        f"vdso.FILE = {file!r}; launch.command(sys.argv[1:])"
     )
     return (sys.executable, "-c", code)
 
@@ -328,8 +324,3 @@ def test_a_jvm_is_skewed_and_sleeps_as_long_as_it_did(tmp_path):
             vdso.undo(java.pid)
         assert seen() == pytest.approx((0, 0), abs=0.5)
         java.kill()
-
-
-def test_launch_is_what_a_node_starts_its_servers_with():
-    assert "launch.py" in (NODE / "node.sh").read_text()
-    assert launch.launch

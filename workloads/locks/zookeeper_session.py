@@ -31,7 +31,7 @@ else:
     retry, handler = Deferred("kazoo.retry"), Deferred("kazoo.handlers.threading")
     states = Deferred("kazoo.protocol.states")
 
-# compose/node/node.sh starts the servers with this tick.
+# harness/db/zookeeper.py starts the servers with this tick.
 TICK_NS = 500_000_000
 _HEARTBEATS = 6
 

@@ -99,14 +99,14 @@ _SCENARIOS: tuple[Scenario, ...] = (
         "clients 2 and 3 both have it.",
         "none", _expired_waiter("ok"),
         {"linearizable": False, "mutual_exclusion": False}, ttl_ms=2000, lock="etcd-lock-api",
-        settings={"etcd": "3.4"},
+        settings={"server": {"etcd": "3.4"}},
     ),
     Scenario(
         "expired-waiter-3.5", "etcd 11456", JEPSEN,
         f"{_WAITER}etcd 3.5 refuses client 2: its session has expired.",
         "none", _expired_waiter("fail"),
         {"linearizable": True, "mutual_exclusion": True, "lease_exclusion": True}, ttl_ms=2000,
-        lock="etcd-lock-api", settings={"etcd": "3.5"},
+        lock="etcd-lock-api", settings={"server": {"etcd": "3.5"}},
     ),
 )  # fmt: skip
 

@@ -1,0 +1,1 @@
+"""The nodes: their image, and what runs on them."""

@@ -1,0 +1,1 @@
+"""What runs on a node, behind one command: `fencepost-node VERB`. Python's own library alone."""

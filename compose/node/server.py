@@ -1,0 +1,87 @@
+"""This node's server: started, asked, wiped. How, stands in the file of its kind.
+
+    run [KIND]               start it, then wait for ever: the container's main process
+    start KIND [NAME=VALUE]  start it, detached; its pid goes to /run/fencepost/server.pid
+    health KIND              whether it serves: for a cluster, whether a quorum does
+    leads KIND               whether it says that it is the primary or the leader
+    identity KIND            what tells it from a server that comes in its place
+    version KIND             what it says of its version
+    wipe KIND                forget its data (it must be down)
+
+A node stays up whether or not its server does, as a machine would. Settings: VERSION, DISK
+(disk.py) and those of `Start`.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from pathlib import Path
+from typing import NoReturn
+
+from fencepost.compose.node import disk, kinds
+from fencepost.compose.node.kind import HOME, PID_FILE, RUN, Kind, Start
+from fencepost.compose.node.vdso import FILE as SKEW
+
+_DATA = Path("/var/lib/fencepost")
+_LOGS = Path("/var/log/fencepost")
+# A host of somebody else's may have a name that is not its node's.
+_NAME = Path(RUN) / "name"
+
+
+def run(words: list[str]) -> NoReturn:
+    if words:
+        start(words)
+    os.execvp("sleep", ["sleep", "infinity"])
+
+
+def start(words: list[str]) -> None:
+    name, *given = words
+    kind = kinds.find(name)
+    settings = dict(word.split("=", 1) for word in given)
+    data, log = _DATA / kind.role, _LOGS / f"{kind.role}.log"
+    for folder in (Path(RUN), _LOGS):
+        folder.mkdir(parents=True, exist_ok=True)
+    disk.lay(data, settings.pop("DISK", "plain"), kind.disk_mb, log)
+    version = settings.pop("VERSION", kind.versions[0])
+    command = list(kind.command(Start(_node(), str(data), version, settings)))
+    if os.path.exists(SKEW):
+        # Under the skew that a clock fault left, if one is on.
+        command = [f"{HOME}/fencepost-node", "launch", *command]
+    with log.open("ab") as said:
+        server = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+        )
+    Path(PID_FILE).write_text(f"{server.pid}\n")
+
+
+def health(words: list[str]) -> bool:
+    return _kind(words).health()
+
+
+def leads(words: list[str]) -> bool:
+    kind = _kind(words)
+    return kind.leads is not None and kind.leads()
+
+
+def identity(words: list[str]) -> str:
+    kind = _kind(words)
+    return kind.identity() if kind.identity else ""
+
+
+def version(words: list[str]) -> str:
+    return _kind(words).version()
+
+
+def wipe(words: list[str]) -> None:
+    disk.take_away(_DATA / _kind(words).role)
+
+
+def _kind(words: list[str]) -> Kind:
+    (name,) = words
+    return kinds.find(name)
+
+
+def _node() -> str:
+    return _NAME.read_text().strip() if _NAME.exists() else socket.gethostname()

@@ -1,0 +1,27 @@
+"""Reads a node's own clock around a look at another one, which gives bounds for that one."""
+
+from __future__ import annotations
+
+import time
+
+Bounds = dict[str, float]
+
+
+class Hidden(Exception):
+    """The server does not show this clock; the text says why."""
+
+
+class Watch:
+    """Reads the node's clock before and after: what a look is measured against."""
+
+    def __init__(self, clock: int) -> None:
+        self._clock = clock
+        self.before_ns = time.clock_gettime_ns(clock)
+
+    def bounds(self, shown_ns: int, grain_ns: int = 0) -> Bounds:
+        """The offset of a clock that showed this since the watch began, cut off to a grain."""
+        after_ns = time.clock_gettime_ns(self._clock)
+        return {
+            "low_s": (shown_ns - after_ns) / 1e9,
+            "high_s": (shown_ns + grain_ns - self.before_ns) / 1e9,
+        }

@@ -1,0 +1,65 @@
+"""What is put on every node: `fencepost-node`, and the file of every kind of server.
+
+The image takes it when it is built, a host that is not ours before each run.
+"""
+
+from __future__ import annotations
+
+import inspect
+import io
+import json
+import tarfile
+from importlib import import_module
+from pathlib import Path
+
+from fencepost.harness.db.kinds import KINDS
+from fencepost.harness.package import PACKAGE
+
+PROGRAM = "fencepost-node"
+# Without what is installed beside Python, and without the caller's environment.
+_ENTRY = """\
+#!/bin/sh
+exec python3 -ISc 'import sys; sys.path.insert(0, "/opt/fencepost/lib"); \
+from fencepost.compose.node.command import main; main()' "$@"
+"""
+
+
+def files() -> dict[str, bytes]:
+    """The content of each file by its path below /opt/fencepost."""
+    node = "fencepost.compose.node"
+    modules = {
+        f"{node}.{file.stem}": file.read_text()
+        for file in sorted((PACKAGE / "compose" / "node").glob("*.py"))
+        if file.stem not in ("__init__", "__main__")
+    }
+    for kind in KINDS.values():
+        modules[kind.module] = inspect.getsource(import_module(kind.module))
+    found = {PROGRAM: _ENTRY.encode()}
+    for module, source in modules.items():
+        *packages, name = module.split(".")
+        for end in range(1, len(packages) + 1):
+            found["/".join(["lib", *packages[:end], "__init__.py"])] = b""
+        found["/".join(["lib", *packages, f"{name}.py"])] = source.encode()
+    index = {name: kind.module for name, kind in KINDS.items()}
+    found["lib/kinds.json"] = json.dumps(index, indent=1).encode()
+    return found
+
+
+def write(folder: Path) -> None:
+    """Put the files into a folder of a build's context."""
+    for path, content in files().items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    (folder / PROGRAM).chmod(0o755)
+
+
+def archive() -> bytes:
+    """The files as a tar archive."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for path, content in files().items():
+            member = tarfile.TarInfo(path)
+            member.size, member.mode = len(content), 0o755 if path == PROGRAM else 0o644
+            tar.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()

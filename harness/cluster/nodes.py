@@ -1,0 +1,20 @@
+"""The nodes by name: those of each kind of server, the store of the resource, and the clients."""
+
+from __future__ import annotations
+
+from fencepost.harness.db.kinds import KINDS, roles
+from fencepost.nemesis.targets import STORAGE
+
+CLIENT = "client"
+MOST_CLIENTS = 10
+
+
+def every() -> list[str]:
+    """Every node that there can be."""
+    servers = [f"{name}-{n}" for name in roles() for n in range(1, KINDS[name].nodes + 1)]
+    return [*servers, STORAGE, *(f"{CLIENT}-{n}" for n in range(1, MOST_CLIENTS + 1))]
+
+
+def role(node: str) -> str:
+    """What runs on a node: redis, zookeeper, etcd or client, say. The store is a Redis."""
+    return "redis" if node == STORAGE else node.rpartition("-")[0]

@@ -1,0 +1,143 @@
+"""ZooKeeper: an ensemble of three."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from fencepost.compose.node.kind import RUN, Clock, Image, Kind, Mark, Start
+from fencepost.compose.node.watch import Bounds, Hidden, Watch
+
+_PORT = 2181
+_NODES = 3
+_TIMEOUT_S = 2.0
+_SERVER = "/usr/share/zookeeper/bin/zkServer.sh"
+# A tick of 500 ms, because a session is at least two ticks and a test may ask for 1 s.
+_CONFIG = """\
+tickTime=500
+initLimit=20
+syncLimit=10
+dataDir={data}
+clientPort=2181
+4lw.commands.whitelist=srvr,ruok,mntr,cons
+admin.enableServer=false
+maxClientCnxns=0
+"""
+
+
+def _command(start: Start) -> Sequence[str]:
+    members = [f"server.{n}=zookeeper-{n}:2888:3888\n" for n in range(1, _NODES + 1)]
+    config = Path(RUN) / "zoo.cfg"
+    config.write_text(_CONFIG.format(data=start.data) + "".join(members))
+    (Path(start.data) / "myid").write_text(f"{start.node.rpartition('-')[2]}\n")
+    return ["env", "JVMFLAGS=-Xmx256m", _SERVER, "start-foreground", str(config)]
+
+
+def _health() -> bool:
+    # Only a server that is part of a quorum says which mode it is in.
+    return _mode() in ("leader", "follower")
+
+
+def _leads() -> bool:
+    return _mode() == "leader"
+
+
+def _mode() -> str:
+    found = re.search(r"^Mode: (\w+)", _four_letters(b"srvr"), re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _identity() -> str:
+    """Its number is its place; what it knows of the past begins where its disk does."""
+    disk = f"/var/lib/fencepost/zookeeper/{_VERSION}"
+    done = subprocess.run(
+        ["stat", "-c", "%W.%i", disk], capture_output=True, text=True, check=False
+    )
+    return f"disk {done.stdout.strip()}"
+
+
+_VERSION = "version-2"
+
+
+def _version() -> str:
+    done = subprocess.run(
+        ["dpkg-query", "-W", "-f", "zookeeper ${Version}", "zookeeper"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip() or "zookeeper of unknown version"
+
+
+# A new client of ZooKeeper's protocol, version 0: session timeout 10 s, no session to go on with.
+HELLO = struct.pack(">iqiqi16s?", 0, 0, 10_000, 0, 16, bytes(16), False)
+_GOODBYE = struct.pack(">iii", 8, -1, -11)
+
+
+def _shown(field: str, clock: int, mark: Mark) -> Bounds:
+    """Open a session and see what `cons` says of its connection, in ms."""
+    watch = Watch(clock)
+    with socket.create_connection(("127.0.0.1", _PORT), _TIMEOUT_S) as session:
+        session.sendall(struct.pack(">i", len(HELLO)) + HELLO)
+        while len(answer := _some(session)) < 4:
+            pass
+        if struct.unpack_from(">i", answer, 8)[0] <= 0:
+            raise OSError("ZooKeeper refused a session")
+        watched = Watch(clock)
+        port = session.getsockname()[1]
+        listed = _four_letters(b"cons")
+        session.sendall(_GOODBYE)
+        with contextlib.suppress(OSError):
+            session.recv(64)
+    shown = re.search(rf":{port}\[.*?\b{field}=(\d+)", listed)
+    if shown is None:
+        raise Hidden(f"ZooKeeper's `cons` says nothing of {field}: {listed.strip()[:200]}")
+    return {
+        "low_s": int(shown[1]) / 1e3 - watched.before_ns / 1e9,
+        "high_s": (int(shown[1]) + 1) / 1e3 - watch.before_ns / 1e9,
+    }
+
+
+def _some(link: socket.socket) -> bytes:
+    chunk = link.recv(65536)
+    if not chunk:
+        raise OSError("the server closed the connection")
+    return chunk
+
+
+def _four_letters(word: bytes) -> str:
+    with socket.create_connection(("127.0.0.1", _PORT), _TIMEOUT_S) as link:
+        link.sendall(word)
+        answer = b""
+        while chunk := link.recv(65536):
+            answer += chunk
+    return answer.decode(errors="replace")
+
+
+KIND = Kind(
+    "zookeeper",
+    __name__,
+    port=_PORT,
+    nodes=_NODES,
+    versions=("3.8",),
+    image=Image(packages=("zookeeper",)),
+    needs=(_SERVER,),
+    command=_command,
+    health=_health,
+    leads=_leads,
+    identity=_identity,
+    version=_version,
+    # When a connection was opened (est), and when it was last answered (lresp).
+    clocks={
+        "wall": Clock(partial(_shown, "est", time.CLOCK_REALTIME)),
+        "monotonic": Clock(partial(_shown, "lresp", time.CLOCK_MONOTONIC)),
+    },
+    elects=True,
+)

@@ -1,0 +1,27 @@
+"""`fencepost-node` on this machine, of this checkout."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+_SOURCE = Path(__file__).parents[1] / "src"
+
+
+def node_program(python: str = sys.executable, *options: str) -> list[str]:
+    """The words in place of `fencepost-node`."""
+    code = (
+        f"import sys; sys.path.insert(0, {str(_SOURCE)!r}); "
+        "from fencepost.compose.node.command import main; main()"
+    )
+    return [python, *options, "-c", code]
+
+
+def here(command: Iterable[str]) -> list[str]:
+    """A command as it can be run here."""
+    return [
+        word
+        for given in command
+        for word in (node_program() if given == "fencepost-node" else [given])
+    ]
