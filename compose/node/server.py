@@ -32,7 +32,8 @@ _NAME = Path(RUN) / "name"
 
 def run(words: list[str]) -> NoReturn:
     if words:
-        start(words)
+        # By a process that ends, so that whoever reaps orphans reaps the server too.
+        subprocess.run([f"{HOME}/fencepost-node", "start", *words], check=True)
     os.execvp("sleep", ["sleep", "infinity"])
 
 

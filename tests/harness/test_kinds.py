@@ -1,0 +1,152 @@
+"""Kinds of servers: versions to choose from, and what the image, Compose and nodes get of each."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from fencepost.compose.node import kinds as on_node
+from fencepost.harness.cluster import composefile, image, nodecode, nodes
+from fencepost.harness.command.arguments import servers
+from fencepost.harness.db.kinds import KINDS, chosen, roles, versions
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.run.spec import Spec, stored
+from fencepost.harness.run.suite import items
+from fencepost.workloads.locks.registry import LOCKS
+
+GUEST = '''
+"""A kind of server from a package of its own."""
+
+from fencepost.compose.node.kind import Image, Kind
+
+
+def command(start):
+    return ["guestd", "--data", start.data, "--release", start.version]
+
+
+def health():
+    return False
+
+
+KIND = Kind(
+    "guest", __name__, port=4000, nodes=2, versions=("2", "1"), command=command, health=health,
+    version=lambda: "guestd 2",
+    image=Image(packages=("guestd",), stage="FROM scratch AS guest\\n", after="RUN guest-setup\\n"),
+)
+TWIN = Kind(
+    "twin", __name__, port=6379, serves="redis", versions=("9",), command=command, health=health,
+    version=lambda: "twin 9",
+)
+'''
+
+
+@pytest.fixture
+def guest(tmp_path, monkeypatch):
+    """A package that brings two kinds, one of which runs in the place of Redis."""
+    (tmp_path / "guest_kind.py").write_text(GUEST)
+    info = tmp_path / "guest-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: guest\nVersion: 1.0\n")
+    points = "guest = guest_kind:KIND\ntwin = guest_kind:TWIN\n"
+    (info / "entry_points.txt").write_text(f"[fencepost.servers]\n{points}")
+    monkeypatch.syspath_prepend(tmp_path)
+    KINDS.forget()
+    yield
+    KINDS.forget()
+    sys.modules.pop("guest_kind", None)
+
+
+def test_the_first_version_is_the_one_that_runs_where_none_is_asked_for():
+    assert chosen("etcd") == (KINDS["etcd"], "3.5")
+    assert chosen("etcd", "3.4") == (KINDS["etcd"], "3.4")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("etcd=3.6", "there is no etcd '3.6'; choose one of: 3.5, 3.4"),
+        ("etcd", "--server etcd=VERSION, of: 3.5, 3.4"),
+        ("cassandra=4", "there is no server 'cassandra'; choose one of: redis, zookeeper, etcd, "),
+        ("redis=etcd", "there is no redis 'etcd'; choose one of: 7.0"),
+    ],
+)
+def test_a_server_that_there_is_not_is_refused_with_those_that_there_are(given, message):
+    with pytest.raises(BadArguments) as refused:
+        servers([given])
+    assert message in str(refused.value)
+
+
+def test_a_test_of_before_there_was_server_runs_on_the_etcd_that_it_ran_on():
+    options = LOCKS["etcd"].read_options({})
+    row = Spec("etcd", "etcd", options, server={"etcd": "3.4"}).to_json()
+    assert stored(json.loads(json.dumps(row))).server == {"etcd": "3.4"}
+    del row["server"]
+    assert stored(row | {"etcd": "3.4"}).server == {"etcd": "3.4"}
+
+
+def test_a_suite_runs_on_what_was_asked_for_but_where_a_scenario_names_another():
+    found = {item.name: item.spec.server for item in items("etcd", 1, {"etcd": "3.4"})}
+    assert found.pop("expired-waiter-3.5") == {"etcd": "3.5"}
+    assert all(server == {"etcd": "3.4"} for server in found.values())
+
+
+def test_compose_is_told_of_every_node_and_of_what_a_server_s_node_may_do():
+    services = json.loads(composefile.content("an-image"))["services"]
+    assert list(services) == nodes.every()
+    assert {name.rpartition("-")[0] for name in services} == {*roles(), "client", ""}
+    assert all(service["image"] == "an-image" for service in services.values())
+    assert "SYS_ADMIN" in services["etcd-3"]["cap_add"]
+    assert "SYS_ADMIN" not in services["storage"]["cap_add"] + services["client-1"]["cap_add"]
+    assert services["storage"]["command"] == ["redis"]
+
+
+def test_nothing_of_a_kind_is_left_to_fill_into_the_dockerfile():
+    text = image.dockerfile()
+    assert not [line for line in text.splitlines() if line.strip().startswith("@")]
+    for kind in KINDS.values():
+        assert all(package in text for package in kind.image.packages)
+
+
+def test_a_package_s_kinds_are_in_the_image_in_compose_and_among_the_versions(guest):
+    assert nodes.every()[-13:-11] == ["guest-1", "guest-2"]
+    assert versions("redis") == ["7.0", "twin"]
+    assert chosen("redis", "twin") == (KINDS["twin"], "9")
+    assert KINDS["twin"].role == "redis"
+    assert "twin" not in roles() and not any("twin" in node for node in nodes.every())
+    services = json.loads(composefile.content())["services"]
+    assert services["guest-2"]["healthcheck"]["test"][1:] == ["fencepost-node", "health", "guest"]
+    text = image.dockerfile()
+    assert (
+        text.index("FROM scratch AS guest") < text.index("guestd") < text.index("RUN guest-setup")
+    )
+
+
+@pytest.fixture
+def shipped(guest, tmp_path, monkeypatch):
+    """What a node has, in a folder; and the way to call a function of it there."""
+    nodecode.write(tmp_path / "node")
+    library = str(tmp_path / "node" / "lib")
+    code = f"import sys; sys.path.insert(0, {library!r}); from fencepost.compose.node import kinds;"
+
+    def call(expression):
+        words = [sys.executable, "-ISc", f"{code} print({expression})"]
+        return subprocess.check_output(words, text=True).strip()
+
+    return call
+
+
+def test_a_node_has_the_file_of_every_kind_and_needs_nothing_but_python(shipped):
+    for name in KINDS:
+        assert shipped(f"kinds.find({name!r}).name") == name
+    assert shipped("kinds.find('twin').health()") == "False"
+
+
+def test_a_kind_that_was_not_shipped_is_said_to_be_lacking(tmp_path, monkeypatch):
+    (tmp_path / "kinds.json").write_text('{"redis": "fencepost.harness.db.redis"}')
+    monkeypatch.setattr(on_node, "INDEX", tmp_path / "kinds.json")
+    assert on_node.find("redis") is KINDS["redis"]
+    with pytest.raises(OSError, match="this node knows no server 'guest', but redis"):
+        on_node.find("guest")
