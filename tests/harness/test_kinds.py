@@ -10,11 +10,11 @@ import pytest
 
 from fencepost.compose.node import kinds as on_node
 from fencepost.harness.cluster import composefile, image, nodecode, nodes
-from fencepost.harness.command.arguments import servers
 from fencepost.harness.db.kinds import KINDS, chosen, roles, versions
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.run.spec import Spec, stored
 from fencepost.harness.run.suite import items
+from fencepost.harness.run.written import servers
 from fencepost.workloads.locks.registry import LOCKS
 
 GUEST = '''
@@ -68,7 +68,7 @@ def test_the_first_version_is_the_one_that_runs_where_none_is_asked_for():
     ("given", "message"),
     [
         ("etcd=3.6", "there is no etcd '3.6'; choose one of: 3.5, 3.4"),
-        ("etcd", "--server etcd=VERSION, of: 3.5, 3.4"),
+        ("etcd", "'etcd' has no value: write etcd=VALUE"),
         ("cassandra=4", "there is no server 'cassandra'; choose one of: redis, zookeeper, etcd, "),
         ("redis=etcd", "there is no redis 'etcd'; choose one of: 7.0"),
     ],
