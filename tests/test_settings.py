@@ -29,7 +29,7 @@ OTHER = {
     "store": "postgres",
     "shared": 0.5,
     "locks": 3,
-    "etcd": "3.4",
+    "server": {"etcd": "3.4"},
     "time_s": 7.5,
     "seed": 4,
     "concurrency": 2,

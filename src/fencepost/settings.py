@@ -121,8 +121,9 @@ class Setting:
         if not self.options:
             return given
         if self.form.several:
-            pairs = given.items() if isinstance(given, Mapping) else map(self._read, given)
-            return dict(pairs)
+            if isinstance(given, Mapping):
+                return dict(given)
+            return dict(map(self._read, [given] if isinstance(given, str) else given))
         if isinstance(given, Sequence) and not isinstance(given, str):
             given = ",".join(given)
         return self._read(str(given))
