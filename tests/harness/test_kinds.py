@@ -112,7 +112,7 @@ def test_nothing_of_a_kind_is_left_to_fill_into_the_dockerfile():
 
 def test_a_package_s_kinds_are_in_the_image_in_compose_and_among_the_versions(guest):
     assert nodes.every()[-13:-11] == ["guest-1", "guest-2"]
-    assert versions("redis") == ["7.0", "twin"]
+    assert {"7.0", "twin"} <= set(versions("redis"))
     assert chosen("redis", "twin") == (KINDS["twin"], "9")
     assert KINDS["twin"].role == "redis"
     assert "twin" not in roles() and not any("twin" in node for node in nodes.every())
