@@ -1,7 +1,13 @@
-"""The Docker engine: the one that answers, else the distribution's own, installed and started."""
+"""The Docker engine: the one that answers, else the distribution's own, installed and started.
+
+It is asked through its SDK. The docker command is left with what the SDK cannot do: Compose, a
+build by BuildKit, a pull that is given up where the registry is silent, and a program in a
+container with its three streams.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -10,11 +16,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import docker
+from docker.errors import DockerException
+
 from fencepost.harness.errors import Crashed
 
 Say = Callable[[str], None]
 
 _DAEMON_LOG = Path("/var/log/fencepost-dockerd.log")
+_TIMEOUT_S = 30
 _PID_FILES = (
     Path("/var/run/docker.pid"),
     Path("/var/run/docker/containerd/containerd.pid"),
@@ -35,13 +45,24 @@ def ensure(say: Say) -> Engine:
     Raises:
         Crashed: no engine and no way to have one here; the text says what to install.
     """
-    if shutil.which("docker") is None or not _answers():
+    if shutil.which("docker") is None:
         _provide(say)
-    return Engine(_compose(say), _version())
+    try:
+        found = version()
+    except DockerException as error:
+        _provide(say, str(error))
+        found = version()
+    return Engine(_compose(say), found)
 
 
-def _provide(say: Say) -> None:
-    refused = _why_not_answering()
+def version() -> str:
+    """The engine's version. DockerException where none answers."""
+    with contextlib.closing(docker.from_env(timeout=_TIMEOUT_S)) as client:
+        return str(client.version()["Version"])
+
+
+def _provide(say: Say, refused: str = "") -> None:
+    """Install and start an engine. `refused` is what the one that is there said."""
     if "permission denied" in refused.lower():
         raise Crashed(
             "A Docker engine is running, but this user may not use it. Run as root, or join the "
@@ -56,26 +77,6 @@ def _provide(say: Say) -> None:
     if shutil.which("dockerd") is None:
         install(say, "docker.io", "docker-compose", "iptables")
     _start(say)
-
-
-def _answers() -> bool:
-    return _docker("version", "--format", "{{.Server.Version}}").returncode == 0
-
-
-def _why_not_answering() -> str:
-    if shutil.which("docker") is None:
-        return ""
-    return _docker("version").stderr.strip().splitlines()[-1:][0] if not _answers() else ""
-
-
-def _version() -> str:
-    return _docker("version", "--format", "{{.Server.Version}}").stdout.strip()
-
-
-def _docker(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["docker", *arguments], capture_output=True, text=True, timeout=30, check=False
-    )
 
 
 def is_debian() -> bool:
@@ -153,7 +154,8 @@ def _clear_what_a_killed_daemon_left() -> None:
 def _wait(seconds: float, daemon: subprocess.Popen[bytes] | None = None) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if _answers():
+        with contextlib.suppress(DockerException):
+            version()
             return True
         if daemon is not None and daemon.poll() is not None:
             return False

@@ -6,6 +6,7 @@ that has changed.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import selectors
@@ -13,8 +14,12 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import docker
+from docker.errors import DockerException, ImageNotFound
 
 from fencepost.harness.cluster import libraries, nodecode
 from fencepost.harness.cluster.engine import Say, install
@@ -45,8 +50,9 @@ def ensure(say: Say, whole: bool = False) -> str:
 
 def held(name: str) -> set[str]:
     """The libraries under test that an image holds."""
-    label = f'{{{{index .Config.Labels "{_LABEL}"}}}}'
-    return set(_run(["docker", "image", "inspect", "-f", label, name]).stdout.strip().split(","))
+    with _client() as client:
+        label: str = client.images.get(name).labels.get(_LABEL, "")
+    return set(label.split(","))
 
 
 def must_hold(name: str, wanted: Iterable[str]) -> None:
@@ -88,7 +94,22 @@ def dockerfile() -> str:
 
 
 def _there(name: str) -> bool:
-    return _run(["docker", "image", "inspect", name]).returncode == 0
+    with _client() as client:
+        try:
+            client.images.get(name)
+        except ImageNotFound:
+            return False
+    return True
+
+
+@contextmanager
+def _client() -> Iterator[docker.DockerClient]:
+    """The engine. Crashed, with its own words, where it refuses."""
+    with contextlib.closing(docker.from_env()) as client:
+        try:
+            yield client
+        except DockerException as error:
+            raise Crashed(f"Docker refuses: {error}") from error
 
 
 def _base(say: Say) -> None:
@@ -105,11 +126,12 @@ def _base(say: Say) -> None:
     with tempfile.TemporaryDirectory(prefix="fencepost-base-") as folder:
         _must(["debootstrap", "--variant=minbase", "bookworm", folder], "debootstrap")
         tar = subprocess.Popen(["tar", "-C", folder, "-c", "."], stdout=subprocess.PIPE)
-        done = subprocess.run(
-            ["docker", "import", "-", BASE], stdin=tar.stdout, capture_output=True, check=False
-        )
-        if tar.wait() or done.returncode:
-            raise Crashed(f"docker import of {BASE} failed: {done.stderr.decode().strip()}")
+        assert tar.stdout
+        repository, tag = BASE.split(":")
+        with _client() as client:
+            client.api.import_image_from_stream(tar.stdout, repository=repository, tag=tag)
+        if tar.wait():
+            raise Crashed(f"{BASE} could not be made: tar of {folder} failed")
 
 
 def _pull(say: Say) -> bool:
@@ -152,7 +174,8 @@ def _build(name: str, say: Say) -> None:
             "docker build",
             environment,
         )  # fmt: skip
-        _run(["docker", "tag", name, f"{REPOSITORY}:latest"])
+        with _client() as client:
+            client.images.get(name).tag(REPOSITORY, "latest")
         say(f"Built {name} in {time.monotonic() - started:.0f} s")
 
 
