@@ -14,6 +14,7 @@ import subprocess
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -244,8 +245,12 @@ class Worker:
         rest = b""
         while chunk := self._program.stdout.read(1 << 16):
             *lines, rest = (rest + chunk).split(b"\n")
-            self._take(lines)
-        self._end()
+            # Where the history cannot be written the recorder remembers it, and the run ends. Until
+            # then this reads on, so that no client stands before a full pipe.
+            with suppress(OSError):
+                self._take(lines)
+        with suppress(OSError):
+            self._end()
 
     def _take(self, lines: list[bytes]) -> None:
         answers = [line for line in lines if line.startswith(b'{"control"')]
@@ -289,12 +294,14 @@ class Worker:
         self._listener.join(2.0)
         with self._changed:
             error = ["killed", "the worker is gone; whether this happened is not known"]
-            for begun in (self._open, self._closing):
-                if begun is not None:
-                    self._recorder.op(begun.process, "info", begun.f, {}, error, self.node)
-            self._open = self._closing = None
-            self._gone = True
-            self._changed.notify_all()
+            begun = [event for event in (self._open, self._closing) if event is not None]
+            try:
+                for event in begun:
+                    self._recorder.op(event.process, "info", event.f, {}, error, self.node)
+            finally:
+                self._open = self._closing = None
+                self._gone = True
+                self._changed.notify_all()
 
 
 def _last(events: list[Event], wanted: Callable[[str], bool]) -> int | None:
