@@ -176,7 +176,7 @@ class _Told:
             self._end(op, End(op.time, op.time, "lost"))
         elif op.f == "renewed" or (op.f == "extend" and call is not None and call.type != "fail"):
             grant = self._grant(op)
-            if grant is not None and op.type in ("invoke", "ok", "info"):
+            if grant is not None:
                 self.longer.setdefault(grant, []).append(op)
 
     def _end(self, op: Op, end: End) -> None:

@@ -58,3 +58,9 @@ def test_a_fault_that_killed_all_clients_did_nothing_else(story):
     (fault,) = faults(story.history())
     assert kills_clients(fault, frozenset({"client-1", "client-2"})) is True
     assert kills_clients(fault, frozenset({"client-1"})) is False
+
+
+def test_a_hold_that_names_its_lease_has_that_one_and_not_that_of_its_lock(story):
+    story.grant(1, "h1", at=0, until=None, ttl=200)
+    story.call(1, "close", 100, 110, {})
+    assert remains(story, {"orders": 500 * MS}) == {"h1": 300}
