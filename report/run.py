@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -150,7 +151,24 @@ def _scenario(test: Mapping[str, Any], checkers: Mapping[str, Any]) -> dict[str,
         outcome = "Nothing follows for it from this run, which did not test all of it."
     elif observed != {name: verdict(value) for name, value in expected.items()}:
         outcome = "It did not come out as predicted."
-    return _SCENARIO | found | {"observed": observed, "outcome": outcome if expected else ""}
+    return (
+        _SCENARIO
+        | found
+        | {
+            "observed": observed,
+            "outcome": outcome if expected else "",
+            "letters": _letters(str(found.get("what", "")), test.get("servers") or []),
+        }
+    )
+
+
+def _letters(what: str, servers: list[str]) -> str:
+    """Which servers a schedule means that calls them A, B and C, as its author did."""
+    named = sorted(set(re.findall(r"\b[A-E]\b", what)))
+    if "C" not in named:  # "A" alone is an article
+        return ""
+    pairs = zip("ABCDE", servers, strict=False)
+    return ", ".join(f"{letter} is {server}" for letter, server in pairs if letter in named) + "."
 
 
 def _stats(run: Run, on: list[Fault]) -> list[tuple[str, str]]:

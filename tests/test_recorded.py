@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fencepost.checker.checkers import check, valid
-from fencepost.checker.history import read
-from fencepost.report.run import render
+from fencepost.checker.history import NEMESIS, read
+from fencepost.harness.run.judge import write_report
 
 RUNS = sorted(path.parent for path in Path(__file__).parent.glob("recorded/*/expected.json"))
 
@@ -42,9 +43,14 @@ def test_a_recorded_run_has_a_report(run):
         "checkers": {name: verdict.to_json() for name, verdict in verdicts.items()},
     }
     (folder / "results.json").write_text(json.dumps(results))
-    html = render(folder).read_text(encoding="utf-8")
+    html = write_report(folder).read_text(encoding="utf-8")
     assert {True: "Valid:", False: "Invalid:"}[results["valid"]] in html
     assert all(summary["summary"] for summary in results["checkers"].values())
+    assert set(re.findall(r"--fault-(\w+):", html)) == families(folder)
+
+
+def families(folder: Path) -> set[str]:
+    return {op.f for op in read(folder / "history.jsonl") if op.process == NEMESIS}
 
 
 def test_the_recorded_runs_show_every_kind_of_verdict():

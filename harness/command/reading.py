@@ -17,6 +17,6 @@ def analyze(run: Run) -> int:
 
 
 def report(run: Run) -> None:
-    from fencepost.report.run import render
+    from fencepost.harness.run.judge import write_report
 
-    screen.write(str(render(find(run))))
+    screen.write(str(write_report(find(run))))

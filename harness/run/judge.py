@@ -66,9 +66,14 @@ def judge(folder: Path, notes: list[str] | None = None) -> Outcome:
         "run_notes": notes,
     }
     results.write(place, written)
-    colours = {name: (f.colour.light, f.colour.dark) for name, f in FAMILIES.items()}
-    report.render(folder, colours)
+    write_report(folder)
     return Outcome(folder, written["valid"], verdicts, written)
+
+
+def write_report(folder: Path) -> Path:
+    """Write report.html into the folder of a run, with the families' colours; returns its path."""
+    colours = {name: (f.colour.light, f.colour.dark) for name, f in FAMILIES.items()}
+    return report.render(folder, colours)
 
 
 def _noted(place: Path, test: dict[str, Any]) -> list[str]:

@@ -205,6 +205,12 @@ def test_a_scenario_names_its_author_claim_and_steps(store, clash):
     assert "fencepost test" not in html
 
 
+def test_a_scenario_says_which_servers_its_letters_mean(store, clash):
+    what = "Client 1 is granted the lock by A and B; the clock of C jumps."
+    html = page(store(clash, scenario={"name": "clock-jump", "what": what}))
+    assert "A is redis-1, B is redis-2, C is redis-3." in html
+
+
 def test_a_run_without_scenario_says_how_to_repeat_it(store, calm):
     html = page(store(calm))
     found = re.search(r"<pre>(fencepost test .*?)</pre>", html)
