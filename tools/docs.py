@@ -15,7 +15,12 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from fencepost.harness.cluster import libraries as installed
 from fencepost.nemesis.families import FAMILIES
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.resources.registry import GUARDS, STORES
+from fencepost.workloads.scenarios.registry import SUITES
 
 DOCS = Path(__file__).parent.parent / "docs"
 _TABLE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -32,7 +37,61 @@ def faults() -> Rows:
         yield _code(family.name), family.what, ", ".join(where), ", ".join(how), family.receipt
 
 
-TABLES: dict[str, Callable[[], Rows]] = {"faults": faults}
+def locks() -> Rows:
+    """The locks of fencepost's own, and those broken on purpose: docs/locks.md."""
+    yield "lock", "servers", "tokens", "promises", "a grant ends by", "what it is"
+    for lock in LOCKS.values():
+        if not lock.library:
+            promises = ", ".join(lock.promised())
+            tokens = ", ".join(map(_code, lock.tokens()))
+            ends = _code(lock.ends_with)
+            yield _code(lock.name), _servers(lock), tokens, promises, ends, lock.what
+
+
+def libraries() -> Rows:
+    """The libraries that are tested as they are: docs/libraries.md."""
+    yield "lock", "version", "servers", "tokens", "a grant ends by", "what it is"
+    for lock in LOCKS.values():
+        if lock.library:
+            tokens = ", ".join(map(_code, lock.tokens()))
+            version, ends = installed.version(lock.library), _code(lock.ends_with)
+            yield _code(lock.name), version, _servers(lock), tokens, ends, lock.what
+
+
+def _servers(lock: LockType) -> str:
+    return f"{lock.servers} {lock.kind}"
+
+
+def guards() -> Rows:
+    """The guards of a resource: docs/locks.md."""
+    yield "guard", "needs", "stores", "what it does"
+    for guard in GUARDS.values():
+        stores = ", ".join(map(_code, guard.stores))
+        yield _code(guard.name), guard.needs.given_by, stores, guard.what
+
+
+def stores() -> Rows:
+    """What a resource can be kept in: docs/locks.md."""
+    yield "store", "what it is"
+    for store in STORES.values():
+        yield _code(store.name), store.what
+
+
+def suites() -> Rows:
+    """The suites: docs/claims.md."""
+    yield "suite", "what it plays", "by"
+    for suite in SUITES.values():
+        yield _code(suite.name), suite.what, _code(f"make trial-{suite.name}")
+
+
+TABLES: dict[str, Callable[[], Rows]] = {
+    "faults": faults,
+    "locks": locks,
+    "libraries": libraries,
+    "guards": guards,
+    "stores": stores,
+    "suites": suites,
+}
 
 
 def written(page: str) -> str:

@@ -15,12 +15,6 @@ from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.guards.guard import Guard
 from fencepost.workloads.resources.registry import GUARDS
 
-_PROMISES = {
-    "minority": "usable with a minority down",
-    "fifo": "grants in order of asking",
-    "one_wakeup": "a release wakes one waiter",
-}
-
 
 def locks(
     name: Annotated[str, typer.Argument(help="Show this lock's options.")] = "",
@@ -36,19 +30,15 @@ def _all_locks(locks: Iterable[LockType]) -> None:
     for lock in locks:
         tokens = ", ".join(lock.tokens()) or "none"
         servers = f"{lock.kind} x{lock.servers}"
-        table.add_row(lock.name, servers, tokens, ", ".join(_promised(lock)), lock.what)
+        table.add_row(lock.name, servers, tokens, ", ".join(lock.promised()), lock.what)
     screen.console().print(table)
-
-
-def _promised(lock: LockType) -> list[str]:
-    return [words for name, words in _PROMISES.items() if lock.promises.get(name)]
 
 
 def _one_lock(lock: LockType) -> None:
     """A lock, what it promises, and every option with its default and its meaning."""
     screen.write(f"{lock.name}: {lock.what}")
     screen.write(f"servers: {lock.kind} x{lock.servers}")
-    screen.write(f"promises: {', '.join(_promised(lock)) or 'exclusion alone'}")
+    screen.write(f"promises: {', '.join(lock.promised()) or 'exclusion alone'}")
     if not lock.options:
         screen.write("options: none")
         return

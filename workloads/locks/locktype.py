@@ -20,6 +20,13 @@ from fencepost.workloads.locks.option import Option
 Make = Callable[[Env, Sequence[str], Mapping[str, Any]], Lock]
 """Makes a lock from its env, its servers by name, and its options: as a rule the lock's class."""
 
+PROMISES = {
+    "minority": "usable with a minority down",
+    "fifo": "grants in order of asking",
+    "one_wakeup": "a release wakes one waiter",
+}
+"""What a lock may promise beside exclusion, in words."""
+
 ENDS_WITH = ("lease", "close", "connection")
 """How a grant may end although its lease still runs: see `LockType`."""
 
@@ -31,8 +38,7 @@ class LockType:
     `make` is called by the worker on its node; None where `program`, the command of a worker that
     is not fencepost's own, takes its place. `library` names the library under test, whose
     environment on the node the worker runs in; compose/libraries has its pins.
-    `promises`: `minority` (usable while a minority is down), `fifo` (grants in order of asking),
-    `one_wakeup` (a release wakes one waiter). `least_ttl_ms` is the shortest lease or session
+    `promises` are some of PROMISES. `least_ttl_ms` is the shortest lease or session
     that the servers give. `extends` and `shared` say which verbs it has beside acquire and
     release; `sequencer`, that the lock service can be asked about a hold; `replicated`, that the
     servers but the first are replicas of the first.
@@ -65,8 +71,15 @@ class LockType:
         if self.ends_with not in ENDS_WITH:
             valid = ", ".join(ENDS_WITH)
             raise ValueError(f"lock {self.name}: ends_with {self.ends_with!r} is none of {valid}")
+        if unknown := sorted(set(self.promises) - set(PROMISES)):
+            valid = ", ".join(PROMISES)
+            raise ValueError(f"lock {self.name}: promise {unknown[0]!r} is none of {valid}")
         if (self.make is None) == (not self.program):
             raise ValueError(f"lock {self.name}: give it either `make` or `program`")
+
+    def promised(self) -> list[str]:
+        """What it promises beside exclusion, in words."""
+        return [words for name, words in PROMISES.items() if self.promises.get(name)]
 
     def token(self, options: Mapping[str, Any]) -> str:
         """Where its tokens come from; "none" where there are none."""
