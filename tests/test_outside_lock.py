@@ -1,0 +1,131 @@
+"""A package that is not of this repository adds a lock with one file."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+from fencepost.harness.command import lists
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.run.spec import Spec, stored, validate
+from fencepost.workloads.locks.registry import LOCKS
+
+ROOT = Path(__file__).parents[1]
+
+LEASED = '''
+"""Leased: a lock that its own package describes."""
+
+from typing import TYPE_CHECKING
+
+from fencepost.workloads.deferred import Deferred, load
+from fencepost.workloads.locks.lock import Grant
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.option import WAITS, Option
+
+if TYPE_CHECKING:
+    import a_client_that_is_on_the_nodes_alone
+else:
+    a_client_that_is_on_the_nodes_alone = Deferred("a_client_that_is_on_the_nodes_alone")
+
+class Leased:
+    def __init__(self, env, nodes, options):
+        load(a_client_that_is_on_the_nodes_alone)
+
+LOCK = LockType(
+    name="leased",
+    what="a lock that comes from elsewhere",
+    make=Leased,
+    servers=3,
+    kind="etcd",
+    options={"token": Option("epoch", ("epoch", "none"), what="of the lease"), **WAITS},
+    promises={"minority": True},
+    least_ttl_ms=3000,
+    ends_with="close",
+)
+'''
+
+
+@pytest.fixture(autouse=True)
+def leased(tmp_path, monkeypatch):
+    """As pip leaves a package: its module and its metadata in a folder of sys.path."""
+    site = tmp_path / "site-packages"
+    info = site / "leased_locks-1.2.dist-info"
+    info.mkdir(parents=True)
+    (site / "leased_locks.py").write_text(LEASED)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: leased-locks\nVersion: 1.2\n")
+    (info / "entry_points.txt").write_text("[fencepost.locks]\nleased = leased_locks:LOCK\n")
+    monkeypatch.syspath_prepend(site)
+    LOCKS.forget()
+    yield LOCKS["leased"]
+    LOCKS.forget()
+    sys.modules.pop("leased_locks", None)
+
+
+def spec(**changed):
+    options = LOCKS["leased"].read_options({})
+    return Spec(**{"name": "t", "lock": "leased", "options": options, "ttl_ms": 3000} | changed)
+
+
+def test_the_list_of_locks_shows_it_after_ours(capsys):
+    lists.locks("")
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.strip()]
+    (row,) = [line for line in rows if line.startswith("leased")]
+    assert row.split()[:4] == ["leased", "etcd", "x3", "epoch"]
+    assert list(LOCKS)[-1] == "leased"
+
+
+def test_its_options_are_shown(capsys):
+    lists.locks("leased")
+    shown = capsys.readouterr().out
+    assert "leased: a lock that comes from elsewhere" in shown
+    assert "usable with a minority down" in shown
+    (row,) = [line for line in shown.splitlines() if line.startswith("-o token=")]
+    assert row.split() == ["-o", "token=", "epoch", "epoch,", "none", "of", "the", "lease"]
+
+
+def test_a_test_of_it_makes_sense_with_a_guard_that_needs_its_tokens():
+    assert validate(spec(guard="fenced")).servers == ["etcd-1", "etcd-2", "etcd-3"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"ttl_ms": 2000}, "leased give"),
+        ({"guard": "transaction"}, "guard transaction needs a hold that the lock service can be"),
+        ({"lock": "leasd"}, "there is no lock 'leasd'; choose one of: redlock, .*, leased"),
+    ],
+)
+def test_what_is_asked_of_it_is_checked(changed, why):
+    with pytest.raises(BadArguments, match=why):
+        validate(spec(**changed))
+
+
+def test_a_guard_that_is_not_served_names_it_among_those_that_would():
+    redlock = LOCKS["redlock"].read_options({})
+    with pytest.raises(BadArguments, match=r"These do: .*leased -o token=epoch"):
+        validate(Spec(name="t", lock="redlock", options=redlock, guard="fenced"))
+
+
+def test_a_run_of_it_is_described_and_can_be_run_again():
+    row = spec().to_json()
+    assert row["lock"]["name"] == "leased"
+    assert row["lock"]["ends_with"] == "close"
+    assert stored(row).lock_type is LOCKS["leased"]
+
+
+def test_its_client_library_is_needed_where_it_is_made_and_not_where_it_is_described(leased):
+    with pytest.raises(ImportError, match="a_client_that_is_on_the_nodes_alone"):
+        leased.make(None, [], {})
+
+
+def test_the_docs_generator_knows_it():
+    page = runpy.run_path(str(ROOT / "tools" / "docs.py"))["written"](
+        "<!-- table: locks -->\n<!-- end -->\n"
+    )
+    assert (
+        "| `leased` | 3 etcd | `epoch` | usable with a minority down | `close` | "
+        "a lock that comes from elsewhere |"
+    ) in page
