@@ -17,13 +17,13 @@ import tempfile
 import time
 from pathlib import Path
 
+from fencepost.compose.node.places import CODE, PYTHON
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.session import session
 from fencepost.harness.command.screen import say
 from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.site import RunSite
 from fencepost.harness.run.spec import Spec
-from fencepost.harness.run.worker import CODE, PYTHON
 from fencepost.workloads.locks.registry import LOCKS
 
 PROCESSES = 2

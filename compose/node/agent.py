@@ -18,18 +18,18 @@ from typing import Any
 
 from fencepost.compose.node.command import Verb, said, verb
 from fencepost.compose.node.image import Refused
+from fencepost.compose.node.places import PROGRAM
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
 
-NAME = "fencepost-node"
 # Verbs of our own that are quicker called than started: a fault is to take hold at once.
 _CALLED = ("clocks", "vdso", "health", "leads", "identity")
 
 
 def run(request: Request) -> Answer:
     command = request["run"]
-    if command[0] == NAME and command[1] in _CALLED:
+    if command[0] == PROGRAM and command[1] in _CALLED:
         return _call(verb(command[1]), command[2:])
     try:
         done = subprocess.run(

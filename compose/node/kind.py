@@ -17,10 +17,6 @@ from typing import Any
 
 from fencepost.compose.node.watch import Bounds
 
-HOME = "/opt/fencepost"
-RUN = "/run/fencepost"
-PID_FILE = f"{RUN}/server.pid"
-
 Mark = dict[str, Any]
 
 

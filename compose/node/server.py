@@ -21,19 +21,15 @@ from pathlib import Path
 from typing import NoReturn
 
 from fencepost.compose.node import disk, kinds
-from fencepost.compose.node.kind import HOME, PID_FILE, RUN, Kind, Start
+from fencepost.compose.node.kind import Kind, Start
+from fencepost.compose.node.places import DATA, HOME, LOGS, NAME, PID_FILE, PROGRAM, RUN
 from fencepost.compose.node.vdso import FILE as SKEW
-
-_DATA = Path("/var/lib/fencepost")
-_LOGS = Path("/var/log/fencepost")
-# A host of somebody else's may have a name that is not its node's.
-_NAME = Path(RUN) / "name"
 
 
 def run(words: list[str]) -> NoReturn:
     if words:
         # By a process that ends, so that whoever reaps orphans reaps the server too.
-        subprocess.run([f"{HOME}/fencepost-node", "start", *words], check=True)
+        subprocess.run([f"{HOME}/{PROGRAM}", "start", *words], check=True)
     os.execvp("sleep", ["sleep", "infinity"])
 
 
@@ -41,15 +37,15 @@ def start(words: list[str]) -> None:
     name, *given = words
     kind = kinds.find(name)
     settings = dict(word.split("=", 1) for word in given)
-    data, log = _DATA / kind.role, _LOGS / f"{kind.role}.log"
-    for folder in (Path(RUN), _LOGS):
+    data, log = Path(DATA) / kind.role, Path(LOGS) / f"{kind.role}.log"
+    for folder in (Path(RUN), Path(LOGS)):
         folder.mkdir(parents=True, exist_ok=True)
     disk.lay(data, settings.pop("DISK", "plain"), kind.disk_mb, log)
     version = settings.pop("VERSION", kind.versions[0])
     command = list(kind.command(Start(_node(), str(data), version, settings)))
     if os.path.exists(SKEW):
         # Under the skew that a clock fault left, if one is on.
-        command = [f"{HOME}/fencepost-node", "launch", *command]
+        command = [f"{HOME}/{PROGRAM}", "launch", *command]
     with log.open("ab") as said:
         server = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
@@ -76,7 +72,7 @@ def version(words: list[str]) -> str:
 
 
 def wipe(words: list[str]) -> None:
-    disk.take_away(_DATA / _kind(words).role)
+    disk.take_away(Path(DATA) / _kind(words).role)
 
 
 def _kind(words: list[str]) -> Kind:
@@ -85,4 +81,5 @@ def _kind(words: list[str]) -> Kind:
 
 
 def _node() -> str:
-    return _NAME.read_text().strip() if _NAME.exists() else socket.gethostname()
+    name = Path(NAME)
+    return name.read_text().strip() if name.exists() else socket.gethostname()

@@ -11,7 +11,7 @@ import socket
 import subprocess
 from pathlib import Path
 
-from fencepost.compose.node.kind import RUN
+from fencepost.compose.node.places import RUN
 
 _HOME = Path(RUN) / "ssh"
 _PID = _HOME / "sshd.pid"

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from fencepost.compose.node.places import PROGRAM
 from fencepost.harness.cluster import nodes
-from fencepost.harness.cluster.nodecode import PROGRAM
 from fencepost.nemesis.targets import STORAGE
 
 IMAGE = "fencepost-node"

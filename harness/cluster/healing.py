@@ -10,20 +10,24 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from fencepost.compose.node.kind import PID_FILE
+from fencepost.compose.node.places import CODE, DATA, LOGS, PID_FILE, RUN
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.nodes import role
 from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.db.server import Server
 from fencepost.harness.remote.remote import Remote
-from fencepost.harness.run.worker import CODE, PROGRAM
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.leftover import Leftover
+from fencepost.workloads.client import PROGRAM
 
 _FILES = (
-    "/var/lib/fencepost", PID_FILE, CODE, f"{CODE}.tar", "/run/fencepost/zoo.cfg",
-    "/var/log/fencepost",
-)  # fmt: skip
+    DATA,
+    PID_FILE,
+    CODE,
+    f"{CODE}.tar",
+    f"{RUN}/zoo.cfg",
+    LOGS,
+)
 _PROGRAMS = ("fencepost.workloads.client.p", "fencepost.workloads.resources.server")
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from fencepost.compose.node.places import HOME, LIBRARIES, NAME, PROGRAM, PYTHON
 from fencepost.harness.cluster import libraries, nodecode
 from fencepost.harness.cluster.healing import leave
 from fencepost.harness.cluster.hostsfile import Hosts
@@ -26,10 +27,9 @@ from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.remote import Remote, RemoteError
 from fencepost.harness.remote.ssh import SshRemote
 
-_HOME = "/opt/fencepost"
 _TOOLS = ("bash", "python3", "tar", "iptables", "iptables-restore", "pgrep", "setsid", "timeout")
-_PROGRAM = f"{_HOME}/{nodecode.PROGRAM}"
-_LINK = f"/usr/local/bin/{nodecode.PROGRAM}"
+_PROGRAM = f"{HOME}/{PROGRAM}"
+_LINK = f"/usr/local/bin/{PROGRAM}"
 _MARK = "# fencepost"
 _START_S = 60.0
 _INSTALL_S = 180.0
@@ -74,7 +74,7 @@ class HostsCluster:
             try:
                 if not self._lacking(node, [_PROGRAM], "-e"):
                     leave(self._remotes[node], node)
-                    self._remotes[node].run(["bash", "-c", f"{_unnamed('')}; rm -f {_NAME}"])
+                    self._remotes[node].run(["bash", "-c", f"{_unnamed('')}; rm -f {NAME}"])
             except (RemoteError, Crashed) as error:
                 failed.append(str(error))
 
@@ -99,7 +99,7 @@ class HostsCluster:
 
     def lacking(self, wanted: Iterable[str], nodes: Iterable[str]) -> list[str]:
         """The libraries under test that are not on each of these nodes."""
-        paths = {f"{_HOME}/libraries/{library}": library for library in wanted}
+        paths = {f"{LIBRARIES}/{library}": library for library in wanted}
         if not paths:
             return []
         found = {paths[path] for node in nodes for path in self._lacking(node, list(paths), "-e")}
@@ -118,7 +118,7 @@ class HostsCluster:
         script = (
             f'set -e; [ ! -e {_LINK} ] || [ "$(readlink -f {_LINK})" = {_PROGRAM} ] '
             f'|| {{ echo "{_LINK} is there, and not fencepost\'s" >&2; exit 3; }}; '
-            f"rm -rf {_HOME}/lib; mkdir -p {_HOME}; tar -xf - -C {_HOME}; "
+            f"rm -rf {HOME}/lib; mkdir -p {HOME}; tar -xf - -C {HOME}; "
             f"ln -sfn {_PROGRAM} {_LINK}"
         )
         self._feed(node, script, nodecode.archive())
@@ -127,10 +127,9 @@ class HostsCluster:
     def _provide_client(self, nodes: list[str]) -> None:
         """An environment for clients on those nodes that have none, or one of another version."""
         pins = (COMPOSE / "requirements.txt").read_bytes()
-        python = f"{_HOME}/client/bin/python"
         lacking = []
         for node in nodes:
-            there = self._remotes[node].run(["test", "-x", python], check=False).code == 0
+            there = self._remotes[node].run(["test", "-x", PYTHON], check=False).code == 0
             if not there or self._has(node) != pins:
                 lacking.append(node)
         if not lacking:
@@ -140,7 +139,7 @@ class HostsCluster:
             libraries.download(COMPOSE / "requirements.txt", wheels, "--only-binary=:all:")
             archive = _tar(wheels)
         script = (
-            f"set -e; cd {_HOME}; rm -rf client wheels requirements.txt; mkdir wheels; "
+            f"set -e; cd {HOME}; rm -rf client wheels requirements.txt; mkdir wheels; "
             "tar -xf - -C wheels; python3 -m venv client; "
             "client/bin/pip install -q --no-index --no-deps wheels/*; rm -r wheels"
         )
@@ -148,18 +147,18 @@ class HostsCluster:
             for task in [pool.submit(self._feed, node, script, archive) for node in lacking]:
                 task.result()
         for node in lacking:
-            self._remotes[node].put(f"{_HOME}/requirements.txt", pins)
+            self._remotes[node].put(f"{HOME}/requirements.txt", pins)
 
     def _has(self, node: str) -> bytes:
         try:
-            return self._remotes[node].get(f"{_HOME}/requirements.txt")
+            return self._remotes[node].get(f"{HOME}/requirements.txt")
         except RemoteError:
             return b""
 
     def _name(self, node: str) -> None:
         """The node's own name, and the others' in /etc/hosts, in lines that `down` finds again."""
         remote = self._remotes[node]
-        remote.put(_NAME, f"{node}\n".encode())
+        remote.put(NAME, f"{node}\n".encode())
         lines = "".join(f"{self.address(name)} {name} {_MARK}\n" for name in self._up)
         remote.run(["bash", "-c", _unnamed(lines)])
 
@@ -200,9 +199,6 @@ class HostsCluster:
         if code:
             raise Crashed(f"{node}: it could not be set up (exit code {code}): {said[-500:]}")
         return out
-
-
-_NAME = "/run/fencepost/name"
 
 
 def _unnamed(lines: str) -> str:

@@ -12,14 +12,14 @@ import tarfile
 from importlib import import_module
 from pathlib import Path
 
+from fencepost.compose.node.places import HOME, PROGRAM
 from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.package import PACKAGE
 
-PROGRAM = "fencepost-node"
 # Without what is installed beside Python, and without the caller's environment.
-_ENTRY = """\
+_ENTRY = f"""\
 #!/bin/sh
-exec python3 -ISc 'import sys; sys.path.insert(0, "/opt/fencepost/lib"); \
+exec python3 -ISc 'import sys; sys.path.insert(0, "{HOME}/lib"); \
 from fencepost.compose.node.command import main; main()' "$@"
 """
 

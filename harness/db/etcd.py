@@ -20,7 +20,8 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
-from fencepost.compose.node.kind import HOME, PID_FILE, Clock, Image, Kind, Mark, Start
+from fencepost.compose.node.kind import Clock, Image, Kind, Mark, Start
+from fencepost.compose.node.places import HOME, PID_FILE
 from fencepost.compose.node.watch import Bounds, Hidden, Watch
 
 _PORT = 2379

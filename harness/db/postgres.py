@@ -8,7 +8,8 @@ import subprocess
 import time
 from collections.abc import Sequence
 
-from fencepost.compose.node.kind import HOME, Clock, Image, Kind, Mark, Start
+from fencepost.compose.node.kind import Clock, Image, Kind, Mark, Start
+from fencepost.compose.node.places import HOME
 from fencepost.compose.node.watch import Bounds, Watch
 
 _SERVER = "/usr/lib/postgresql/15/bin/postgres"

@@ -10,7 +10,8 @@ import time
 from collections.abc import Sequence
 from typing import IO
 
-from fencepost.compose.node.kind import RUN, Clock, Image, Kind, Mark, Start
+from fencepost.compose.node.kind import Clock, Image, Kind, Mark, Start
+from fencepost.compose.node.places import RUN
 from fencepost.compose.node.watch import Bounds, Watch
 
 CLOCK_FILE = f"{RUN}/clock"

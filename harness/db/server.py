@@ -11,12 +11,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fencepost.compose.node.kind import PID_FILE, Kind
+from fencepost.compose.node.kind import Kind
+from fencepost.compose.node.places import DATA, LOGS, PID_FILE, PROGRAM
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.remote import Remote, RemoteError, Result
 from fencepost.nemesis.site import Hidden
-
-_NODE = "fencepost-node"
 
 
 class Server:
@@ -93,7 +92,7 @@ class Server:
     @property
     def data(self) -> str:
         """The folder of its data on its node."""
-        return f"/var/lib/fencepost/{self.kind.role}"
+        return f"{DATA}/{self.kind.role}"
 
     def wipe(self) -> None:
         """Forget its data; it must be down."""
@@ -105,7 +104,7 @@ class Server:
         ZooKeeper, for one, does not sync its first snapshot, and can not start without it.
         """
         if "lazy" in self._settings.get("DISK", ""):
-            self._remote.run([_NODE, "lazy", "settle"])
+            self._remote.run([PROGRAM, "lazy", "settle"])
 
     def ready(self) -> bool:
         """Whether it serves; for a cluster, whether a quorum does."""
@@ -133,9 +132,7 @@ class Server:
 
     def log(self) -> str:
         try:
-            return self._remote.get(f"/var/log/fencepost/{self.kind.role}.log").decode(
-                errors="replace"
-            )
+            return self._remote.get(f"{LOGS}/{self.kind.role}.log").decode(errors="replace")
         except RemoteError:
             return ""
 
@@ -143,7 +140,7 @@ class Server:
         return self._ask("version").out.strip().splitlines()[0]
 
     def _ask(self, verb: str, *words: str, check: bool = True) -> Result:
-        return self._remote.run([_NODE, verb, self.kind.name, *words], check=check)
+        return self._remote.run([PROGRAM, verb, self.kind.name, *words], check=check)
 
     @property
     def shown_clocks(self) -> tuple[str, ...]:
@@ -168,7 +165,7 @@ class Server:
         return seen["low_s"], seen["high_s"]
 
     def _clocks(self, clock: str, *options: str) -> dict[str, Any]:
-        said = self._remote.run([_NODE, "clocks", self.kind.name, clock, *options]).out
+        said = self._remote.run([PROGRAM, "clocks", self.kind.name, clock, *options]).out
         answer: dict[str, Any] = json.loads(said)
         if "hidden" in answer:
             raise Hidden(answer["hidden"])

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from fencepost.compose.node.kind import HOME, Image, Start
+from fencepost.compose.node.kind import Image, Start
+from fencepost.compose.node.places import HOME
 from fencepost.harness.db import redis
 
 _SERVER = f"{HOME}/valkey-server"

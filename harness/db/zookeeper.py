@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from fencepost.compose.node.kind import RUN, Clock, Image, Kind, Mark, Start
+from fencepost.compose.node.kind import Clock, Image, Kind, Mark, Start
+from fencepost.compose.node.places import DATA, RUN
 from fencepost.compose.node.watch import Bounds, Hidden, Watch
 
 _PORT = 2181
@@ -56,14 +57,11 @@ def _mode() -> str:
 
 def _identity() -> str:
     """Its number is its place; what it knows of the past begins where its disk does."""
-    disk = f"/var/lib/fencepost/zookeeper/{_VERSION}"
+    disk = f"{DATA}/zookeeper/version-2"
     done = subprocess.run(
         ["stat", "-c", "%W.%i", disk], capture_output=True, text=True, check=False
     )
     return f"disk {done.stdout.strip()}"
-
-
-_VERSION = "version-2"
 
 
 def _version() -> str:

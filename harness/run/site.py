@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from fencepost.compose.node.places import CODE, LOGS, PYTHON
 from fencepost.harness.cluster import timing
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.nodes import role
@@ -18,7 +19,7 @@ from fencepost.harness.package import PACKAGE
 from fencepost.harness.remote.remote import Remote
 from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.spec import Spec
-from fencepost.harness.run.worker import CODE, PYTHON, Worker, command
+from fencepost.harness.run.worker import Worker, command
 from fencepost.nemesis.asked import families
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.targets import STORAGE
@@ -117,9 +118,7 @@ class RunSite:
         serve = ["-m", module, str(PORT), str(self._storage.kind.port), *etcd]
         words = shlex.join(["env", f"PYTHONPATH={CODE}", PYTHON, *serve])
         remote.run(["pkill", "-9", "-f", module], check=False)
-        remote.run(
-            ["bash", "-c", f"setsid {words} > /var/log/fencepost/resource.log 2>&1 < /dev/null &"]
-        )
+        remote.run(["bash", "-c", f"setsid {words} > {LOGS}/resource.log 2>&1 < /dev/null &"])
         wait = f"until echo > /dev/tcp/127.0.0.1/{PORT}; do sleep 0.05; done 2> /dev/null"
         remote.run(["timeout", "10", "bash", "-c", wait], timeout_s=12)
 
@@ -233,7 +232,7 @@ def _empty(remote: Remote, server: Server) -> None:
     server.kill()
     server.wipe()
     files = " ".join(file for family in FAMILIES.values() for file in family.files)
-    remote.run(["bash", "-c", f"rm -f /var/log/fencepost/*.log {files}"])
+    remote.run(["bash", "-c", f"rm -f {LOGS}/*.log {files}"])
 
 
 def _start(server: Server) -> None:

@@ -20,26 +20,25 @@ from typing import Any
 import msgspec
 
 from fencepost.checker.history import UNASKED
+from fencepost.compose.node.places import CODE, LIBRARIES, PYTHON
+from fencepost.compose.node.places import PROGRAM as NODE_PROGRAM
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.remote import Remote
 from fencepost.harness.run.driver import Driver
 from fencepost.harness.run.recorder import Event, Recorder
+from fencepost.workloads.client import PROGRAM
 from fencepost.workloads.critical_section import work_seed
 from fencepost.workloads.locks.locktype import LockType
 
-CODE = "/run/fencepost/code"
-PYTHON = "/opt/fencepost/client/bin/python"
-LIBRARIES = "/opt/fencepost/libraries"
-# Under the skew that a clock fault left for this node, if one is on.
-LAUNCH = ("fencepost-node", "launch")
-PROGRAM = "fencepost.workloads.client.program"
 _PUMP = (
     "env",
     f"PYTHONPATH={CODE}",
     PYTHON,
     "-m",
     "fencepost.workloads.client.pump",
-    *LAUNCH,
+    # Under the skew that a clock fault left for this node, if one is on.
+    NODE_PROGRAM,
+    "launch",
 )
 _START_S = 20.0
 # A client looks for orders between two ops, and some ops take a while.

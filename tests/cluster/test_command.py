@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.harness.run.worker import PROGRAM
+from fencepost.workloads.client import PROGRAM
 
 FENCEPOST = [sys.executable, "-m", "fencepost"]
 RUN = ["test", "redlock", "--nemesis", "partition,pause", "--time", "40s", "--ttl", "1s"]

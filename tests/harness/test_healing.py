@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fencepost.harness.cluster import healing
-from fencepost.harness.run.worker import PROGRAM
 from fencepost.nemesis import iptables
+from fencepost.workloads.client import PROGRAM
 
 
 class Node:

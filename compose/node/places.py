@@ -1,0 +1,17 @@
+"""Where things lie on a node."""
+
+HOME = "/opt/fencepost"
+"""What is installed; it stays when a run is over."""
+RUN = "/run/fencepost"
+DATA = "/var/lib/fencepost"
+LOGS = "/var/log/fencepost"
+
+PROGRAM = "fencepost-node"
+PID_FILE = f"{RUN}/server.pid"
+NAME = f"{RUN}/name"
+"""The node's name, on a host of somebody else's that has another."""
+
+CODE = f"{RUN}/code"
+"""What a client's programs need of fencepost, shipped before each run."""
+PYTHON = f"{HOME}/client/bin/python"
+LIBRARIES = f"{HOME}/libraries"
