@@ -79,9 +79,8 @@ class _Life:
 class Departures:
     """When the clients of a history were gone, by process."""
 
-    def __init__(self, history: History, test: Mapping[str, Any] | None = None) -> None:
-        self._ends_with = ends_with(test)
-        self._servers = frozenset((test or {}).get("servers") or ())
+    def __init__(self, history: History, ends_with: str, servers: frozenset[str]) -> None:
+        self._ends_with, self._servers = ends_with, servers
         self._faults = faults(history) if self._ends_with == "connection" else []
         self._kills = kills(history)
         self._lives = _lives(history)

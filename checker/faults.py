@@ -78,6 +78,10 @@ class Fault:
 
 def faults(history: History) -> list[Fault]:
     """Every fault that was ordered, in order of start."""
+    return history.once("faults", lambda: _faults(history))
+
+
+def _faults(history: History) -> list[Fault]:
     started: dict[str, list[Op]] = {}
     ended: dict[str, list[Op]] = {}
     for op in history.nemesis():

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 Type = Literal["invoke", "ok", "fail", "info"]
 TYPES = ("invoke", "ok", "fail", "info")
@@ -22,6 +22,7 @@ NEMESIS = "nemesis"
 UNASKED = ("lost", "renewed")
 """What a client's library says on its own: the hold is over; its lease runs on."""
 
+Found = TypeVar("Found")
 _FIELDS = ("index", "time", "process", "type", "f", "value", "error", "node")
 
 
@@ -83,10 +84,17 @@ class Call:
 
 @dataclass(frozen=True)
 class History:
-    """Ops in order of time, and what had to be said about reading them."""
+    """Ops in order of time, and what had to be said about reading them.
+
+    `ops` must not change once anything was asked of them: the checkers pair the same calls and
+    build the same holds, so that is done once and kept.
+    """
 
     ops: list[Op]
     notes: list[str] = field(default_factory=list)
+    _known: dict[Hashable, list[Any]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __iter__(self) -> Iterator[Op]:
         return iter(self.ops)
@@ -94,11 +102,17 @@ class History:
     def __len__(self) -> int:
         return len(self.ops)
 
+    def once(self, key: Hashable, find: Callable[[], list[Found]]) -> list[Found]:
+        """What `find` finds, found once for each key; each caller gets a list of its own."""
+        if key not in self._known:
+            self._known[key] = find()
+        return list(self._known[key])
+
     def clients(self) -> list[Op]:
-        return [op for op in self.ops if op.process != NEMESIS]
+        return self.once("clients", lambda: [op for op in self.ops if op.process != NEMESIS])
 
     def nemesis(self) -> list[Op]:
-        return [op for op in self.ops if op.process == NEMESIS]
+        return self.once("nemesis", lambda: [op for op in self.ops if op.process == NEMESIS])
 
     @property
     def end_ns(self) -> int:
@@ -113,7 +127,7 @@ class History:
         Raises:
             HistoryError: a completion without invocation, or two open ops of one process.
         """
-        return pair(self.clients())
+        return self.once("calls", lambda: pair(self.clients()))
 
 
 def pair(ops: Iterable[Op]) -> list[Call]:

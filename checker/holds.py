@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost.checker.clocks import Clocks
-from fencepost.checker.ends import FOREVER, Departures, End, first
+from fencepost.checker.ends import FOREVER, Departures, End, ends_with, first
 from fencepost.checker.history import UNASKED, Call, History, Op
 
 __all__ = ["FOREVER", "Hold", "Overlap", "believed", "holds", "overlaps", "seconds", "strictly"]
@@ -93,10 +93,16 @@ def holds(history: History, test: Mapping[str, Any] | None = None) -> list[Hold]
     What a release that failed did is the test's `failed_release`: "ended" (the default: the
     hold was over, by it or before it) or "nothing" (the hold goes on).
     """
-    told = _Told(history, (test or {}).get("failed_release", "ended") == "nothing")
-    departures = Departures(history, test)
-    found = [_hold(call, told, departures) for call in told.grants]
-    return sorted(found, key=lambda hold: (hold.start, hold.index))
+    keeps_on = (test or {}).get("failed_release", "ended") == "nothing"
+    servers = frozenset((test or {}).get("servers") or ())
+
+    def found() -> list[Hold]:
+        told = _Told(history, keeps_on)
+        departures = Departures(history, ends_with(test), servers)
+        grants = [_hold(call, told, departures) for call in told.grants]
+        return sorted(grants, key=lambda hold: (hold.start, hold.index))
+
+    return history.once(("holds", keeps_on, ends_with(test), servers), found)
 
 
 def _hold(call: Call, told: _Told, departures: Departures) -> Hold:
