@@ -5,36 +5,52 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fencepost.checker import faults
-from fencepost.checker.exclusion import lease_exclusion, mutual_exclusion
-from fencepost.checker.fencing import fencing
-from fencepost.checker.history import History
-from fencepost.checker.linearizable import linearizable
-from fencepost.checker.liveness import liveness
-from fencepost.checker.ownership import ownership
-from fencepost.checker.resource import resource
-from fencepost.checker.store import store
-from fencepost.checker.verdict import Checker, Valid, Verdict, worst
+from fencepost.checker import (
+    exclusion,
+    faults,
+    fencing,
+    linearizable,
+    liveness,
+    ownership,
+    resource,
+    store,
+)
+from fencepost.checker.checker import Checker, Run
+from fencepost.checker.verdict import Valid, Verdict, worst
+from fencepost.registry import Registry
 
-CHECKERS: dict[str, Checker] = {
-    "lease_exclusion": lease_exclusion,
-    "linearizable": linearizable,
-    "mutual_exclusion": mutual_exclusion,
-    "fencing": fencing,
-    "ownership": ownership,
-    "liveness": liveness,
-    "store": store,
-    "resource": resource,
-}
+CHECKERS = Registry(
+    "fencepost.checkers",
+    Checker,
+    (
+        exclusion.LEASE_EXCLUSION,
+        linearizable.CHECKER,
+        exclusion.MUTUAL_EXCLUSION,
+        fencing.CHECKER,
+        ownership.CHECKER,
+        liveness.CHECKER,
+        store.CHECKER,
+        resource.CHECKER,
+    ),
+)
 
 
-def check(history: History, test: Mapping[str, Any], names: Iterable[str]) -> dict[str, Verdict]:
+def check(run: Run, names: Iterable[str]) -> dict[str, Verdict]:
     """Each named checker's verdict, and under "faults" whether every fault had its receipt."""
-    verdicts = {"faults": faults.check(history, test)}
-    verdicts |= {name: CHECKERS[name](history, test) for name in names}
+    verdicts = {"faults": faults.check(run.history, run.test)}
+    verdicts |= {name: CHECKERS[name].check(run) for name in names}
     return verdicts
 
 
 def valid(verdicts: Mapping[str, Verdict]) -> Valid:
     """The run's verdict: the worst of all."""
     return worst(verdict.valid for verdict in verdicts.values())
+
+
+def sound(test: Mapping[str, Any]) -> dict[str, Valid]:
+    """The verdicts expected of a run of this test in which nothing goes wrong."""
+    return {
+        name: checker.control
+        for name, checker in CHECKERS.items()
+        if checker.control is not None and checker.applies(test) is None
+    }

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.ends import ends_with
 from fencepost.checker.faults import during, faults
@@ -108,3 +109,20 @@ def _evidence(overlap: Overlap, kind: str, on: str) -> dict[str, Any]:
         "holds": [first.name, second.name],
         "ops": [first.index, second.index],
     }
+
+
+LEASE_EXCLUSION = Checker(
+    name="lease_exclusion",
+    question="No lock was granted again while its lease ran.",
+    about=("service",),
+    check=of_history(lease_exclusion),
+    column="lease",
+)
+
+MUTUAL_EXCLUSION = Checker(
+    name="mutual_exclusion",
+    question="No two clients held the lock, going by what they gave up.",
+    about=("clients",),
+    check=of_history(mutual_exclusion),
+    column="mutex",
+)

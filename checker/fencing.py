@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fencepost.checker.checker import Checker, Test, of_history
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.faults import Fault, during, faults
 from fencepost.checker.history import History
@@ -161,3 +162,18 @@ def _write_evidence(
         "lock": where.lock,
         "ops": [first.begin, second.begin],
     }
+
+
+def _no_token(test: Test) -> str | None:
+    return None if test["lock"]["token"] else "the lock hands out no token"
+
+
+CHECKER = Checker(
+    name="fencing",
+    question="Tokens rise with every grant, and no lower one is accepted after a higher.",
+    about=("service", "resource"),
+    check=of_history(fencing),
+    column="fencing",
+    applies=_no_token,
+    touches=lambda history: any(op.value.get("token") is not None for op in history.clients()),
+)

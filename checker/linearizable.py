@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from fencepost.checker.checker import Checker, Test, of_history
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.ends import FOREVER, ends_with
 from fencepost.checker.faults import during, faults
@@ -199,3 +200,18 @@ def _by_call(model: Model, calls: list[Call]) -> Model:
         return model.action(call._replace(process=owner[call.process]))
 
     return replace(model, action=action, settles=lambda action: None)
+
+
+def _no_model(test: Test) -> str | None:
+    return "shared holds with leases have no model" if test.get("shared") else None
+
+
+CHECKER = Checker(
+    name="linearizable",
+    question="The history fits some order of atomic acquires, releases and expiries.",
+    about=("service",),
+    check=of_history(linearizable),
+    column="linear",
+    applies=_no_model,
+    touches=lambda history: any(op.value.get("ttl") is not None for op in history.clients()),
+)

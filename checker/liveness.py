@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.ends import kills
 from fencepost.checker.fairness import Fairness, fairness
@@ -206,3 +207,13 @@ def _untested(waits: list[Wait], fair: Fairness, promises: Mapping[str, Any]) ->
     minority = any(wait.kind == "minority" and isinstance(wait.valid, bool) for wait in waits)
     tested = {"minority": minority, "fifo": fair.ordered, "one_wakeup": fair.woken}
     return [name for name, was in tested.items() if promises.get(name) and not was]
+
+
+CHECKER = Checker(
+    name="liveness",
+    question="After every fault the lock came back within its lease plus the bound.",
+    about=("service",),
+    check=of_history(liveness),
+    column="live",
+    at_the_end=True,
+)

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.faults import Fault, during, faults
 from fencepost.checker.history import History
@@ -173,3 +174,12 @@ def _foreign(release: Release, on: list[Fault]) -> dict[str, Any]:
         "holds": [hold.name],
         "ops": [release.sent.index, answered.index],
     }
+
+
+CHECKER = Checker(
+    name="ownership",
+    question="No process ended another's hold.",
+    about=("service",),
+    check=of_history(ownership),
+    column="owner",
+)

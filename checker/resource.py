@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.faults import Fault, during, faults
 from fencepost.checker.history import Call, History
@@ -160,3 +161,13 @@ def _phantom(register: Register, read: Call, write: Call | None) -> _Damage:
 
 def _who(call: Call) -> str:
     return f"{call.begin.node or 'a client'} (process {call.begin.process})"
+
+
+CHECKER = Checker(
+    name="resource",
+    question="Every acknowledged write is there, on top of what its writer read.",
+    about=("resource",),
+    check=of_history(resource),
+    column="resource",
+    touches=lambda history: any(op.f == "write" for op in history.clients()),
+)

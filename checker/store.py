@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.history import Call, History, Op
 from fencepost.checker.holds import FOREVER, seconds
@@ -255,3 +256,13 @@ def _value(call: Call) -> str:
 def _row(what: str, *calls: Call) -> Row:
     ends = {call.end.index if call.end else call.begin.index for call in calls}
     return {"what": f"{what}.", "time_ns": calls[-1].begin.time, "ops": sorted(ends)}
+
+
+CHECKER = Checker(
+    name="store",
+    question="The resource's own answers fit one order: what is wrong is not the store's doing.",
+    about=("resource",),
+    check=of_history(store),
+    column="store",
+    touches=lambda history: any(op.value.get("stored") is not None for op in history.clients()),
+)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
-
-from fencepost.checker.history import History
+from typing import Any, Literal
 
 Valid = Literal["unknown"] | bool
 
@@ -32,12 +30,6 @@ class Verdict:
             "summary": self.summary,
             "evidence": self.evidence,
         } | self.details
-
-
-class Checker(Protocol):
-    """Decides one question from the history and the test's description, and from nothing else."""
-
-    def __call__(self, history: History, test: Mapping[str, Any]) -> Verdict: ...
 
 
 def noted(summary: str, untested: Sequence[str]) -> str:

@@ -8,32 +8,19 @@ that the service granted, and of the writes that the resource accepted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fencepost.checker.checker import About
+from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.verdict import Valid, worst
 
-ABOUT = {
-    "lease_exclusion": "No lock was granted again while its lease ran.",
-    "linearizable": "The history fits some order of atomic acquires, releases and expiries.",
-    "ownership": "No process ended another's hold.",
-    "liveness": "After every fault the lock came back within its lease plus the bound.",
-    "mutual_exclusion": "No two clients held the lock, going by what they gave up.",
-    "store": "The resource's own answers fit one order: what is wrong is not the store's doing.",
-    "resource": "Every acknowledged write is there, on top of what its writer read.",
-    "fencing": "Tokens rise with every grant, and no lower one is accepted after a higher.",
+_THE_TEST = {
     "faults": "Every fault has the receipt that it took hold, and that it was healed.",
     "run": "The run went to its end as it was scheduled.",
 }
-"""What each checker asks, as the sentence that is true when it holds."""
-
-_SERVICE = ("lease_exclusion", "linearizable", "fencing", "ownership", "liveness")
-_CLIENTS = ("mutual_exclusion",)
-_RESOURCE = ("store", "resource", "fencing")
-_THE_TEST = ("faults", "run")
 """Not about the lock: whether the test itself came about."""
-_KNOWN = {*_SERVICE, *_CLIENTS, *_RESOURCE, *_THE_TEST}
 
 # Each question: its answers for true, false, unknown and not checked.
 _ANSWERS: dict[str, dict[Valid | None, str]] = {
@@ -105,16 +92,33 @@ def questions(checkers: Mapping[str, Mapping[str, Any]]) -> list[Question]:
     held for want of it.
     """
     tested = not untested(checkers)
-    service = [_grants(name, checkers[name]) for name in _SERVICE if name in checkers]
-    # A checker this page does not know speaks of the lock until somebody says otherwise.
-    service += [_part(name, row) for name, row in checkers.items() if name not in _KNOWN]
-    clients = [_part(name, checkers[name]) for name in _CLIENTS if name in checkers]
-    resource = [_writes(name, checkers[name]) for name in _RESOURCE if name in checkers]
+    service = [_grants(name, checkers[name]) for name in _about("service") if name in checkers]
+    # A checker that is not installed here speaks of the lock until somebody says otherwise.
+    known = set(ordered(checkers))
+    service += [_part(name, row) for name, row in checkers.items() if name not in known]
+    clients = [_part(name, checkers[name]) for name in _about("clients") if name in checkers]
+    resource = [_writes(name, checkers[name]) for name in _about("resource") if name in checkers]
     kept = _question("service", service, tested)
     believed = _question("clients", clients, tested)
     if believed.valid is False and kept.valid is not False:
         believed = replace(believed, remark=_REMARK)
     return [kept, believed, _question("resource", resource, tested)]
+
+
+def question(name: str) -> str:
+    """What a checker asks, as the sentence that is true when it holds; '' if it is not known."""
+    return CHECKERS[name].question if name in CHECKERS else _THE_TEST.get(name, "")
+
+
+def ordered(names: Iterable[str]) -> list[str]:
+    """The known of these: about the service, the clients, the resource, and the test."""
+    known = [*_about("service"), *_about("clients"), *_about("resource"), *_THE_TEST]
+    asked = set(names)
+    return [name for name in dict.fromkeys(known) if name in asked]
+
+
+def _about(what: About) -> list[str]:
+    return [name for name, checker in CHECKERS.items() if what in checker.about]
 
 
 def untested(checkers: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -152,7 +156,7 @@ def _question(key: str, parts: list[Part], tested: bool) -> Question:
 
 
 def _part(name: str, row: Mapping[str, Any]) -> Part:
-    return Part(name, ABOUT.get(name, ""), verdict(row.get("valid")), str(row.get("summary", "")))
+    return Part(name, question(name), verdict(row.get("valid")), str(row.get("summary", "")))
 
 
 def verdict(value: Any) -> Valid:

@@ -12,7 +12,7 @@ from fencepost.checker.faults import Fault, faults
 from fencepost.report import page
 from fencepost.report.charts import has_tokens, latencies
 from fencepost.report.measures import QUANTILES, acquires, summary
-from fencepost.report.questions import ABOUT, headline, questions, untested, verdict
+from fencepost.report.questions import headline, ordered, question, questions, untested, verdict
 from fencepost.report.settings import again, settings
 from fencepost.report.stored import Run, load
 from fencepost.report.timeline import affected, timeline
@@ -92,8 +92,8 @@ def contents(run: Run, folder: Path, colours: Colours) -> dict[str, Any]:
 
 def _in_order(checkers: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """The checkers that have something to explain: all but a plain true, as the cards name them."""
-    order = [*ABOUT, *(name for name in checkers if name not in ABOUT)]
-    return [n for n in order if n in checkers and checkers[n].get("valid") is not True]
+    order = dict.fromkeys([*ordered(checkers), *checkers])
+    return [n for n in order if checkers[n].get("valid") is not True]
 
 
 def _notes(run: Run) -> list[str]:
@@ -109,7 +109,7 @@ def _evidence(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
     shown = [_sentence(piece) for piece in found[:MOST]]
     return {
         "checker": name,
-        "about": ABOUT.get(name, ""),
+        "about": question(name),
         "valid": verdict(row.get("valid")),
         "summary": row.get("summary", ""),
         "first": shown[:FIRST],

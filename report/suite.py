@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from fencepost.report import page
-from fencepost.report.questions import ABOUT, verdict
+from fencepost.report.questions import ordered, question, verdict
 from fencepost.report.stored import ReportError
 
 
@@ -51,7 +51,9 @@ def contents(name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
         "scripted_checkers": _columns(scripted),
         "free": free,
         "free_checkers": _columns(free),
-        "about_checker": ABOUT,
+        "about_checker": {
+            name: question(name) for row in [*scripted, *free] for name in row["cells"]
+        },
     }
 
 
@@ -122,4 +124,5 @@ def _link(run: Any) -> str | None:
 def _columns(rows: list[dict[str, Any]]) -> list[str]:
     """The checkers that any row names, in the order of the design's table."""
     named = {name for row in rows for name in row["cells"]}
-    return [name for name in ABOUT if name in named] + sorted(named - set(ABOUT))
+    known = ordered(named)
+    return known + sorted(named - set(known))

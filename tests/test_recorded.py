@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fencepost.checker.checker import Run
 from fencepost.checker.checkers import check, valid
 from fencepost.checker.history import NEMESIS, read
 from fencepost.harness.run.judge import write_report
@@ -30,13 +31,13 @@ def run(request, tmp_path) -> tuple[Path, dict[str, Any], dict[str, Any]]:
 
 def test_a_recorded_run_gets_its_verdicts_again(run):
     folder, test, expected = run
-    verdicts = check(read(folder / "history.jsonl"), test, test["checkers"])
+    verdicts = check(Run(read(folder / "history.jsonl"), test), test["checkers"])
     assert {name: verdict.valid for name, verdict in verdicts.items()} == expected
 
 
 def test_a_recorded_run_has_a_report(run):
     folder, test, _ = run
-    verdicts = check(read(folder / "history.jsonl"), test, test["checkers"])
+    verdicts = check(Run(read(folder / "history.jsonl"), test), test["checkers"])
     results = {
         "test": test["name"],
         "valid": valid(verdicts),

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from fencepost.checker.checkers import CHECKERS
 from fencepost.harness.command import screen
 from fencepost.harness.command.options import HostsFile, LeaveUp, Remote, Seed, Servers
 from fencepost.harness.errors import BadArguments, choose
@@ -87,26 +88,14 @@ def _row(row: Mapping[str, Any], outcome: Outcome) -> None:
     screen.console().print(text, soft_wrap=True)
 
 
-_COLUMNS = {
-    "lease_exclusion": "lease",
-    "linearizable": "linear",
-    "mutual_exclusion": "mutex",
-    "fencing": "fencing",
-    "ownership": "owner",
-    "liveness": "live",
-    "store": "store",
-    "resource": "resource",
-}
-
-
 def _table(rows: list[dict[str, Any]]) -> None:
     """Scenario by checker: expected, and observed where it is another."""
     table = screen.table(
-        "scenario", "guard", "claim", *_COLUMNS.values(), "outcome",
+        "scenario", "guard", "claim", *(checker.column for checker in CHECKERS.values()), "outcome",
         title="Verdicts: observed, with (expected) where they differ",
     )  # fmt: skip
     for row in rows:
-        cells = [_cell(row, name) for name in _COLUMNS]
+        cells = [_cell(row, name) for name in CHECKERS]
         good = row["as_expected"]
         last = Text(
             "as published" if good else "NOT AS PUBLISHED", style="green" if good else "red"

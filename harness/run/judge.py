@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fencepost.checker.checker import Run
 from fencepost.checker.checkers import CHECKERS, check, valid
 from fencepost.checker.ends import ends_with
 from fencepost.checker.faults import faults
@@ -46,7 +47,7 @@ def judge(folder: Path, notes: list[str] | None = None) -> Outcome:
     test = _description(folder, history)
     place = folder / "results.json"
     notes = _noted(place, test) if notes is None else list(notes)
-    verdicts = check(history, test, test["checkers"])
+    verdicts = check(Run(history, test, results.server_logs(folder)), test["checkers"])
     early = history.end_ns / 1e9 < test.get("time_s", 0)
     stops = watched(test)
     found = any(verdicts[name].valid is False for name in stops)
@@ -90,16 +91,12 @@ def _description(folder: Path, history: History) -> dict[str, Any]:
     if not isinstance(test, dict):
         raise BadArguments(f"{path}: not a JSON object")
     if "checkers" not in test:
-        ops = history.clients()
-        absent = {
-            "fencing": all(op.value.get("token") is None for op in ops),
-            "linearizable": all(op.value.get("ttl") is None for op in ops),
-            "store": all(op.value.get("stored") is None for op in ops),
-            "resource": all(op.f != "write" for op in ops),
-        }
-        test["checkers"] = [name for name in CHECKERS if not absent.get(name)]
+        asked = {name: checker.touches(history) for name, checker in CHECKERS.items()}
+        test["checkers"] = [name for name, something in asked.items() if something]
         test["not_checked"] = {
-            name: "the history has nothing for it" for name, gone in absent.items() if gone
+            name: "the history has nothing for it"
+            for name, something in asked.items()
+            if not something
         }
         results.write(path, test)
     for name in test["checkers"]:

@@ -72,3 +72,8 @@ def read(path: Path) -> Any:
         return json.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise BadArguments(f"{path} cannot be read: {error}") from error
+
+
+def server_logs(run: Path) -> dict[str, Path]:
+    """Each server's log that the run has, by the server's name."""
+    return {log.parent.name: log for log in sorted(run.glob("nodes/*/server.log"))}

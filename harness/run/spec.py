@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from fencepost import times
+from fencepost.checker.checkers import CHECKERS
 from fencepost.harness.db.kinds import chosen
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.run.watch import ANY, must_watch
@@ -53,21 +54,19 @@ class Spec(Settings):
     @property
     def checkers(self) -> dict[str, str | None]:
         """Every checker by name, with the reason where it has nothing to check here."""
-        token = self.lock_type.has_token(self.options)
-        return {
-            "lease_exclusion": None,
-            "linearizable": "shared holds with leases have no model" if self.shared else None,
-            "mutual_exclusion": None,
-            "fencing": None if token else "the lock hands out no token",
-            "ownership": None,
-            "liveness": None,
-            "store": None,
-            "resource": None,
-        }
+        test = self._described()
+        return {name: checker.applies(test) for name, checker in CHECKERS.items()}
 
     def to_json(self) -> dict[str, Any]:
         """What test.json says of it: the lock with its options, each setting by its name (`store`
         is the one that is used, also where none was asked for), and what follows from them."""
+        return self._described() | {
+            "checkers": [name for name, why in self.checkers.items() if why is None],
+            "not_checked": {name: why for name, why in self.checkers.items() if why},
+        }
+
+    def _described(self) -> dict[str, Any]:
+        """All of it but the checkers, which are chosen by it."""
         used = replace(self, store=self.stored_in)
         return {
             "name": self.name,
@@ -75,6 +74,7 @@ class Spec(Settings):
                 "name": self.lock,
                 "options": dict(self.options),
                 "ends_with": self.lock_type.ends_with,
+                "token": self.lock_type.has_token(self.options),
             },
             **{name: getattr(used, name) for name in SETTINGS},
             "scheduled": self.scheduled,
@@ -82,8 +82,6 @@ class Spec(Settings):
             "servers": self.servers,
             "clients": self.clients,
             "promises": dict(self.lock_type.promises),
-            "checkers": [name for name, why in self.checkers.items() if why is None],
-            "not_checked": {name: why for name, why in self.checkers.items() if why},
         }
 
 

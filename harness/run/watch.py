@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.checker import history
-from fencepost.checker.checkers import check
+from fencepost.checker.checker import Run
+from fencepost.checker.checkers import CHECKERS, check
 from fencepost.checker.verdict import Verdict
 from fencepost.harness.errors import BadArguments
 
@@ -18,8 +19,11 @@ _EVERY_S = 1.0
 _SHARE = 10
 ANY = "any"
 """In `until`: a violation that any checker finds stops the run."""
-AT_THE_END = ("liveness", "faults")
-"""These judge how a run ended, and tell nothing of one that goes on."""
+
+
+def at_the_end(name: str) -> bool:
+    """Whether this checker judges how a run ended, and tells nothing of one that goes on."""
+    return name == "faults" or (name in CHECKERS and CHECKERS[name].at_the_end)
 
 
 def watched(test: Mapping[str, Any]) -> list[str]:
@@ -28,7 +32,7 @@ def watched(test: Mapping[str, Any]) -> list[str]:
     Older versions stored `until_violation: true` for any.
     """
     until = test.get("until") or ([ANY] if test.get("until_violation") else [])
-    names = [name for name in test["checkers"] if name not in AT_THE_END]
+    names = [name for name in test["checkers"] if not at_the_end(name)]
     return names if ANY in until else [name for name in names if name in until]
 
 
@@ -37,12 +41,12 @@ def must_watch(until: Iterable[str], checkers: Mapping[str, str | None]) -> None
 
     `checkers` are the test's, each with the reason why it is not run, if it is not.
     """
-    run = [name for name, why in checkers.items() if why is None and name not in AT_THE_END]
+    run = [name for name, why in checkers.items() if why is None and not at_the_end(name)]
     for name in until:
         if name == ANY:
             continue
         valid = f"choose from: {', '.join((*run, ANY))}"
-        if name in AT_THE_END:
+        if at_the_end(name):
             raise BadArguments(f"until {name}: it is judged only once the run is over; {valid}")
         if name not in checkers:
             raise BadArguments(f"until {name}: there is no such checker; {valid}")
@@ -87,7 +91,7 @@ class Watch:
     def _look(self) -> set[str]:
         """The checkers that say no to what is there so far."""
         try:
-            found = check(history.read(self._path), self._test, self._names)
+            found = check(Run(history.read(self._path), self._test), self._names)
         except (OSError, history.HistoryError):
             return set()  # nothing is there yet
         return {name for name in self._names if found[name].valid is False}

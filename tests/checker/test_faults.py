@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 
 from fencepost.checker import faults
+from fencepost.checker.checker import Run
 from fencepost.checker.checkers import CHECKERS, check, valid
 from fencepost.checker.verdict import Verdict, worst
 from histories import MS, Story
@@ -29,7 +30,7 @@ def verdict(story, **test):
 
 
 def overall(story, **test):
-    return valid(check(story.history(), test, CHECKERS))
+    return valid(check(Run(story.history(), test), CHECKERS))
 
 
 def test_a_good_run_without_faults_is_valid(story):
@@ -175,7 +176,7 @@ def test_nothing_checked_is_unknown():
 
 
 def test_only_the_checkers_that_were_named_are_asked_and_the_faults_always(story):
-    found = check(story.history(), {}, ["liveness", "resource"])
+    found = check(Run(story.history(), {}), ["liveness", "resource"])
     assert list(found) == ["faults", "liveness", "resource"]
 
 

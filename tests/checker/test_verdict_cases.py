@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fencepost.checker import history
+from fencepost.checker.checker import Run
 from fencepost.checker.checkers import CHECKERS
 
 _CASES = Path(__file__).resolve().parents[3] / "shared" / "histories" / "verdict-cases"
@@ -27,5 +28,5 @@ def _rows():
 def test_a_known_history_gets_its_known_verdict(row):
     folder = _CASES / row["case"]
     test = json.loads((folder / "test.json").read_text())
-    found = CHECKERS[row["checker"]](history.read(folder / "history.jsonl"), test)
+    found = CHECKERS[row["checker"]].check(Run(history.read(folder / "history.jsonl"), test))
     assert str(found.valid).lower() in row["verdict"].split("|"), found.summary

@@ -127,7 +127,12 @@ def test_a_choice_is_one_of_the_valid_names():
 
 def test_a_description_holds_all_that_a_checker_and_a_reader_need():
     row = replace(GOOD, concurrency=2, seed=7).to_json()
-    assert row["lock"] == {"name": "redlock", "options": GOOD.options, "ends_with": "lease"}
+    assert row["lock"] == {
+        "name": "redlock",
+        "options": GOOD.options,
+        "ends_with": "lease",
+        "token": False,
+    }
     assert row["servers"] == [f"redis-{n}" for n in range(1, 6)]
     assert row["clients"] == ["client-1", "client-2"]
     assert row["promises"] == {"minority": True}

@@ -18,6 +18,7 @@ from importlib import import_module
 from random import Random, SystemRandom
 from typing import Any
 
+from fencepost.checker.checker import Run
 from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.history import History, Op
 from fencepost.checker.verdict import Verdict
@@ -55,7 +56,7 @@ def check(name: str, seed: str, first: int, count: int) -> tuple[Counter[str], l
         ops, test = draw(Random(f"{seed}/{name}/{number}"))
         allowed = verdict(ops, test)
         try:
-            found = CHECKERS[name](History(ops), test)
+            found = CHECKERS[name].check(Run(History(ops), test))
             said: Any = _misshapen(found) or found.valid
         except Exception as error:  # a checker that raises is wrong, too
             said = repr(error)

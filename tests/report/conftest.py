@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fencepost.checker.checker import Run
 from fencepost.checker.checkers import CHECKERS, check, valid
 from fencepost.checker.history import History, Op, write
 
@@ -136,7 +137,7 @@ def store(tmp_path: Path) -> Store:
         (folder / "test.json").write_text(json.dumps(described))
         write(folder / "history.jsonl", history)
         if checked:
-            verdicts = check(history, described, described["checkers"])
+            verdicts = check(Run(history, described), described["checkers"])
             results = {
                 "test": described["name"],
                 "valid": valid(verdicts),

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from random import SystemRandom
 from typing import Any
 
+from fencepost.checker.checker import Run as Recorded
 from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.history import History
 from simulated.defects import KINDS
@@ -57,7 +58,7 @@ def verdicts(run: Run) -> dict[str, Any]:
     said: dict[str, Any] = {}
     for name in run.test["checkers"]:
         try:
-            said[name] = CHECKERS[name](History(run.ops), run.test).valid
+            said[name] = CHECKERS[name].check(Recorded(History(run.ops), run.test)).valid
         except Exception as error:  # a checker that raises is wrong, too
             said[name] = repr(error)
     return said
@@ -129,7 +130,7 @@ def show(name: str) -> None:
     print(run.plan, json.dumps(run.test), said, known, sep="\n")
     for one in wrong(known, said):
         print(one)
-        print(CHECKERS[one.checker](History(run.ops), run.test).evidence[:3])
+        print(CHECKERS[one.checker].check(Recorded(History(run.ops), run.test)).evidence[:3])
     for op in run.ops:
         print(json.dumps(op.to_json()))
 
