@@ -13,6 +13,7 @@ from fencepost.checker import (
     liveness,
     ownership,
     resource,
+    server_log,
     store,
 )
 from fencepost.checker.checker import Checker, Run
@@ -31,6 +32,7 @@ CHECKERS = Registry(
         liveness.CHECKER,
         store.CHECKER,
         resource.CHECKER,
+        server_log.CHECKER,
     ),
 )
 

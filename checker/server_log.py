@@ -1,0 +1,99 @@
+"""`server-log`: did a server break down by itself, by what its log says?
+
+Clients may never notice a server that panics: others of its cluster answer for it. So each server's
+log is searched for panics, fatal errors and ends for want of memory (Jepsen's log-file-pattern).
+
+A fault leaves its marks in logs as well, and nobody is accused for these. Servers that are killed
+write nothing, and as they start again PostgreSQL refuses clients with FATAL, which is no failure of
+the server and is not looked for. A server that ends because its disk is full says so: where a fault
+of the run struck that server, the line is named (`after_faults`), else it counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from fencepost.checker.checker import Checker, Run
+from fencepost.checker.faults import faults
+from fencepost.checker.verdict import Verdict, count
+
+_BAD = re.compile(
+    r"^(?:panic|fatal error|runtime error): "  # Go's runtime: etcd
+    r"|\"level\":\"(?:panic|dpanic|fatal)\""  # etcd's own log
+    r"|Out Of Memory allocating|REDIS BUG REPORT START|Guru Meditation|ASSERTION FAILED"  # Redis
+    r"|OutOfMemoryError|A fatal error has been detected by the Java Runtime"  # Java: ZooKeeper
+    r"|Severe unrecoverable error"  # ZooKeeper
+    r"|\bPANIC:  |\bERROR:  out of memory"  # PostgreSQL
+    r"|terminated by signal (?:4|6|7|8|11)\b"  # PostgreSQL's own processes; 9 and 15 are kills
+    r"|Out of memory: Killed process|segfault at "  # the kernel
+)
+_FULL = re.compile(r"no space left on device", re.IGNORECASE)
+_NEAR = 5  # lines after a bad one in which a Java program says why
+_SHOWN = 200  # characters of a line that evidence shows
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of a server's log that it should not have. full: it, or what follows, blames a full
+    disk."""
+
+    server: str
+    number: int
+    text: str
+    full: bool
+
+    def __str__(self) -> str:
+        return f"{self.server}, line {self.number}: {self.text[:_SHOWN]}"
+
+
+def server_log(run: Run) -> Verdict:
+    """No server panicked, died of a fatal error or ran out of memory."""
+    struck = {node for fault in faults(run.history) for node in fault.targets}
+    servers = list(run.test.get("servers") or sorted(run.logs))
+    bad: list[_Line] = []
+    excused: list[_Line] = []
+    silent = []
+    for server in servers:
+        lines = _lines(run.logs.get(server))
+        if not lines:
+            silent.append(server)
+        for line in _bad(server, lines):
+            (excused if line.full and server in struck else bad).append(line)
+    details = {"logs": len(servers) - len(silent), "after_faults": [str(line) for line in excused]}
+    if bad:
+        summary = f"{count(len(bad), 'line')} of the servers' logs should not be there: {bad[0]}"
+        rows = [{"what": str(line), "server": line.server, "line": line.number} for line in bad]
+        return Verdict(False, summary, rows, details)
+    if silent or not servers:
+        return Verdict("unknown", f"No log of {', '.join(silent) or 'any server'}.", [], details)
+    summary = f"No panic, fatal error or lack of memory in {count(len(servers), 'log')}."
+    if excused:
+        summary += f" Of a full disk, which was a fault of the run: {excused[0]}."
+    return Verdict(True, summary, [], details)
+
+
+def _lines(log: Path | None) -> list[str]:
+    if log is None or not log.is_file():
+        return []
+    return log.read_text(errors="replace").splitlines()
+
+
+def _bad(server: str, lines: list[str]) -> Iterator[_Line]:
+    for place, text in enumerate(lines):
+        if _BAD.search(text):
+            near = lines[place : place + _NEAR + 1]
+            yield _Line(server, place + 1, text.strip(), any(map(_FULL.search, near)))
+
+
+CHECKER = Checker(
+    name="server-log",
+    question="No server panicked, died of a fatal error or ran out of memory.",
+    about=("service",),
+    check=server_log,
+    column="log",
+    touches=lambda history: False,  # a history that came alone has no logs
+    at_the_end=True,  # logs are fetched when the run is over
+)
