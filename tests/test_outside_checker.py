@@ -1,0 +1,117 @@
+"""A package that is not of this repository adds a checker with one file."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from fencepost.checker.checkers import CHECKERS, sound
+from fencepost.checker.verdict import Verdict
+from fencepost.harness.command import screen, suite
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.run.judge import judge
+from fencepost.harness.run.spec import Spec, validate
+from fencepost.report.questions import questions
+from fencepost.report.suite import contents
+from fencepost.workloads.locks.registry import LOCKS
+
+TIDY = '''
+"""tidy: does every client close in the end?"""
+
+from fencepost.checker.checker import Checker, of_history
+from fencepost.checker.verdict import Verdict
+
+
+def tidy(history, test):
+    closed = {op.process for op in history.clients() if op.f == "close"}
+    loud = [op for op in history.clients() if op.process not in closed]
+    rows = [{"what": f"process {op.process} did not close", "time_ns": op.time} for op in loud[:1]]
+    return Verdict(not loud, "Somebody did not close." if loud else "All closed.", rows)
+
+
+CHECKER = Checker(
+    name="tidy",
+    question="Every client closed in the end.",
+    about=("clients",),
+    check=of_history(tidy),
+    column="tidy",
+    applies=lambda test: "nobody closes in shared mode" if test.get("shared") else None,
+    touches=lambda history: len(history) > 0,
+)
+'''
+
+
+@pytest.fixture(autouse=True)
+def tidy(tmp_path, monkeypatch):
+    """As pip leaves a package: its module and its metadata in a folder of sys.path."""
+    site = tmp_path / "site-packages"
+    info = site / "tidiness-1.2.dist-info"
+    info.mkdir(parents=True)
+    (site / "tidiness.py").write_text(TIDY)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tidiness\nVersion: 1.2\n")
+    (info / "entry_points.txt").write_text("[fencepost.checkers]\ntidy = tidiness:CHECKER\n")
+    monkeypatch.syspath_prepend(site)
+    CHECKERS.forget()
+    yield CHECKERS["tidy"]
+    CHECKERS.forget()
+    sys.modules.pop("tidiness", None)
+
+
+def spec(**more):
+    lock = more.pop("lock", "redis")
+    return Spec(name="t", lock=lock, options=LOCKS[lock].read_options({}), **more)
+
+
+def test_a_test_runs_it_or_says_why_not():
+    assert "tidy" in spec().to_json()["checkers"]
+    told = spec(shared=0.5).to_json()
+    assert told["not_checked"]["tidy"] == "nobody closes in shared mode"
+
+
+def test_until_knows_it():
+    assert validate(spec(until=("tidy",))).until == ("tidy",)
+    with pytest.raises(BadArguments, match=r"there is no such checker; choose from: .*tidy"):
+        validate(spec(until=("neat",)))
+
+
+def test_a_control_run_expects_it():
+    assert sound({"lock": {"token": False}})["tidy"] is True
+
+
+def test_a_history_is_judged_by_it_and_the_report_shows_its_question(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    rows = [
+        {"time": n, "process": 1, "type": kind, "f": "acquire", "value": {"lock": "a"}}
+        for n, kind in enumerate(("invoke", "fail"))
+    ]
+    (run / "history.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    outcome = judge(run)
+    assert outcome.verdicts["tidy"] == Verdict(
+        False,
+        "Somebody did not close.",
+        [{"what": "process 1 did not close", "time_ns": 0}],
+    )
+    believed = questions(outcome.results["checkers"])[1]
+    assert ("tidy", "Every client closed in the end.") in [
+        (part.checker, part.about) for part in believed.parts
+    ]
+    assert "Every client closed in the end." in (run / "report.html").read_text()
+
+
+ROW = {
+    "scenario": "s", "guard": "none", "claim": "", "expected": {"tidy": True},
+    "observed": {"tidy": False}, "as_expected": False,
+}  # fmt: skip
+
+
+def test_the_suites_tables_have_its_column(capsys, monkeypatch):
+    screen.console.cache_clear()
+    suite._table([ROW])
+    shown = capsys.readouterr().out
+    assert "tidy" in shown and "F (T)" in shown
+    found = contents("s", [ROW])
+    assert found["scripted_checkers"] == ["tidy"]
+    assert found["about_checker"]["tidy"] == "Every client closed in the end."
