@@ -23,7 +23,7 @@ Colours = Mapping[str, tuple[str, str]]
 FIRST = 3
 """Sentences of evidence shown at once; the rest is folded away."""
 MOST = 200
-"""Sentences of evidence on the page at all; results.json has every one."""
+"""Sentences of evidence on the page at most; results.json has every one."""
 
 _SCENARIO: dict[str, Any] = {
     "name": "",
@@ -148,7 +148,7 @@ def _scenario(test: Mapping[str, Any], checkers: Mapping[str, Any]) -> dict[str,
     }
     outcome = "It came out as predicted."
     if untested(checkers):
-        outcome = "Nothing follows for it from this run, which did not test all of it."
+        outcome = "This run says nothing about the prediction: it did not test all of it."
     elif observed != {name: verdict(value) for name, value in expected.items()}:
         outcome = "It did not come out as predicted."
     return (
