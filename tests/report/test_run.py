@@ -105,10 +105,7 @@ def test_a_run_that_did_not_go_as_scheduled_is_no_fault_of_the_service(store, ca
     html = page(folder)
     assert headline(html).startswith("Unknown: as far as it was tested, the lock service kept")
     assert why not in card(html, "Did the lock service keep its promise?")
-    assert (
-        html.count(f'<p class="warning">Part of what was to be tested was not: {why}')
-        == 1
-    )
+    assert html.count(f'<p class="warning">Part of what was to be tested was not: {why}') == 1
     assert f'<p class="warning">{why}' not in html
 
 
