@@ -53,7 +53,7 @@ def parse(text: str) -> Asked:
     except ValueError:
         number = 0.0
     if not 0 < number <= 1000:
-        raise ValueError(f"{text!r}: a weight of {weight} is none above zero, up to 1000")
+        raise ValueError(f"{text!r}: weight {weight} is out of range (above 0, up to 1000)")
     try:
         interval_s = seconds(match["interval"]) if match["interval"] else None
     except ValueError as error:

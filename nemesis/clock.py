@@ -274,8 +274,8 @@ def _file_is_off(remote: Remote) -> list[Leftover]:
 
 FAMILY = Family(
     name="clock",
-    what="clocks of servers and clients jump, drift, strobe",
-    receipt="the clock as the server or client itself shows it",
+    what="makes clocks of servers and clients jump, drift or strobe",
+    receipt="the clock that the server or client itself shows",
     make=lambda site, chains: Clock(site),
     draw=draw,
     describe=describe,

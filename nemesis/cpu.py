@@ -77,7 +77,7 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
 def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     share = arguments.get("share", SHARE)
     if not isinstance(share, int | float) or not 0.01 <= share <= 1:
-        raise ValueError(f"a share of {share!r}: from 0.01 to 1 of a CPU")
+        raise ValueError(f"a CPU share of {share!r} is out of range (0.01 to 1)")
 
 
 def describe(targets: list[str], arguments: dict[str, Any]) -> str:
@@ -94,8 +94,8 @@ def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
 
 FAMILY = Family(
     name="cpu",
-    what="a server gets very little CPU time, by a cgroup's quota",
-    receipt="the quota of the cgroup that it is in, which throttles a loop there",
+    what="leaves a server very little CPU time, by a cgroup's quota",
+    receipt="the quota of the cgroup that the server is in, which throttles a loop there",
     make=lambda site, chains: Cpu(site),
     draw=draw,
     describe=describe,

@@ -88,8 +88,8 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
 
 FAMILY = Family(
     name="delay",
-    what="packets of one direction are held back and arrive later",
-    receipt="a probe gets no answer; at the end a probe gets one, and the packets held are counted",
+    what="holds back the packets of one direction, which arrive later",
+    receipt="a probe gets no answer, and gets one at the end; the packets held back are counted",
     make=Delay,
     draw=draw,
     describe=describe,

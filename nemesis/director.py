@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fencepost.nemesis.chains import Chains
@@ -149,20 +150,19 @@ class Director:
 
 
 def _resolved(site: Site, fault: Fault) -> Fault:
-    """The fault with the server that leads now in the place of `primary`.
+    """The fault with its words, and the server that leads now in the place of `primary`.
 
     Raises RuntimeError if no server says that it leads.
     """
     if PRIMARY not in fault.targets:
-        return fault
+        words = describe(fault.family, fault.targets, fault.arguments)
+        return replace(fault, arguments=fault.arguments | {"words": words})
     found = leader(site)
     targets, arguments = renamed(fault.targets, fault.arguments, {PRIMARY: found})
-    if arguments.pop("words", None):
-        unsaid = {name: value for name, value in fault.arguments.items() if name != "words"}
-        arguments["words"] = describe(
-            fault.family, fault.targets, unsaid, primary=f"{found} (the primary)"
-        )
-    return Fault(fault.name, fault.family, targets, arguments)
+    # Words of before do not name the server.
+    unsaid = {name: value for name, value in fault.arguments.items() if name != "words"}
+    words = describe(fault.family, fault.targets, unsaid, primary=f"{found} (the primary)")
+    return Fault(fault.name, fault.family, targets, arguments | {"words": words})
 
 
 def _failed(error: Exception) -> Receipt:

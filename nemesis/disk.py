@@ -93,8 +93,8 @@ def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
 
 FAMILY = Family(
     name="disk",
-    what="a server's disk is full",
-    receipt="no byte is left on it, and a write of one fails",
+    what="fills the disk of a server",
+    receipt="no byte is free, and writing one fails",
     make=lambda site, chains: Disk(site),
     draw=draw,
     describe=describe,

@@ -73,8 +73,8 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
 
 FAMILY = Family(
     name="failover",
-    what="the primary of a replicated Redis dies, and its replica is promoted",
-    receipt="the pid is gone and the replica says that it is master",
+    what="kills the primary of a replicated Redis, and promotes its replica",
+    receipt="the pid is gone, and the replica says that it is master",
     make=lambda site, chains: Failover(site),
     draw=draw,
     describe=describe,

@@ -124,8 +124,8 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
 
 FAMILY = Family(
     name="kill",
-    what="SIGKILL and restart of servers or a client, the data kept or wiped",
-    receipt="the pid is gone; at the end, the server serves again",
+    what="kills servers or a client (SIGKILL) and restarts them, with their data or without",
+    receipt="the pid is gone; at the end the server serves again",
     make=lambda site, chains: Kill(site),
     draw=draw,
     describe=describe,

@@ -114,7 +114,7 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     if at.kind not in KINDS:
         raise ValueError(f"it needs servers of {', '.join(KINDS)}")
     if len(targets) != 1:
-        raise ValueError("one server at a time leaves")
+        raise ValueError("only one server leaves at a time")
 
 
 def describe(targets: list[str], arguments: dict[str, Any]) -> str:
@@ -123,9 +123,9 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
 
 FAMILY = Family(
     name="membership",
-    what="a server leaves the cluster, and comes back with an empty disk",
-    receipt="its pid and its data are gone, the others' list of members is without it; at the end "
-    "it has another identity",
+    what="a server leaves the cluster and comes back with an empty disk",
+    receipt="its pid and its data are gone, and the other members do not list it; at the end it "
+    "has another identity",
     make=lambda site, chains: Membership(site),
     draw=draw,
     describe=describe,

@@ -92,11 +92,11 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
 
 def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     if at.kind != "redis":
-        raise ValueError(f"it limits Redis servers, and these are of {at.kind}")
+        raise ValueError(f"it needs Redis servers, and these are {at.kind}")
     if arguments.get("policy") not in POLICIES:
         raise ValueError(f"policy {arguments.get('policy')!r}: choose one of {', '.join(POLICIES)}")
     if len(targets) != 1:
-        raise ValueError("one server at a time is limited")
+        raise ValueError("it limits one server at a time")
 
 
 def describe(targets: list[str], arguments: dict[str, Any]) -> str:
@@ -117,8 +117,8 @@ def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
 
 FAMILY = Family(
     name="memory",
-    what="a Redis server runs into its memory limit, and evicts keys or refuses writes",
-    receipt="keys that it says were evicted, or a write that it refused",
+    what="a Redis server reaches its memory limit, and evicts keys or refuses writes",
+    receipt="keys that Redis says it evicted, or a write that it refused",
     make=lambda site, chains: Memory(site),
     draw=draw,
     describe=describe,

@@ -86,7 +86,7 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     if arguments.get("kind") not in KINDS:
         raise ValueError(f"kind {arguments.get('kind')!r}: choose one of {', '.join(KINDS)}")
     if len(targets) != 1:
-        raise ValueError("one node at a time")
+        raise ValueError("it strikes one node at a time")
 
 
 def describe(targets: list[str], arguments: dict[str, Any]) -> str:
@@ -110,7 +110,7 @@ def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
 
 FAMILY = Family(
     name="packet",
-    what="packets are late, lost, doubled or out of order (netem)",
+    what="delays, loses, duplicates or reorders packets (netem)",
     receipt="the queue that the kernel shows; without sch_netem there is none, and no receipt",
     make=lambda site, chains: Packet(site),
     draw=draw,

@@ -198,7 +198,7 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     if how not in HOW:
         raise ValueError(f"there is no {how!r}; choose one of: {', '.join(HOW)}")
     if lost is not None and lost not in LOST:
-        raise ValueError(f"what is lost are requests or replies, not {lost!r}")
+        raise ValueError(f"lost is {lost!r}: choose one of: {', '.join(LOST)}")
     if lost and how == "reject":
         raise ValueError(
             "a sender cannot be told of what is lost in one direction: leave reject out"
@@ -241,8 +241,8 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
 
 FAMILY = Family(
     name="partition",
-    what="links between nodes are cut with iptables, by shape; drop or reject; one way or both",
-    receipt="a probe across each cut link gets no answer, and at the end one does; of one way, "
+    what="cuts links between nodes with iptables, by shape: dropped or rejected, both ways or one",
+    receipt="a probe across each cut link gets no answer, and gets one at the end; for one way, "
     "datagrams that the receiver's chain counts",
     make=Partition,
     draw=draw,

@@ -146,8 +146,8 @@ def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
 
 FAMILY = Family(
     name="pause",
-    what="SIGSTOP of servers, or of a client at a failpoint or until another holds the lock",
-    receipt="the process is in state T; at the end, it is not",
+    what="stops servers (SIGSTOP), or a client at a failpoint or until another holds the lock",
+    receipt="the process is in state T, and at the end it is not",
     make=lambda site, chains: Pause(site),
     draw=draw,
     describe=describe,

@@ -105,8 +105,8 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
 
 FAMILY = Family(
     name="power",
-    what="servers lose power: what they had not synced is gone",
-    receipt="of two files on the server's disk the synced one is left, and the other is not",
+    what="servers lose power, and with it what they had not synced",
+    receipt="of two files on the server's disk, the synced one is left and the other is gone",
     make=lambda site, chains: Power(site),
     draw=draw,
     describe=describe,

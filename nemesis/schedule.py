@@ -54,7 +54,7 @@ def read(path: Path, seed: int, layout: Layout) -> list[Scheduled]:
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise ValueError(f"{path} is no JSON: {error}") from error
+        raise ValueError(f"{path} is not JSON: {error}") from error
     try:
         return stored(rows.get("schedule") if isinstance(rows, dict) else rows, layout, seed)
     except ValueError as error:
@@ -83,11 +83,11 @@ def stored(rows: object, layout: Layout, seed: int = 0) -> list[Scheduled]:
 
 def _row(row: Any, random: Random, layout: Layout) -> list[Scheduled]:
     if not isinstance(row, dict):
-        raise ValueError("it is no object with at_s, duration_s and fault")
+        raise ValueError("a fault is an object with at_s, duration_s and fault")
     if "fault" in row:
         strange = set(row) - {"at_s", "duration_s", "fault"}
         if strange:
-            raise ValueError(f"{min(strange)} does not go with fault: a fault says it all")
+            raise ValueError(f"leave {min(strange)} out: fault says it all")
         at_s, duration_s = float(row.get("at_s", "none")), float(row.get("duration_s", "none"))
         (asked,) = check([str(row["fault"])], layout)
         found = _drawn(asked, random, at_s, duration_s, layout)
@@ -100,7 +100,7 @@ def _row(row: Any, random: Random, layout: Layout) -> list[Scheduled]:
         found = [fault]
     for one in found:
         if one.at_s < 0 or one.duration_s < 0:
-            raise ValueError("times are from 0 s on")
+            raise ValueError("at_s and duration_s must not be negative")
         validate(one.family, one.targets, one.arguments, layout)
     return [_said(fault) for fault in found]
 

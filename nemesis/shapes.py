@@ -38,7 +38,7 @@ def must_fit(shape: str, at: Layout) -> None:
     if shape == PRIMARY:
         at.must_lead()
     if shape in _OF_THREE and len(at.servers) < 3:
-        raise ValueError(f"{shape} takes three servers, and there are {len(at.servers)}")
+        raise ValueError(f"{shape} needs three servers or more, and there are {len(at.servers)}")
 
 
 def cut_links(random: Random, at: Layout, shape: str) -> list[list[str]]:

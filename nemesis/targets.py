@@ -41,7 +41,7 @@ class Layout:
     def must_lead(self) -> None:
         """Raise ValueError if none of the servers leads."""
         if not self.leads:
-            raise ValueError("none of its servers leads: each is on its own")
+            raise ValueError("none of its servers leads: each is independent")
 
 
 @dataclass(frozen=True)
@@ -115,5 +115,5 @@ def leader(site: Site) -> str:
     while (found := site.primary()) is None and time.monotonic() < end:
         time.sleep(0.05)
     if found is None:
-        raise RuntimeError(f"no server says that it leads, for {_ELECTION_S:g} s")
+        raise RuntimeError(f"no server has said for {_ELECTION_S:g} s that it leads")
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ from fencepost.report.settings import again, settings
 from fencepost.report.stored import Run, load
 from fencepost.report.timeline import affected, timeline
 
-Colours = Mapping[str, tuple[str, str]]
-"""The CSS colours of each family of faults, on a light page and on a dark one."""
+Colour = Callable[[str], tuple[str, str] | None]
+"""Gives the CSS colours of a family of faults, on a light page and on a dark one."""
 
 FIRST = 3
 """Sentences of evidence shown at once; the rest is folded away."""
@@ -36,10 +36,10 @@ _SCENARIO: dict[str, Any] = {
 _STEP = dict.fromkeys(("at_s", "family", "targets", "duration_s", "arguments"))
 
 
-def render(run: Path, colours: Colours | None = None) -> Path:
+def render(run: Path, colour: Colour = lambda family: None) -> Path:
     """Write report.html into the folder of a run; returns its path.
 
-    `colours` are those of the families of faults by name; a family without one is grey.
+    A family of faults that `colour` does not know is grey.
 
     A run that was killed gets a report as well: what was recorded, and that no checker ran.
 
@@ -47,10 +47,10 @@ def render(run: Path, colours: Colours | None = None) -> Path:
         ReportError: the folder has no readable test.json.
         OSError: report.html cannot be written.
     """
-    return page.write(run / "report.html", "run.html", contents(load(run), run, colours or {}))
+    return page.write(run / "report.html", "run.html", contents(load(run), run, colour))
 
 
-def contents(run: Run, folder: Path, colours: Colours) -> dict[str, Any]:
+def contents(run: Run, folder: Path, colour: Colour) -> dict[str, Any]:
     """Everything that the template shows."""
     test, history = run.test, run.history
     results = run.results or {}
@@ -79,7 +79,7 @@ def contents(run: Run, folder: Path, colours: Colours) -> dict[str, Any]:
             {"words": f.what, "nodes": affected(f), "fault": f, "at": _moment(f.start, f.end)}
             for f in on
         ],
-        "colours": {f.family: colours[f.family] for f in on if f.family in colours},
+        "colours": {f.family: both for f in on if (both := colour(f.family))},
         "settings": settings(test),
         "again": again(test, folder.resolve()),
         "work": bool(test.get("work")),

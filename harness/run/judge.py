@@ -73,8 +73,12 @@ def judge(folder: Path, notes: list[str] | None = None) -> Outcome:
 
 def write_report(folder: Path) -> Path:
     """Write report.html into the folder of a run, with the families' colours; returns its path."""
-    colours = {name: (f.colour.light, f.colour.dark) for name, f in FAMILIES.items()}
-    return report.render(folder, colours)
+    return report.render(folder, _colour)
+
+
+def _colour(family: str) -> tuple[str, str] | None:
+    found = FAMILIES.get(family)
+    return (found.colour.light, found.colour.dark) if found else None
 
 
 def _noted(place: Path, test: dict[str, Any]) -> list[str]:

@@ -60,7 +60,7 @@ class Live:
                 time.monotonic() - self._begun,
                 self._recorder.written,
                 self._recorder.counts["acquire", "ok"],
-                [fault.arguments.get("words") or fault.name for fault in on],
+                [str(fault.arguments["words"]) for fault in on],
             )
             try:
                 self._tell(status)

@@ -50,7 +50,7 @@ def run(monkeypatch, capsys, tmp_path):
         (["test", "redlock", "--nemesis", "kill:primary"], "none of its servers leads"),
         (["test", "redlock", "--nemesis", "clock:client/-1x"], "'1x' is no time"),
         (["test", "redlock", "--schedule", "/no/such"], "schedule /no/such cannot be read: No"),
-        (["test", "redlock", "--schedule", "/dev/null"], "schedule /dev/null is no JSON"),
+        (["test", "redlock", "--schedule", "/dev/null"], "schedule /dev/null is not JSON"),
         (["test", "redlock", "--schedule", "x", "--nemesis", "pause"], "exclude one another"),
         (["test", "--replay", "nowhere"], "'nowhere' is no run (a folder with test.json or"),
         (["test", "--replay", "x", "--seed", "4"], "--replay takes all from the run that it names"),

@@ -74,7 +74,7 @@ def test_a_fault_that_takes_hold_and_is_healed_is_proved_both_times(
     director, recorded, fault, deafness
 ):
     assert director.inject(fault).proved
-    assert director.on == [fault]
+    assert [one.name for one in director.on] == [fault.name]
     assert director.heal(fault.name).proved
     assert director.on == []
     assert [(op.type, op.value["phase"]) for op in recorded.ops] == [
@@ -411,7 +411,7 @@ def test_where_nobody_leads_there_is_no_fault_and_no_receipt(director, recorded,
     assert not director.inject(Fault("f", "pause", ["primary"])).proved
     assert recorded.ops[1].error == [
         "unproved",
-        "it could not be carried out: no server says that it leads, for 0.01 s",
+        "it could not be carried out: no server has said for 0.01 s that it leads",
     ]
     assert director.on == []
 
@@ -469,3 +469,12 @@ def test_what_a_lost_connection_kept_from_being_healed_is_healed_by_the_next_att
     director.inject(Fault("other", "partition", [], {"links": [["redis-2", "redis-4"]]}))
     assert director.heal("other").proved
     assert not node.rules
+
+
+def test_a_fault_that_was_given_no_words_stands_in_the_history_with_its_family_s(
+    director, recorded
+):
+    director.inject(CRASHES)
+    director.inject(Fault("p", "pause", ["redis-4"], {"words": "redis-4 sleeps"}))
+    said = [op.value["arguments"]["words"] for op in recorded.ops if op.type == "ok"]
+    assert said == ["redis-1, redis-2 and client-2 crash and lose their data", "redis-4 sleeps"]

@@ -64,7 +64,7 @@ ROW = {"at_s": 1, "duration_s": 2, "family": "pause", "targets": ["redis-1"], "a
         ([ROW, {"at_s": 1}], "fault 2: "),
         ([ROW | {"family": "flood"}], "fault 1: there is no family 'flood'"),
         ([ROW | {"targets": ["redis-9"]}], "fault 1: the test has no node 'redis-9'"),
-        ([ROW | {"at_s": -1}], "fault 1: times are from 0 s on"),
+        ([ROW | {"at_s": -1}], "fault 1: at_s and duration_s must not be negative"),
         ([ROW | {"at_s": "soon"}], "fault 1: could not convert"),
     ],
 )

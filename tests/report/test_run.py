@@ -271,7 +271,7 @@ def test_each_family_that_struck_has_the_colour_that_it_was_given(store, calm):
     calm.fault(100, 200, "pause", ["redis-1"])
     calm.fault(300, 400, "quake", ["redis-1"])
     html = render(
-        store(calm), {"pause": ("#010203", "#fdfcfb"), "kill": ("red", "pink")}
+        store(calm), {"pause": ("#010203", "#fdfcfb"), "kill": ("red", "pink")}.get
     ).read_text()
     assert html.count("--fault-pause: #010203;") == html.count("--fault-pause: #fdfcfb;") == 1
     assert "--fault-quake:" not in html and "--fault-kill:" not in html
