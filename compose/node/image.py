@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 class Refused(Exception):
-    """What was asked for can not be done here; the text says why."""
+    """What was asked for cannot be done here; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ def image(pid: int | str) -> Image:
     with open(f"/proc/{pid}/maps") as file:
         mapped = re.search(r"^(\w+)-(\w+) .*\[vdso\]$", file.read(), re.MULTILINE)
     if mapped is None:
-        raise Refused(f"process {pid} has no vDSO: its clock can not be reached")
+        raise Refused(f"process {pid} has no vDSO: its clock cannot be reached")
     start, end = int(mapped[1], 16), int(mapped[2], 16)
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         content = os.pread(memory.fileno(), end - start, start)
     if content[:6] != b"\x7fELF\x02\x01":
-        raise Refused(f"process {pid} is no 64-bit program: its clock can not be reached")
+        raise Refused(f"process {pid} is no 64-bit program: its clock cannot be reached")
     return Image(start, content)
 
 

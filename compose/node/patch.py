@@ -67,7 +67,7 @@ def table(clock: str, offset_ns: int, rate: float, period_ns: int) -> Table:
         if not 0 <= now + offset_ns < 1 << 62:
             raise Refused(
                 f"an offset of {offset_ns / 1e9:+g} s: the {clock} clock is at "
-                f"{now / 1e9:.0f} s, and can not be set to less than 0"
+                f"{now / 1e9:.0f} s, and cannot be set to less than 0"
             )
         entries[id] = Entry(now, offset_ns, round((rate - 1) * 2**32), period_ns)
     return entries

@@ -21,7 +21,7 @@ ahead, it is `undo`. A later `set` adds to it.
 a server again under it; `rest` and `undo` remove that. The kernel's own bytes are read from the
 vDSO of this process, so that undoing needs no memory of what was done. Answers are JSON.
 
-What it can not do: a program that makes the system call itself is not reached, nor is what the
+What it cannot do: a program that makes the system call itself is not reached, nor is what the
 kernel itself measures: a sleep or a poll's timeout takes its time by the right clock, and so do
 waits that were begun before. Deadlines of pthread_cond_timedwait, which all of the JVM's timed
 waits come down to, are put right on their way to the kernel (waits.py).
@@ -166,7 +166,7 @@ def kept() -> Table | None:
 
 
 def command(arguments: list[str]) -> dict[str, object]:
-    """Carry out one call; its answer. Refused or OSError where it can not."""
+    """Carry out one call; its answer. Refused or OSError where it cannot."""
     given = _parser().parse_args(arguments)
     with alone():
         return _carry_out(given)
@@ -187,7 +187,7 @@ def _carry_out(given: argparse.Namespace) -> dict[str, object]:
 def _set(given: argparse.Namespace) -> dict[str, object]:
     ahead_ns, clocks = _ahead(given.pid), given.clocks.split(",")
     if ahead_ns and given.period_ns and "monotonic" in clocks:
-        raise Refused(f"the monotonic clock of process {given.pid} is ahead: it can not strobe")
+        raise Refused(f"the monotonic clock of process {given.pid} is ahead: it cannot strobe")
     # A wall clock alone is set: a monotonic one that is ahead stays so.
     entries = table("monotonic", ahead_ns, 1.0, 0) if ahead_ns else {}
     for clock in clocks:

@@ -9,7 +9,7 @@ from fencepost.harness.remote.remote import Remote
 
 
 class Cluster(Protocol):
-    """Nodes by name. Crashed where something can not be done, with the reason.
+    """Nodes by name. Crashed where something cannot be done, with the reason.
 
     `versions`: what is worth knowing of it in test.json.
     """

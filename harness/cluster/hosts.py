@@ -204,7 +204,7 @@ class HostsCluster:
 def _unnamed(lines: str) -> str:
     """A script that puts these lines into /etc/hosts, in place of fencepost's earlier ones.
 
-    In place: in a container that file can not be replaced.
+    In place: in a container that file cannot be replaced.
     """
     return (
         f"kept=$(grep -v '{_MARK}$' /etc/hosts); "

@@ -118,7 +118,7 @@ def _base(say: Say) -> None:
     if shutil.which("debootstrap") is None:
         if os.geteuid() != 0:
             raise Crashed(
-                f"{BASE} can not be pulled (no registry answers) and debootstrap, which could "
+                f"{BASE} cannot be pulled (no registry answers) and debootstrap, which could "
                 "make it, is not installed. Connect to a registry, or install debootstrap."
             )
         install(say, "debootstrap")

@@ -1,7 +1,7 @@
 """The lock libraries that are tested as they are: fetched here, each into a folder of its own.
 
 Inside an image's build neither pip nor npm may see its index, so what they need is put into the
-build's context. A library that can not be fetched is left out, and the image says so by its
+build's context. A library that cannot be fetched is left out, and the image says so by its
 label: the other locks do not need it. `harness.cluster.image` asks before a run starts.
 """
 
@@ -83,7 +83,7 @@ def version(name: str) -> str:
 
 def download(requirements: Path, folder: Path, *options: str) -> None:
     """What a requirements file asks for, for the nodes' Python: wheels, or sources where there
-    are none. Crashed where something can not be had."""
+    are none. Crashed where something cannot be had."""
     machine = platform.machine()
     _must(
         [

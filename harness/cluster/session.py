@@ -1,6 +1,6 @@
 """A cluster for the length of a command: engine, image, nodes up, and everything down again.
 
-Whatever the way out, the nodes are removed; where that can not be done (SIGKILL), the next
+Whatever the way out, the nodes are removed; where that cannot be done (SIGKILL), the next
 command finds what was left by the project's name, and removes it first.
 """
 

@@ -101,7 +101,7 @@ class Server:
     def settle(self) -> None:
         """Let what it has written so far be old enough for its disk to keep it, were power lost.
 
-        ZooKeeper, for one, does not sync its first snapshot, and can not start without it.
+        ZooKeeper, for one, does not sync its first snapshot, and cannot start without it.
         """
         if "lazy" in self._settings.get("DISK", ""):
             self._remote.run([PROGRAM, "lazy", "settle"])

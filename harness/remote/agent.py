@@ -35,7 +35,7 @@ class AgentRemote(ABC):
 
     @abstractmethod
     def spawn(self, argv: Sequence[str]) -> Program:
-        """Start a program on the node. OSError or RemoteError where the node can not be reached."""
+        """Start a program on the node. OSError or RemoteError where the node cannot be reached."""
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 10.0, check: bool = True) -> Result:
         request = {"run": list(argv), "timeout_s": timeout_s}

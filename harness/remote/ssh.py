@@ -44,8 +44,7 @@ class Host:
     sudo: bool = False
     key: Path | None = None
 
-    @property
-    def words(self) -> str:
+    def describe(self) -> str:
         return f"{self.user}@{self.host}:{self.port}"
 
 
@@ -116,7 +115,7 @@ class SshRemote(AgentRemote):
             raise self._refused(f"{host.user} is not let in by {key}: {error}") from error
         except (OSError, EOFError, paramiko.SSHException) as error:
             client.close()
-            raise OSError(f"no connection to {host.words}: {error}") from error
+            raise OSError(f"no connection to {host.describe()}: {error}") from error
         transport = client.get_transport()
         assert transport is not None
         transport.set_keepalive(_KEEPALIVE_S)
@@ -127,7 +126,7 @@ class SshRemote(AgentRemote):
             return paramiko.PKey.from_path(path)
         except (OSError, ValueError, TypeError, paramiko.SSHException) as error:
             raise self._refused(
-                f"the key {path} can not be used (one with a passphrase goes into the ssh agent, "
+                f"the key {path} cannot be used (one with a passphrase goes into the ssh agent, "
                 f"and is left out here): {error}"
             ) from error
 

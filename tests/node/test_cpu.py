@@ -30,7 +30,7 @@ def loop(groups):
         try:
             cpu.command(["limit", str(process.pid), "1.0"])
         except OSError as error:
-            pytest.skip(f"cgroups can not be written to here: {error}")
+            pytest.skip(f"cgroups cannot be written to here: {error}")
         cpu.command(["free"])
         yield process
     finally:

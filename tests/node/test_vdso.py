@@ -28,7 +28,7 @@ def possible() -> bool:
     return True
 
 
-pytestmark = pytest.mark.skipif(not possible(), reason="this kernel's vDSO can not be replaced")
+pytestmark = pytest.mark.skipif(not possible(), reason="this kernel's vDSO cannot be replaced")
 
 
 def state(pid: int) -> str:
