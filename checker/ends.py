@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost.checker.faults import faults
-from fencepost.checker.history import NEMESIS, UNASKED, History, Op
+from fencepost.checker.history import NEMESIS, SPONTANEOUS, History, Op
 
 FOREVER = math.inf
 ENDS_WITH = ("lease", "close", "connection")
@@ -161,7 +161,7 @@ def _lives(history: History) -> dict[int | str, _Life]:
             invoked[op.process] = op.time
             if op.f == "close":
                 life.closes.append(op)
-        elif op.type == "info" and op.f not in UNASKED and life.unsure is None:
+        elif op.type == "info" and op.f not in SPONTANEOUS and life.unsure is None:
             life.unsure = invoked.get(op.process, op.time)
     return found
 

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 Type = Literal["invoke", "ok", "fail", "info"]
 TYPES = ("invoke", "ok", "fail", "info")
 NEMESIS = "nemesis"
-UNASKED = ("lost", "renewed")
+SPONTANEOUS = ("lost", "renewed")
 """What a client's library says on its own: the hold is over; its lease runs on."""
 
 Found = TypeVar("Found")
@@ -27,7 +27,7 @@ _FIELDS = ("index", "time", "process", "type", "f", "value", "error", "node")
 
 
 class HistoryError(ValueError):
-    """A history that can not be read: the file, the line and the reason."""
+    """A history that cannot be read: the file, the line and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def pair(ops: Iterable[Op]) -> list[Call]:
                 )
             open_by[op.process] = op
             begins.append(op)
-        elif op.f in UNASKED:
+        elif op.f in SPONTANEOUS:
             continue
         else:
             begin = open_by.pop(op.process, None)
@@ -199,7 +199,7 @@ def read(path: Path) -> History:
     """Read a history.jsonl, in order of time.
 
     The torn last line of a run that was killed is dropped, and a note says so; anything
-    else that can not be understood is an error, because a verdict on half a history is none.
+    else that cannot be understood is an error, because a verdict on half a history is none.
 
     Raises:
         HistoryError: naming the file, the line and the reason.
@@ -207,7 +207,7 @@ def read(path: Path) -> History:
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
-        raise HistoryError(f"{path}: can not be read: {error.strerror}") from error
+        raise HistoryError(f"{path}: cannot be read: {error.strerror}") from error
     torn = lines.pop()
     notes: list[str] = []
     ops: list[Op] = []

@@ -14,7 +14,7 @@ from typing import Any
 
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.ends import FOREVER, Departures, End, ends_with, first
-from fencepost.checker.history import UNASKED, Call, History, Op
+from fencepost.checker.history import SPONTANEOUS, Call, History, Op
 
 __all__ = ["FOREVER", "Hold", "Overlap", "believed", "holds", "overlaps", "seconds", "strictly"]
 
@@ -213,7 +213,7 @@ def _in_order(history: History) -> Iterable[tuple[Op, Call | None]]:
     for op in ops:
         named = (op.process, op.value.get("hold"))
         grant = early.get(named)
-        if op.f in UNASKED and grant and op.index < grant.index and grant.index not in done:
+        if op.f in SPONTANEOUS and grant and op.index < grant.index and grant.index not in done:
             done.add(grant.index)
             yield grant, by_op.get(grant.index)
         if op.index not in done:

@@ -12,7 +12,7 @@ They are what makes checking hard, since none of them ever leaves. Three things 
 
 And where all that is not enough, only some classes are counted (`counted`): of the others a
 configuration may use as many as it likes, and its record shows that it used too many. Records are
-compared by the counted classes alone, so that few are kept; what can not be placed even so can not
+compared by the counted classes alone, so that few are kept; what cannot be placed even so cannot
 be placed at all, and what was placed without using too many of any class is placed.
 """
 

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any, Final, NamedTuple
 
 NEMESIS: Final = "nemesis"
-UNASKED: Final = frozenset({"lost", "renewed"})  # what a client's library says by itself
+SPONTANEOUS: Final = frozenset({"lost", "renewed"})  # what a client's library says by itself
 
 
 class Unknown(Enum):
@@ -29,7 +29,7 @@ UNKNOWN: Final = Unknown.UNKNOWN
 
 
 class BadHistory(ValueError):
-    """Input that can not be understood: `file` (or None), `line` (or None, from 1), `reason`."""
+    """Input that cannot be understood: `file` (or None), `line` (or None, from 1), `reason`."""
 
     def __init__(self, reason: str, line: int | None = None, file: str | None = None) -> None:
         super().__init__(reason, line, file)
@@ -97,7 +97,7 @@ def calls(numbered: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Call]:
             continue
         opened = open_ops.pop(process, None)
         if opened is None:
-            if kind == "info" and f in UNASKED:
+            if kind == "info" and f in SPONTANEOUS:
                 # The client library's own notice, which has no invocation.
                 yield Call(
                     process, f, kind, event.get("value"), UNKNOWN, position, None, time, None, line
@@ -106,7 +106,7 @@ def calls(numbered: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Call]:
             _require_type(kind, line)
             raise BadHistory(f"process {process} completes {f}, which it never invoked", line)
         began, value, invoked, at, opened_line = opened
-        if f in UNASKED and kind == "info" and began != f:
+        if f in SPONTANEOUS and kind == "info" and began != f:
             open_ops[process] = opened
             yield Call(
                 process, f, kind, event.get("value"), UNKNOWN, position, None, time, None, line

@@ -2,8 +2,8 @@
 
     initial          the state before the first op; any hashable value
     action(call)     what the call means to the model: an Action, or None if the call says nothing.
-                     A value that can not be read raises BadValue
-    step(state, a)   the state after `a`, or Inconsistent(why) if `a` can not happen there
+                     A value that cannot be read raises BadValue
+    step(state, a)   the state after `a`, or Inconsistent(why) if `a` cannot happen there
 
 That is a whole model. The rest are hints: each says something true about the model that lets
 the search do less, and leaving one out costs time, never a verdict.
@@ -26,7 +26,7 @@ State = Any  # any hashable value
 
 
 class BadValue(ValueError):
-    """A value that the model can not read; the message says what it expected."""
+    """A value that the model cannot read; the message says what it expected."""
 
 
 class Action(NamedTuple):
@@ -39,7 +39,7 @@ class Action(NamedTuple):
 
 
 class Inconsistent(NamedTuple):
-    """A step that can not happen, and why, as a sentence that ends up in the report."""
+    """A step that cannot happen, and why, as a sentence that ends up in the report."""
 
     why: str
 
@@ -100,8 +100,8 @@ class Model:
     ignored: names of ops that may stand in the same history and are none of its business.
     partition(call): calls with different keys act on independent objects (Herlihy and Wing's
         locality; Horn and Kroening 2015, "Faster linearizability checking via P-compositionality").
-    observes(a): in every state, `a` changes nothing or can not happen.
-    facet(state), needs(a): where facet(state) != needs(a), `a` changes nothing or can not happen.
+    observes(a): in every state, `a` changes nothing or cannot happen.
+    facet(state), needs(a): where facet(state) != needs(a), `a` changes nothing or cannot happen.
         needs may be UNSAID.
     gives(a): what `a`, where it changes anything, provides: a value to compare with wants. It is
         not asked of observers.
@@ -165,7 +165,7 @@ def frozen(value: Any) -> Any:
     try:
         hash(value)
     except TypeError:
-        raise BadValue(f"a value of type {kind.__name__} can not be compared") from None
+        raise BadValue(f"a value of type {kind.__name__} cannot be compared") from None
     return value
 
 

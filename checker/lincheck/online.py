@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fencepost.checker.lincheck.budget import Budget, Exhausted
-from fencepost.checker.lincheck.history import NEMESIS, UNASKED, BadHistory, Call, calls
+from fencepost.checker.lincheck.history import NEMESIS, SPONTANEOUS, BadHistory, Call, calls
 from fencepost.checker.lincheck.leases import Leases
 from fencepost.checker.lincheck.model import Action, Model
 from fencepost.checker.lincheck.models import named
@@ -176,7 +176,7 @@ class Online:
         if process == NEMESIS:
             return True
         opened = self._open.get(process) if isinstance(process, int | str) else None
-        if opened is None or event.get("f") in UNASKED:
+        if opened is None or event.get("f") in SPONTANEOUS:
             call = next(calls([(line, event)]))
         else:  # raises for an op on top of an open one
             call = next(calls([(opened[0], opened[1]), (line, event)]))
@@ -186,7 +186,7 @@ class Online:
             key = self._key(call)
             self._open[call.process] = line, event, key
             return self._tell("invoke", call, line, key, event)
-        if opened is None or call.f in UNASKED:
+        if opened is None or call.f in SPONTANEOUS:
             return True
         del self._open[call.process]
         kind: Literal["ok", "info"] = "info" if call.type == "info" else "ok"

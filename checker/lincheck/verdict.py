@@ -72,7 +72,7 @@ def check(
     verdict is "unknown". partition=False takes the history as one object even if the model could
     divide it; fast=False leaves everything to the general engine.
 
-    Raises BadHistory (with `line`, the position in the history from 1) for what can not be
+    Raises BadHistory (with `line`, the position in the history from 1) for what cannot be
     understood, BadValue for a model or init that is none.
     """
     numbered = enumerate(history, 1)

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from fencepost.checker.history import UNASKED
+from fencepost.checker.history import SPONTANEOUS
 from fencepost.compose.node.places import CODE, LIBRARIES, PYTHON
 from fencepost.compose.node.places import PROGRAM as NODE_PROGRAM
 from fencepost.harness.errors import Crashed
@@ -260,7 +260,7 @@ class Worker:
             close = _last(events, lambda f: f == _CLOSE)
             if close is not None:
                 self._closing = events[close] if events[close].type == "invoke" else None
-            place = _last(events, lambda f: f != _CLOSE and f not in UNASKED)
+            place = _last(events, lambda f: f != _CLOSE and f not in SPONTANEOUS)
             if place is not None:
                 # What it is doing now; what came before in the same chunk is over. Its number
                 # comes from ops alone: the close after an `info` still carries the old one.

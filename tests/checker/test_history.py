@@ -1,4 +1,4 @@
-"""What is recorded is read back as it was, and what can not be understood is named."""
+"""What is recorded is read back as it was, and what cannot be understood is named."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_bad_line_is_an_error_that_names_the_file_the_line_and_the_reason(file
 
 
 def test_a_history_that_is_not_there_is_an_error_that_names_it(file):
-    with pytest.raises(HistoryError, match=r"history\.jsonl: can not be read: No such file"):
+    with pytest.raises(HistoryError, match=r"history\.jsonl: cannot be read: No such file"):
         read(file)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fencepost.checker.history import UNASKED, read
+from fencepost.checker.history import SPONTANEOUS, read
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.session import session
 from fencepost.workloads.locks.registry import LOCKS
@@ -56,7 +56,7 @@ def test_a_release_of_unknown_outcome_is_followed_by_a_close_and_then_by_a_succe
     assert "run" not in outcome.verdicts, outcome.verdicts["run"].summary
     history = read(outcome.folder / "history.jsonl")
     ops = [(op.process, op.f, op.type) for op in history if op.node == "client-1"]
-    ops = [op for op in ops if op[1] not in UNASKED]
+    ops = [op for op in ops if op[1] not in SPONTANEOUS]
     assert ops[:6] == [
         (0, "acquire", "invoke"), (0, "acquire", "ok"), (0, "release", "invoke"),
         (0, "release", "info"), (0, "close", "invoke"), (0, "close", "ok"),

@@ -1,7 +1,7 @@
 """Special cases that theory decides exactly, without a search.
 
 A fast path takes the operations of one object and answers True, False (or, if it knows it, the
-first operation that can not be placed), or None where its conditions are not met; then the
+first operation that cannot be placed), or None where its conditions are not met; then the
 general engine decides. Each is held to the engine by property tests.
 """
 

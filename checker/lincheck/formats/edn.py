@@ -126,7 +126,7 @@ def _forms(text: str) -> Iterator[tuple[int, Any, bool]]:
 def _unreadable(text: str, position: int, line: int, stack: list[_Level]) -> NoReturn:
     if text[position] == '"':
         raise _unclosed(stack, f"the string of line {line} is never closed")
-    raise BadHistory(f"can not read {text[position : position + 20]!r}", line)
+    raise BadHistory(f"cannot read {text[position : position + 20]!r}", line)
 
 
 def _unclosed(stack: list[_Level], reason: str) -> BadHistory:

@@ -27,7 +27,7 @@ def read(
     """(line, event) pairs of the file, read as they are asked for.
 
     `form` is one of READERS; None: told from the content. Raises BadHistory, with the file and
-    where possible the line, for what can not be read, and for a file without any event. `warn` gets
+    where possible the line, for what cannot be read, and for a file without any event. `warn` gets
     a sentence for a torn last line, which is dropped.
     """
     count = 0
@@ -42,7 +42,7 @@ def read(
     except UnicodeDecodeError as error:
         raise BadHistory(f"not UTF-8 text: {error.reason}", file=str(path)) from None
     except OSError as error:
-        raise BadHistory(f"can not be read: {error.strerror}", file=str(path)) from None
+        raise BadHistory(f"cannot be read: {error.strerror}", file=str(path)) from None
     except BadHistory as error:
         raise error.at(file=str(path)) from None
     if not count:
@@ -50,7 +50,7 @@ def read(
 
 
 def told(head: str) -> str:
-    """The format that a text beginning like this has. Raises BadHistory if it can not be told."""
+    """The format that a text beginning like this has. Raises BadHistory if it cannot be told."""
     start = re.sub(r"\A(?:[\s,]+|;[^\n]*\n)*", "", head)
     if not start:
         raise BadHistory("the file is empty")
@@ -61,4 +61,4 @@ def told(head: str) -> str:
     if start[0] in "[({#":
         first = re.match(r"[\[(\s]*(?:#[\w.]+\s*)?\{[^}]*", start)
         return "porcupine-kv" if first and re.search(r":key[\s\"]", first[0]) else "edn"
-    raise BadHistory(f"can not tell the format of {start[:40]!r}; give --format", 1)
+    raise BadHistory(f"cannot tell the format of {start[:40]!r}; give --format", 1)

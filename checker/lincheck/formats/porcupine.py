@@ -50,7 +50,7 @@ def _etcd_value(text: str, line: int) -> int | list[int] | None:
     try:
         return int(text)
     except ValueError:
-        raise BadHistory(f"can not read the value {text[:40]!r}", line) from None
+        raise BadHistory(f"cannot read the value {text[:40]!r}", line) from None
 
 
 def kv_events(lines: Iterable[str], warn: Callable[[str], None]) -> Iterator[tuple[int, Any]]:

@@ -124,7 +124,7 @@ def _queue_action(call: Call) -> Action | None:
         return None
     if call.f == "enqueue":
         if call.value is None:
-            raise BadValue("null can not be enqueued: a dequeue of null means an empty queue")
+            raise BadValue("null cannot be enqueued: a dequeue of null means an empty queue")
         return Action("enqueue", frozen(call.value))
     return Action("dequeue", result=frozen(call.result) if call.type == "ok" else UNKNOWN)
 

@@ -2,7 +2,7 @@
 
 Besides acquire, extend and release every grant has one step that nobody invokes: `expire`, at
 any time from `acquire's invocation + ttl` on, or never; after an ok extend, from `extend's
-invocation + ttl` on. A service whose clocks are good can not expire a grant sooner, since it
+invocation + ttl` on. A service whose clocks are good cannot expire a grant sooner, since it
 heard of it later than that. So what does not linearize is a lock that was granted twice
 while leased, or one that expired early. What a client believes (`deadline`) decides nothing.
 

@@ -16,7 +16,7 @@ from collections.abc import Hashable
 from functools import partial
 from typing import Any, Final
 
-from fencepost.checker.lincheck.history import UNASKED, UNKNOWN, Call
+from fencepost.checker.lincheck.history import SPONTANEOUS, UNKNOWN, Call
 from fencepost.checker.lincheck.model import (
     UNSAID,
     Action,
@@ -27,7 +27,7 @@ from fencepost.checker.lincheck.model import (
     frozen,
 )
 
-RESOURCE_OPS = frozenset({"read", "write", "close"}) | UNASKED
+RESOURCE_OPS = frozenset({"read", "write", "close"}) | SPONTANEOUS
 FREE: Final = None
 HELD: Final = "held"
 FAILED_RELEASE = ("nothing", "ended")
@@ -223,7 +223,7 @@ def token_of(call: Call) -> Hashable:
 
 
 def next_token(last: int | None, action: Action) -> int | Inconsistent | None:
-    """The last token after this grant, or why its token can not follow `last`."""
+    """The last token after this grant, or why its token cannot follow `last`."""
     token: int | None = None if action.result is UNKNOWN else action.result
     if token is None:
         return last + 1 if action.result is UNKNOWN and last is not None else last

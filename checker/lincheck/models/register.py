@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from fencepost.checker.lincheck.history import UNASKED, UNKNOWN, Call
+from fencepost.checker.lincheck.history import SPONTANEOUS, UNKNOWN, Call
 from fencepost.checker.lincheck.model import (
     ANY_STATE,
     UNSAID,
@@ -24,7 +24,7 @@ from fencepost.checker.lincheck.model import (
     shown,
 )
 
-LOCK_OPS = frozenset({"acquire", "extend", "release", "close"}) | UNASKED
+LOCK_OPS = frozenset({"acquire", "extend", "release", "close"}) | SPONTANEOUS
 
 
 def register(init: Any = None) -> Model:

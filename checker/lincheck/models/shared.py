@@ -4,7 +4,7 @@ rw-lock: the value of acquire has `mode`: "shared" or "exclusive" (also "read" a
 or is that word; without one it is exclusive. Owned: a process releases what it holds.
 
 semaphore: acquire and release take `permits` in their value, or the number as the value,
-else 1. Nobody owns a permit; more can not be given back than were taken.
+else 1. Nobody owns a permit; more cannot be given back than were taken.
 """
 
 from __future__ import annotations

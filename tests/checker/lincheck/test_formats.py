@@ -116,7 +116,7 @@ def test_a_torn_last_line_is_dropped_and_said_so(tmp_path):
         ('[{:a "x}]', 1, "never closed"),
         ("[3]", 1, "not a map"),
         ("INFO jepsen.util - x :ok :read 1\n", 1, "not `INFO"),
-        ("INFO jepsen.util - 1 :ok :read what\n", 1, "can not read"),
+        ("INFO jepsen.util - 1 :ok :read what\n", 1, "cannot read"),
         ("", None, "empty"),
         ("\n\n", None, "empty"),
         ("; only words\n[]", None, "no event"),

@@ -65,7 +65,7 @@ def test_ops_on_another_key_resource_or_lock_are_another_object(name, op, key):
         ("counter", call(1, "add", "1"), "a counter adds an int, not '1'"),
         ("counter", call(1, "add", True), "a counter adds an int, not True"),
         ("counter", call(1, "read", None, "1"), "a counter reads as an int, not '1'"),
-        ("fifo-queue", call(1, "enqueue", None), "null can not be enqueued"),
+        ("fifo-queue", call(1, "enqueue", None), "null cannot be enqueued"),
         (
             "fenced-mutex",
             call(1, "acquire", None, {"token": "x"}),

@@ -118,8 +118,8 @@ def test_only_an_ok_read_of_nil_says_nothing():
         ("\n\n[{:a 1}", 3, "the [ of line 3 is never closed"),
         ("#{1", 1, "the #{ of line 1 is never closed"),
         ('\n{:a "\\q"}', 2, "unknown escape \\q in a string"),
-        ("{:a\n @x}", 2, "can not read '@x}'"),
-        ("@" + "x" * 30, 1, "can not read '@" + "x" * 19 + "'"),
+        ("{:a\n @x}", 2, "cannot read '@x}'"),
+        ("@" + "x" * 30, 1, "cannot read '@" + "x" * 19 + "'"),
         (r'{:a "\u12"}', 1, "unknown escape \\u in a string"),
         ("{:a 1}\n{:a\n", 2, "the { of line 2 is never closed"),
         ("{:a\n{:b", 1, "the { of line 1 is never closed"),
@@ -192,7 +192,7 @@ def test_an_etcd_log_with_anything_else_in_it_is_refused_but_for_a_torn_end():
     )
     assert refused(porcupine.etcd_events, line + line.replace("7", "x y")) == (
         2,
-        "can not read the value 'x y'",
+        "cannot read the value 'x y'",
     )
     long = "x" * 70
     assert refused(porcupine.etcd_events, long + "\n")[1].endswith(f": {long[:60]!r}")
@@ -250,7 +250,7 @@ def test_a_text_that_begins_like_no_format_is_refused():
     with pytest.raises(BadHistory) as caught:
         told("hello world" * 9)
     text = ("hello world" * 9)[:40]
-    assert caught.value.args == (f"can not tell the format of {text!r}; give --format", 1, None)
+    assert caught.value.args == (f"cannot tell the format of {text!r}; give --format", 1, None)
 
 
 def test_the_format_that_is_given_is_taken(tmp_path):
@@ -283,7 +283,7 @@ def test_what_a_file_has_wrong_is_said_with_its_name(tmp_path):
         assert str(caught.value) == said
     with pytest.raises(BadHistory) as caught:
         list(read(tmp_path / "none", "edn", pytest.fail))
-    assert str(caught.value) == f"{tmp_path / 'none'}: can not be read: No such file or directory"
+    assert str(caught.value) == f"{tmp_path / 'none'}: cannot be read: No such file or directory"
 
 
 def test_what_is_torn_is_told_to_the_caller(tmp_path):
