@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import os
 import runpy
+import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
 
 from fencepost.harness.command import lists
 from fencepost.harness.errors import BadArguments
+from fencepost.harness.run import shipped
 from fencepost.harness.run.spec import Spec, stored, validate
 from fencepost.workloads.locks.registry import LOCKS
 
@@ -129,3 +134,26 @@ def test_the_docs_generator_knows_it():
         "| `leased` | 3 etcd | `epoch` | usable with a minority down | `close` | "
         "a lock that comes from elsewhere |"
     ) in page
+
+
+ON_A_NODE = """
+from fencepost.workloads.locks.registry import LOCKS
+print(LOCKS["leased"].make.__module__)
+"""
+
+
+def test_a_node_finds_it_in_what_it_is_sent(tmp_path):
+    node = tmp_path / "node"
+    with tarfile.open(fileobj=io.BytesIO(shipped.archive_for("leased"))) as archive:
+        archive.extractall(node, filter="data")
+    done = subprocess.run(
+        [sys.executable, "-c", ON_A_NODE],
+        capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(node)},
+        check=False,
+    )  # fmt: skip
+    assert (done.stdout.strip(), done.stderr) == ("leased_locks", "")
+
+
+def test_a_node_that_tests_a_lock_of_ours_is_sent_nothing_of_it():
+    with tarfile.open(fileobj=io.BytesIO(shipped.archive_for("redis"))) as archive:
+        assert {name.partition("/")[0] for name in archive.getnames()} == {"fencepost"}

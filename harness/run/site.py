@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import shlex
-import tarfile
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -15,9 +13,9 @@ from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.nodes import role
 from fencepost.harness.db.kinds import KINDS, chosen
 from fencepost.harness.db.server import Server
-from fencepost.harness.package import PACKAGE
 from fencepost.harness.remote.remote import Remote
 from fencepost.harness.run.recorder import Recorder
+from fencepost.harness.run.shipped import archive_for
 from fencepost.harness.run.spec import Spec
 from fencepost.harness.run.worker import Worker, command
 from fencepost.nemesis.asked import families
@@ -26,8 +24,6 @@ from fencepost.nemesis.targets import STORAGE
 from fencepost.workloads.resources.redis_register import write_script
 from fencepost.workloads.resources.registry import GUARDS, STORES
 from fencepost.workloads.resources.server import PORT
-
-_SHIPPED = ("__init__.py", "registry.py", "workloads")
 
 
 class RunSite:
@@ -92,7 +88,7 @@ class RunSite:
 
     def prepare(self) -> dict[str, str]:
         """Every server fresh, empty and ready, and the clients' code in place; the versions."""
-        code = _code()
+        code = archive_for(self._spec.lock)
         with ThreadPoolExecutor(16) as pool:
             shipped = [pool.submit(self._ship, node, code) for node in self.clients]
             servers = [*self._servers.values(), self._storage]
@@ -238,16 +234,3 @@ def _empty(remote: Remote, server: Server) -> None:
 def _start(server: Server) -> None:
     server.start()
     server.wait_ready()
-
-
-def _code() -> bytes:
-    """What a client needs of fencepost, as a tar archive."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", dereference=True) as archive:
-        for path in _SHIPPED:
-            archive.add(PACKAGE / path, arcname=f"fencepost/{path}", filter=_without_caches)
-    return buffer.getvalue()
-
-
-def _without_caches(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    return None if "__pycache__" in member.name else member

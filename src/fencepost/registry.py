@@ -41,6 +41,7 @@ class Registry(Mapping[str, Bundle], Generic[Bundle]):
         self._type = type
         self._ours = {bundle.name: bundle for bundle in ours}
         self._all: dict[str, Bundle] | None = None
+        self._points: dict[str, EntryPoint] = {}
 
     def __getitem__(self, name: str) -> Bundle:
         if name in self._ours:
@@ -56,6 +57,10 @@ class Registry(Mapping[str, Bundle], Generic[Bundle]):
     def __contains__(self, name: object) -> bool:
         return name in self._ours or name in self._loaded()
 
+    def point(self, name: str) -> EntryPoint | None:
+        """Return the entry point that brings a bundle; None where it is ours."""
+        return None if name in self._ours else self._points.get(self[name].name)
+
     def forget(self) -> None:
         """Read the entry points again when they are next needed."""
         self._all = None
@@ -68,6 +73,7 @@ class Registry(Mapping[str, Bundle], Generic[Bundle]):
                 if bundle.name in found:
                     raise BadPlugin(f"{_blame(point)}: the name {bundle.name!r} is taken already")
                 found[bundle.name] = bundle
+                self._points[bundle.name] = point
             self._all = found
         return self._all
 
