@@ -1,124 +1,46 @@
-"""Redis servers in memory, on one clock that only the test and the lock's own sleep move.
-
-They know the commands that fencepost's locks and resources send, and its Lua scripts by
-identity: an unknown one is an error. That the scripts do what their stand-ins here do, the
-tests on real servers show.
-"""
+"""Redis servers in memory (fakeredis, with Lua), on one clock that only the test and the lock's own
+sleep move."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from redis.exceptions import ResponseError
 
 from fencepost.workloads.locks.lock import Env, Failed, Indeterminate
-from fencepost.workloads.locks.redis import (
-    ACQUIRE_COUNTED,
-    ACQUIRE_PAIRED,
-    EXTEND,
-    RELEASE,
-    RELEASE_PAIRED,
-)
-from fencepost.workloads.resources.redis_register import write_script
-from fencepost.workloads.resources.registry import GUARDS
 
 MS = 1_000_000
 
 
-@dataclass
 class Server:
     """`state`: up, down (connections are refused), silent (requests are lost) or mute (they
-    take effect and their replies are lost). An answer takes `takes_ms`."""
+    take effect and their replies are lost). An answer takes `takes_ms`. `log` has what clients
+    asked for; what the test itself asks is not in it."""
 
-    world: World
-    state: str = "up"
-    takes_ms: int = 0
-    data: dict[str, Any] = field(default_factory=dict)
-    expires: dict[str, int] = field(default_factory=dict)
-    log: list[tuple[Any, ...]] = field(default_factory=list)
+    def __init__(self, world: World, fake: Any) -> None:
+        self.world = world
+        self.state = "up"
+        self.takes_ms = 0
+        self.log: list[tuple[Any, ...]] = []
+        client = fake.FakeRedis(server=fake.FakeServer(), decode_responses=True, protocol=2)
+        self._connection = client.connection_pool.get_connection()
+
+    def ask(self, *command: Any) -> Any:
+        self._connection.send_command(*command)
+        return self._connection.read_response()
 
     def get(self, key: str) -> Any:
-        if self.expires.get(key, self.world.now + 1) <= self.world.now:
-            self.delete(key)
-        return self.data.get(key)
+        return self.ask("GET", key)
 
     def delete(self, key: str) -> int:
-        self.expires.pop(key, None)
-        return int(self.data.pop(key, None) is not None)
+        return int(self.ask("DEL", key))
 
-    def execute(self, *command: Any) -> Any:
-        self.log.append(command)
-        match command:
-            case ("SET", key, value, "NX", *expiry):
-                if self.get(key) is not None:
-                    return None
-                self.data[key] = value
-                if expiry:
-                    assert expiry[0] == "PX"
-                    self.expires[key] = self.world.now + expiry[1] * MS
-                return "OK"
-            case ("INCR", key):
-                self.data[key] = int(self.get(key) or 0) + 1
-                return self.data[key]
-            case ("DEL", key):
-                return self.delete(key) if self.get(key) is not None else 0
-            case ("HMGET", key, *fields):
-                return [(self.get(key) or {}).get(name) for name in fields]
-            case ("EVAL", script, count, *rest):
-                return self._script(script, rest[:count], rest[count:])
-        raise AssertionError(f"a command that this Redis does not know: {command}")
-
-    def _script(self, script: str, keys: list[str], args: list[Any]) -> Any:
-        if script is ACQUIRE_COUNTED:
-            granted = self.execute("SET", keys[0], args[0], "NX", "PX", args[1])
-            return self.execute("INCR", keys[1]) if granted else None
-        if script is ACQUIRE_PAIRED:
-            if not self.execute("SET", keys[0], args[0], "NX", "PX", args[1]):
-                return None
-            number = self.execute("INCR", keys[1])
-            given = self.data.setdefault(keys[2], set())
-            given.add(number)
-            return [number, min(given)]
-        if script is RELEASE_PAIRED:
-            if self.get(keys[0]) != args[0]:
-                return 0
-            given = self.data.setdefault(keys[1], set())
-            given -= {n for n in given if n == args[1] or (args[2] and n < args[1])}
-            return self.delete(keys[0])
-        if script is RELEASE:
-            return self.delete(keys[0]) if self.get(keys[0]) == args[0] else 0
-        if script is EXTEND:
-            if self.get(keys[0]) != args[0]:
-                return 0
-            self.expires[keys[0]] = self.world.now + args[1] * MS
-            return 1
-        if script == write_script(GUARDS[args[0]]):
-            return self._write(self.data.setdefault(keys[0], {}), *args)
-        raise AssertionError(f"a script that this Redis does not know: {script}")
-
-    @staticmethod
-    def _write(
-        register: dict[str, Any], guard: str, value: Any, read: Any, token: Any, minor: Any
-    ) -> list[int]:
-        highest, version = int(register.get("highest", -1)), int(register.get("version", 0))
-        if guard == "fenced":
-            if int(token) < highest:
-                return [0, highest]
-            register["highest"] = token
-        elif guard == "paired":
-            accepted = int(minor) > highest or token == register.get("writer")
-            if int(token) > highest:
-                register |= {"highest": token, "writer": token if accepted else None}
-            if not accepted:
-                return [0, highest]
-        elif guard == "compare-and-set" and read != version:
-            return [0, version]
-        register["value"] = value
-        register["version"] = int(register.get("version", 0)) + 1
-        return [1, register["version"]]
+    def keys(self) -> set[str]:
+        return set(self.ask("KEYS", "*"))
 
 
 class Link:
@@ -133,13 +55,19 @@ class Link:
             raise Failed("unreachable", "refused")
         self._answer = None
         if self._server.state != "silent":
-            self._answer = self._server.execute(*command)
+            self._server.log.append(command)
+            try:
+                self._answer = self._server.ask(*command)
+            except ResponseError as error:
+                self._answer = Failed("refused", str(error))
 
     def receive(self) -> Any:
         if self._server.state != "up" or self._server.takes_ms * MS > self._timeout_ns:
             self._server.world.now += self._timeout_ns
             raise Indeterminate("timeout", "silence")
         self._server.world.now += self._server.takes_ms * MS
+        if isinstance(self._answer, Failed):
+            raise self._answer
         return self._answer
 
     def call(self, *command: Any) -> Any:
@@ -153,7 +81,7 @@ class Link:
 class World:
     """Servers by name, made when first asked for; one clock, in ns; what clients did with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, fake: Any) -> None:
         self.now = 0
         self.servers: dict[str, Server] = {}
         self.links: list[Link] = []
@@ -161,9 +89,12 @@ class World:
         self.reached: list[str] = []
         self.threads: list[Callable[[], None]] = []
         self.said: list[tuple[str, str, Any]] = []
+        self._fake = fake
 
     def __getitem__(self, node: str) -> Server:
-        return self.servers.setdefault(node, Server(self))
+        if node not in self.servers:
+            self.servers[node] = Server(self, self._fake)
+        return self.servers[node]
 
     def connect(self, node: str, timeout_s: float) -> Link:
         link = Link(self[node], timeout_s)
@@ -190,5 +121,10 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    fake = pytest.importorskip("fakeredis", reason="run `make install` again")
+    made = World(fake)
+    # Before each command it asks for the time once, by which keys expire.
+    clock = SimpleNamespace(time=lambda: made.now / 1e9)
+    monkeypatch.setattr("fakeredis._socket._base.time", clock)
+    return made

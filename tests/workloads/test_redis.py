@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fencepost.workloads.locks.broken import always_yes, no_owner_check, no_ttl
@@ -38,7 +40,7 @@ def test_a_second_client_waits_for_release_or_expiry(world, client):
     assert error.value.kind == "not-granted"
     one.release(grant)
     two.acquire("orders", TTL)
-    world.now += TTL
+    world.now += TTL + MS  # a key is gone once its time is past
     one.acquire("orders", TTL)
 
 
@@ -97,7 +99,7 @@ def test_always_yes_grants_to_everybody_with_one_token(client):
 def test_no_owner_check_releases_the_lock_of_its_successor(world, client):
     one, two = client(1, no_owner_check), client(2, no_owner_check)
     grant = one.acquire("orders", TTL)
-    world.now = TTL
+    world.now = TTL + MS  # a key is gone once its time is past
     two.acquire("orders", TTL)
     one.release(grant)
     assert world["a"].get("lock:orders") is None
@@ -164,4 +166,40 @@ def test_each_resource_has_a_register_of_its_own_with_its_own_guard(world, regis
     with pytest.raises(Failed, match="token 8 is below 9"):
         store.write("account", "z", 1, token(8))
     # The keys that docs/protocol.md names.
-    assert set(world["store"].data) == {"resource:register", "resource:account-1"}
+    assert world["store"].keys() == {"resource:register", "resource:account-1"}
+
+
+def pair(number, minor):
+    return Grant("orders", number, None, "", minor=minor)
+
+
+def test_a_paired_register_refuses_who_may_overwrite_a_grant_that_is_still_out(register):
+    account = register("paired")
+    account.write("account", "x", 0, pair(1, 1))
+    account.write("account", "y", 1, pair(1, 1))  # the writer of the last one
+    with pytest.raises(Failed, match="minor 1 of token 2 is not above 1, the highest seen"):
+        account.write("account", "z", 2, pair(2, 1))
+    # The refused write closed the door behind it: the first one is late from now on.
+    with pytest.raises(Failed, match="minor 1 of token 1 is not above 2"):
+        account.write("account", "late", 2, pair(1, 1))
+    assert account.write("account", "w", 2, pair(3, 3)) == 3
+
+
+def test_a_compared_register_accepts_a_write_on_top_of_the_version_that_is_there(register):
+    account = register("compare-and-set")
+    assert account.write("account", "x", 0, None) == 1
+    with pytest.raises(Failed, match="version 0 was read, and 1 is there"):
+        account.write("account", "y", 0, None)
+    assert account.write("account", "y", 1, None) == 2
+
+
+def test_a_paired_grant_carries_the_lowest_grant_that_was_not_given_back(world, client):
+    one, two, three = (client(n, token="paired") for n in range(3))
+    lost = one.acquire("orders", TTL)
+    world.now += TTL + MS
+    second = two.acquire("orders", TTL)
+    assert [(grant.token, grant.minor) for grant in (lost, second)] == [(1, 1), (2, 1)]
+    # What wrote has shown its token to the resource: those before it are given back with it.
+    two.release(replace(second, settled=True))
+    third = three.acquire("orders", TTL)
+    assert (third.token, third.minor) == (3, 3)
