@@ -1,0 +1,165 @@
+"""The schedules of the debate about Redlock, on five servers (claims C1 to C10).
+
+A to E of the articles are redis-1 to redis-5, clients 1 and 2 are client-1 and client-2.
+"""
+
+from __future__ import annotations
+
+from fencepost.workloads.scenarios.scenario import (
+    Begin,
+    Do,
+    Finish,
+    Heal,
+    Inject,
+    LeaseOver,
+    SecondBegins,
+    Step,
+)
+from fencepost.workloads.scenarios.schedules import ONE, STORE, THREE, TWO, crash, cut, pause_at
+
+A, B, C, D, E = (f"redis-{n}" for n in range(1, 6))
+
+# 1 reaches A, B, C only and 2 reaches C, D, E only: C alone decides between them.
+_SPLIT = (cut("cut-1", ONE, [D, E]), cut("cut-2", TWO, [A, B]))
+_JOIN = (Heal("cut-1"), Heal("cut-2"))
+
+# Both have read the same version when 2 writes and then 1: the second write undoes the first.
+_BOTH_READ = (Do(ONE, "read"), Do(TWO, "read"))
+
+# 1's keys are gone from a majority: it has nothing left to release.
+_BOTH_RELEASE = (Do(ONE, "release", expect="fail"), Do(TWO, "release"))
+
+
+def both_write(last: str) -> tuple[Step, ...]:
+    return (*_BOTH_READ, Do(TWO, "write"), Do(ONE, "write", expect=last))
+
+
+def clock_jump(last: str) -> tuple[Step, ...]:
+    jump = {"offset_s": 30.0, "words": f"the clock of {C} jumps 30 s ahead"}
+    return (
+        *_SPLIT,
+        Do(ONE, "acquire"),
+        Inject("jump", "clock", (C,), jump),
+        Do(TWO, "acquire"),
+        *both_write(last),
+        Heal("jump"),
+        *_JOIN,
+        *_BOTH_RELEASE,
+    )
+
+
+def pause_during_acquire(granted: bool, last: str = "ok") -> tuple[Step, ...]:
+    point, when = "replies-in-flight", "with the servers' replies in flight"
+    one = (Do(ONE, "read"),) if granted else ()
+    writes = (Do(TWO, "write"), Do(ONE, "write", expect=last)) if granted else (Do(TWO, "write"),)
+    return (
+        *pause_at("pause", ONE, "acquire", point, when),
+        Do(TWO, "acquire", again=True),
+        Do(TWO, "read"),
+        Heal("pause"),
+        Finish(ONE, expect="ok" if granted else "fail"),
+        *one,
+        *writes,
+        *(_BOTH_RELEASE if granted else (Do(TWO, "release"),)),
+    )
+
+
+def crash_and_restart(restart: str, power: bool = False, last: str = "ok") -> tuple[Step, ...]:
+    """`restart`: "empty" and "full" at once, or "delayed" until 1's lease is over.
+
+    With `power` lost, C's key is not synced yet, if it is synced once a second: what is written
+    first in a second is synced at once, and 1 is granted the lock after that.
+    """
+    fault = crash("crash", C)
+    first: tuple[Step, ...] = (Do(ONE, "acquire"),)
+    if power:
+        fault = Inject("crash", "power", (C,), {"words": f"{C} loses power"})
+        first = (Do(ONE, "acquire"), SecondBegins(), Do(ONE, "release"), Do(ONE, "acquire"))
+    second: tuple[Step, ...]
+    if restart == "empty":
+        second = (
+            Heal("crash"),
+            Do(TWO, "acquire"),
+            *both_write(last),
+            *_JOIN,
+            Do(ONE, "release", expect="fail"),
+        )
+    else:
+        back, late = ((Heal("crash"),), ()) if restart == "full" else ((), (Heal("crash"),))
+        second = (
+            *back,
+            Do(TWO, "acquire", expect="fail"),
+            Do(ONE, "read"),
+            Do(ONE, "write"),
+            LeaseOver(ONE),
+            *late,
+            Do(ONE, "release", expect="fail"),
+            Do(TWO, "acquire", again=True),
+            Do(TWO, "read"),
+            Do(TWO, "write"),
+            *_JOIN,
+        )
+    return (*_SPLIT, *first, fault, *second, Do(TWO, "release"))
+
+
+def counter_lost(last: str) -> tuple[Step, ...]:
+    once = (Do(ONE, "acquire"), Do(ONE, "read"), Do(ONE, "write"), Do(ONE, "release"))
+    return (
+        *once,
+        *once,
+        crash("crash", A, f"{A}, which counts, crashes and loses its data"),
+        Heal("crash"),
+        Do(TWO, "acquire"),
+        Do(TWO, "read"),
+        Do(TWO, "write", expect=last),
+        Do(TWO, "release"),
+    )
+
+
+def counters_diverge(last: str) -> tuple[Step, ...]:
+    """3 reaches A alone: its failed tries count there, and nowhere else."""
+    tries = (Do(THREE, "acquire", expect="fail"),) * 3
+    return (
+        cut("cut-3", THREE, [B, C, D, E]),
+        *tries,
+        *_SPLIT,
+        Do(ONE, "acquire"),
+        Do(ONE, "read"),
+        Do(ONE, "write"),
+        Do(ONE, "release"),
+        Do(TWO, "acquire"),
+        Do(TWO, "read"),
+        Do(TWO, "write", expect=last),
+        *_JOIN,
+        Heal("cut-3"),
+        Do(TWO, "release"),
+    )
+
+
+def values() -> tuple[Step, ...]:
+    def turn(client: str) -> tuple[Step, ...]:
+        write = Do(client, "write", expect="any")
+        return (Do(client, "acquire"), Do(client, "read"), write, Do(client, "release"))
+
+    return (turn(ONE) + turn(TWO)) * 4
+
+
+def delayed_write(last: str) -> tuple[Step, ...]:
+    hold = {
+        "source": ONE,
+        "to": STORE,
+        "words": f"the packets from {ONE} to the store are held back",
+    }
+    return (
+        Do(ONE, "acquire"),
+        Do(ONE, "read"),
+        Inject("delay", "delay", (ONE, STORE), hold),
+        Begin(ONE, "write"),
+        Do(TWO, "acquire", again=True),
+        Do(TWO, "read"),
+        Do(TWO, "write"),
+        Heal("delay"),
+        Finish(ONE, expect=last),
+        Do(ONE, "release", expect="fail"),
+        Do(TWO, "release"),
+    )
