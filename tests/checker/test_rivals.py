@@ -1,0 +1,48 @@
+"""Which of two writes came first, where the resource's numbers leave it open."""
+
+from __future__ import annotations
+
+from fencepost.checker.clocks import Clocks
+from fencepost.checker.lost import lost
+from fencepost.checker.rulers import Rulers
+from fencepost.checker.writes import after_others, registers
+from histories import Story
+
+
+def judged(story):
+    clocks = Clocks({})
+    (register,) = registers(story.history(), clocks)
+    return register, Rulers(clocks)
+
+
+class Latest:
+    """Holds the latest write before it against each."""
+
+    def __init__(self):
+        self.write = None
+
+    def add(self, write):
+        self.write = write
+
+    def against(self, write):
+        return self.write
+
+
+def test_of_two_writes_built_on_one_version_the_one_whose_number_follows_it_won():
+    story = Story()
+    story.write(1, 10, "b", 0, done=40)
+    story.write(2, 20, "a", 0, 1, done=30)
+    register, rulers = judged(story)
+    assert [(write.value, why) for write, why in lost(register, rulers)] == [
+        ("b", "the write 'a' of process 2 built on it as well")
+    ]
+
+
+def test_one_number_given_to_two_writes_one_after_the_other_is_a_store_that_failed():
+    """Its numbers say nothing: time alone tells that the second came after the first."""
+    story = Story()
+    story.write(1, 10, "a", None, 5)
+    story.write(2, 20, "b", None, 5)
+    register, rulers = judged(story)
+    pairs = after_others(register.writes, rulers, Latest)
+    assert [(later.value, earlier.value) for later, earlier in pairs] == [("b", "a")]
