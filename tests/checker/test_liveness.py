@@ -936,3 +936,13 @@ def test_a_request_that_may_have_been_granted_unheard_keeps_the_next_from_being_
         story.call(7 + number, "acquire", at, at + 1, asked, {}, "info", ["timeout", "-"])
     story.read(1, 30_000, None, 0)
     assert verdict(story).valid == "unknown"
+
+
+@pytest.mark.parametrize(("end", "valid"), [(8000, "unknown"), (8001, False)])
+def test_a_history_that_ends_in_the_instant_of_the_limit_ends_too_soon(story, end, valid):
+    cut(story, 0, 5000, *SERVERS)
+    asks_in_vain(story, 0, 7900)
+    story.denied(7, 7900, end)
+    found = verdict(story)
+    assert found.valid == valid
+    assert ("the history ends too soon to tell" in found.summary) is (valid == "unknown")
