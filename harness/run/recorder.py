@@ -8,6 +8,7 @@ The module's `finish` puts the ops in order of time, which is the order that the
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
 from collections import Counter
@@ -119,6 +120,9 @@ class Recorder:
         self.lines([msgspec.json.encode(row)])
 
     def _write(self, data: bytes) -> None:
+        if self._file.closed:
+            # By a client that could not be closed. The run is over, so nothing of it is lost.
+            raise OSError(errno.EBADF, "the history is closed", str(self.path))
         view = memoryview(data)
         try:
             while view:
@@ -133,7 +137,9 @@ class Recorder:
         return self._index
 
     def close(self) -> None:
-        self._file.close()
+        """End the history; whoever still writes meets OSError."""
+        with self._lock:
+            self._file.close()
 
 
 def finish(path: Path) -> history.History:

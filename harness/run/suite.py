@@ -122,17 +122,20 @@ def run(
 ) -> tuple[Path, list[dict[str, Any]]]:
     """Carry out a suite's runs; its folder and its rows.
 
-    suite.json is written after every run, so that a suite that is interrupted leaves what it
-    found.
+    suite.json is written after every run, and the report at the end, so that a suite that is
+    interrupted leaves what it found.
     """
     folder = results.create(f"suite-{suite}")
     rows: list[dict[str, Any]] = []
-    for item in chosen:
-        outcome = carry_out(item)
-        rows.append(row(item, outcome, folder))
-        results.write(folder / "suite.json", rows)
-        say(rows[-1], outcome)
-    report.render(folder)
+    try:
+        for item in chosen:
+            outcome = carry_out(item)
+            rows.append(row(item, outcome, folder))
+            results.write(folder / "suite.json", rows)
+            say(rows[-1], outcome)
+    finally:
+        if rows:
+            report.render(folder)
     return folder, rows
 
 

@@ -114,6 +114,15 @@ def test_a_disk_that_is_full_is_remembered_for_the_run_s_end(recorder):
     assert recorder.failure is not None
 
 
+def test_what_comes_after_the_end_is_refused_and_no_failure_of_the_run(recorder):
+    recorder.lines([line(1, 0)])
+    recorder.close()
+    with pytest.raises(OSError, match="the history is closed"):
+        recorder.lines([line(1, 1)])
+    assert recorder.failure is None
+    assert len(stored(recorder)) == 1
+
+
 def test_a_finished_history_is_in_order_of_time_and_stays_so(recorder):
     recorder.lines([line(1, 0, time=30), line(2, 1, time=10), line(3, 2, time=20)])
     found = finish(recorder.path)

@@ -1,0 +1,56 @@
+"""What locks cost, measured on a cluster in memory: every phase, and nothing left behind."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost.harness.errors import Crashed
+from fencepost.harness.run import bench, needs, worker
+from harness.memory import Cluster, Silent
+
+SPEC = bench.spec_of("redis", 7)
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    monkeypatch.setattr(worker, "_END_S", 0.05)
+    monkeypatch.setattr(bench, "_REST_S", 1.0)
+    made = Cluster()
+    made.up(needs.nodes([SPEC]))
+    return made
+
+
+def test_a_client_waits_for_its_turn_as_long_as_it_takes():
+    assert SPEC.options["retries"] >= 1000
+    assert SPEC.options["node_timeout_ms"] >= 1000
+
+
+def test_every_phase_is_measured_and_the_clients_are_closed(cluster):
+    said = []
+    found = bench.measure(SPEC, cluster, 0.1, said.append).to_json()
+    assert said == [f"redis: {words}" for words in bench.PHASES.values()]
+    assert list(found["phases"]) == list(bench.PHASES)
+    for figures in found["phases"].values():
+        assert figures["pairs"] > 2
+        assert 0 < figures["acquire_p50"] <= figures["acquire_p99"]
+    assert found["trips"] == {"acquire": 0, "release": 0}
+    assert cluster.left == []
+
+
+def test_the_counter_of_packets_is_taken_off_again(cluster):
+    bench.measure(SPEC, cluster, 0.05, lambda text: None)
+    last = [call.what for call in cluster.calls if "FENCEPOST-BENCH" in call.what][-1]
+    assert "-X FENCEPOST-BENCH" in last
+
+
+def test_a_client_that_does_not_come_to_rest_is_a_crash_and_all_are_closed(cluster, monkeypatch):
+    monkeypatch.setattr(bench, "_REST_S", 0.3)
+
+    def answers(node, f):
+        if node == "client-3":
+            raise Silent
+
+    cluster.service.answers = answers
+    with pytest.raises(Crashed, match=r"client-3 did not come to rest: its acquire has no answer"):
+        bench.measure(SPEC, cluster, 0.1, lambda text: None)
+    assert cluster.left == []
