@@ -52,7 +52,7 @@ def suite(
             screen.say(f"Suite {name}, {len(items)} runs, seed {number}")
             folder, rows = suites.run(name, items, carry_out, _row)
             _table(rows)
-            screen.write(suites.words(rows))
+            screen.write(suites.tally(rows))
             screen.write(f"report: {folder / 'report.html'}")
             if summary is not None:
                 with summary.open("a", encoding="utf-8") as file:

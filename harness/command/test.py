@@ -21,7 +21,8 @@ from fencepost.harness.run.needs import cluster_for
 from fencepost.harness.run.run import run
 from fencepost.harness.run.watch import ANY
 from fencepost.nemesis.schedule import Scheduled
-from fencepost.settings import SETTINGS, Setting
+from fencepost.setting import Setting
+from fencepost.settings import SETTINGS
 
 # What may be given beside --replay, which takes all else from its run.
 _BESIDE = ("lock", "replay", "until", "until_violation", "option", "remote", "hosts", "leave_up")

@@ -233,7 +233,7 @@ def _guarded(spec: Spec) -> None:
         )
     if spec.store and spec.store not in guard.stores:
         raise BadArguments(
-            f"guard {guard.name} can not be kept in store {spec.store!r}; choose one of: "
+            f"guard {guard.name} cannot be kept in store {spec.store!r}; choose one of: "
             f"{', '.join(guard.stores)}"
         )
     if lock.program and spec.stored_in != "redis":

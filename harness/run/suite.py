@@ -139,7 +139,7 @@ def run(
     return folder, rows
 
 
-def words(rows: list[dict[str, Any]]) -> str:
+def tally(rows: list[dict[str, Any]]) -> str:
     """How many of the runs that something was expected of came out so."""
     bad = sum(1 for row in rows if not row["as_expected"])
     expected = sum(1 for row in rows if row["expected"])
@@ -148,7 +148,7 @@ def words(rows: list[dict[str, Any]]) -> str:
 
 def summary(name: str, seed: int, rows: list[dict[str, Any]]) -> str:
     """A suite in Markdown: what came out otherwise, and what the runs without prediction found."""
-    lines = [f"### {name}, seed {seed}: {words(rows)}", ""]
+    lines = [f"### {name}, seed {seed}: {tally(rows)}", ""]
     lines += [
         f"- **{row['scenario']}**, guard {row['guard']}: {row['why']}"
         for row in rows

@@ -10,169 +10,21 @@ What depends on a lock, a guard or a cluster is checked where these are known (h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any
 
-from fencepost import times
-
-
-@dataclass(frozen=True)
-class Form:
-    """How a value is written on a command line, and how a person reads it.
-
-    `unit` is that of the number in test.json. `read` raises ValueError.
-    """
-
-    metavar: str
-    read: Callable[[str], Any]
-    unit: str = ""
-    describe: Callable[[Any], str] = "{:g}".format
-    several: bool = False
-
-
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise ValueError(f"{text!r} is no number: write a whole number, 7 say") from error
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise ValueError(f"{text!r} is no number: write 0.5, say") from error
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, _, value = text.partition("=")
-    if not name or not value:
-        raise ValueError(f"{name or 'NAME'!r} has no value: write {name or 'NAME'}=VALUE")
-    return name, value
-
-
-TIME_S = Form("TIME", times.seconds, "s", times.describe)
-TIME_MS = Form(
-    "TIME",
-    lambda text: round(times.seconds(text) * 1000),
-    "ms",
-    lambda value: times.describe(value / 1000),
+from fencepost.setting import (
+    FAULTS,
+    NAMES,
+    NUMBER,
+    PAIRS,
+    TIME_MS,
+    TIME_S,
+    WHOLE,
+    WORD,
+    Setting,
 )
-WHOLE = Form("NUMBER", _whole)
-NUMBER = Form("NUMBER", _number)
-WORD = Form("WORD", str)
-NAMES = Form("NAME,...", _names)
-FAULTS = Form("FAMILY[:WHERE][/HOW][@INTERVAL][=WEIGHT],...", _names)
-PAIRS = Form("NAME=VALUE", _pair, several=True)
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One setting: `name` is the key in test.json, `label` the report's word for it, `what` what it
-    changes. One without `options` is none of the command line's.
-
-    A value is one of `choices`, where there are some (or a time, with `or_time`), and lies from
-    `least` to `most`, where these are given.
-    """
-
-    label: str
-    what: str
-    form: Form = WORD
-    options: tuple[str, ...] = ()
-    choices: tuple[str, ...] = ()
-    or_time: bool = False
-    least: float | None = None
-    most: float | None = None
-    name: str = ""
-    default: Any = None
-
-    @property
-    def word(self) -> str:
-        """Its name as `fencepost.run` takes it, and an error names it: time, failed_release."""
-        option = self.options[0] if self.options else self.name
-        return option.strip("-").replace("-", "_")
-
-    @property
-    def title(self) -> str:
-        """The label with the unit of the number."""
-        return f"{self.label} ({self.form.unit})" if self.form.unit else self.label
-
-    @property
-    def help(self) -> str:
-        """What it changes, its choices and its default, for the command line."""
-        also = (*self.choices, *(["a time"] if self.or_time else []))
-        words = f"{self.what}: {', '.join(also)}." if also else f"{self.what}."
-        if self.default in ("", (), {}) or self.name == "seed":
-            return words
-        shown = self.default if isinstance(self.default, str) else self.form.describe(self.default)
-        return f"{words} [default: {shown}]"
-
-    def read(self, given: Any) -> Any:
-        """The value that was written: text, a number, or names in a list; pairs in a mapping.
-
-        Raises:
-            ValueError: it cannot be read, in a sentence that begins with the setting's name.
-        """
-        if not self.options:
-            return given
-        if self.form.several:
-            if isinstance(given, Mapping):
-                return dict(given)
-            return dict(map(self._read, [given] if isinstance(given, str) else given))
-        if isinstance(given, Sequence) and not isinstance(given, str):
-            given = ",".join(given)
-        return self._read(str(given))
-
-    def _read(self, text: str) -> Any:
-        try:
-            return self.form.read(text)
-        except ValueError as error:
-            raise ValueError(f"{self._noun} {error}") from error
-
-    def check(self, value: Any) -> None:
-        """Raise ValueError if the value is none of the choices, or out of range."""
-        if self.choices and value not in self.choices and not (self.or_time and _is_time(value)):
-            also = ", or a time, 3s say" if self.or_time else ""
-            raise ValueError(
-                f"there is no {self._noun} {value!r}; choose one of: "
-                f"{', '.join(self.choices)}{also}"
-            )
-        if self.least is not None and self.most is not None:
-            show = self.form.describe
-            if not self.least <= value <= self.most:
-                raise ValueError(
-                    f"{self._noun} {show(value)} is out of range "
-                    f"({show(self.least)} to {show(self.most)})"
-                )
-
-    def written(self, value: Any) -> list[str]:
-        """The words of a command line that set this value; none where there is nothing to set."""
-        if not self.options or value in (None, "") or value == [] or value == ():
-            return []
-        if isinstance(value, Mapping):
-            return [word for k, v in value.items() for word in (self.options[0], f"{k}={v}")]
-        if isinstance(value, list | tuple):
-            value = ",".join(map(str, value))
-        if isinstance(value, float):
-            value = f"{value:g}"
-        return [self.options[0], f"{value}{self.form.unit}"]
-
-    @property
-    def _noun(self) -> str:
-        return self.word.replace("_", " ") if not self.label.isupper() else self.label
-
-
-def _is_time(text: str) -> bool:
-    try:
-        times.seconds(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _set(default: Any, setting: Setting) -> Any:

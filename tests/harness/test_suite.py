@@ -64,7 +64,7 @@ def test_what_a_run_finds_of_which_nothing_was_expected_is_a_finding(controls, f
     assert not item.expected
     row = suite.row(item, outcome(item, resource=Verdict(False, "")), folder)
     assert (row["as_expected"], row["observed"]) == (True, {"faults": True, "resource": False})
-    assert suite.words([row]) == "0 of 0 came out as published."
+    assert suite.tally([row]) == "0 of 0 came out as published."
     assert "(a finding): resource" in suite.summary("redis", 7, [row])
 
 
