@@ -118,7 +118,7 @@ def validate(family: str, targets: list[str], arguments: dict[str, Any], at: Lay
     if PRIMARY in targets:
         at.must_lead()
     # A link may end at a store as well.
-    may = [*found.nodes(at), PRIMARY, *(() if found.own else at.stores)]
+    may = [*found.nodes(at), PRIMARY, *(() if found.exclusive else at.stores)]
     if wrong := [node for node in targets if found.strikes and node not in may]:
         raise ValueError(f"{wrong[0]}: {family} is for {' and '.join(found.strikes)}")
     found.validate(at, targets, arguments)

@@ -38,8 +38,8 @@ class Strike:
     arguments: Mapping[str, Any]
 
 
-def _any(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
-    """Every fault makes sense."""
+def _all(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
+    """Every fault makes sense in every layout."""
 
 
 def _nothing_left(remote: Remote, server: Server | None) -> list[Leftover]:
@@ -54,35 +54,41 @@ def _no_links(targets: list[str], arguments: dict[str, Any]) -> list[list[str]]:
     return []
 
 
-def _bears_all(mine: Strike, other: Strike, at: Layout) -> bool:
+def _with_none(mine: Strike, other: Strike, at: Layout) -> bool:
     return False
 
 
 @dataclass(frozen=True)
 class Family:
-    """A fault family. `what` it does and `receipt`, what proves that a fault took hold, in words.
+    """All there is to know of one kind of fault.
 
-    Which faults there are: `strikes` names the nodes that it may strike ("servers", "clients"),
-    `targets` the names that it knows beside those of nodes, `variants` how it can strike. `draw`
-    gives the faults of an entry of --nemesis, and raises ValueError where the layout has no such
-    fault. `validate` raises ValueError where a fault makes no sense in a layout; it is asked of
-    faults that are drawn and of those that somebody wrote. `own`: a node bears one fault of such
-    families at a time. `clashes`: beyond that, whether a fault of this family bears another beside
-    it; what is drawn keeps them apart.
+    `what` it does and `receipt`, what proves that a fault took hold, are for people to read.
 
-    How one is carried out: `make` gives what injects and heals. `moment` waits for the right moment
-    before a fault is ordered; `over` gives what tells that it is to end before its time. `needs`
-    are settings that servers must be started with (compose/node/server.py).
+    Which faults there are:
+    - `strikes`: the nodes that a fault may be aimed at, of "servers" and "clients"; `targets`:
+      further names for them in an entry of --nemesis; `variants`: the ways in which it can strike.
+    - `draw`: the faults of an entry. Raises ValueError if the layout cannot have them.
+    - `validate`: raises ValueError if a fault, drawn or written by hand, makes no sense there.
+    - `exclusive`: a node has one fault of all such families at a time. `clashes`: whether a fault
+      of this family cannot be on together with another one, beyond that. The schedule keeps them
+      apart.
 
-    What it leaves where a run was killed: `leftovers` looks for it on a node, whose server is None
-    if it has none; `files` are those of its own on a node.
+    How a fault is carried out:
+    - `make`: what injects and heals. It is called once a run.
+    - `moment`: waits for the right moment before a fault is injected. `over`: gives a function
+      that tells whether a fault is to end before its time, or None.
+    - `needs`: the settings that servers must be started with (compose/node/server.py).
 
-    What a checker may conclude from a fault, all of it written into the history: `impairs` gives
-    the nodes that cannot answer, or not in time, while it is on; `links` the pairs of nodes that it
-    keeps apart; `forgets` says whether servers may lose by it what they have granted, or end it
-    before its time.
+    What a run that was killed leaves:
+    - `leftovers`: what is left on a node now. The server is None where a node has none.
+    - `files`: its own files on a node, which are removed before a run and with the cluster.
 
-    How it is shown: `describe` says in words what a fault does, `colour` is the report's.
+    What a checker may conclude from a fault. All of it is written into the history:
+    - `impairs`: the nodes that cannot answer, or not in time, while it is on.
+    - `links`: the pairs of nodes that it keeps apart.
+    - `forgets`: whether servers may lose what they have granted, or end it before its time.
+
+    How it is shown: `describe` says in a sentence what a fault does; `colour` is the report's.
     """
 
     name: str
@@ -94,9 +100,9 @@ class Family:
     strikes: tuple[str, ...] = ("servers",)
     targets: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
-    validate: Callable[[Layout, list[str], dict[str, Any]], None] = _any
-    own: bool = True
-    clashes: Callable[[Strike, Strike, Layout], bool] = _bears_all
+    validate: Callable[[Layout, list[str], dict[str, Any]], None] = _all
+    exclusive: bool = True
+    clashes: Callable[[Strike, Strike, Layout], bool] = _with_none
     moment: Callable[[Site, Fault], None] | None = None
     over: Callable[[Site, Fault], Callable[[], bool] | None] | None = None
     needs: Mapping[str, str] = field(default_factory=dict)

@@ -110,8 +110,8 @@ def draw(
 ) -> list[Scheduled]:
     """Faults of these entries until `time_s`, each family's some `interval_s` apart.
 
-    A fault lasts half to twice the TTL, so that leases both survive and do not. A node that
-    bears a pause, a crash or a jump bears no second one of these at the same time.
+    A fault lasts half to twice the TTL, so that some leases outlive it and others do not. A node
+    has one fault of the exclusive families at a time.
     """
     streams: dict[str, list[Asked]] = {}
     for asked in check(entries, layout):
@@ -221,6 +221,6 @@ def _collide(one: Scheduled, other: Scheduled, layout: Layout) -> bool:
     family, other_family = FAMILIES[one.family], FAMILIES[other.family]
     mine = family.strike(one.targets, one.arguments, layout)
     its = other_family.strike(other.targets, other.arguments, layout)
-    if family.own and other_family.own and not mine.nodes.isdisjoint(its.nodes):
+    if family.exclusive and other_family.exclusive and not mine.nodes.isdisjoint(its.nodes):
         return True
     return family.clashes(mine, its, layout) or other_family.clashes(its, mine, layout)

@@ -105,7 +105,7 @@ def test_every_fault_begins_after_the_quiet_start_and_in_time_and_in_order(
 @settings(deadline=None, max_examples=100)
 def test_no_node_bears_two_pauses_crashes_or_jumps_at_a_time(seed, families, layout):
     schedule = draw(families, seed, 60, 3, layout)
-    own = [fault for fault in schedule if FAMILIES[fault.family].own]
+    own = [fault for fault in schedule if FAMILIES[fault.family].exclusive]
     for first, second in combinations(own, 2):
         if struck(first) & struck(second):
             assert second.at_s > first.at_s + first.duration_s
@@ -132,6 +132,19 @@ def test_a_link_of_which_one_direction_is_cut_is_cut_by_nothing_else_meanwhile()
             during = other.at_s < fault.at_s + fault.duration_s
             if other is not fault and fault.at_s <= other.at_s and during:
                 assert not links(fault) & links(other)
+
+
+@given(SEEDS)
+@settings(deadline=None, max_examples=50)
+def test_a_server_that_is_cut_off_from_the_others_has_its_clock_left_alone_meanwhile(seed):
+    """It serves nobody then, and so shows no clock that could be proved to be off."""
+    schedule = draw(["partition", "clock"], seed, 120, 3, LAYOUT)
+    for clock in of(schedule, "clock"):
+        for cut in of(schedule, "partition"):
+            first, second = sorted((clock, cut), key=lambda fault: fault.at_s)
+            if second.at_s < first.at_s + first.duration_s:
+                between = {frozenset(link) for link in links(cut) if link <= set(SERVERS)}
+                assert not struck(clock) & set().union(*between)
 
 
 @given(SEEDS, LAYOUTS)
