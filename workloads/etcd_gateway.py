@@ -36,7 +36,7 @@ def plain(data: str) -> str:
 
 
 def after(prefix: str) -> str:
-    """The end of the range of all keys that begin so."""
+    """The end of the range of all keys with this prefix."""
     return prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 
@@ -69,7 +69,7 @@ class Gateway:
         self._at = 0
 
     def call(self, path: str, body: dict[str, Any]) -> Any:
-        """POST /v3/<path>; the decoded answer, of a stream the first message.
+        """POST /v3/<path>; return the decoded answer, of a stream the first message.
 
         Raises Failed "unreachable" where no server got the request, Indeterminate where it may
         have been carried out, Failed "refused" with etcd's words where it was refused.
@@ -121,7 +121,7 @@ class Gateway:
         )
 
     def wait_deleted(self, key: str, revision: int, timeout_s: float) -> bool:
-        """Until `key` is deleted, at `revision` or later; False where that was not seen in time.
+        """Wait until `key` is deleted, at `revision` or later; False if that was not seen in time.
 
         A server that says nothing may be cut off from the others: ask again elsewhere.
         """
@@ -169,7 +169,7 @@ class Gateway:
         return int(found[0]["create_revision"]) if found else 0
 
     def delete_if(self, key: str, create_revision: int) -> bool:
-        """Delete the key if it is the one of that revision; whether it was."""
+        """Delete the key if it is the one of that revision; return whether it was."""
         request = {"request_delete_range": {"key": text(key)}}
         body = {"compare": [key_is(key, create_revision)], "success": [request]}
         return bool(self.call("kv/txn", body).get("succeeded"))
@@ -180,7 +180,7 @@ class Gateway:
 
 
 def read(host: str, path: str, status: int, data: bytes) -> Any:
-    """What a server answered, or what it means that it did not."""
+    """Return what a server answered, or raise what its error means."""
     try:
         decoded = json.loads(data.split(b"\n", 1)[0])
     except ValueError as error:

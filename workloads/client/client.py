@@ -46,9 +46,9 @@ class Client:
         self._open()
 
     def apply(self, f: str, asked: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Do one op, from its invocation to its completion; how it ended, and its value.
+        """Do one op, from its invocation to its completion; return how it ended, and its value.
 
-        The completion is put off: flush before anything is waited for.
+        The completion is not written yet: flush before anything is waited for.
         """
         verb, value = self._verbs[f], self._complete(f, asked)
         self._out.event("invoke", f, value)
@@ -134,7 +134,7 @@ class Client:
         return {"stored": stored}
 
     def _look_at_the_clock(self, grant: Grant | None) -> None:
-        """What a careful client does before it writes; what happens after that is not its care."""
+        """Refuse to write if the lease is over. What happens after this look is not seen."""
         if grant is None or self._holds.is_lost(grant):
             raise Failed("refused", "the client knows that it has lost the lock")
         if grant.deadline is not None and self._out.now() >= grant.deadline:
@@ -168,7 +168,7 @@ class Client:
         return RedisLink(*self._setup.addresses[node], timeout_s)
 
     def _succeed(self) -> None:
-        """Become one's own successor: nothing is left of the process that is gone."""
+        """Go on as the successor of a process that is gone, with nothing of it left."""
         self.close()
         with self._out.speaking:
             self._holds.drop()
@@ -195,7 +195,7 @@ def _background(work: Callable[[], None]) -> None:
 
 
 def _closed(part: Lock | Resource) -> Failed | None:
-    """Close one of a client's two sides; what went wrong, if anything did."""
+    """Close the lock or the resource; return the error if there was one."""
     try:
         part.close()
     except Failed as error:

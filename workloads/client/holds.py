@@ -47,7 +47,7 @@ class Holds:
         self._grants[hold] = grant
 
     def remove(self, hold: str) -> Grant:
-        """Forget a hold, which is about to be released; its grant. Failed where there is none."""
+        """Forget a hold that is about to be released; return its grant. Failed if there is none."""
         with self._out.speaking:
             grant = self.granted(hold)
             del self._grants[hold]

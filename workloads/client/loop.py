@@ -16,7 +16,7 @@ LISTEN_NS = 5_000_000
 
 
 def work(client: Client, orders: Orders, out: Outbox, order: dict[str, Any], seed: str) -> None:
-    """Run the generator until `until_ns` or `rest`, then give back the hold there may be."""
+    """Run the generator until `until_ns` or `rest`, then release the lock if it is held."""
     section = CriticalSection(msgspec.convert(order["settings"], Settings), seed)
     step, until = section.first(), order["until_ns"]
     listened = 0

@@ -94,7 +94,7 @@ class Outbox:
         return time.monotonic_ns() - self._origin_ns
 
     def event(self, type: str, f: str, value: dict[str, Any], error: Failed | None = None) -> None:
-        """Stamp an event and put it off until `flush`."""
+        """Stamp an event; it is written with the next `flush`."""
         with self.speaking:
             event: dict[str, Any] = {
                 "time": self.now(),
@@ -109,13 +109,13 @@ class Outbox:
             self._unsaid += self._encode(event) + b"\n"
 
     def answer(self, control: str, **fields: Any) -> None:
-        """Write an answer, and what was put off before it."""
+        """Write an answer, after the events that were not written yet."""
         with self.speaking:
             self._unsaid += self._encode({"control": control, **fields}) + b"\n"
             self.flush()
 
     def flush(self) -> None:
-        """Write out what was put off."""
+        """Write the events that were not written yet."""
         with self.speaking:
             lines, self._unsaid = self._unsaid, b""
             while lines:

@@ -55,7 +55,7 @@ class ChubbyLock:
         raise Failed("not-granted", f"held by another after {self._options['retries'] + 1} tries")
 
     def _try(self, names: _Names, shared: bool) -> tuple[str, int, int] | None:
-        """The key, its create revision and the generation, if the lock could be taken."""
+        """Return the key, its create revision and the generation; None if the lock is not free."""
         found = self._under(names.generation)
         generation, seen = (int(found[0][1]), found[0][3]) if found else (0, 0)
         readers = self._under(names.readers) if shared else []
@@ -85,7 +85,7 @@ class ChubbyLock:
         return key, int(answer["header"]["revision"]), generation
 
     def _under(self, prefix: str) -> list[tuple[str, str, int, int]]:
-        """Keys that begin so: key, value, create and mod revision."""
+        """Return the keys with this prefix: key, value, create and mod revision of each."""
         body = {"key": text(prefix), "range_end": text(after(prefix))}
         return [
             (
@@ -154,7 +154,7 @@ class _Names:
 
 
 def _none_under(prefix: str) -> dict[str, Any]:
-    """A comparison: no key begins so."""
+    """A comparison: no key has this prefix."""
     return {**key_is(prefix, 0), "range_end": text(after(prefix))}
 
 

@@ -55,7 +55,7 @@ class EtcdLock:
         return Grant(name, revision, deadline, secret, wakeups=wakeups, sequencer=(key, revision))
 
     def _enqueue(self, key: str, lease: int) -> int:
-        """One's own key, made once; its create revision."""
+        """Write the client's key, once; return its create revision."""
         body = {
             "compare": [key_is(key, 0)],
             "success": [{"request_put": {"key": text(key), "lease": str(lease)}}],
@@ -68,7 +68,7 @@ class EtcdLock:
         return int(answer["responses"][0]["response_range"]["kvs"][0]["create_revision"])
 
     def _wait(self, prefix: str, revision: int, until: int) -> int:
-        """Until no key is before one's own; how often one was woken."""
+        """Wait until no key is before the client's own; return how often it was woken."""
         wakeups = 0
         while True:
             before = {
@@ -91,7 +91,7 @@ class EtcdLock:
             )
 
     def _leave(self, key: str) -> None:
-        """Take one's key back, so that it is not granted the lock with nobody there."""
+        """Delete the client's key: nobody waits any more for the lock that it could be granted."""
         try:
             self._gateway.ask("kv/deleterange", {"key": text(key)})
         except Failed as error:

@@ -45,7 +45,7 @@ class EtcdLockApi:
         return Grant(name, token, session.deadline, key, sequencer=sequencer)
 
     def _lock(self, name: str, lease: int) -> Any:
-        """Asks one server and waits for its answer, for as long as a turn may take."""
+        """Ask one server and wait for its answer, for up to `wait_ms`."""
         host, port = self._env.address(self._env.random.choice(self._nodes))
         wait_s = self._options["wait_ms"] / 1000
         connection = http.client.HTTPConnection(host, port, timeout=self._timeout_s)

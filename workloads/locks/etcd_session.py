@@ -59,7 +59,7 @@ class Session:
         return replace(grant, deadline=self.beat())
 
     def beat(self) -> int:
-        """Keep the lease alive; its new deadline."""
+        """Keep the lease alive; return its new deadline."""
         sent = self._env.now()
         self._gateway.keep_alive(self.lease)
         with self._lock:
@@ -68,7 +68,7 @@ class Session:
 
     @property
     def deadline(self) -> int:
-        """As of the last keepalive that was answered."""
+        """The deadline that the last answered keepalive proves."""
         with self._lock:
             return self._deadline
 
@@ -102,13 +102,13 @@ class Session:
             self._on_over(int(lease))
 
     def abandon(self) -> None:
-        """Renew the lease no more, and let it run out at the server; a new one may be opened."""
+        """Stop renewing the lease, so that it runs out at the server. A new one may be opened."""
         with self._lock:
             lease, self.lease = self.lease, 0
         self._keepalive.forget(str(lease))
 
     def close(self) -> None:
-        """Give the lease back, and all keys with it."""
+        """Revoke the lease, and all keys with it."""
         self._keepalive.close()
         lease, self.lease = self.lease, 0
         if lease:

@@ -69,7 +69,7 @@ class Keepalive:
             self._leases.pop(secret, None)
 
     def close(self) -> None:
-        """Renews nothing any more."""
+        """Stop renewing."""
         with self._lock:
             self._closed = True
             self._leases.clear()

@@ -134,7 +134,7 @@ class PostgresLock:
         return sent + ttl_ns
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
-        """The connection is what the lock lives by; this proves that it does."""
+        """Prove that the connection is alive, and the lock with it. Nothing is made longer."""
         try:
             return replace(grant, deadline=self._beat(ttl_ns))
         except Failed as error:
@@ -162,7 +162,7 @@ class PostgresLock:
             raise Failed("not-held", f"the connection broke: {error}") from error
 
     def _end(self, connection: psycopg.Connection[Any]) -> None:
-        """End the transaction there may be; the server frees what it held."""
+        """End the transaction if there is one; the server frees what it held."""
         if self._options["mode"] == "row":
             connection.execute("COMMIT")
 
@@ -179,7 +179,7 @@ class PostgresLock:
 
 
 def _number(name: str) -> int:
-    """Advisory locks go by number."""
+    """The number of an advisory lock."""
     return zlib.crc32(name.encode())
 
 

@@ -58,7 +58,7 @@ class RedisReplicatedLock:
         raise Failed("not-granted", last.text)
 
     def _find(self) -> str:
-        """The server that says it is the primary. Failed "unreachable" where none does."""
+        """Return the server that says it is the primary. Failed "unreachable" if none does."""
         if not self._primary:
             for node in self._nodes:
                 with suppress(Failed):
@@ -79,7 +79,7 @@ class RedisReplicatedLock:
         return False
 
     def _on(self, grant: Grant) -> tuple[RedisLock, Grant]:
-        """Whoever is the primary now is asked about a grant, wherever it was made."""
+        """The lock on the current primary, and the grant as it knows it."""
         secret = grant.secret.split()[1]
         return self._locks[self._find()], replace(grant, secret=secret)
 

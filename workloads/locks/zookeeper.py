@@ -85,7 +85,7 @@ class ZooKeeperLock:
                 self._folders.add(path)
 
     def _create(self, folder: str, until: int) -> str:
-        """One's own znode, made once, whatever becomes of replies."""
+        """Create the client's znode, once, even if replies are lost; return its path."""
         secret = self._env.random.randbytes(8).hex()
         lost = False
         while True:
@@ -108,7 +108,7 @@ class ZooKeeperLock:
                 self._env.sleep(_PATIENCE_S)
 
     def _wait(self, folder: str, node: str, until: int) -> int:
-        """Until no znode is before one's own; how often one was woken."""
+        """Wait until no znode is before the client's own; return how often it was woken."""
         mine = node.rpartition("/")[2]
         wakeups = 0
         while True:
@@ -135,7 +135,7 @@ class ZooKeeperLock:
         return int(event.type == states.EventType.DELETED)
 
     def _leave(self, node: str) -> None:
-        """Take one's znode back, so that it is not granted the lock with nobody there."""
+        """Delete the client's znode: nobody waits any more for the lock it could be granted."""
         try:
             self._client.delete_async(node).get(timeout=self._timeout_s)
         except (exceptions.NoNodeError, *gone()):
@@ -144,7 +144,7 @@ class ZooKeeperLock:
             raise Indeterminate("timeout", f"could not leave the queue: {error!r}") from error
 
     def _ask(self, request: Callable[[], Any]) -> Any:
-        """The answer to what may be asked twice."""
+        """Return the answer to a request that is safe to repeat."""
         end = self._env.now() + int(2 * self._timeout_s * 1e9)
         while True:
             try:
@@ -157,7 +157,7 @@ class ZooKeeperLock:
                 self._env.sleep(_PATIENCE_S)
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
-        """The session is what lives on; this proves that it does, and the znode with it."""
+        """Prove that the session is alive, and the znode with it. Nothing is made longer."""
         return self._session.extend(grant)
 
     def release(self, grant: Grant) -> None:

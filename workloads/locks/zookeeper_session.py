@@ -109,7 +109,7 @@ class Session:
         self._keepalive.watch("session", self._ttl_ns, never, self.beat, _HEARTBEATS)
 
     def beat(self) -> int:
-        """One heartbeat; the deadline that it proves."""
+        """Send one heartbeat; return the deadline that it proves."""
         sent = self._env.now()
         try:
             self.client.sync_async("/").get(timeout=self._timeout_s)
@@ -123,7 +123,7 @@ class Session:
             return known + self._ttl_ns
 
     def hold(self, node: str) -> int:
-        """Watch over a hold; its deadline as of now."""
+        """Watch over a hold; return its deadline as of now."""
         deadline = self.beat()
         with self._lock:
             self._held.add(node)
@@ -169,7 +169,7 @@ class Session:
             self._env.lost(node, why)
 
     def close(self) -> None:
-        """End the session, at the servers too where they can be reached."""
+        """End the session, on the servers too if they can be reached."""
         self._keepalive.close()
         if self._client is None:
             return
