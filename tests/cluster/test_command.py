@@ -202,7 +202,7 @@ def test_what_is_somebody_else_s_is_never_touched(command, tmp_path, others):
     assert code == 0 and "Nothing is left behind" in out, out
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_run_is_judged_on_its_way_out_and_leaves_nothing(command, tmp_path, number):
     process = command(*RUN, wait=False)
     run = wait_for_ops(tmp_path, 200)
