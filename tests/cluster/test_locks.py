@@ -20,7 +20,7 @@ def test_without_faults_a_sound_lock_with_a_fence_keeps_every_promise(run_test, 
     assert outcome.valid is True, verdicts(outcome)
     assert set(outcome.verdicts) == {
         "faults", "lease_exclusion", "linearizable", "mutual_exclusion", "fencing", "ownership",
-        "liveness", "store", "resource",
+        "liveness", "store", "resource", "server-log",
     }  # fmt: skip
     assert outcome.results["stats"]["holds"] > 20
 
