@@ -16,11 +16,6 @@ def verdict(story, **test):
     return fencing(story.history(), test)
 
 
-@pytest.fixture
-def story():
-    return Story()
-
-
 def test_tokens_that_are_unique_and_rise_are_fine(story):
     story.grant(1, "h1", at=10, until=1000, token=1)
     story.grant(2, "h2", at=2000, until=3000, token=7)

@@ -6,12 +6,7 @@ import pytest
 
 from fencepost.checker.exclusion import lease_exclusion
 from fencepost.checker.linearizable import linearizable
-from histories import MS, Story
-
-
-@pytest.fixture
-def story():
-    return Story()
+from histories import MS
 
 
 def verdict(story, **test):

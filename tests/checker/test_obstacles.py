@@ -8,12 +8,7 @@ from fencepost.checker.faults import faults
 from fencepost.checker.holds import holds
 from fencepost.checker.obstacles import kills_clients, lease_of, left, longest_lease, request
 from fencepost.checker.spoken import spoken
-from histories import MS, Story
-
-
-@pytest.fixture
-def story():
-    return Story()
+from histories import MS
 
 
 def remains(story, leases):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,11 +11,6 @@ from fencepost.checker.history import History, Op
 from fencepost.checker.resource import resource
 from histories import MS, Story
 from oracles.resource import draw, verdict
-
-
-@pytest.fixture
-def story():
-    return Story()
 
 
 def kinds(story, test=None):

@@ -10,13 +10,8 @@ from hypothesis import strategies as st
 
 from fencepost.checker.history import History
 from fencepost.checker.store import store
-from histories import MS, Story
+from histories import MS
 from oracles.store import draw, verdict
-
-
-@pytest.fixture
-def story():
-    return Story()
 
 
 def valid(story):

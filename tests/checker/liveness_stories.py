@@ -1,0 +1,53 @@
+"""What the tests of liveness tell of a lock that somebody waits for. Times are in ms."""
+
+from __future__ import annotations
+
+from fencepost.checker.liveness import liveness
+from histories import MS
+
+TTL, BOUND = 1000, 2000
+LIMIT = TTL + BOUND
+SERVERS = [f"redis-{n}" for n in range(1, 6)]
+STUCK = 40_000
+MINORITY = {"servers": SERVERS, "promises": {"minority": True}}
+
+
+def verdict(story, **test):
+    return liveness(story.history(), {"liveness_bound_s": BOUND / 1000, **test})
+
+
+def cut(story, start, end, *servers):
+    links = [["client-1", server] for server in servers]
+    story.fault("partition", start, end, ["client-1", *servers], arguments={"links": links})
+
+
+def healed_at_5000(story):
+    """Due at 6 s, the limit at 8 s."""
+    cut(story, 0, 5000, *SERVERS)
+
+
+def asks(
+    story, at, done, process=7, lock="orders", type="fail", error=("not-granted", "no"), **more
+):
+    asked = {"lock": lock, "ttl": TTL * MS, **more}
+    story.call(process, "acquire", at, done, asked, type=type, error=list(error))
+
+
+def asks_in_vain(story, start, end):
+    for at in range(start, end, 100):
+        story.denied(7, at, at + 90)
+
+
+def dies_with_the_lock(story):
+    story.grant(1, "h1", at=0, until=TTL)
+    story.call(1, "read", 100, None, {"resource": "account"})
+    story.killed(1, 200, "read")
+
+
+def limits(found):
+    """By when the lock had to be back after each holder, in s."""
+    return [
+        e["what"].split(" by ")[1].split(" s;")[0]
+        for e in found.evidence
+        if "After cl" in e["what"]
+    ]

@@ -1,0 +1,146 @@
+"""After the last heal the lock is granted in time, too late, never, or nobody can tell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from liveness_stories import (
+    BOUND,
+    LIMIT,
+    SERVERS,
+    STUCK,
+    asks_in_vain,
+    cut,
+    dies_with_the_lock,
+    verdict,
+)
+
+from fencepost.checker.history import History
+from fencepost.checker.liveness import liveness
+from histories import MS
+
+
+def test_a_lock_that_is_granted_in_time_after_the_last_heal_is_alive(story):
+    cut(story, 0, 5000, *SERVERS)
+    asks_in_vain(story, 0, 5100)
+    story.grant(1, "h", asked=5000, at=5000 + LIMIT, until=9000)
+    assert verdict(story).valid is True
+
+
+def test_a_lock_that_is_granted_too_late_after_the_last_heal_is_not(story):
+    cut(story, 0, 5000, *SERVERS)
+    asks_in_vain(story, 0, 8100)
+    story.grant(1, "h", asked=5000, at=5000 + LIMIT + 1, until=9900)
+    found = verdict(story)
+    assert found.valid is False
+    assert found.summary == (
+        "After the last fault was healed: somebody should have been granted the lock by 8.000 s; "
+        "it was granted only after 3.001 s."
+    )
+    assert found.evidence == [
+        {
+            "what": found.summary,
+            "time_ns": 5000 * MS,
+            "valid": False,
+            "waited_s": 3.001,
+            "lock": "orders",
+        }
+    ]
+
+
+def test_a_lock_that_is_never_granted_again_is_dead(story):
+    story.grant(1, "h", at=100, until=1100)
+    story.release(1, "h", at=200)
+    cut(story, 300, 5000, *SERVERS)
+    asks_in_vain(story, 300, 8200)
+    found = verdict(story)
+    assert found.valid is False
+    assert "it was granted never" in found.summary
+
+
+def test_a_history_that_ends_before_the_limit_leaves_it_unknown(story):
+    cut(story, 0, 5000, *SERVERS)
+    asks_in_vain(story, 0, 7900)
+    found = verdict(story)
+    assert found.valid == "unknown"
+    assert found.summary == (
+        "After the last fault was healed: the history ends too soon to tell, before 8.000 s."
+    )
+    assert [(row["valid"], row["waited_s"]) for row in found.evidence] == [("unknown", None)]
+
+
+def test_what_was_put_to_the_test_before_does_not_make_up_for_a_history_that_ends_too_soon(story):
+    dies_with_the_lock(story)
+    story.grant(2, "h2", at=1050, until=2050)
+    story.release(2, "h2", at=1060)
+    cut(story, 2000, 5000, *SERVERS)
+    asks_in_vain(story, 2000, 7900)
+    found = verdict(story)
+    assert (found.valid, found.details["after_deaths_s"]) == ("unknown", [0.95])
+
+
+def test_a_lock_that_nobody_asked_for_after_the_heal_is_unknown(story):
+    story.grant(1, "h", at=100, until=1100)
+    story.release(1, "h", at=200)
+    cut(story, 300, 5000, *SERVERS)
+    story.read(1, 9000, None, 0)
+    found = verdict(story)
+    assert found.valid == "unknown"
+    assert found.summary == (
+        "Nobody asked for the lock for long enough to tell. "
+        "Not tested: after the last fault was healed."
+    )
+    what = "After the last fault was healed: nobody asked for long enough to tell."
+    assert [(row["what"], row["valid"]) for row in found.evidence] == [(what, "unknown")]
+
+
+def test_a_fault_that_was_never_healed_leaves_the_last_heal_untested(story):
+    story.fault("power", 100, None, SERVERS)
+    story.grant(1, "h", at=10, until=20_000)
+    asks_in_vain(story, 30_000, STUCK)
+    found = verdict(story)
+    assert found.valid == "unknown"
+    assert found.details["untested"] == ["after the last fault was healed"]
+
+
+def test_after_the_last_fault_means_the_one_that_ends_last(story):
+    cut(story, 0, 5000, *SERVERS)
+    story.fault("clock", 100, 7000, ["redis-1"])
+    asks_in_vain(story, 5000, STUCK)
+    assert "by 10.000 s" in verdict(story).summary
+
+
+def test_a_family_of_which_nothing_is_known_makes_it_unknown_and_never_false(story):
+    story.fault("gremlin", 0, 5000, ["redis-1"])
+    asks_in_vain(story, 0, STUCK)
+    found = verdict(story)
+    assert found.valid == "unknown"
+    assert found.summary.startswith("It is not known which nodes gremlin keeps from answering.")
+
+
+def test_it_does_so_when_the_lock_came_back_as_well(story):
+    story.fault("gremlin", 0, 5000, ["redis-1"])
+    story.grant(1, "h", at=5100, until=6000)
+    assert verdict(story).valid == "unknown"
+
+
+def test_a_fault_that_says_what_it_impairs_is_known(story):
+    story.fault("gremlin", 0, 5000, ["redis-1"])
+    asks_in_vain(story, 0, STUCK)
+    known = [
+        replace(op, value=op.value | {"impairs": ["redis-1"]}) if op.process == "nemesis" else op
+        for op in story.history()
+    ]
+    found = liveness(History(known), {"liveness_bound_s": BOUND / 1000})
+    assert found.valid is False
+
+
+@pytest.mark.parametrize(("end", "valid"), [(8000, "unknown"), (8001, False)])
+def test_a_history_that_ends_in_the_instant_of_the_limit_ends_too_soon(story, end, valid):
+    cut(story, 0, 5000, *SERVERS)
+    asks_in_vain(story, 0, 7900)
+    story.denied(7, 7900, end)
+    found = verdict(story)
+    assert found.valid == valid
+    assert ("the history ends too soon to tell" in found.summary) is (valid == "unknown")

@@ -1,0 +1,196 @@
+"""To blame the lock, somebody must have asked on and on, or twice alone, and in vain."""
+
+from __future__ import annotations
+
+import pytest
+from liveness_stories import (
+    LIMIT,
+    SERVERS,
+    asks,
+    cut,
+    healed_at_5000,
+    verdict,
+)
+
+from histories import MS
+
+
+def test_one_refusal_while_the_old_lease_may_still_run_does_not_prove_a_dead_lock(story):
+    cut(story, 0, 5000, *SERVERS)
+    story.denied(1, 5000, 5010)
+    story.read(1, 9000, None, 0)
+    assert verdict(story).valid == "unknown"
+
+
+def test_a_grant_after_a_long_time_in_which_nobody_asked_is_not_late(story):
+    cut(story, 0, 5000, *SERVERS)
+    story.denied(1, 5000, 5010)
+    story.grant(1, "h", asked=9000, at=9010, until=10000)
+    assert verdict(story).valid == "unknown"
+
+
+def test_an_acquire_that_never_returned_was_asked_all_the_time(story):
+    cut(story, 0, 5000, *SERVERS)
+    story.denied(1, 5000, None)
+    story.read(2, 9000, None, 0)
+    assert verdict(story).valid is False
+
+
+def test_who_asks_just_before_the_limit_and_is_granted_just_after_it_proves_nothing(story):
+    healed_at_5000(story)
+    story.grant(1, "h", asked=7999, at=8001, until=9000)
+    found = verdict(story)
+    assert found.valid == "unknown"
+    assert found.details["untested"] == ["after the last fault was healed"]
+
+
+def test_one_acquire_in_vain_for_longer_than_the_bound_proves_a_dead_lock(story):
+    healed_at_5000(story)
+    asks(story, 6000, 8001)
+    assert verdict(story).valid is False
+
+
+def test_one_acquire_in_vain_for_the_bound_does_not(story):
+    healed_at_5000(story)
+    asks(story, 6000, 8000)
+    story.read(1, 20_000, None, 0)
+    assert verdict(story).valid == "unknown"
+
+
+def test_what_was_asked_before_the_lock_was_due_does_not_count(story):
+    healed_at_5000(story)
+    asks(story, 3000, 7900)
+    story.read(1, 20_000, None, 0)
+    assert verdict(story).valid == "unknown"
+
+
+def test_asking_for_longer_than_the_bound_after_the_limit_counts_as_well(story):
+    healed_at_5000(story)
+    asks(story, 10_000, 12_001)
+    story.grant(1, "h", asked=14_000, at=14_010, until=15_000)
+    found = verdict(story)
+    assert found.valid is False
+    assert found.details["waits"] == 1
+
+
+@pytest.mark.parametrize(("pause", "valid"), [(200, False), (201, "unknown")])
+def test_who_pauses_for_a_tenth_of_the_bound_asks_on_and_who_pauses_longer_does_not(
+    story, pause, valid
+):
+    healed_at_5000(story)
+    asks(story, 6000, 7000)
+    asks(story, 7000 + pause, 8300)
+    story.read(1, 20_000, None, 0)
+    assert verdict(story).valid == valid
+
+
+@pytest.mark.parametrize(("end", "told"), [(7200, "history ends too soon"), (7201, "Nobody asked")])
+def test_who_paused_for_a_tenth_of_the_bound_still_asks_at_the_end(story, end, told):
+    healed_at_5000(story)
+    asks(story, 6000, 7000)
+    story.read(1, end, None, 0)
+    found = verdict(story)
+    assert found.valid == "unknown"
+    assert told in found.summary
+
+
+def test_several_clients_ask_on_together(story):
+    healed_at_5000(story)
+    asks(story, 6000, 7100, process=1)
+    asks(story, 6500, 6600, process=2)
+    asks(story, 7000, 8100, process=3)
+    assert verdict(story).valid is False
+
+
+def test_clients_that_give_up_at_once_count_with_what_they_waited(story):
+    healed_at_5000(story)
+    for at in range(6000, 8000, 500):
+        asks(story, at, at + 5)
+    story.read(2, 20_000, None, 0)
+    assert verdict(story).valid == "unknown"
+
+
+def test_a_client_that_is_dead_asks_for_nothing(story):
+    healed_at_5000(story)
+    asks(story, 6000, None, process=1)
+    story.fault("kill", 6100, None, ["client-1"], processes=[1])
+    story.read(2, 20_000, None, 0)
+    assert verdict(story).valid == "unknown"
+
+
+def test_an_acquire_of_a_client_that_crashed_was_asked_until_its_last_sign_of_life(story):
+    healed_at_5000(story)
+    asks(story, 7000, 20_000, type="info", error=("crashed", "-"))
+    story.read(2, 30_000, None, 0)
+    assert verdict(story).valid == "unknown"
+
+
+@pytest.mark.parametrize(("again", "valid"), [(8001, False), (8000, "unknown")])
+def test_who_died_in_an_acquire_had_asked_until_then(story, again, valid):
+    """What comes after it began stands in the way: its client may have been granted the lock."""
+    healed_at_5000(story)
+    asks(story, 6000, 7900)
+    asks(story, again, 9000, type="info", error=("killed", "-"))
+    story.read(2, 30_000, None, 0)
+    assert verdict(story).valid == valid
+
+
+def refused_after_the_limit(story, *times, **test):
+    cut(story, 0, 5000, *SERVERS)
+    for number, (at, done) in enumerate(times):
+        story.denied(7 + number, 5000 + LIMIT + at, 5000 + LIMIT + done)
+    story.read(1, 30_000, None, 0)
+    return verdict(story, **test)
+
+
+def test_a_lock_that_is_refused_twice_to_who_asks_alone_after_the_limit_is_dead(story):
+    assert refused_after_the_limit(story, (10, 12), (2000, 2002)).valid is False
+
+
+def test_the_second_may_be_the_end_of_the_history(story):
+    cut(story, 0, 5000, *SERVERS)
+    story.denied(7, 8010, 8012)
+    story.denied(8, 10_000, 10_002)
+    assert verdict(story).valid is False
+
+
+def test_who_asks_at_the_limit_does_not_ask_after_it(story):
+    assert refused_after_the_limit(story, (0, 2), (2000, 2002)).valid == "unknown"
+
+
+def test_two_who_ask_one_after_the_other_in_one_instant_are_not_alone(story):
+    assert refused_after_the_limit(story, (10, 12), (12, 14), (2000, 2002)).valid == "unknown"
+
+
+@pytest.mark.parametrize(("second", "valid"), [(120, "unknown"), (121, False)])
+def test_on_two_hosts_who_asks_is_alone_only_beyond_the_bounds_of_both_clocks(story, second, valid):
+    times = ((110, 112), (second, second + 2), (2000, 2002))
+    clocks = {f"client-{n}": {"bound_ns": 4 * MS} for n in (7, 8)}
+    assert refused_after_the_limit(story, *times, clocks=clocks).valid == valid
+
+
+def test_who_asks_beside_one_that_has_asked_for_long_is_not_alone(story):
+    times = ((10, 1900), (20, 22), (500, 502), (1000, 1002))
+    assert refused_after_the_limit(story, *times).valid == "unknown"
+
+
+def test_one_refusal_after_the_limit_may_be_a_hiccup(story):
+    assert refused_after_the_limit(story, (10, 12)).valid == "unknown"
+
+
+def test_two_who_ask_at_once_may_keep_the_lock_from_one_another(story):
+    times = ((10, 12), (11, 13), (2000, 2002), (2001, 2003))
+    assert refused_after_the_limit(story, *times).valid == "unknown"
+
+
+def test_refusals_before_the_limit_do_not_count_for_those_after_it(story):
+    assert refused_after_the_limit(story, (-100, -98), (2000, 2002)).valid == "unknown"
+
+
+def test_a_request_that_may_have_been_granted_unheard_keeps_the_next_from_being_alone(story):
+    cut(story, 0, 5000, *SERVERS)
+    asked = {"lock": "orders", "ttl": 1000 * 1_000_000}
+    for number, at in enumerate((15_000, 15_900, 16_800)):
+        story.call(7 + number, "acquire", at, at + 1, asked, {}, "info", ["timeout", "-"])
+    story.read(1, 30_000, None, 0)
+    assert verdict(story).valid == "unknown"

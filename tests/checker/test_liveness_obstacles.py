@@ -1,0 +1,224 @@
+"""A wait is due once nothing stands in the way: no lease, no unheard grant, no fault."""
+
+from __future__ import annotations
+
+import pytest
+from liveness_stories import (
+    SERVERS,
+    STUCK,
+    TTL,
+    asks,
+    asks_in_vain,
+    cut,
+    dies_with_the_lock,
+    healed_at_5000,
+    limits,
+    verdict,
+)
+
+from histories import MS
+
+IMPAIRING = [
+    ("partition", {"links": [["redis-1", "redis-2"]]}),
+    ("delay", {"source": "client-1", "to": "redis-1"}),
+    ("packet", {"kind": "delay"}),
+    ("pause", {}),
+    ("kill", {}),
+    ("power", {}),
+    ("failover", {}),
+    ("membership", {}),
+    ("memory", {"policy": "noeviction"}),
+    ("disk", {}),
+    ("cpu", {"share": 0.02}),
+]
+
+
+def dies_and_stays_taken(story):
+    """A holder with a lease until 1 s is gone at 0.1 s, and nobody gets the lock any more."""
+    dies_with_the_lock(story)
+    asks_in_vain(story, 100, STUCK)
+
+
+@pytest.mark.parametrize(("family", "arguments"), IMPAIRING, ids=[row[0] for row in IMPAIRING])
+def test_a_fault_that_keeps_a_server_from_answering_gives_a_lease_and_the_bound_from_its_end(
+    story, family, arguments
+):
+    dies_and_stays_taken(story)
+    story.fault(family, 500, 20_000, ["redis-1"], arguments=arguments)
+    assert limits(verdict(story)) == ["23.000"]
+
+
+def test_a_fault_that_impairs_nobody_gives_no_more_time(story):
+    dies_and_stays_taken(story)
+    story.fault("clock", 500, 20_000, ["redis-1"], arguments={"offset_s": 5})
+    assert limits(verdict(story)) == ["3.000"]
+
+
+def test_faults_that_follow_one_another_give_time_from_the_last_one(story):
+    dies_and_stays_taken(story)
+    story.fault("power", 500, 2000, ["redis-1"])
+    story.fault("disk", 4900, 9000, ["redis-2"])
+    assert limits(verdict(story)) == ["12.000"]
+
+
+@pytest.mark.parametrize(("start", "limit"), [(3000, "23.000"), (3001, "3.000")])
+def test_a_fault_that_begins_by_the_limit_gives_more_time_and_a_later_one_does_not(
+    story, start, limit
+):
+    dies_and_stays_taken(story)
+    story.fault("power", start, 20_000, SERVERS)
+    assert limits(verdict(story)) == [limit]
+
+
+def test_in_vain_counts_only_until_the_next_fault(story):
+    dies_with_the_lock(story)
+    asks(story, 2900, 6000)
+    story.fault("power", 3500, 9000, SERVERS)
+    story.grant(2, "h2", asked=9000, at=9010, until=10_000)
+    found = verdict(story)
+    assert found.valid is True
+    assert found.details["untested"] == ["after 1 holder that went"]
+
+
+def test_a_fault_that_is_over_when_a_lease_may_have_begun_anew_counts(story):
+    """Servers that elect another leader give every lease its whole time again."""
+    story.fault("kill", 100, 900, ["redis-1"])
+    story.grant(1, "h1", at=0, until=1000)
+    story.call(1, "read", 950, None, {"resource": "account"})
+    story.killed(1, 950, "read")
+    asks_in_vain(story, 960, STUCK)
+    assert limits(verdict(story)) == ["3.900"]
+
+
+def test_the_kill_of_another_client_gives_no_more_time(story):
+    dies_and_stays_taken(story)
+    story.read(3, 300, None, 0)
+    story.fault("kill", 500, 20_000, ["client-3"], processes=[3])
+    assert limits(verdict(story)) == ["3.000"]
+
+
+def test_the_kill_of_a_client_that_nothing_proves_gives_time_until_it_is_healed(story):
+    dies_and_stays_taken(story)
+    story.read(3, 300, None, 0)
+    story.fault("kill", 500, 20_000, ["client-3"], proved=False, healed=False, processes=[3])
+    assert limits(verdict(story)) == ["23.000"]
+
+
+def test_a_client_that_was_killed_while_it_asked_may_have_been_granted_the_lock(story):
+    dies_and_stays_taken(story)
+    asks(story, 900, 2500, process=3, type="info", error=("killed", "-"))
+    story.fault("kill", 2400, 2500, ["client-3"], processes=[3])
+    assert limits(verdict(story)) == ["5.500"]
+
+
+def test_so_may_one_that_began_to_ask_after_the_holder_was_gone_and_never_returned(story):
+    dies_and_stays_taken(story)
+    asks(story, 2900, None, process=3)
+    story.fault("kill", 3300, 3400, ["client-3"], processes=[3])
+    assert limits(verdict(story)) == ["6.300"]
+
+
+def test_an_acquire_of_unknown_outcome_from_before_may_have_been_granted(story):
+    dies_and_stays_taken(story)
+    asks(story, 50, 1500, process=3, type="info", error=("timeout", "-"))
+    assert limits(verdict(story)) == ["4.500"]
+
+
+def test_such_an_acquire_that_names_no_lease_may_have_the_longest_of_its_lock(story):
+    dies_and_stays_taken(story)
+    story.call(3, "acquire", 50, 1500, {"lock": "orders"}, type="info", error=["timeout", "-"])
+    assert limits(verdict(story)) == ["4.500"]
+
+
+def test_an_acquire_of_unknown_outcome_that_began_later_was_asked_in_vain(story):
+    dies_with_the_lock(story)
+    asks(story, 101, 3500, process=3, type="info", error=("timeout", "-"))
+    assert limits(verdict(story)) == ["3.000"]
+
+
+def test_a_live_holder_that_extends_its_lease_keeps_others_waiting(story):
+    story.grant(1, "h1", at=50, until=1050)
+    cut(story, 100, 1000, "redis-1")
+    for at in range(500, 30_000, 500):
+        story.extend(1, "h1", at, at + 1000)
+    story.release(1, "h1", at=30_000)
+    story.grant(2, "h2", asked=1500, at=30_010, until=31_000)
+    found = verdict(story)
+    assert found.valid is True
+    assert found.details["waits"] == 1
+
+
+def test_a_live_holder_whose_lease_nobody_can_see_keeps_others_waiting(story):
+    story.grant(1, "h1", at=50, until=None)
+    cut(story, 100, 1000, "redis-1")
+    asks_in_vain(story, 1000, STUCK)
+    assert verdict(story).valid == "unknown"
+
+
+def test_a_live_holder_whose_lease_is_over_does_not(story):
+    story.grant(1, "h1", at=50, until=7000)
+    healed_at_5000(story)
+    asks_in_vain(story, 5000, STUCK)
+    found = verdict(story)
+    assert found.valid is False
+    assert "by 9.000 s" in found.summary
+
+
+@pytest.mark.parametrize(
+    ("type", "limit"), [("ok", "8.000"), ("info", "11.000"), ("fail", "11.000")]
+)
+def test_a_release_that_was_answered_ok_gives_the_lock_back_and_another_leaves_the_lease(
+    story, type, limit
+):
+    story.grant(1, "h1", at=50, until=9000)
+    healed_at_5000(story)
+    story.release(1, "h1", 3000, 4000, type=type)
+    asks_in_vain(story, 5000, STUCK)
+    assert f"by {limit} s" in verdict(story).summary
+
+
+def test_a_hold_without_a_name_is_given_back_by_its_process_next_release(story):
+    story.call(1, "acquire", 50, 50, {"lock": "orders", "ttl": TTL * MS}, {"deadline": 60_000 * MS})
+    healed_at_5000(story)
+    story.call(1, "release", 3000, 4000, {"lock": "orders"})
+    asks_in_vain(story, 5000, STUCK)
+    assert "by 8.000 s" in verdict(story).summary
+
+
+def test_an_extension_of_unknown_outcome_may_have_made_the_lease_longer(story):
+    story.grant(1, "h1", at=0, until=TTL)
+    story.call(
+        1,
+        "extend",
+        100,
+        900,
+        {"lock": "orders", "hold": "h1", "ttl": 5000 * MS},
+        type="info",
+        error=["timeout", "-"],
+    )
+    asks_in_vain(story, 1000, STUCK)
+    assert limits(verdict(story)) == ["7.900"]
+
+
+def test_a_renewal_may_have_been_under_way_when_its_holder_died(story):
+    story.grant(1, "h1", at=0, until=TTL)
+    story.op(400, 1, "info", "renewed", {"lock": "orders", "hold": "h1", "deadline": 1400 * MS})
+    story.fault("kill", 900, 1000, ["client-1"], processes=[1])
+    asks_in_vain(story, 1000, STUCK)
+    assert limits(verdict(story)) == ["3.900"]
+
+
+def test_another_shared_holder_that_lives_keeps_others_waiting(story):
+    shared = {"lock": "orders", "ttl": TTL * MS, "mode": "shared"}
+    for process, hold, until in ((1, "h1", 1000), (2, "h2", 9000)):
+        story.call(process, "acquire", 0, 10, shared, {"hold": hold, "deadline": until * MS})
+    story.call(1, "read", 100, None, {"resource": "account"})
+    story.killed(1, 200, "read")
+    asks_in_vain(story, 100, STUCK)
+    assert limits(verdict(story)) == ["11.000"]
+
+
+def test_clock_bounds_between_hosts_make_the_bound_longer(story):
+    dies_and_stays_taken(story)
+    clocks = {"client-1": {"bound_ns": 4 * MS}, "client-7": {"bound_ns": 1 * MS}}
+    assert limits(verdict(story, clocks=clocks)) == ["3.008"]
