@@ -14,9 +14,10 @@ from __future__ import annotations
 import json
 import sys
 
+from fencepost.harness.cluster.session import session
+
 from fencepost.compose.node.places import CODE, LIBRARIES, PYTHON
 from fencepost.harness.cluster.compose import ComposeCluster
-from fencepost.harness.cluster.session import session
 from fencepost.harness.command.screen import say
 from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.site import RunSite

@@ -19,11 +19,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from fencepost.harness.cluster.session import session
 from rich.console import Console
 from rich.table import Table
 
 from fencepost.harness.cluster.cluster import Cluster
-from fencepost.harness.cluster.session import session
 from fencepost.harness.command.screen import say
 from fencepost.harness.remote.remote import Program
 from fencepost.harness.run.recorder import Recorder

@@ -17,9 +17,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from fencepost.harness.cluster.session import session
+
 from fencepost.compose.node.places import CODE, PYTHON
 from fencepost.harness.cluster.compose import ComposeCluster
-from fencepost.harness.cluster.session import session
 from fencepost.harness.command.screen import say
 from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.site import RunSite

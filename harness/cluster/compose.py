@@ -1,20 +1,14 @@
 """A cluster of containers by Docker Compose: nodes up, down, and the Remote of each.
 
 One cluster a machine: it has one project name, so that whatever a killed run left behind can
-be found and removed. `Claim` keeps a second run out while the first one lives.
+be found and removed (reservation.py keeps a second run out while the first one lives).
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
 import subprocess
-import tempfile
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import IO, Any
 
 import docker
 from docker.errors import DockerException
@@ -120,55 +114,3 @@ def _hint(said: str) -> str:
     if "no space left" in said.lower():
         return "\nThe disk is full: `docker system df` shows what Docker keeps."
     return ""
-
-
-class Claim:
-    """One command at a time may use the cluster; the claim goes with the process that has it.
-
-    Its file also says whether the cluster is to stay up after a run (`keep`).
-    """
-
-    def __init__(self, path: Path | None = None) -> None:
-        self._path = path or Path(tempfile.gettempdir()) / f"{PROJECT}.lock"
-        self._file: IO[str] | None = None
-
-    def take(self) -> None:
-        """Raises Crashed where another live process has the cluster."""
-        file = self._path.open("a+")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            pid = self._read().get("pid", "?")
-            file.close()
-            raise Crashed(
-                f"Another fencepost command (pid {pid}) is using the cluster. Wait for it to "
-                "end, or stop it; one machine has one cluster."
-            ) from error
-        self._file = file
-        self._write({"pid": os.getpid(), "keep": self.keep})
-
-    @property
-    def keep(self) -> bool:
-        return bool(self._read().get("keep", False))
-
-    def set_keep(self, keep: bool) -> None:
-        self._write({"pid": os.getpid(), "keep": keep})
-
-    def release(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    def _read(self) -> dict[str, Any]:
-        try:
-            content = json.loads(self._path.read_text() or "{}")
-        except (OSError, ValueError):
-            return {}
-        return content if isinstance(content, dict) else {}
-
-    def _write(self, content: dict[str, Any]) -> None:
-        assert self._file is not None
-        self._file.seek(0)
-        self._file.truncate()
-        self._file.write(json.dumps(content))
-        self._file.flush()

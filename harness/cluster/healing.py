@@ -15,7 +15,8 @@ from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.nodes import role
 from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.db.server import Server
-from fencepost.harness.remote.remote import Remote
+from fencepost.harness.errors import Crashed
+from fencepost.harness.remote.remote import Remote, RemoteError
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.leftover import Leftover
 from fencepost.workloads.client import PROGRAM
@@ -32,7 +33,11 @@ _PROGRAMS = ("fencepost.workloads.client.p", "fencepost.workloads.resources.serv
 
 
 def heal(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
-    """Heal nodes that are to stay up; what was found and undone, in words. Idempotent."""
+    """Heal nodes that are to stay up; what was found and undone, a sentence each. Idempotent.
+
+    Raises:
+        Crashed: some nodes could not be healed; all others are.
+    """
 
     def mend(node: str) -> list[str]:
         remote = cluster.remote(node)
@@ -48,7 +53,7 @@ def heal(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
             undone.append("started its server, which was down")
         return [f"{node}: {words}" for words in undone]
 
-    return _everywhere(mend, nodes)
+    return _everywhere(mend, nodes, "healed")
 
 
 def leave(remote: Remote, node: str) -> None:
@@ -69,7 +74,11 @@ def leave(remote: Remote, node: str) -> None:
 
 
 def amiss(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
-    """What `heal` would undo, in words; nothing is changed."""
+    """What `heal` would undo, a sentence each; nothing is changed.
+
+    Raises:
+        Crashed: some nodes could not be looked at; the text has what the others showed.
+    """
 
     def look(node: str) -> list[str]:
         remote = cluster.remote(node)
@@ -79,12 +88,29 @@ def amiss(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
             found.append("its server is down")
         return [f"{node}: {words}" for words in found]
 
-    return _everywhere(look, nodes)
+    return _everywhere(look, nodes, "looked at")
 
 
-def _everywhere(work: Callable[[str], list[str]], nodes: Iterable[str]) -> list[str]:
+def _everywhere(work: Callable[[str], list[str]], nodes: Iterable[str], done: str) -> list[str]:
+    """Work on every node, also after one has failed; what all said."""
+    found: list[str] = []
+    failed: list[str] = []
     with ThreadPoolExecutor(8) as pool:
-        return [words for of_node in pool.map(work, nodes) for words in of_node]
+        tasks = [(node, pool.submit(work, node)) for node in nodes]
+    for node, task in tasks:
+        try:
+            found += task.result()
+        except (RemoteError, Crashed) as error:
+            text = str(error)
+            failed.append(text if text.startswith(node) else f"{node}: {text}")
+    if failed:
+        others = f"\nOn the others: {'; '.join(found)}" if found else ""
+        raise Crashed(
+            f"{len(failed)} of {len(tasks)} nodes could not be {done}: {'; '.join(failed)}. "
+            "Try again; if it fails again, `fencepost cluster down` removes all nodes, also "
+            f"those that do not answer.{others}"
+        )
+    return found
 
 
 def _server(remote: Remote, node: str) -> Server | None:

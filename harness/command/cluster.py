@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from fencepost.harness.cluster import image
+from fencepost.harness.cluster.brought_up import brought_up, reserved
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.nodes import every, role
-from fencepost.harness.cluster.session import claimed, session
 from fencepost.harness.command import screen
 from fencepost.harness.db.kinds import KINDS, roles
 from fencepost.harness.db.server import Server
@@ -23,7 +23,7 @@ def up(
 ) -> None:
     """Bring nodes up, and leave them up until `cluster down`."""
     wanted = _expand(nodes or [])
-    with session(wanted, screen.say, leave_up=True) as cluster:
+    with brought_up(wanted, screen.say, leave_up=True) as cluster:
         servers = _servers(cluster, wanted)
         # All at one time: while the members of a cluster come in, one may go out once more.
         while True:
@@ -36,15 +36,15 @@ def up(
 
 def down() -> None:
     """Remove every node and the network."""
-    with claimed(screen.say) as (cluster, claim):
+    with reserved(screen.say) as (cluster, reservation):
         cluster.down()
-        claim.set_keep(False)
+        reservation.set_keep(False)
     screen.write("The cluster is down.")
 
 
 def status() -> int:
     """Which nodes are up, and whether they serve; 0 if all that are up do."""
-    with claimed(screen.say) as (cluster, _):
+    with reserved(screen.say) as (cluster, _):
         nodes = cluster.look()
         bad = 0
         for node in sorted(nodes):
@@ -60,7 +60,7 @@ def status() -> int:
 
 def build() -> None:
     """Provide the engine and the nodes' image, and start nothing."""
-    with claimed(screen.say):
+    with reserved(screen.say):
         name = image.ensure(screen.say, whole=True)
         screen.write(
             "The engine answers and the nodes' image is there, with the libraries "

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from fencepost.harness.cluster import hostsfile
+from fencepost.harness.cluster.brought_up import reserved, reserved_hosts
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.healing import amiss
 from fencepost.harness.cluster.healing import heal as heal_nodes
-from fencepost.harness.cluster.session import claimed, claimed_hosts
 from fencepost.harness.command import screen
 from fencepost.harness.command.options import HostsFile
 from fencepost.harness.errors import BadArguments
@@ -25,15 +25,15 @@ def heal(
 ) -> int:
     if hosts is not None:
         return _hosts(hosts, check)
-    with claimed(screen.say) as (cluster, claim):
+    with reserved(screen.say) as (cluster, reservation):
         nodes = cluster.look()
         if check:
-            return _check(cluster, nodes, claim.keep)
+            return _check(cluster, nodes, reservation.keep)
         if not nodes:
             # A network or a stopped node may be there without a running one.
             cluster.down()
             screen.write("No node is up; nothing is left behind.")
-        elif claim.keep:
+        elif reservation.keep:
             found = heal_nodes(cluster, nodes)
             screen.write("\n".join(found) or "The cluster is up, and nothing is amiss.")
         else:
@@ -46,7 +46,7 @@ def _hosts(path: Path, check: bool) -> int:
     hosts = hostsfile.read(path)
     if check:
         raise BadArguments("--check is about containers: leave it out with --hosts")
-    with claimed_hosts(hosts) as cluster:
+    with reserved_hosts(hosts) as cluster:
         nodes = cluster.look()
         cluster.down()
     screen.write(f"{len(nodes)} hosts have nothing of a run any more.")

@@ -17,9 +17,9 @@ from fencepost.harness.command.exits import EXIT
 from fencepost.harness.command.options import HostsFile, LeaveUp, Remote
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.run import written
+from fencepost.harness.run.early_stop import ANY
 from fencepost.harness.run.needs import cluster_for
 from fencepost.harness.run.run import run
-from fencepost.harness.run.watch import ANY
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.setting import Setting
 from fencepost.settings import SETTINGS

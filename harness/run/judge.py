@@ -18,8 +18,8 @@ from fencepost.checker.holds import holds
 from fencepost.checker.verdict import Valid, Verdict
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.run import results
+from fencepost.harness.run.early_stop import first_violation, stopping
 from fencepost.harness.run.recorder import finish
-from fencepost.harness.run.watch import first_violation, watched
 from fencepost.nemesis.families import FAMILIES
 from fencepost.report import run as report
 
@@ -49,7 +49,7 @@ def judge(folder: Path, notes: list[str] | None = None) -> Outcome:
     notes = _noted(place, test) if notes is None else list(notes)
     verdicts = check(Run(history, test, results.server_logs(folder)), test["checkers"])
     early = history.end_ns / 1e9 < test.get("time_s", 0)
-    stops = watched(test)
+    stops = stopping(test)
     found = any(verdicts[name].valid is False for name in stops)
     if stops and early and not found and not notes:
         notes.append("It was stopped by what looked like a violation and was none.")

@@ -34,7 +34,7 @@ def cluster_for(
     """
     # Here and not above: who only describes or judges a test needs no Docker and no SSH.
     from fencepost.harness.cluster import hostsfile
-    from fencepost.harness.cluster.session import Way, session
+    from fencepost.harness.cluster.brought_up import Way, brought_up
 
     choose("remote", remote, REMOTES)
     needed = nodes(specs)
@@ -44,4 +44,4 @@ def cluster_for(
         found.must_name(needed)
         way = Way("ssh", found)
     libraries = {spec.lock_type.library for spec in specs} - {""}
-    return session(needed, say, leave_up, libraries, way)
+    return brought_up(needed, say, leave_up, libraries, way)

@@ -12,7 +12,7 @@ from fencepost import times
 from fencepost.checker.checkers import CHECKERS
 from fencepost.harness.db.kinds import chosen
 from fencepost.harness.errors import BadArguments, choose
-from fencepost.harness.run.watch import ANY, must_watch
+from fencepost.harness.run.early_stop import ANY, check_until
 from fencepost.nemesis.families import check
 from fencepost.nemesis.restart import NEVER_S
 from fencepost.nemesis.targets import Layout
@@ -215,7 +215,7 @@ def validate(spec: Spec) -> Spec:
             f"server(s) can use up the whole TTL of {spec.ttl_ms} ms: it must be far below it"
         )
     _guarded(spec)
-    must_watch(spec.until, spec.checkers)
+    check_until(spec.until, spec.checkers)
     try:
         check(spec.nemesis, layout_of(spec))
     except ValueError as error:

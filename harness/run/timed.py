@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from fencepost.harness.run.early_stop import EarlyStop
 from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.running import Running
 from fencepost.harness.run.spec import Spec
-from fencepost.harness.run.watch import Watch
 from fencepost.harness.run.worker import Worker
 from fencepost.nemesis.schedule import Scheduled
 
@@ -53,22 +53,22 @@ def play(running: Running, schedule: Sequence[Scheduled]) -> None:
 def _strike(running: Running, schedule: Sequence[Scheduled]) -> str:
     """Carry out the schedule until the time is up or a violation was seen; by which checker."""
     end = time.monotonic() + running.spec.time_s
-    with _watched(running.spec, running.recorder) as watch:
+    with _early_stop(running.spec, running.recorder) as early:
 
         def over() -> bool:
             late = time.monotonic() > end or running.recorder.failure is not None
-            return late or bool(watch and watch.seen)
+            return late or bool(early and early.seen)
 
         running.director.run(schedule, over)
         while not over():
             time.sleep(_LOOK_S)
-    return watch.seen if watch else ""
+    return early.seen if early else ""
 
 
-def _watched(spec: Spec, recorder: Recorder) -> AbstractContextManager[Watch | None]:
+def _early_stop(spec: Spec, recorder: Recorder) -> AbstractContextManager[EarlyStop | None]:
     if not spec.until:
         return nullcontext()
-    return Watch(recorder.path, spec.to_json())
+    return EarlyStop(recorder.path, spec.to_json())
 
 
 def client_settings(spec: Spec) -> dict[str, Any]:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fencepost.harness.cluster.session import session
 
 from fencepost.checker import faults
 from fencepost.checker.verdict import Verdict
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.compose import ComposeCluster
-from fencepost.harness.cluster.session import session
 from fencepost.harness.run.recorder import Recorder, finish
 from fencepost.harness.run.run import Outcome, run
 from fencepost.harness.run.site import RunSite

@@ -7,10 +7,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from fencepost.harness.cluster.session import session
 
 from fencepost.harness.cluster.healing import heal
 from fencepost.harness.cluster.nodes import role
-from fencepost.harness.cluster.session import session
 from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.db.server import Server
 from fencepost.nemesis import clock

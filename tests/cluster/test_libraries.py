@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from fencepost.harness.cluster.session import session
 
 from fencepost.checker.history import SPONTANEOUS, read
 from fencepost.harness.cluster.compose import ComposeCluster
-from fencepost.harness.cluster.session import session
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.scenario import Do, Heal, Scenario
 from fencepost.workloads.scenarios.schedules import cut

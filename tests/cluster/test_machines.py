@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from fencepost.harness.cluster.session import session
 from tests.cluster.conftest import Bench
 
 from fencepost.harness.cluster.cluster import Cluster
-from fencepost.harness.cluster.session import session
 from fencepost.nemesis import disk
 from fencepost.nemesis.nemesis import Fault
 

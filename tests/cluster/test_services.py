@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from fencepost.harness.cluster.session import session
 
 from fencepost.harness.cluster.compose import ComposeCluster
-from fencepost.harness.cluster.session import session
 from fencepost.workloads.scenarios.registry import SUITES
 from fencepost.workloads.scenarios.suite import TimedRun
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from fencepost.harness.cluster.session import Way, session
 
 from fencepost.harness.cluster import timing
 from fencepost.harness.cluster.cluster import Cluster
@@ -17,7 +18,6 @@ from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.healing import heal
 from fencepost.harness.cluster.hosts import HostsCluster
 from fencepost.harness.cluster.hostsfile import read
-from fencepost.harness.cluster.session import Way, session
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.docker import DockerRemote
 from fencepost.harness.remote.remote import RemoteError

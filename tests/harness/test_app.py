@@ -28,7 +28,7 @@ def run(monkeypatch, capsys, tmp_path):
     def no_engine(*_, **__):
         raise AssertionError("an engine was looked for")
 
-    monkeypatch.setattr("fencepost.harness.cluster.session.engine.ensure", no_engine)
+    monkeypatch.setattr("fencepost.harness.cluster.brought_up.engine.ensure", no_engine)
     monkeypatch.setattr("subprocess.Popen", no_engine)
     monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
 
@@ -233,14 +233,14 @@ def carried_out(monkeypatch):
     done = []
 
     @contextmanager
-    def session(*_, **__):
+    def brought_up(*_, **__):
         yield None
 
     def carry_out(spec, cluster, progress, schedule=None):
         done.append((spec, schedule))
         raise BadArguments("enough")
 
-    monkeypatch.setattr(test, "cluster_for", session)
+    monkeypatch.setattr(test, "cluster_for", brought_up)
     monkeypatch.setattr(test, "run", carry_out)
     return done
 

@@ -10,8 +10,8 @@ import pytest
 
 import fencepost
 from fencepost.harness import interrupts
-from fencepost.harness.cluster import session as sessions
-from fencepost.harness.cluster.session import claimed, session
+from fencepost.harness.cluster import brought_up as module
+from fencepost.harness.cluster.brought_up import brought_up, reserved
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.harness.run import judge, worker
@@ -25,16 +25,16 @@ def engine(monkeypatch, tmp_path):
     """An engine in memory: its one cluster, whichever command looks at it."""
     cluster = Cluster()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(sessions.engine, "ensure", lambda say: None)
-    monkeypatch.setattr(sessions.image, "ensure", lambda say: "image")
-    monkeypatch.setattr(sessions.image, "must_hold", lambda name, libraries: None)
-    monkeypatch.setattr(sessions, "ComposeCluster", lambda engine, doors: cluster)
+    monkeypatch.setattr(module.engine, "ensure", lambda say: None)
+    monkeypatch.setattr(module.image, "ensure", lambda say: "image")
+    monkeypatch.setattr(module.image, "must_hold", lambda name, libraries: None)
+    monkeypatch.setattr(module, "ComposeCluster", lambda engine, doors: cluster)
     return cluster
 
 
 def test_nodes_are_up_inside_and_gone_after(engine):
     said = []
-    with session(NODES, said.append) as cluster:
+    with brought_up(NODES, said.append) as cluster:
         assert cluster.nodes == NODES
     assert engine.nodes == []
     assert said == ["Bringing up 3 nodes"]
@@ -42,7 +42,7 @@ def test_nodes_are_up_inside_and_gone_after(engine):
 
 @pytest.mark.parametrize("error", [RemoteError("gone"), KeyboardInterrupt(), SystemExit(3)])
 def test_whatever_ends_it_the_nodes_are_removed(engine, error):
-    with pytest.raises(type(error)), session(NODES, print):
+    with pytest.raises(type(error)), brought_up(NODES, print):
         raise error
     assert (engine.nodes, engine.downs) == ([], 1)
 
@@ -53,7 +53,7 @@ def test_nodes_that_came_up_halfway_are_removed(engine):
             raise Crashed("no room for storage")
 
     engine.before = before
-    with pytest.raises(Crashed, match="no room"), session(NODES, print):
+    with pytest.raises(Crashed, match="no room"), brought_up(NODES, print):
         raise AssertionError("it is not up")
     assert (engine.nodes, engine.downs) == ([], 1)
 
@@ -65,7 +65,7 @@ def test_a_second_signal_does_not_stop_the_removing(engine, monkeypatch, capsys)
     # What is started in the background has Ctrl-C ignored, and would have no handler to give back.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        with pytest.raises(KeyboardInterrupt), session(NODES, print):
+        with pytest.raises(KeyboardInterrupt), brought_up(NODES, print):
             raise KeyboardInterrupt
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
@@ -77,35 +77,35 @@ def test_a_second_signal_does_not_stop_the_removing(engine, monkeypatch, capsys)
 def test_what_an_earlier_run_left_is_removed_first(engine):
     engine.up(["redis-1", "redis-2"])
     said = []
-    with session(NODES, said.append) as cluster:
+    with brought_up(NODES, said.append) as cluster:
         assert cluster.nodes == NODES
     assert said[0] == "Removing what an earlier run left behind"
 
 
 def test_nodes_that_are_to_stay_stay_and_the_next_command_heals_them(engine):
-    with session(NODES, print, leave_up=True):
+    with brought_up(NODES, print, leave_up=True):
         pass
     assert engine.nodes == NODES
     node = engine.remote("redis-1")
     (pid,) = node.processes
     node.signal(pid, signal.SIGSTOP)
     said = []
-    with session(NODES, said.append):
+    with brought_up(NODES, said.append):
         assert node.processes[pid] == "S"
     assert engine.nodes == NODES
     assert said[0] == f"Healed: redis-1: resumed its stopped server (pid {pid})"
-    with claimed(print) as (_, claim):
-        claim.set_keep(False)
-    with session(NODES, print):
+    with reserved(print) as (_, reservation):
+        reservation.set_keep(False)
+    with brought_up(NODES, print):
         pass
     assert engine.nodes == []
 
 
 def test_one_command_at_a_time_has_the_cluster(engine):
     with (
-        session(NODES, print),
+        brought_up(NODES, print),
         pytest.raises(Crashed, match=f"pid {os.getpid()}"),
-        session(NODES, print),
+        brought_up(NODES, print),
     ):
         raise AssertionError("both have it")
     assert engine.nodes == []

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from fencepost.harness.cluster import healing
+from fencepost.harness.errors import Crashed
+from fencepost.harness.remote.remote import RemoteError
 from fencepost.nemesis import iptables
 from fencepost.workloads.client import PROGRAM
+from harness.memory import Cluster
 
 
 class Node:
@@ -43,7 +48,7 @@ class Node:
 
 @pytest.fixture(autouse=True)
 def chains(monkeypatch):
-    monkeypatch.setattr(iptables, "there", lambda node: node.chains)
+    monkeypatch.setattr(iptables, "there", lambda node: getattr(node, "chains", False))
     monkeypatch.setattr(iptables, "clear", lambda node: setattr(node, "chains", False))
 
 
@@ -84,3 +89,36 @@ def test_a_machine_that_stays_keeps_neither_server_nor_data_nor_rules_nor_files(
     assert any("wipe redis" in command for command in node.ran)
     (removed,) = [command for command in node.ran if command.startswith("rm -rf")]
     assert "/run/fencepost/clock" in removed and "/run/fencepost/server.pid" in removed
+
+
+@pytest.mark.parametrize("dead", ["redis-1", "redis-12"])
+def test_a_node_that_does_not_answer_leaves_no_other_unhealed(dead):
+    memory = Cluster()
+    memory.up([f"redis-{n}" for n in range(1, 13)])
+    stopped = [name for name in memory.nodes if name != dead]
+    for name in memory.nodes:
+        (pid,) = memory.remote(name).processes
+        memory.remote(name).signal(pid, signal.SIGSTOP)
+
+    def before(call):
+        if call.node == dead:
+            raise RemoteError(f"{dead}: the container is not running")
+
+    memory.before = before
+    with pytest.raises(Crashed) as error:
+        healing.heal(memory, memory.nodes)
+    said = str(error.value)
+    assert f"1 of 12 nodes could not be healed: {dead}: the container is not running" in said
+    assert "fencepost cluster down" in said
+    memory.before = lambda call: None
+    assert [line.split(":")[0] for line in memory.left] == [dead]
+    assert all(f"{name}: resumed its stopped server" in said for name in stopped)
+
+
+def test_what_the_other_nodes_show_is_told_where_one_cannot_be_looked_at():
+    silent, other = Node(), Node(running=False)
+    silent.run = lambda *_, **__: (_ for _ in ()).throw(RemoteError("redis-1: no answer"))
+    with pytest.raises(Crashed) as error:
+        healing.amiss(*cluster(redis_1=silent, redis_2=other))
+    assert "1 of 2 nodes could not be looked at: redis-1: no answer." in str(error.value)
+    assert "On the others: redis-2: its server is down" in str(error.value)

@@ -150,7 +150,7 @@ def test_a_broken_lock_is_found_out(cluster):
 
 
 def test_a_violation_that_is_waited_for_ends_the_run_early(cluster, monkeypatch):
-    monkeypatch.setattr("fencepost.harness.run.watch._EVERY_S", 0.01)
+    monkeypatch.setattr("fencepost.harness.run.early_stop._EVERY_S", 0.01)
     cluster.service.broken = True
     ended = carried_out(cluster, replace(SPEC, time_s=60.0, until=("any",)), [])
     assert_judged_and_put_away(ended, cluster)

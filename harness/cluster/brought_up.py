@@ -6,21 +6,20 @@ command finds what was left by the project's name, and removes it first.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from fencepost.harness.cluster import engine, image
 from fencepost.harness.cluster.cluster import Cluster
-from fencepost.harness.cluster.compose import Claim, ComposeCluster
+from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.doors import Doors
 from fencepost.harness.cluster.engine import Say
 from fencepost.harness.cluster.healing import heal
 from fencepost.harness.cluster.hosts import HostsCluster
 from fencepost.harness.cluster.hostsfile import Hosts
 from fencepost.harness.cluster.nodes import CLIENT, role
+from fencepost.harness.cluster.reservation import HOSTS, Reservation
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.interrupts import undisturbed
 
@@ -34,7 +33,7 @@ class Way:
 
 
 @contextmanager
-def session(
+def brought_up(
     nodes: Iterable[str],
     say: Say,
     leave_up: bool = False,
@@ -53,10 +52,10 @@ def session(
         with _hosted(way.hosts, wanted, say, leave_up, list(libraries)) as hosted:
             yield hosted
         return
-    with claimed(say, by=way.remote) as (cluster, claim):
+    with reserved(say, by=way.remote) as (cluster, reservation):
         name = image.ensure(say)
         image.must_hold(name, libraries)
-        if not claim.keep and cluster.look():
+        if not reservation.keep and cluster.look():
             say("Removing what an earlier run left behind")
             cluster.down()
         elif cluster.nodes or cluster.look():
@@ -68,23 +67,23 @@ def session(
             yield cluster
         finally:
             if leave_up:
-                claim.set_keep(True)
-            elif not claim.keep:
+                reservation.set_keep(True)
+            elif not reservation.keep:
                 with undisturbed():
                     cluster.down()
 
 
 @contextmanager
-def claimed(say: Say, by: str = "docker") -> Iterator[tuple[ComposeCluster, Claim]]:
+def reserved(say: Say, by: str = "docker") -> Iterator[tuple[ComposeCluster, Reservation]]:
     """The cluster as it is, for this process alone; nothing is started or stopped."""
     found = engine.ensure(say)
-    claim = Claim()
-    claim.take()
+    reservation = Reservation()
+    reservation.take()
     doors = Doors() if by == "ssh" else None
     try:
-        yield ComposeCluster(found, doors), claim
+        yield ComposeCluster(found, doors), reservation
     finally:
-        claim.release()
+        reservation.release()
         if doors is not None:
             doors.close()
 
@@ -94,7 +93,7 @@ def _hosted(
     hosts: Hosts, nodes: list[str], say: Say, leave_up: bool, libraries: list[str]
 ) -> Iterator[HostsCluster]:
     hosts.must_name(nodes)
-    with claimed_hosts(hosts) as cluster:
+    with reserved_hosts(hosts) as cluster:
         clients = [node for node in nodes if role(node) == CLIENT]
         if lacking := cluster.lacking(libraries, clients):
             raise BadArguments(
@@ -111,13 +110,13 @@ def _hosted(
 
 
 @contextmanager
-def claimed_hosts(hosts: Hosts) -> Iterator[HostsCluster]:
+def reserved_hosts(hosts: Hosts) -> Iterator[HostsCluster]:
     """Hosts of a file, for this process alone on this machine; nothing is changed on them."""
-    claim = Claim(Path(tempfile.gettempdir()) / "fencepost-hosts.lock")
-    claim.take()
+    reservation = Reservation(HOSTS)
+    reservation.take()
     cluster = HostsCluster(hosts)
     try:
         yield cluster
     finally:
         cluster.close()
-        claim.release()
+        reservation.release()

@@ -9,15 +9,15 @@ import pytest
 
 from fencepost.checker.verdict import Verdict
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run import watch
-from fencepost.harness.run.watch import Watch, first_violation, must_watch, watched
+from fencepost.harness.run import early_stop
+from fencepost.harness.run.early_stop import EarlyStop, check_until, first_violation, stopping
 
 TEST = {"checkers": ["lease_exclusion", "mutual_exclusion", "liveness"], "until": ["any"]}
 
 
 @pytest.fixture
 def history(tmp_path, monkeypatch):
-    monkeypatch.setattr(watch, "_EVERY_S", 0.01)
+    monkeypatch.setattr(early_stop, "_EVERY_S", 0.01)
     path = tmp_path / "history.jsonl"
     path.touch()
     return path
@@ -47,7 +47,7 @@ def wait(condition):
 
 
 def test_two_holders_are_seen_while_the_history_grows(history):
-    with Watch(history, TEST) as seen, history.open("a") as file:
+    with EarlyStop(history, TEST) as seen, history.open("a") as file:
         file.writelines(grant(0, 1000, 0))
         file.flush()
         time.sleep(0.05)
@@ -62,24 +62,26 @@ def test_what_an_op_that_comes_late_puts_right_is_no_violation(history, monkeypa
     looks = [{"lease_exclusion"}, set(), {"mutual_exclusion"}, set()]
     done = []
     monkeypatch.setattr(
-        Watch, "_look", lambda self: looks.pop(0) if looks else done.append(1) or set()
+        EarlyStop, "_look", lambda self: looks.pop(0) if looks else done.append(1) or set()
     )
-    with Watch(history, TEST) as seen:
+    with EarlyStop(history, TEST) as seen:
         assert wait(lambda: len(done) > 1)
     assert not seen.seen
 
 
 def test_what_is_about_a_run_s_end_is_not_asked_of_one_that_goes_on(history):
     history.write_text("".join(grant(0, 1000, 0)))
-    assert Watch(history, TEST | {"checkers": ["liveness"]})._look() == set()
+    assert EarlyStop(history, TEST | {"checkers": ["liveness"]})._look() == set()
 
 
 def test_a_violation_that_another_checker_finds_stops_nothing(history):
     """Two holders break both promises, and only the one that was named is looked at."""
     history.write_text("".join([*grant(0, 1000, 0), *grant(1, 2000, 2)]))
-    assert Watch(history, TEST)._look() == {"lease_exclusion", "mutual_exclusion"}
-    assert Watch(history, TEST | {"until": ["mutual_exclusion"]})._look() == {"mutual_exclusion"}
-    assert Watch(history, TEST | {"until": []})._look() == set()
+    assert EarlyStop(history, TEST)._look() == {"lease_exclusion", "mutual_exclusion"}
+    assert EarlyStop(history, TEST | {"until": ["mutual_exclusion"]})._look() == {
+        "mutual_exclusion"
+    }
+    assert EarlyStop(history, TEST | {"until": []})._look() == set()
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,7 @@ def test_a_violation_that_another_checker_finds_stops_nothing(history):
     ],
 )
 def test_the_checkers_that_stop_a_run_are_those_its_description_names(stored, names):
-    assert watched({"checkers": TEST["checkers"]} | stored) == names
+    assert stopping({"checkers": TEST["checkers"]} | stored) == names
 
 
 @pytest.mark.parametrize(
@@ -110,9 +112,9 @@ def test_the_checkers_that_stop_a_run_are_those_its_description_names(stored, na
 )
 def test_a_checker_that_cannot_stop_a_run_is_refused_with_the_reason(name, message):
     checkers = {"resource": None, "fencing": "no token", "liveness": None}
-    must_watch(("resource", "any"), checkers)
+    check_until(("resource", "any"), checkers)
     with pytest.raises(BadArguments) as error:
-        must_watch(("resource", name), checkers)
+        check_until(("resource", name), checkers)
     assert str(error.value).startswith(message)
 
 

@@ -26,7 +26,7 @@ def at_the_end(name: str) -> bool:
     return name == "faults" or (name in CHECKERS and CHECKERS[name].at_the_end)
 
 
-def watched(test: Mapping[str, Any]) -> list[str]:
+def stopping(test: Mapping[str, Any]) -> list[str]:
     """The checkers whose violations stop the run that test.json describes; empty where none do.
 
     Older versions stored `until_violation: true` for any.
@@ -36,7 +36,7 @@ def watched(test: Mapping[str, Any]) -> list[str]:
     return names if ANY in until else [name for name in names if name in until]
 
 
-def must_watch(until: Iterable[str], checkers: Mapping[str, str | None]) -> None:
+def check_until(until: Iterable[str], checkers: Mapping[str, str | None]) -> None:
     """Raise BadArguments for a name in `until` that cannot stop a run.
 
     `checkers` are the test's, each with the reason why it is not run, if it is not.
@@ -54,7 +54,7 @@ def must_watch(until: Iterable[str], checkers: Mapping[str, str | None]) -> None
             raise BadArguments(f"until {name}: this test does not run it ({why}); {valid}")
 
 
-class Watch:
+class EarlyStop:
     """A thread that checks what is there so far; `seen` is the checker that found a violation.
 
     Ops reach the file a little out of order, and a client that is stopped may hold one back: a
@@ -65,11 +65,11 @@ class Watch:
         self.seen = ""
         self._path = path
         self._test = test
-        self._names = watched(test)
+        self._names = stopping(test)
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._loop, daemon=True)
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> EarlyStop:
         self._thread.start()
         return self
 
