@@ -30,6 +30,7 @@ from fencepost.checker.holds import (
     seconds,
     strictly,
 )
+from fencepost.checker.untested import untested
 from fencepost.checker.verdict import Verdict, noted
 
 
@@ -65,9 +66,9 @@ def _verdict(
     if clocks:
         details["uncertain"] = len(overlaps(rows)) - len(found)
     if not found:
-        untested = details["untested"] = _untested(kind, granted)
+        missing = details["untested"] = _untested(kind, granted)
         words = f"None of {count} holds overlapped another's {kind} hold."
-        return Verdict(True, noted(words, untested), [], details)
+        return Verdict(True, noted(words, missing), [], details)
     on = faults(history)
     evidence = [_evidence(o, kind, during(on, o.start, o.end)) for o in found]
     summary = (
@@ -79,12 +80,9 @@ def _verdict(
 
 def _untested(kind: str, granted: list[Hold]) -> list[str]:
     """What a run without overlaps says nothing about."""
-    untested = []
-    if len({hold.node or hold.process for hold in granted}) == 1:
-        untested.append("two clients that want one lock")
-    if kind == "believed" and all(hold.leases[0][1] == FOREVER for hold in granted):
-        untested.append("a lease that the client can see")
-    return untested
+    seen = any(hold.leases[0][1] != FOREVER for hold in granted)
+    clients = (hold.node or hold.process for hold in granted)
+    return untested(clients, sees_lease=seen or kind != "believed")
 
 
 def _evidence(overlap: Overlap, kind: str, on: str) -> dict[str, Any]:

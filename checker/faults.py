@@ -58,8 +58,8 @@ class Fault:
         """What it does, in the words that the nemesis wrote into the history."""
         return str(self.arguments.get("words") or f"{self.family} of {', '.join(self.targets)}")
 
-    @property
-    def words(self) -> str:
+    def describe(self) -> str:
+        """What it does, and from when."""
         return f"{self.what} (from {self.start / 1e9:.3f} s)"
 
     def to_json(self) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def _proved(ops: list[Op]) -> bool:
 
 def during(all_faults: list[Fault], start: float, end: float) -> str:
     """What was on between two times, as the end of a sentence."""
-    on = [f.words for f in all_faults if f.start <= end and (f.end is None or f.end >= start)]
+    on = [f.describe() for f in all_faults if f.start <= end and (f.end is None or f.end >= start)]
     return f" On at that time: {'; '.join(on)}." if on else " No fault was on at that time."
 
 
@@ -131,10 +131,13 @@ def check(history: History, test: Mapping[str, Any]) -> Verdict:
     unproved = [f for f in found if not f.proved]
     unhealed = [f for f in found if f.proved and not f.healed]
     evidence = [
-        {"what": f"{f.words}: no receipt; nothing proves that it took hold.", "time_ns": f.start}
+        {
+            "what": f"{f.describe()}: no receipt; nothing proves that it took hold.",
+            "time_ns": f.start,
+        }
         for f in unproved
     ] + [
-        {"what": f"{f.words}: nothing proves that it was healed.", "time_ns": f.start}
+        {"what": f"{f.describe()}: nothing proves that it was healed.", "time_ns": f.start}
         for f in unhealed
     ]
     if evidence:

@@ -22,6 +22,7 @@ from fencepost.checker.lincheck.budget import Budget
 from fencepost.checker.lincheck.model import Model
 from fencepost.checker.lincheck.operation import Operation
 from fencepost.checker.lincheck.verdict import check_numbered
+from fencepost.checker.untested import untested
 from fencepost.checker.verdict import Verdict, noted
 
 _OPS = ("acquire", "extend", "release")
@@ -53,9 +54,9 @@ def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
         "ends_with": ends_with(test),
     }
     if found.valid is True:
-        untested = details["untested"] = _untested(calls, grants)
+        missing = details["untested"] = _untested(calls, grants)
         words = f"{found.operations} ops of the lock fit one order in which every lease is kept."
-        return Verdict(True, noted(words, untested), [], details)
+        return Verdict(True, noted(words, missing), [], details)
     if found.valid == "unknown":
         return Verdict("unknown", f"The search did not end: {found.reason}.", [], details)
     # Ops of one process that seem to overlap have no sub-history that shows the failure alone.
@@ -68,12 +69,9 @@ def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
 
 
 def _untested(calls: list[Call], grants: list[Call]) -> list[str]:
-    untested = []
-    if len({call.begin.node or call.begin.process for call in calls}) == 1:
-        untested.append("two clients that want one lock")
-    if all(call.value.get("deadline") is None and "ttl" in call.value for call in grants):
-        untested.append("a lease that the client can see")
-    return untested
+    blind = all(call.value.get("deadline") is None and "ttl" in call.value for call in grants)
+    clients = (call.begin.node or call.begin.process for call in calls)
+    return untested(clients, sees_lease=not blind)
 
 
 def _invalid(

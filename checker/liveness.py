@@ -178,7 +178,9 @@ def _summary(
         longest = max(wait.waited_s or 0.0 for wait in waits if wait.valid is True)
         return f"The lock came back every time; the longest wait was {longest:.3f} s."
     cut_short = next((wait for wait in waits if wait.valid == "unknown"), None)
-    return cut_short.words() if cut_short else "Nobody asked for the lock for long enough to tell."
+    if cut_short:
+        return cut_short.describe()
+    return "Nobody asked for the lock for long enough to tell."
 
 
 def _unfair(fair: Fairness, promises: Mapping[str, Any]) -> list[dict[str, Any]]:

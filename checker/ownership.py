@@ -123,7 +123,7 @@ def _forgotten(loss: Loss, forgetting: list[Fault], clocks: Clocks) -> str:
         # One that was not seen to heal may go on.
         over = fault.end if fault.healed and fault.end is not None else FOREVER
         if fault.start <= until and since <= over:
-            return f"a server may have forgotten it by {fault.words}"
+            return f"a server may have forgotten it by {fault.describe()}"
     return ""
 
 

@@ -45,7 +45,7 @@ class _Point:
     def value(self) -> Any:
         return self.call.value.get("value")
 
-    def words(self) -> str:
+    def describe(self) -> str:
         verb = "read" if self.is_read else "wrote"
         return (
             f"process {self.call.begin.process} {verb} version {self.version}, from "
@@ -130,7 +130,7 @@ class _Register:
         writes: dict[int, _Point] = {}
         for point in self.points:
             if point.version < (0 if point.is_read else 1):
-                return _row(f"There is no version {point.version}: {point.words()}", point.call)
+                return _row(f"There is no version {point.version}: {point.describe()}", point.call)
             if point.version == 0 and _value(point.call) != NOTHING:
                 return _row(f"Version 0 is None and also {point.value!r}", point.call)
             first = values.setdefault(point.version, point)
@@ -167,7 +167,9 @@ class _Register:
             for ruler, at in rulers.ends(point.done):
                 begun, other = latest.get(ruler, (at, point))
                 if at < begun:
-                    what = f"The order was turned round: {other.words()}, after {point.words()}"
+                    what = (
+                        f"The order was turned round: {other.describe()}, after {point.describe()}"
+                    )
                     return _row(what, point.call, other.call)
             for ruler, at in rulers.begins(point.call.begin):
                 if ruler not in latest or at > latest[ruler][0]:
@@ -210,7 +212,7 @@ class _Gaps:
             for point, maker in _highest_first(points, by_value.get(value, [])):
                 if maker is None:
                     what = f"No write of {point.value!r} can have made version {point.version}"
-                    return _row(f"{what}, which was there: {point.words()}", point.call)
+                    return _row(f"{what}, which was there: {point.describe()}", point.call)
                 taken.add(maker.begin.index)
         spare = [lowest for lowest, call in self._pending if call.begin.index not in taken]
         return self._unseen(spare, known)
@@ -226,7 +228,7 @@ class _Gaps:
                 above = [p for p in self._points if p.version >= version]
                 point = min(above, key=lambda p: p.done.index)
                 what = f"No write can have made version {version}, which was there"
-                return _row(f"{what}: {point.words()}", point.call)
+                return _row(f"{what}: {point.describe()}", point.call)
         return None
 
 

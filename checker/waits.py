@@ -47,7 +47,7 @@ class Wait:
     def waited_s(self) -> float | None:
         return None if self.granted is None else (self.granted - self.since) / 1e9
 
-    def words(self) -> str:
+    def describe(self) -> str:
         if self.valid is True:
             return f"{self.why}: granted after {self.waited_s:.3f} s."
         if self.valid == "unknown":
@@ -62,7 +62,7 @@ class Wait:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "what": self.words(),
+            "what": self.describe(),
             "time_ns": self.since,
             "valid": "unknown" if self.valid is None else self.valid,
             "waited_s": self.waited_s,

@@ -135,7 +135,7 @@ def test_a_fault_whose_healing_was_never_answered_ends_when_that_was_ordered():
     story.op(2_000_000_100, "nemesis", "invoke", "pause", {"fault": "p", "phase": "end"})
     (fault,) = faults.faults(story.history())
     assert (fault.end, fault.healed) == (2_000_000_100 * MS, False)
-    assert fault.words == "pause of redis-1 (from 2000000.000 s)"
+    assert fault.describe() == "pause of redis-1 (from 2000000.000 s)"
 
 
 def test_a_fault_that_was_healed_twice_ends_with_the_last_answer():
