@@ -3,8 +3,9 @@
 Whether a checker is right can be told only where what really happened is known. Here it is, by
 construction: the service is sound, or has one named defect, and notes when that defect had an
 effect that clients could see. Everything runs on virtual time and from one seed. Nothing is shared
-with the checkers but the record of an op (checker.history.Op); the nemesis writes its facts as the
-real one does (nemesis.families.facts).
+with the checkers but the record of an op (checker.history.Op), and which of them a test has
+something for (Checker.applies); the nemesis writes its facts as the real one does
+(nemesis.families.facts).
 
     world      virtual time; operating-system processes that run, are paused and die
     network    links that delay, lose and reorder, and can be cut
