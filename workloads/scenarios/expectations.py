@@ -19,7 +19,12 @@ KEPT: Final[dict[str, Valid]] = {
     "store": True,
     "resource": True,
 }
-"""The lock keeps all its promises, and no client sleeps through its lease."""
+"""The lock keeps all its promises, and no client sleeps through its lease.
+
+A list of its own, and not all that `sound` expects: that is for runs in which nothing goes wrong.
+Schedules stop clients and servers on purpose, and what a checker of another package, or a server's
+log, says of that nobody has published.
+"""
 
 FENCED: Final[dict[str, Valid]] = {"fencing": True}
 """The lock hands out tokens that rise, and the resource lets no lower one pass."""
