@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import docker
 from docker.errors import DockerException
 
-from fencepost.harness.cluster import composefile
+from fencepost.harness.cluster import composefile, network
 from fencepost.harness.cluster.doors import Doors
 from fencepost.harness.cluster.engine import Engine
 from fencepost.harness.errors import Crashed
@@ -75,11 +75,35 @@ class ComposeCluster:
         return self.nodes
 
     def down(self) -> None:
-        """Remove every node, its data and the network; also what another run left of them."""
+        """Remove every node, its data and the network; also what another run left of them.
+
+        Raises:
+            NetworkLeft: every node is removed, and Docker does not let go of the network.
+        """
         for remote in self._remotes.values():
             remote.close()
         self._remotes, self._containers, self._addresses = {}, {}, {}
-        self._compose("down", "-t", "0", "-v", "--remove-orphans")
+        try:
+            self._compose("down", "-t", "0", "-v", "--remove-orphans")
+        except Crashed as error:
+            self._remove_network(error)
+
+    def _remove_network(self, failed: Crashed) -> None:
+        """Remove the network where it alone is left; raise `failed` where anything else is."""
+        try:
+            if self._client.containers.list(all=True, filters=_FILTER):
+                raise failed
+            network.remove(self._client, PROJECT)
+        except DockerException:
+            raise failed from None
+
+    @property
+    def networks(self) -> list[str]:
+        """The names of the networks that are there, with or without a node."""
+        try:
+            return [str(found.name) for found in network.networks(self._client, PROJECT)]
+        except DockerException as error:
+            raise Crashed(f"Docker does not list its networks: {error}") from error
 
     def remote(self, node: str) -> Remote:
         if node not in self._remotes:
@@ -111,6 +135,11 @@ _FILTER: dict[str, str | list[str] | bool] = {"label": f"com.docker.compose.proj
 def _hint(said: str) -> str:
     if "non-overlapping" in said or "address pool" in said.lower():
         return "\nEvery subnet Docker may use is taken: `docker network prune` removes unused ones."
+    if "active endpoints" in said or "already exists in network" in said:
+        return (
+            "\nDocker keeps an endpoint whose container is gone: `fencepost heal` removes it, or "
+            "says what else to do."
+        )
     if "no space left" in said.lower():
         return "\nThe disk is full: `docker system df` shows what Docker keeps."
     return ""

@@ -27,11 +27,14 @@ def heal(
         return _hosts(hosts, check)
     with reserved(screen.say) as (cluster, reservation):
         nodes = cluster.look()
+        networks = [] if nodes else cluster.networks
         if check:
-            return _check(cluster, nodes, reservation.keep)
+            return _check(cluster, nodes, networks, reservation.keep)
         if not nodes:
             # A network or a stopped node may be there without a running one.
             cluster.down()
+            for name in networks:
+                screen.write(f"Removed the network {name} that a run had left behind.")
             screen.write("No node is up; nothing is left behind.")
         elif reservation.keep:
             found = heal_nodes(cluster, nodes)
@@ -53,7 +56,8 @@ def _hosts(path: Path, check: bool) -> int:
     return 0
 
 
-def _check(cluster: Cluster, nodes: list[str], kept: bool) -> int:
+def _check(cluster: Cluster, nodes: list[str], networks: list[str], kept: bool) -> int:
     found = amiss(cluster, nodes) if kept else [f"{node}: a run left it up" for node in nodes]
+    found += [f"network {name}: a run left it, without a node" for name in networks]
     screen.write("\n".join(found) or "Nothing is left behind, and nothing is amiss.")
     return 1 if found else 0

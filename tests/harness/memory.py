@@ -56,6 +56,10 @@ class Cluster:
     def versions(self) -> dict[str, str]:
         return {"cluster": "in memory"}
 
+    @property
+    def networks(self) -> list[str]:
+        return ["memory"] if self._nodes else []
+
     def up(self, nodes: Iterable[str], image: str = "") -> None:
         self.ups += 1
         for name in nodes:

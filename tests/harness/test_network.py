@@ -1,0 +1,146 @@
+"""The nodes' network, which Docker 20.10 may keep after `docker compose down` removed all nodes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+
+import pytest
+from docker.errors import APIError
+
+from fencepost.harness.cluster import brought_up as module
+from fencepost.harness.cluster import compose
+from fencepost.harness.cluster.brought_up import brought_up
+from fencepost.harness.cluster.compose import ComposeCluster
+from fencepost.harness.cluster.engine import Engine
+from fencepost.harness.cluster.network import NetworkLeft
+from fencepost.harness.command import app
+from fencepost.harness.errors import Crashed
+
+STALE = "error while removing network: network fencepost_cluster has active endpoints"
+
+
+class Docker:
+    """An engine: Compose takes the containers away, and the network if nothing is on it."""
+
+    def __init__(self):
+        self.left = []
+        self.endpoints = {}
+        self.stubborn = False
+        self.there = True
+        self.containers = self.networks = self
+
+    def list(self, all=False, filters=None):
+        assert filters == {"label": "com.docker.compose.project=fencepost"}
+        if all:
+            return self.left
+        return [Network(self)] if self.there else []
+
+    def compose(self, argv, **_):
+        if "up" in argv:
+            self.there = True
+        elif self.endpoints or self.left:
+            return subprocess.CompletedProcess(argv, 1, "", STALE)
+        else:
+            self.there = False
+        return subprocess.CompletedProcess(argv, 0, "", "")
+
+
+class Network:
+    name = "fencepost_cluster"
+
+    def __init__(self, docker):
+        self._docker = docker
+        self.attrs = {}
+
+    def reload(self):
+        self.attrs = {"Containers": {id: {"Name": n} for id, n in self._docker.endpoints.items()}}
+
+    def disconnect(self, name, force):
+        if not force or self._docker.stubborn:
+            raise APIError(f"endpoint {name} not found")
+        self._docker.endpoints = {k: v for k, v in self._docker.endpoints.items() if v != name}
+
+    def remove(self):
+        if self._docker.endpoints:
+            raise APIError("network has active endpoints")
+        self._docker.there = False
+
+
+@pytest.fixture
+def docker(monkeypatch, tmp_path):
+    found = Docker()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(compose.docker, "from_env", lambda: found)
+    monkeypatch.setattr(compose.subprocess, "run", found.compose)
+    monkeypatch.setattr(module.engine, "ensure", lambda say: Engine(("compose",), "20.10"))
+    monkeypatch.setattr(module.image, "ensure", lambda say: "image")
+    monkeypatch.setattr(module.image, "must_hold", lambda name, libraries: None)
+    monkeypatch.setattr(ComposeCluster, "look", lambda self: [])
+    return found
+
+
+@pytest.fixture
+def cluster(docker):
+    return ComposeCluster(Engine(("compose",), "20.10"))
+
+
+def test_an_endpoint_without_a_container_is_disconnected_and_the_network_removed(docker, cluster):
+    docker.endpoints = {"ep-17": "fencepost_redis-1_1"}
+    cluster.down()
+    assert not docker.there
+
+
+def test_a_network_that_stays_is_named_with_the_way_out(docker, cluster):
+    docker.endpoints, docker.stubborn = {"ep-17": "fencepost_redis-1_1"}, True
+    with pytest.raises(NetworkLeft) as error:
+        cluster.down()
+    said = str(error.value)
+    assert "not their network fencepost_cluster" in said
+    assert "systemctl restart docker" in said and "fencepost heal" in said
+
+
+def test_where_a_container_is_left_down_fails_with_what_compose_said(docker, cluster):
+    docker.endpoints, docker.left = {"ep-17": "fencepost_redis-1_1"}, ["redis-1"]
+    with pytest.raises(Crashed, match="has active endpoints") as error:
+        cluster.down()
+    assert not isinstance(error.value, NetworkLeft)
+    assert docker.endpoints and docker.there
+
+
+def test_a_run_keeps_its_own_outcome_where_only_the_network_is_left(docker, capsys):
+    docker.endpoints, docker.stubborn = {"ep-17": "fencepost_redis-1_1"}, True
+    with brought_up(["redis-1"], print):
+        pass
+    assert "fencepost: warning: every node is removed, but not" in capsys.readouterr().err
+    with pytest.raises(KeyError, match="its own"), brought_up(["redis-1"], print):
+        raise KeyError("its own")
+
+
+@pytest.fixture
+def run(docker, monkeypatch, capsys):
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["fencepost", *arguments])
+        code = app.run()
+        said = capsys.readouterr()
+        return code, said.out + said.err
+
+    return call
+
+
+def test_heal_names_a_network_that_was_left_and_removes_it(docker, run):
+    docker.endpoints = {"ep-17": "fencepost_redis-1_1"}
+    code, said = run("heal", "--check")
+    assert (code, said) == (1, "network fencepost_cluster: a run left it, without a node\n")
+    code, said = run("heal")
+    assert code == 0
+    assert "Removed the network fencepost_cluster" in said
+    assert run("heal", "--check")[0] == 0
+
+
+def test_heal_says_what_to_do_about_a_network_that_it_cannot_remove(docker, run):
+    docker.endpoints, docker.stubborn = {"ep-17": "fencepost_redis-1_1"}, True
+    code, said = run("heal")
+    assert code == 255
+    assert "network fencepost_cluster" in said and "Restart the Docker daemon" in said
