@@ -1,7 +1,7 @@
 """The command `fencepost`.
 
-`fencepost lincheck` is the checker's own program and is called before anything else is
-imported, so that it works where only the standard library is installed.
+`fencepost lincheck` and `fencepost --version` work where only the standard library is installed:
+they come before anything else is imported.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ def main() -> None:
         from fencepost.checker.lincheck.command import main as lincheck
 
         sys.exit(lincheck(sys.argv[2:]))
+    if sys.argv[1:2] == ["--version"]:
+        print(_version())
+        return
     try:
         from fencepost.harness.command.app import run
     except ModuleNotFoundError as error:
@@ -24,6 +27,15 @@ def main() -> None:
         )
         sys.exit(255)
     sys.exit(run())
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return f"fencepost {version('fencepost')}"
+    except PackageNotFoundError:
+        return "fencepost, not installed: run from a checkout"
 
 
 if __name__ == "__main__":

@@ -115,15 +115,13 @@ def _main(
         bool, typer.Option("--version", help="Show the version and end.", is_eager=True)
     ] = False,
 ) -> None:
-    pass
+    """`--version` stands here for the help alone: harness/__main__.py answers it."""
 
 
 def run() -> int:
     """Carry out the command line; its exit code."""
     interrupt_on_signals()
     words = sys.argv[1:]
-    if "--version" in words[:1]:
-        return _version()
     try:
         code = app(words[0] if words else "")(standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
@@ -134,16 +132,6 @@ def run() -> int:
     except Exception as error:
         return _failed(error)
     return code if isinstance(code, int) else 0
-
-
-def _version() -> int:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        print(f"fencepost {version('fencepost')}")
-    except PackageNotFoundError:
-        print("fencepost, not installed: run from a checkout")
-    return 0
 
 
 def _failed(error: Exception) -> int:

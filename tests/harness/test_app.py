@@ -182,10 +182,28 @@ def test_a_lock_s_options_are_shown_with_defaults_values_and_meaning(run):
     assert LOCKS["redlock"].options["retry_delay_ms"].what in row
 
 
-def test_the_version_is_one_line(run):
-    code, said = run("--version")
-    assert code == 0
-    assert said.startswith("fencepost")
+def bare(*arguments):
+    """The command line where nothing but the standard library is installed."""
+    done = subprocess.run(
+        [sys.executable, "-S", "-m", "fencepost", *arguments],
+        cwd=ROOT / "src",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_version_is_one_line_with_the_standard_library_alone():
+    code, out, err = bare("--version")
+    assert (code, err) == (0, "")
+    assert out.startswith("fencepost") and out.count("\n") == 1
+
+
+def test_what_is_not_installed_is_said_with_the_way_to_install_it():
+    code, _, err = bare("--help")
+    assert code == 255
+    assert "is not installed" in err and "pip install 'fencepost[harness]'" in err
 
 
 @pytest.mark.parametrize(
