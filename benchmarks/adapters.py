@@ -14,9 +14,8 @@ from __future__ import annotations
 import json
 import sys
 
-from fencepost.harness.cluster.session import session
-
 from fencepost.compose.node.places import CODE, LIBRARIES, PYTHON
+from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.command.screen import say
 from fencepost.harness.run.recorder import Recorder
@@ -225,7 +224,7 @@ def main(names: list[str]) -> int:
     chosen = names or list(BARE)
     specs = [Spec("bench", name, LOCKS[name].read_options({}), concurrency=1) for name in chosen]
     nodes = dict.fromkeys(node for spec in specs for node in (*spec.servers, "storage", "client-1"))
-    with session(nodes, say) as cluster:
+    with brought_up(nodes, say) as cluster:
         found = {name: measure(name, cluster) for name in chosen}
     print(f"{TURNS} turns of {TURN_S:g} s on each side, medians; bound: <= {BOUND}")
     print(f"{'lock':20} {'bare ms':>9} {'adapter ms':>11} {'ratio':>6}")

@@ -19,10 +19,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fencepost.harness.cluster.session import session
 from rich.console import Console
 from rich.table import Table
 
+from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.command.screen import say
 from fencepost.harness.remote.remote import Program
@@ -239,7 +239,7 @@ def measure(cluster: Cluster, site: RunSite, director: Director) -> dict[str, li
 def main() -> int:
     servers = [f"redis-{n}" for n in range(1, 6)]
     nodes = [*servers, "storage", "client-1", "client-2", "client-3"]
-    with session(nodes, say) as cluster, tempfile.TemporaryDirectory() as folder:
+    with brought_up(nodes, say) as cluster, tempfile.TemporaryDirectory() as folder:
         with bench(cluster, "redlock", folder) as (site, director):
             found = measure(cluster, site, director)
             hit = {

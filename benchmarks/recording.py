@@ -17,9 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from fencepost.harness.cluster.session import session
-
 from fencepost.compose.node.places import CODE, PYTHON
+from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.command.screen import say
 from fencepost.harness.run.recorder import Recorder
@@ -63,7 +62,7 @@ def main() -> int:
     options = LOCKS["redis"].read_options({"node_timeout_ms": "1000"})
     spec = Spec("bench", "redis", options, concurrency=PROCESSES, time_s=TURN_S, ttl_ms=10_000)
     with (
-        session([*spec.servers, "storage", *spec.clients], say) as cluster,
+        brought_up([*spec.servers, "storage", *spec.clients], say) as cluster,
         tempfile.TemporaryDirectory(prefix="fencepost-bench-") as folder,
     ):
         recorder = Recorder(Path(folder) / "history.jsonl")

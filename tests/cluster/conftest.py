@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fencepost.harness.cluster.session import session
 
 from fencepost.checker import faults
 from fencepost.checker.verdict import Verdict
+from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.run.recorder import Recorder, finish
@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ComposeCluster]:
-    with session([*REDIS, "storage", *CLIENTS], print) as nodes:
+    with brought_up([*REDIS, "storage", *CLIENTS], print) as nodes:
         yield nodes
 
 

@@ -7,8 +7,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from fencepost.harness.cluster.session import session
 
+from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.healing import heal
 from fencepost.harness.cluster.nodes import role
 from fencepost.harness.db.kinds import KINDS
@@ -66,7 +66,7 @@ def etcd(server, path, body):
 
 @pytest.fixture(scope="module")
 def site():
-    with session(NODES, print) as cluster:
+    with brought_up(NODES, print) as cluster:
         site = Site(cluster)
         for node in NODES:
             site.server(node).wait_ready(60)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from fencepost.harness.cluster.session import session
 
 from fencepost.checker.history import SPONTANEOUS, read
+from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.scenario import Do, Heal, Scenario
@@ -23,7 +23,7 @@ SERVERS = {
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ComposeCluster]:
     needed = {lock.library for lock in LIBRARIES}
-    with session([*SERVERS, "storage", *CLIENTS], print, libraries=needed) as nodes:
+    with brought_up([*SERVERS, "storage", *CLIENTS], print, libraries=needed) as nodes:
         yield nodes
 
 

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from fencepost.harness.cluster.session import session
 from tests.cluster.conftest import Bench
 
+from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.nemesis import disk
 from fencepost.nemesis.nemesis import Fault
@@ -31,7 +31,7 @@ else:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     nodes = ["redis-1", *(f"{kind}-{n}" for kind in KINDS[1:] for n in (1, 2, 3))]
-    with session([*nodes, "storage", "client-1", "client-2"], print) as found:
+    with brought_up([*nodes, "storage", "client-1", "client-2"], print) as found:
         yield found
 
 

@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from fencepost.harness.cluster.session import Way, session
 
 from fencepost.harness.cluster import timing
+from fencepost.harness.cluster.brought_up import Way, brought_up
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.healing import heal
@@ -39,7 +39,7 @@ HANG_UP = "pkill -9 -f '^sshd(-session)?: (root|us)'"
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    with session([*REDIS, "storage", *CLIENTS], print, way=Way("ssh")) as nodes:
+    with brought_up([*REDIS, "storage", *CLIENTS], print, way=Way("ssh")) as nodes:
         yield nodes
 
 
@@ -202,7 +202,9 @@ def test_hosts_that_were_there_are_set_up_and_left_as_they_were(
     before = [way.get("/etc/hosts") for way in ways]
     options = LOCKS["redis"].read_options({})
     spec = validate(Spec("foreign", "redis", options, concurrency=2, time_s=3, seed=1))
-    with session([*spec.servers, "storage", *CLIENTS], print, way=Way("ssh", read(file))) as hosts:
+    with brought_up(
+        [*spec.servers, "storage", *CLIENTS], print, way=Way("ssh", read(file))
+    ) as hosts:
         assert isinstance(hosts, HostsCluster)
         assert hosts.remote("redis-1").run(["hostname"]).out == "redis-3\n"
         outcome = run(spec, hosts, lambda status: None)
@@ -226,7 +228,7 @@ def test_hosts_that_were_there_are_set_up_and_left_as_they_were(
     ways[0].run(["timeout", "5", "bash", "-c", "until redis-cli ping; do :; done"])
     with (
         pytest.raises(Crashed, match="redis-1: something listens on port 6379 already"),
-        session([*spec.servers, "storage", *CLIENTS], print, way=Way("ssh", read(file))),
+        brought_up([*spec.servers, "storage", *CLIENTS], print, way=Way("ssh", read(file))),
     ):
         pass
     assert ways[0].run(["redis-cli", "ping"]).out == "PONG\n"
