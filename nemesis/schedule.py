@@ -7,12 +7,13 @@ family away leaves the others' faults where they were, but for those that made w
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec.structs import asdict, replace
 
 from fencepost.nemesis.asked import Asked, today
 from fencepost.nemesis.families import FAMILIES, check, describe, validate
@@ -23,24 +24,28 @@ _TRIES = 8
 _LATER_S = 1.0
 
 
-@dataclass(frozen=True)
-class Scheduled:
+Seconds = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class Scheduled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One fault to come: `at_s` after the start, for `duration_s`."""
 
-    at_s: float
-    duration_s: float
+    at_s: Seconds
+    duration_s: Seconds
     family: str
     targets: list[str]
     arguments: dict[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "at_s": self.at_s,
-            "duration_s": self.duration_s,
-            "family": self.family,
-            "targets": self.targets,
-            "arguments": self.arguments,
-        }
+        return asdict(self)
+
+
+class _Short(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A fault as somebody writes it by hand: `fault` is an entry as `--nemesis` has it."""
+
+    at_s: Seconds
+    duration_s: Seconds
+    fault: str
 
 
 def read(path: Path, seed: int, layout: Layout) -> list[Scheduled]:
@@ -50,13 +55,15 @@ def read(path: Path, seed: int, layout: Layout) -> list[Scheduled]:
         ValueError: naming the file, the fault and what is wrong with it.
     """
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
+        rows = msgspec.json.decode(path.read_bytes())
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
     try:
-        return stored(rows.get("schedule") if isinstance(rows, dict) else rows, layout, seed)
+        if isinstance(rows, dict):
+            rows = rows.get("schedule")
+        return stored(rows, layout, seed)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
@@ -68,7 +75,7 @@ def stored(rows: object, layout: Layout, seed: int = 0) -> list[Scheduled]:
     "partition:halves"`), in the place of family, targets and arguments: it is drawn from the seed.
 
     Raises:
-        ValueError: naming the row and what is wrong with it.
+        ValueError: naming the row, the field and what is wrong with it.
     """
     if not isinstance(rows, list):
         raise ValueError("a schedule is a list of faults")
@@ -82,27 +89,32 @@ def stored(rows: object, layout: Layout, seed: int = 0) -> list[Scheduled]:
 
 
 def _row(row: Any, random: Random, layout: Layout) -> list[Scheduled]:
-    if not isinstance(row, dict):
-        raise ValueError("a fault is an object with at_s, duration_s and fault")
-    if "fault" in row:
-        strange = set(row) - {"at_s", "duration_s", "fault"}
-        if strange:
-            raise ValueError(f"leave {min(strange)} out: fault says it all")
-        at_s, duration_s = float(row.get("at_s", "none")), float(row.get("duration_s", "none"))
-        (asked,) = check([str(row["fault"])], layout)
-        found = _drawn(asked, random, at_s, duration_s, layout)
+    if isinstance(row, dict) and "family" in row and "fault" not in row:
+        fault = _convert(row, Scheduled)
+        found = [replace(fault, family=today(fault.family))]
     else:
-        fault = Scheduled(**row)
-        fault = replace(fault, family=today(fault.family))
-        if not isinstance(fault.targets, list) or not isinstance(fault.arguments, dict):
-            raise ValueError("targets are a list of nodes, and arguments an object")
-        float(fault.at_s), float(fault.duration_s)
-        found = [fault]
+        short = _convert(row, _Short)
+        (asked,) = check([short.fault], layout)
+        found = _drawn(asked, random, short.at_s, short.duration_s, layout)
     for one in found:
-        if one.at_s < 0 or one.duration_s < 0:
-            raise ValueError("at_s and duration_s must not be negative")
         validate(one.family, one.targets, one.arguments, layout)
     return [_said(fault) for fault in found]
+
+
+Row = TypeVar("Row", bound=msgspec.Struct)
+
+
+def _convert(row: Any, type: type[Row]) -> Row:
+    """A row as this type. Raises ValueError naming the field and what is wrong with it."""
+    try:
+        return msgspec.convert(row, type)
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at `$")
+        field = place.strip("`.")
+        what = what.removeprefix("Object ").replace("Expected", "expected")
+        if not field:
+            what += f"; a fault is an object with {', '.join(type.__struct_fields__)}"
+        raise ValueError(f"{field}: {what}" if field else what) from error
 
 
 def draw(

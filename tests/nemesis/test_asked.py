@@ -135,9 +135,10 @@ def fault(family, targets, **arguments):
         (fault("cpu", ["etcd-1"], share=2), "a CPU share of 2 is out of range (0.01 to 1)"),
         (fault("pause", ["storage"]), "storage: pause is for servers and clients"),
         ({"at_s": 1, "duration_s": 1, "fault": "pause:etcd-9"}, "the test has no 'etcd-9'"),
-        ({"at_s": 1, "fault": "pause"}, "could not convert"),
-        ({"at_s": 1, "duration_s": 1, "fault": "pause", "targets": ["x"]}, "leave targets out"),
-        ("pause", "a fault is an object"),
+        ({"at_s": 1, "fault": "pause"}, "missing required field `duration_s`"),
+        ({"at_s": 1, "duration_s": 1, "fault": "pause", "targets": ["x"]}, "field `targets`"),
+        ({"at_s": 1, "duration_s": 1}, "missing required field `fault`"),
+        ("pause", "expected `object`, got `str`; a fault is an object with at_s, duration_s"),
     ],
 )  # fmt: skip
 def test_a_fault_that_somebody_wrote_wrongly_is_named(row, why):

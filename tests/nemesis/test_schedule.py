@@ -64,8 +64,14 @@ ROW = {"at_s": 1, "duration_s": 2, "family": "pause", "targets": ["redis-1"], "a
         ([ROW, {"at_s": 1}], "fault 2: "),
         ([ROW | {"family": "flood"}], "fault 1: there is no family 'flood'"),
         ([ROW | {"targets": ["redis-9"]}], "fault 1: the test has no node 'redis-9'"),
-        ([ROW | {"at_s": -1}], "fault 1: at_s and duration_s must not be negative"),
-        ([ROW | {"at_s": "soon"}], "fault 1: could not convert"),
+        ([ROW | {"at_s": -1}], "fault 1: at_s: expected `float` >= 0.0"),
+        ([ROW | {"at_s": "soon"}], "fault 1: at_s: expected `float`, got `str`"),
+        ([ROW, ROW | {"targets": "redis-1"}], "fault 2: targets: expected `array`, got `str`"),
+        ([ROW | {"targets": ["redis-1", 2]}], "fault 1: targets[1]: expected `str`, got `int`"),
+        (
+            [ROW | {"until": 3}],
+            "fault 1: contains unknown field `until`; a fault is an object",
+        ),
     ],
 )
 def test_a_stored_schedule_that_can_not_be_carried_out_is_an_error_that_says_where(rows, why):
