@@ -8,6 +8,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+import fakeredis
 import pytest
 from redis.exceptions import ResponseError
 
@@ -21,12 +22,14 @@ class Server:
     take effect and their replies are lost). An answer takes `takes_ms`. `log` has what clients
     asked for; what the test itself asks is not in it."""
 
-    def __init__(self, world: World, fake: Any) -> None:
+    def __init__(self, world: World) -> None:
         self.world = world
         self.state = "up"
         self.takes_ms = 0
         self.log: list[tuple[Any, ...]] = []
-        client = fake.FakeRedis(server=fake.FakeServer(), decode_responses=True, protocol=2)
+        client = fakeredis.FakeRedis(
+            server=fakeredis.FakeServer(), decode_responses=True, protocol=2
+        )
         self._connection = client.connection_pool.get_connection()
 
     def ask(self, *command: Any) -> Any:
@@ -81,7 +84,7 @@ class Link:
 class World:
     """Servers by name, made when first asked for; one clock, in ns; what clients did with it."""
 
-    def __init__(self, fake: Any) -> None:
+    def __init__(self) -> None:
         self.now = 0
         self.servers: dict[str, Server] = {}
         self.links: list[Link] = []
@@ -89,11 +92,10 @@ class World:
         self.reached: list[str] = []
         self.threads: list[Callable[[], None]] = []
         self.said: list[tuple[str, str, Any]] = []
-        self._fake = fake
 
     def __getitem__(self, node: str) -> Server:
         if node not in self.servers:
-            self.servers[node] = Server(self, self._fake)
+            self.servers[node] = Server(self)
         return self.servers[node]
 
     def connect(self, node: str, timeout_s: float) -> Link:
@@ -122,8 +124,7 @@ class World:
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    fake = pytest.importorskip("fakeredis", reason="run `make install` again")
-    made = World(fake)
+    made = World()
     # Before each command it asks for the time once, by which keys expire.
     clock = SimpleNamespace(time=lambda: made.now / 1e9)
     monkeypatch.setattr("fakeredis._socket._base.time", clock)
