@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from types import SimpleNamespace
+
 import pytest
 
 from fencepost.harness.errors import Crashed
@@ -27,7 +30,7 @@ def test_a_client_waits_for_its_turn_as_long_as_it_takes():
 
 def test_every_phase_is_measured_and_the_clients_are_closed(cluster):
     said = []
-    found = bench.measure(SPEC, cluster, 0.1, said.append).to_json()
+    found = bench.measure(SPEC, cluster, 0.5, said.append).to_json()
     assert said == [f"redis: {words}" for words in bench.PHASES.values()]
     assert list(found["phases"]) == list(bench.PHASES)
     for figures in found["phases"].values():
@@ -45,12 +48,17 @@ def test_the_counter_of_packets_is_taken_off_again(cluster):
 
 def test_a_client_that_does_not_come_to_rest_is_a_crash_and_all_are_closed(cluster, monkeypatch):
     monkeypatch.setattr(bench, "_REST_S", 0.3)
+    monkeypatch.setattr(bench, "PHASES", {"apart": "each client on a lock of its own"})
+    asked = threading.Event()
+    # The phase lasts until the client has asked, however busy the machine is.
+    monkeypatch.setattr(bench, "time", SimpleNamespace(sleep=lambda _: asked.wait(30)))
 
     def answers(node, f):
         if node == "client-3":
+            asked.set()
             raise Silent
 
     cluster.service.answers = answers
     with pytest.raises(Crashed, match=r"client-3 did not come to rest: its acquire has no answer"):
-        bench.measure(SPEC, cluster, 0.1, lambda text: None)
+        bench.measure(SPEC, cluster, 60, lambda text: None)
     assert cluster.left == []
