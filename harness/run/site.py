@@ -14,10 +14,11 @@ from fencepost.harness.cluster.nodes import role
 from fencepost.harness.db.kinds import KINDS, chosen
 from fencepost.harness.db.server import Server
 from fencepost.harness.remote.remote import Remote
+from fencepost.harness.run.client_program import command
 from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.shipped import archive_for
 from fencepost.harness.run.spec import Spec
-from fencepost.harness.run.worker import Worker, command
+from fencepost.harness.run.worker import Worker
 from fencepost.nemesis.asked import families
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.targets import STORAGE

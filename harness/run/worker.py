@@ -20,40 +20,18 @@ from typing import Any
 import msgspec
 
 from fencepost.checker.history import SPONTANEOUS
-from fencepost.compose.node.places import CODE, LIBRARIES, PYTHON
-from fencepost.compose.node.places import PROGRAM as NODE_PROGRAM
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.remote import Remote
 from fencepost.harness.run.driver import Driver
 from fencepost.harness.run.recorder import Event, Recorder
-from fencepost.workloads.client import PROGRAM
 from fencepost.workloads.critical_section import work_seed
-from fencepost.workloads.locks.locktype import LockType
 
-_PUMP = (
-    "env",
-    f"PYTHONPATH={CODE}",
-    PYTHON,
-    "-m",
-    "fencepost.workloads.client.pump",
-    # Under the skew that a clock fault left for this node, if one is on.
-    NODE_PROGRAM,
-    "launch",
-)
 _START_S = 20.0
 # A client looks for orders between two ops, and some ops take a while.
 _CLOCK_S = 3.0
 # How long a client may take to close its sessions and connections before it is killed.
 _END_S = 2.0
 _CLOSE = "close"
-
-
-def command(lock: LockType) -> tuple[str, ...]:
-    """The worker's program on its node: a lock's own, or ours, in the environment it needs."""
-    if lock.program:
-        return (*_PUMP, *lock.program)
-    python = f"{LIBRARIES}/{lock.library}/bin/python" if lock.library else PYTHON
-    return (*_PUMP, python, "-m", PROGRAM)
 
 
 class Worker:

@@ -18,8 +18,9 @@ from fencepost.compose.node.places import CODE, PYTHON
 from fencepost.harness.remote import agent
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.harness.remote.ssh import Host, SshRemote
+from fencepost.harness.run.client_program import command
 from fencepost.harness.run.recorder import Recorder
-from fencepost.harness.run.worker import Worker, command
+from fencepost.harness.run.worker import Worker
 from fencepost.workloads.locks.registry import LOCKS
 from ssh_server import SshServer
 

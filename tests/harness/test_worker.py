@@ -21,8 +21,9 @@ from fencepost.checker.holds import holds
 from fencepost.compose.node.places import CODE, PYTHON
 from fencepost.harness.errors import Crashed
 from fencepost.harness.run import worker as process
+from fencepost.harness.run.client_program import command
 from fencepost.harness.run.recorder import Recorder
-from fencepost.harness.run.worker import Worker, command
+from fencepost.harness.run.worker import Worker
 from fencepost.workloads.locks.registry import LOCKS
 
 ROOT = Path(__file__).parents[2]

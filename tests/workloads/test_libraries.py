@@ -9,7 +9,7 @@ import pytest
 
 from fencepost.compose.node.places import PYTHON
 from fencepost.harness.cluster import libraries
-from fencepost.harness.run.worker import command
+from fencepost.harness.run.client_program import command
 from fencepost.workloads.locks.registry import LOCKS
 
 LIBRARIES = [lock for lock in LOCKS.values() if lock.library]
