@@ -17,7 +17,7 @@ def choose(what: str, given: str, valid: Collection[str]) -> str:
     """Return `given` if it is one of the valid names.
 
     Raises:
-        BadArguments: it is none; the text has all that are.
+        BadArguments: it is not; the text lists the valid ones.
     """
     if given not in valid:
         raise BadArguments(f"there is no {what} {given!r}; choose one of: {', '.join(valid)}")

@@ -1,7 +1,7 @@
-"""Signals that end a command: one is an interrupt, a second one must not disturb the cleaning up.
+"""Signals that end a command: the first interrupts it, later ones do not disturb its cleanup.
 
-Python raises KeyboardInterrupt for SIGINT alone. A run that is told to end by SIGTERM, or whose
-terminal is closed (SIGHUP), has the same nodes to remove.
+Python raises KeyboardInterrupt for SIGINT only. A run that gets SIGTERM, or SIGHUP because its
+terminal was closed, has the same nodes to remove.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def interrupt_on_signals() -> None:
-    """Raise KeyboardInterrupt for SIGTERM and SIGHUP too; one that is ignored stays so (nohup)."""
+    """Raise KeyboardInterrupt for SIGTERM and SIGHUP too, unless they are ignored (nohup)."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
@@ -28,7 +28,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Let no signal stop the cleaning up that the first one began."""
+    """Ignore further signals while the cleanup goes on."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals go to the main thread, and only it may set their handlers
         return

@@ -1,7 +1,7 @@
 """A cluster for the length of a command: engine, image, nodes up, and everything down again.
 
-Whatever the way out, the nodes are removed; where that cannot be done (SIGKILL), the next
-command finds what was left by the project's name, and removes it first.
+The nodes are removed however the command ends. A command that is killed cannot remove them: the
+next one finds them by the project's name, and removes them first.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fencepost.harness.interrupts import undisturbed
 
 @dataclass(frozen=True)
 class Way:
-    """How nodes are reached, docker or ssh; with `hosts` they are not containers of ours."""
+    """How nodes are reached, docker or ssh. `hosts` are machines in the place of containers."""
 
     remote: str = "docker"
     hosts: Hosts | None = None
@@ -42,11 +42,13 @@ def brought_up(
     libraries: Iterable[str] = (),
     way: Way | None = None,
 ) -> Iterator[Cluster]:
-    """These nodes, up and healed. Afterwards all are removed, but those of `cluster up`; machines
-    that are not ours stay, without anything that was put to work on them.
+    """Bring these nodes up, healed, and remove them afterwards.
+
+    Nodes of `cluster up` stay up. From machines that are not ours, only what was put there is
+    removed.
 
     Raises:
-        Crashed: no engine, no image, no nodes, or somebody else is using them.
+        Crashed: there is no engine, no image or no node, or another command uses the cluster.
         BadArguments: a library that is needed is not in the image; nothing was started.
     """
     wanted, way = list(nodes), way or Way()
@@ -85,7 +87,7 @@ def _down(cluster: ComposeCluster) -> None:
 
 @contextmanager
 def reserved(say: Say, by: str = "docker") -> Iterator[tuple[ComposeCluster, Reservation]]:
-    """The cluster as it is, for this process alone; nothing is started or stopped."""
+    """The cluster as it is, for this command alone. Nothing is started or stopped."""
     found = engine.ensure(say)
     reservation = Reservation()
     reservation.take()
@@ -121,7 +123,7 @@ def _hosted(
 
 @contextmanager
 def reserved_hosts(hosts: Hosts) -> Iterator[HostsCluster]:
-    """Hosts of a file, for this process alone on this machine; nothing is changed on them."""
+    """The hosts of a file, for this command alone. Nothing is changed on them."""
     reservation = Reservation(HOSTS)
     reservation.take()
     cluster = HostsCluster(hosts)

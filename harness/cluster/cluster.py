@@ -9,9 +9,9 @@ from fencepost.harness.remote.remote import Remote
 
 
 class Cluster(Protocol):
-    """Nodes by name. Crashed where something cannot be done, with the reason.
+    """Nodes by name. Whatever cannot be done raises Crashed, with the reason.
 
-    `versions`: what is worth knowing of it in test.json.
+    `versions`: what test.json says about the cluster.
     """
 
     @property
@@ -20,15 +20,15 @@ class Cluster(Protocol):
     def versions(self) -> dict[str, str]: ...
 
     def up(self, nodes: Iterable[str], image: str) -> None:
-        """These nodes, reachable, each with its server started; `image` is for containers."""
+        """Bring these nodes up, each with its server started. Only containers need `image`."""
 
     def look(self) -> list[str]:
-        """Find the nodes that are up, also those of an earlier command; their names."""
+        """Find the nodes that are up, even those of an earlier command; return their names."""
 
     def down(self) -> None:
-        """Undo `up`, and all that a run may have left."""
+        """Undo `up`, and whatever a run left."""
 
     def remote(self, node: str) -> Remote: ...
 
     def address(self, node: str) -> str:
-        """Where the other nodes find this one."""
+        """The address by which the other nodes reach this one."""

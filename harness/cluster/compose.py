@@ -1,7 +1,7 @@
 """A cluster of containers by Docker Compose: nodes up, down, and the Remote of each.
 
-One cluster a machine: it has one project name, so that whatever a killed run left behind can
-be found and removed (reservation.py keeps a second run out while the first one lives).
+A machine has one cluster, under one project name, so that the next command finds what a killed
+run left behind. reservation.py keeps a second command out while the first one lives.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ PROJECT = "fencepost"
 
 
 class ComposeCluster:
-    """Raises Crashed where Docker refuses, with Docker's own words.
+    """Whatever Docker refuses raises Crashed, with Docker's own message.
 
-    With `doors` the nodes are reached by SSH, which is then started on each.
+    With `doors`, sshd is started on each node, and the nodes are reached by SSH.
     """
 
     def __init__(self, engine: Engine, doors: Doors | None = None) -> None:
@@ -56,7 +56,7 @@ class ComposeCluster:
             list(pool.map(self.remote, self.nodes))
 
     def look(self) -> list[str]:
-        """Find the nodes that are up, also those of an earlier command; their names."""
+        """Find the nodes that are up, even those of an earlier command; return their names."""
         self._addresses, found = {}, {}
         try:
             for container in self._client.containers.list(filters=_FILTER):
@@ -67,7 +67,7 @@ class ComposeCluster:
         except DockerException as error:
             raise Crashed(f"Docker does not list its containers: {error}") from error
         for node, remote in list(self._remotes.items()):
-            # Compose puts another container in a node's place where the image has changed.
+            # If the image has changed, Compose replaces the node's container.
             if found.get(node) != self._containers[node]:
                 remote.close()
                 del self._remotes[node]
@@ -75,10 +75,10 @@ class ComposeCluster:
         return self.nodes
 
     def down(self) -> None:
-        """Remove every node, its data and the network; also what another run left of them.
+        """Remove every node, its data and the network, even those of an earlier command.
 
         Raises:
-            NetworkLeft: every node is removed, and Docker does not let go of the network.
+            NetworkLeft: every node is removed, but Docker cannot remove the network.
         """
         for remote in self._remotes.values():
             remote.close()
@@ -89,7 +89,7 @@ class ComposeCluster:
             self._remove_network(error)
 
     def _remove_network(self, failed: Crashed) -> None:
-        """Remove the network where it alone is left; raise `failed` where anything else is."""
+        """Remove the network if only it is left; raise `failed` if a container is left too."""
         try:
             if self._client.containers.list(all=True, filters=_FILTER):
                 raise failed

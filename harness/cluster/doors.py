@@ -1,4 +1,4 @@
-"""Lets the harness into containers by SSH, with keys that live as long as the command."""
+"""SSH access to containers, with keys that are deleted when the command ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Doors:
     """A key of the harness', and the file with the host keys of the nodes that let it in."""
 
     def __init__(self) -> None:
-        # Readable for this user alone; gone with the command.
+        # Only this user can read it, and it is deleted when the command ends.
         self._folder = tempfile.TemporaryDirectory(prefix="fencepost-ssh-")
         home = Path(self._folder.name)
         self.key, self.known_hosts = home / "key", home / "known_hosts"

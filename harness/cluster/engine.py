@@ -1,8 +1,7 @@
-"""The Docker engine: the one that answers, else the distribution's own, installed and started.
+"""The Docker engine: the one that answers, or else the distribution's, installed and started here.
 
-It is asked through its SDK. The docker command is left with what the SDK cannot do: Compose, a
-build by BuildKit, a pull that is given up where the registry is silent, and a program in a
-container with its three streams.
+It is called through its SDK. The docker command does what the SDK cannot: Compose, a build by
+BuildKit, a pull with a timeout, and a program in a container with its three streams.
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ _PID_FILES = (
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine that answers. `compose` is how its Compose is called."""
+    """An engine that answers. `compose` is the command that calls its Compose."""
 
     compose: tuple[str, ...]
     version: str
 
 
 def ensure(say: Say) -> Engine:
-    """The engine that answers; installs and starts one on Debian or Ubuntu as root.
+    """Return the engine that answers; as root on Debian or Ubuntu, install and start one first.
 
     Raises:
-        Crashed: no engine and no way to have one here; the text says what to install.
+        Crashed: no engine answers, and none can be installed; the text says what to install.
     """
     if shutil.which("docker") is None:
         _provide(say)
@@ -56,13 +55,13 @@ def ensure(say: Say) -> Engine:
 
 
 def version() -> str:
-    """The engine's version. DockerException where none answers."""
+    """Return the engine's version. Raise DockerException if none answers."""
     with contextlib.closing(docker.from_env(timeout=_TIMEOUT_S)) as client:
         return str(client.version()["Version"])
 
 
 def _provide(say: Say, refused: str = "") -> None:
-    """Install and start an engine. `refused` is what the one that is there said."""
+    """Install and start an engine. `refused` is the error of the one that is installed, if any."""
     if "permission denied" in refused.lower():
         raise Crashed(
             "A Docker engine is running, but this user may not use it. Run as root, or join the "
@@ -80,7 +79,7 @@ def _provide(say: Say, refused: str = "") -> None:
 
 
 def is_debian() -> bool:
-    """Whether packages come from apt here."""
+    """Whether this machine installs packages with apt."""
     try:
         release = Path("/etc/os-release").read_text()
     except OSError:
@@ -103,7 +102,7 @@ def _compose(say: Say) -> tuple[str, ...]:
 
 
 def install(say: Say, *packages: str) -> None:
-    """Install Debian packages. Crashed, with apt's own words, where that fails."""
+    """Install Debian packages. Raise Crashed, with apt's message, if that fails."""
     say(f"Installing {', '.join(packages)} from the distribution")
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     for arguments in (["update", "-q"], ["install", "-y", "-q", *packages]):
@@ -133,7 +132,7 @@ def _start(say: Say) -> None:
         if _wait(40, daemon):
             return
         if attempt == 0:
-            # A bridge without its network's record is in the new daemon's way.
+            # The new daemon does not start if an old bridge is there that it has no record of.
             subprocess.run(["ip", "link", "delete", "docker0"], capture_output=True, check=False)
     said = _DAEMON_LOG.read_text(errors="replace")[-1500:]
     raise Crashed(f"The Docker daemon did not start. The end of {_DAEMON_LOG}:\n{said}")

@@ -1,6 +1,7 @@
-"""Finding and undoing whatever a run, also a killed one, may have left in its nodes.
+"""Finds and undoes what a run left on its nodes, even a run that was killed.
 
-What a fault leaves its family knows (nemesis/family.py); here stands what a run itself leaves.
+Each fault family knows what its faults leave (nemesis/family.py). This file knows what the run
+itself leaves: clients, files, a server that is down.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _PROGRAMS = ("fencepost.workloads.client.p", "fencepost.workloads.resources.serv
 
 
 def heal(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
-    """Heal nodes that are to stay up; what was found and undone, a sentence each. Idempotent.
+    """Heal nodes that stay up, and return what was undone, a sentence each. Idempotent.
 
     Raises:
         Crashed: some nodes could not be healed; all others are.
@@ -46,7 +47,7 @@ def heal(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
             thing.undo()
         undone = [thing.undone for thing in found]
         server = _server(remote, node)
-        # Last: it may have ended on what was undone, or with it.
+        # Last: a fault may have ended it, or undoing the fault may have.
         if server is not None and not server.running():
             server.start()
             server.wait_ready()
@@ -57,14 +58,14 @@ def heal(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
 
 
 def leave(remote: Remote, node: str) -> None:
-    """Take all that is fencepost's and runs, cuts or skews off a node that stays as a machine,
-    its server too, with its data. Idempotent."""
+    """Clean up a machine that is not ours: clients, the server with its data, faults, and all files
+    but /opt/fencepost. Idempotent."""
     for program in _PROGRAMS:
         remote.run(["pkill", "-9", "-f", program], check=False)
     server = _server(remote, node)
     if server is not None:
         server.kill()
-        # Also where it lies on a disk of its own, which is unmounted.
+        # This also unmounts the data's own disk, if it has one.
         server.wipe()
     for family in FAMILIES.values():
         for thing in family.leftovers(remote, server):
@@ -74,7 +75,7 @@ def leave(remote: Remote, node: str) -> None:
 
 
 def amiss(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
-    """What `heal` would undo, a sentence each; nothing is changed.
+    """Return what `heal` would undo, a sentence each, and change nothing.
 
     Raises:
         Crashed: some nodes could not be looked at; the text has what the others showed.
@@ -92,7 +93,7 @@ def amiss(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
 
 
 def _everywhere(work: Callable[[str], list[str]], nodes: Iterable[str], done: str) -> list[str]:
-    """Work on every node, also after one has failed; what all said."""
+    """Work on every node, even after one has failed, and return all that was found."""
     found: list[str] = []
     failed: list[str] = []
     with ThreadPoolExecutor(8) as pool:
@@ -119,7 +120,7 @@ def _server(remote: Remote, node: str) -> Server | None:
 
 
 def _left(remote: Remote, node: str) -> list[Leftover]:
-    """What clients and faults left on a node."""
+    """Return what clients and faults left on a node."""
     server = _server(remote, node)
     workers = remote.run(["pgrep", "-f", PROGRAM], check=False).out.split()
     found = [

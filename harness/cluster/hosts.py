@@ -1,8 +1,8 @@
-"""Nodes on machines that exist already, reached by SSH: in place of containers.
+"""Nodes on machines that exist already, reached by SSH, in the place of containers.
 
-`up` puts what runs on a node to /opt/fencepost, gives the nodes names by which they find each
-other, and starts their servers. `down` takes away all but /opt/fencepost. The machines themselves
-are never started or stopped.
+`up` installs what a node needs in /opt/fencepost, writes the nodes' names into /etc/hosts, and
+starts their servers. `down` removes everything but /opt/fencepost. The machines themselves are
+never started or stopped.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _INSTALL_S = 180.0
 
 
 class HostsCluster:
-    """Raises Crashed where a host refuses or lacks something, with its name."""
+    """A host that refuses or lacks something raises Crashed, which names it."""
 
     def __init__(self, hosts: Hosts) -> None:
         self._hosts = hosts
@@ -53,13 +53,13 @@ class HostsCluster:
 
     def up(self, nodes: Iterable[str], image: str = "") -> None:
         wanted, self._up = list(nodes), []
-        # What one host lacks is no reason to leave another as it is: `down` undoes these.
+        # If one host lacks something the others are still set up, and `down` undoes that.
         self._everywhere(self._install, wanted)
         self._up.sort(key=wanted.index)
         self._provide_client([node for node in self._up if node == "storage" or _client(node)])
         self._everywhere(lambda node: leave(self._remotes[node], node))
         self._everywhere(self._name)
-        # All are named before the first one starts: the servers of a cluster look for each other.
+        # All names first: the servers of a cluster look for each other when they start.
         self._everywhere(self._start)
 
     def look(self) -> list[str]:
@@ -67,7 +67,7 @@ class HostsCluster:
         return self._up
 
     def down(self) -> None:
-        """Undo `up` on every host that can be reached. Crashed with the names of all others."""
+        """Undo `up` on every host that answers. Raise Crashed, naming all others."""
         failed: list[str] = []
 
         def undo(node: str) -> None:
@@ -82,12 +82,12 @@ class HostsCluster:
         self._up = []
         if failed:
             raise Crashed(
-                "not everything was taken away; `fencepost heal --hosts FILE` tries again: "
+                "some hosts could not be cleaned up; `fencepost heal --hosts FILE` tries again: "
                 + "; ".join(failed)
             )
 
     def close(self) -> None:
-        """Hang up; the nodes stay as they are."""
+        """Close the connections; the nodes stay as they are."""
         for remote in self._remotes.values():
             remote.close()
 
@@ -98,7 +98,7 @@ class HostsCluster:
         return self._hosts.addresses[node]
 
     def lacking(self, wanted: Iterable[str], nodes: Iterable[str]) -> list[str]:
-        """The libraries under test that are not on each of these nodes."""
+        """Return the libraries under test that at least one of these nodes lacks."""
         paths = {f"{LIBRARIES}/{library}": library for library in wanted}
         if not paths:
             return []
@@ -125,7 +125,7 @@ class HostsCluster:
         self._up.append(node)
 
     def _provide_client(self, nodes: list[str]) -> None:
-        """An environment for clients on those nodes that have none, or one of another version."""
+        """Install the clients' Python environment where it is missing or of another version."""
         pins = (COMPOSE / "requirements.txt").read_bytes()
         lacking = []
         for node in nodes:
@@ -156,7 +156,7 @@ class HostsCluster:
             return b""
 
     def _name(self, node: str) -> None:
-        """The node's own name, and the others' in /etc/hosts, in lines that `down` finds again."""
+        """Write the nodes' names into /etc/hosts, on lines that `down` recognizes."""
         remote = self._remotes[node]
         remote.put(NAME, f"{node}\n".encode())
         lines = "".join(f"{self.address(name)} {name} {_MARK}\n" for name in self._up)
@@ -175,14 +175,14 @@ class HostsCluster:
         Server(self._remotes[node], kind, {}).start()
 
     def _lacking(self, node: str, wanted: list[str], test: str = "-x") -> list[str]:
-        """Commands that are not found, or paths that are not there."""
+        """Return the commands or paths that the node lacks."""
         script = "; ".join(
             f'[ {test} "$(command -v {name} || echo {name})" ] || echo {name}' for name in wanted
         )
         return self._feed(node, script, b"").split()
 
     def _feed(self, node: str, script: str, content: bytes) -> str:
-        """Run a script of sh, before there is an agent, with this on its standard input."""
+        """Run a shell script with this on its standard input. It needs no agent on the node."""
         try:
             program = self._remotes[node].spawn(
                 ["timeout", f"{_INSTALL_S:.0f}", "sh", "-c", script]
@@ -202,9 +202,9 @@ class HostsCluster:
 
 
 def _unnamed(lines: str) -> str:
-    """A script that puts these lines into /etc/hosts, in place of fencepost's earlier ones.
+    """A script that writes these lines into /etc/hosts, instead of fencepost's earlier ones.
 
-    In place: in a container that file cannot be replaced.
+    It writes into the file: in a container the file cannot be replaced by another.
     """
     return (
         f"kept=$(grep -v '{_MARK}$' /etc/hosts); "

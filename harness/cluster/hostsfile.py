@@ -1,4 +1,4 @@
-"""The file of `--hosts`: which machines that exist already are which nodes.
+"""The file of `--hosts`: which machine is which node.
 
     [defaults]
     key = "~/.ssh/fencepost"
@@ -6,7 +6,7 @@
     [nodes.redis-1]
     host = "10.0.0.1"
 
-`defaults` are for every node that does not say otherwise. docs/ssh.md has every field.
+`defaults` apply to every node that does not set the field itself. docs/ssh.md has every field.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Hosts:
-    """Hosts by node, and each one's address: the IPv4 address by which the others see it."""
+    """The host of each node, and the IPv4 address by which the other nodes reach it."""
 
     path: Path
     hosts: dict[str, Host]
     addresses: dict[str, str]
 
     def must_name(self, nodes: Iterable[str]) -> None:
-        """Raises BadArguments where a node that is needed is not in the file."""
+        """Raise BadArguments if the file lacks one of these nodes."""
         lacking = [node for node in nodes if node not in self.hosts]
         if lacking:
             raise BadArguments(
@@ -70,7 +70,7 @@ class Hosts:
 
 
 def read(path: Path) -> Hosts:
-    """Raises BadArguments, with the file and the line or the field, where it makes no sense."""
+    """Read the file. Raise BadArguments, naming the file and the line or field that is wrong."""
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -125,7 +125,7 @@ class _Reader:
         return Host(node.host, known_hosts, node.port, node.user, node.sudo, key)
 
     def _file(self, where: str, text: str) -> Path:
-        # As written in a file, relative to that file.
+        # Relative to the file that names it.
         path = self._path.parent / Path(text).expanduser()
         try:
             path.open("rb").close()

@@ -1,7 +1,6 @@
-"""The nodes' image: its base, pulled or made here, and the one Dockerfile on top of it.
+"""The nodes' image: a base, pulled or made here, and one Dockerfile on top of it.
 
-The image is named by a hash of all that goes into it, so that it is built again exactly when
-that has changed.
+The image's tag is a hash of all that goes into it: it is built again exactly when that changes.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ _LABEL = "fencepost.libraries"
 
 
 def ensure(say: Say, whole: bool = False) -> str:
-    """The image's name, built if it is not there; with `whole`, also if it lacks a library.
+    """Return the image's name. Build it if it is missing; with `whole`, also if it lacks a library.
 
     Raises:
-        Crashed: with the end of what the build said.
+        Crashed: the build failed; the text has the end of its output.
     """
     name = f"{REPOSITORY}:{_fingerprint()}"
     if not _there(name) or (whole and held(name) != set(libraries.names())):
@@ -56,7 +55,7 @@ def held(name: str) -> set[str]:
 
 
 def must_hold(name: str, wanted: Iterable[str]) -> None:
-    """Raises BadArguments where an image lacks a library, with those that it has."""
+    """Raise BadArguments, naming what the image has, if it lacks one of these libraries."""
     there = held(name)
     lacking = sorted(set(wanted) - there)
     if lacking:
@@ -78,7 +77,7 @@ def _fingerprint() -> str:
 
 
 def dockerfile() -> str:
-    """compose/Dockerfile with what every kind of server adds."""
+    """Return the text of compose/Dockerfile with what every kind of server adds."""
     images = [kind.image for kind in KINDS.values()]
     packages = sorted({package for image in images for package in image.packages})
     parts = {
@@ -104,7 +103,7 @@ def _there(name: str) -> bool:
 
 @contextmanager
 def _client() -> Iterator[docker.DockerClient]:
-    """The engine. Crashed, with its own words, where it refuses."""
+    """The engine's client. Whatever the engine refuses raises Crashed, with its message."""
     with contextlib.closing(docker.from_env()) as client:
         try:
             yield client
@@ -135,7 +134,7 @@ def _base(say: Say) -> None:
 
 
 def _pull(say: Say) -> bool:
-    """Pull the base image, giving up where the registry says nothing for a few seconds."""
+    """Pull the base image; give up if the registry says nothing for a few seconds."""
     pull = subprocess.Popen(
         ["docker", "pull", BASE], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
@@ -165,7 +164,7 @@ def _build(name: str, say: Say) -> None:
         buildx = _run(["docker", "buildx", "version"]).returncode == 0
         environment = os.environ | ({} if buildx else {"DOCKER_BUILDKIT": "0"})
         started = time.monotonic()
-        # The host's network: behind some firewalls a bridge has no way to the package mirrors.
+        # On the host's network: some firewalls keep a bridge from the package mirrors.
         _must(
             [
                 "docker", "build", "--network", "host", "-t", name,

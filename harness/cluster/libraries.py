@@ -1,8 +1,8 @@
-"""The lock libraries that are tested as they are: fetched here, each into a folder of its own.
+"""The lock libraries under test, fetched here, each into a folder of its own.
 
-Inside an image's build neither pip nor npm may see its index, so what they need is put into the
-build's context. A library that cannot be fetched is left out, and the image says so by its
-label: the other locks do not need it. `harness.cluster.image` asks before a run starts.
+Within an image's build pip and npm may not reach their index, so what they need is put into the
+build's context. A library that cannot be fetched is left out, because the other locks do not need
+it. The image's label lists the libraries that it has, and image.py checks it before a run.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ CURATOR = PACKAGE / "workloads" / "programs" / "curator"
 
 
 def inputs() -> Iterator[Path]:
-    """Every file of the repository that decides what of the libraries is in the image."""
+    """Every file of the repository that decides which libraries the image has."""
     yield from sorted(PINS.glob("*.txt"))
     yield from sorted(PINS.glob("*/package.json"))
     yield from sorted(CURATOR.glob("*.java"))
 
 
 def fetch(context: Path, say: Say) -> dict[str, str]:
-    """Put them into a build's context, as libraries/NAME; those left out, each with the reason."""
+    """Put libraries into a build's context, as libraries/NAME; return why some are left out."""
     folder = context / "libraries"
     folder.mkdir()
     shutil.copytree(CURATOR, context / "curator")
@@ -68,7 +68,7 @@ def names() -> list[str]:
 
 
 def version(name: str) -> str:
-    """The version of a library that is pinned here; of Debian's, where it comes from."""
+    """Return the version that is pinned here, or where the library comes from if none is."""
     pins = PINS / f"{name}.txt"
     if pins.is_file():
         lines = [line.partition("==") for line in pins.read_text().split()]
@@ -82,8 +82,11 @@ def version(name: str) -> str:
 
 
 def download(requirements: Path, folder: Path, *options: str) -> None:
-    """What a requirements file asks for, for the nodes' Python: wheels, or sources where there
-    are none. Crashed where something cannot be had."""
+    """Download the packages of a requirements file, for the nodes' Python: wheels, or else sources.
+
+    Raises:
+        Crashed: a package cannot be downloaded.
+    """
     machine = platform.machine()
     _must(
         [
@@ -103,7 +106,7 @@ def _python(pins: Path, home: Path) -> None:
     shutil.copy(pins, home / "requirements.txt")
     download(pins, wheels)
     for source in wheels.glob("*.tar.gz"):
-        # Some are published as sources alone. Pure Python, so that this machine's will do.
+        # Some have no wheel. They are pure Python, so this machine can build it.
         _must(
             [
                 sys.executable,

@@ -1,6 +1,6 @@
 """What is put on every node: `fencepost-node`, and the file of every kind of server.
 
-The image takes it when it is built, a host that is not ours before each run.
+An image gets it when it is built, a machine that is not ours before each run.
 """
 
 from __future__ import annotations

@@ -10,11 +10,11 @@ MOST_CLIENTS = 10
 
 
 def every() -> list[str]:
-    """Every node that there can be."""
+    """The names of all nodes that a cluster can have."""
     servers = [f"{name}-{n}" for name in roles() for n in range(1, KINDS[name].nodes + 1)]
     return [*servers, STORAGE, *(f"{CLIENT}-{n}" for n in range(1, MOST_CLIENTS + 1))]
 
 
 def role(node: str) -> str:
-    """What runs on a node: redis, zookeeper, etcd or client, say. The store is a Redis."""
+    """What runs on a node, such as redis, etcd or client. The store is a Redis."""
     return "redis" if node == STORAGE else node.rpartition("-")[0]

@@ -1,6 +1,6 @@
-"""One command at a time uses this machine's cluster: a file that the command has locked.
+"""Keeps this machine's cluster for one command at a time, by a locked file in the temporary folder.
 
-The file stays in the temporary folder, and also says whether the cluster stays up after a run.
+The file also says whether the cluster stays up after a run.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ CONTAINERS, HOSTS = "fencepost.lock", "fencepost-hosts.lock"
 
 
 class Reservation:
-    """The cluster, for one process; it ends with the process."""
+    """The right to use the cluster. It ends with the process at the latest."""
 
     def __init__(self, name: str = CONTAINERS) -> None:
         self._path = Path(tempfile.gettempdir()) / name
         self._file: IO[str] | None = None
 
     def take(self) -> None:
-        """Raises Crashed where another live process has the cluster."""
+        """Raise Crashed, naming the process, if another one has the cluster."""
         file = self._path.open("a+")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

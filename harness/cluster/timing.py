@@ -1,8 +1,8 @@
-"""The clocks of other kernels, against the harness' own.
+"""How far the clocks of other machines are from the harness' own.
 
-A worker stamps its ops with CLOCK_MONOTONIC of the kernel that it runs on. On another machine
-than the harness' that clock began elsewhere: how far off it is follows from round trips in the
-middle of which the node looked at it. The shortest one says it best, to half of what it took.
+A worker stamps its ops with CLOCK_MONOTONIC of its own kernel. On another machine that clock
+started at another time. The offset is measured by round trips, as NTP does: the node reads its
+clock in the middle of each. The shortest trip is the most exact one, to half of its length.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from fencepost.harness.remote.remote import Remote
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 MOST_ERROR_NS = 5_000_000
-"""What is off by more than this is no order of events any more: some ops take no longer."""
+"""With a larger error the order of events is lost: some ops take no longer than this."""
 _TRIPS = 20
 
 
 @dataclass(frozen=True)
 class Clock:
-    """A node's CLOCK_MONOTONIC less the harness', and by how much that may be wrong (ns)."""
+    """A node's CLOCK_MONOTONIC minus the harness', and the bound of the error, in ns."""
 
     offset_ns: int
     error_ns: int
@@ -39,7 +39,7 @@ SAME = Clock(0, 0)
 def measure(
     remote: Remote, now: Callable[[], int] = time.monotonic_ns, boot_id: Path = Path(BOOT_ID)
 ) -> Clock:
-    """A node's clock; SAME where it runs on the kernel of the harness. Takes some 20 round trips.
+    """Measure a node's clock in 20 round trips. SAME if the node runs on the harness' kernel.
 
     Raises:
         RemoteError: the node does not answer.
@@ -59,7 +59,7 @@ def measure(
 
 
 def drifted(node: str, before: Clock, after: Clock) -> str | None:
-    """Why the times of a node can not be held against others', None where they can."""
+    """Why the times of a node cannot be compared with others'; None if they can be."""
     moved = abs(after.offset_ns - before.offset_ns)
     error = max(before.error_ns, after.error_ns)
     if error > MOST_ERROR_NS:

@@ -1,7 +1,7 @@
 """The command line: every command by name, of which only the one that is called is imported.
 
-So `fencepost --help` loads no Docker, no SSH and no table library. A line here is a command: where
-it stands, and what the list of commands says of it.
+So `fencepost --help` loads no Docker, no SSH and no table library. A line of COMMANDS is a
+command: the module that has it, and its line in the help.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ COMMANDS = (
 
 
 def app(called: str) -> typer.Typer:
-    """The command line, whole for the command that is called, and by name for all others."""
+    """The command line: the called command with its options, all others by name only."""
     made = _typer("Tests distributed locks: real servers, real faults, a verdict from the history.")
     made.callback()(_main)
     for command in COMMANDS:
@@ -107,7 +107,7 @@ def _load(module: str) -> Any:
 
 
 def _not_called() -> None:
-    """Stands for a command that is only listed."""
+    """Takes the place of a command that is not called, only listed."""
 
 
 def _main(
@@ -119,7 +119,7 @@ def _main(
 
 
 def run() -> int:
-    """Carry out the command line; its exit code."""
+    """Carry out the command line, and return the exit code."""
     interrupt_on_signals()
     words = sys.argv[1:]
     try:
@@ -135,7 +135,7 @@ def run() -> int:
 
 
 def _failed(error: Exception) -> int:
-    """Say what went wrong; its exit code, which is never that of a verdict."""
+    """Print what went wrong, and return the exit code, which is never that of a verdict."""
     # What raises them has imported these already.
     from fencepost.checker.history import HistoryError
     from fencepost.harness.remote.remote import RemoteError

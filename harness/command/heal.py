@@ -1,4 +1,4 @@
-"""`fencepost heal`: nothing of a run is left, however it ended."""
+"""`fencepost heal`: undoes and removes what a killed run left."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _hosts(path: Path, check: bool) -> int:
     with reserved_hosts(hosts) as cluster:
         nodes = cluster.look()
         cluster.down()
-    screen.write(f"{len(nodes)} hosts have nothing of a run any more.")
+    screen.write(f"{len(nodes)} hosts are cleaned up: nothing of a run is left on them.")
     return 0
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 Run = Annotated[str, typer.Argument(help="A run's folder, or TEST, or TEST/TIME.")]
-Seed = Annotated[str | None, typer.Option(help="What all random choices come from.")]
+Seed = Annotated[str | None, typer.Option(help="The number from which all random choices follow.")]
 LeaveUp = Annotated[bool, typer.Option("--leave-db-running", help="Leave the nodes up afterwards.")]
 Remote = Annotated[str, typer.Option(help="How nodes are reached: docker, ssh.")]
 HostsFile = Annotated[

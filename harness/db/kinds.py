@@ -1,4 +1,4 @@
-"""The kinds of servers that nodes run: one file each, those of installed packages among them."""
+"""The kinds of servers, ours and those of installed packages; each is a file."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def versions(role: str) -> list[str]:
 
 
 def chosen(role: str, version: str = "") -> tuple[Kind, str]:
-    """The kind that runs as this one, and its version, where a version was chosen or none.
+    """The kind and the version that run in this role: as chosen, or the defaults.
 
     Raises:
-        BadArguments: there is no such kind or version; the text has all that there are.
+        BadArguments: there is no such kind or version; the text lists all.
     """
     if role not in KINDS or KINDS[role].serves:
         raise BadArguments(f"there is no server {role!r}; choose one of: {', '.join(roles())}")

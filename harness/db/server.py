@@ -1,6 +1,6 @@
 """One server on its node: what a test and a nemesis do with it.
 
-What differs between Redis, ZooKeeper and etcd is its `Kind`, and stands in a file for each.
+What differs between Redis, ZooKeeper and etcd is in each one's `Kind`, in a file of its own.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ class Server:
         self._settings = settings
 
     def start(self, **changed: str) -> None:
-        """Start it, unless it runs, with some settings changed; `ready` tells when it serves."""
+        """Start it, unless it runs, with these settings changed. `ready` tells when it serves."""
         if not self.running():
             wanted = {"VERSION": self._version, **self._settings, **changed}
             settings = [f"{name}={value}" for name, value in wanted.items()]
             self._ask("start", *settings)
 
     def pid(self) -> int | None:
-        """The pid that the node has on record, of a live process or a dead one."""
+        """The pid in the node's pid file, of a live process or a dead one."""
         try:
             return int(self._remote.get(PID_FILE))
         except (RemoteError, ValueError):
             return None
 
     def wait_pid(self, timeout_s: float = 20.0) -> None:
-        """Until the node has a pid on record. Crashed where it never has."""
+        """Wait until the node has a pid file. Raise Crashed if it does not get one."""
         if not _until(lambda: self.pid() is not None, timeout_s):
             raise Crashed(f"{self.node} did not start its server within {timeout_s:.0f} s")
 
@@ -54,7 +54,7 @@ class Server:
         return pid is not None and self._remote.state(pid) is not None
 
     def kill(self) -> int | None:
-        """SIGKILL; the pid that is gone, None if none was there."""
+        """Send SIGKILL; return the pid, None if it did not run."""
         pid = self.pid()
         children = self._children(pid)
         if pid is None or not self._remote.signal(pid, signal.SIGKILL):
@@ -66,15 +66,15 @@ class Server:
         return pid
 
     def pause(self) -> int | None:
-        """SIGSTOP; the pid, None if none was there."""
+        """Send SIGSTOP; return the pid, None if it did not run."""
         return self._signal(signal.SIGSTOP)
 
     def resume(self) -> int | None:
-        """SIGCONT; the pid, None if none was there."""
+        """Send SIGCONT; return the pid, None if it did not run."""
         return self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> int | None:
-        """To the server first, so that it makes no more children, and then to those it has."""
+        """Send it to the server first, so that it starts no more children, then to its children."""
         pid = self.pid()
         if pid is None or not self._remote.signal(pid, number):
             return None
@@ -83,7 +83,7 @@ class Server:
         return pid
 
     def _children(self, pid: int | None) -> list[int]:
-        """A server of several processes (PostgreSQL) is stopped and killed with all of them."""
+        """The pids of the server's other processes, which only PostgreSQL has."""
         if pid is None or not self.kind.forks:
             return []
         listed = self._remote.run(["pgrep", "-P", str(pid)], check=False).out
@@ -95,13 +95,13 @@ class Server:
         return f"{DATA}/{self.kind.role}"
 
     def wipe(self) -> None:
-        """Forget its data; it must be down."""
+        """Delete its data; the server must be down."""
         self._ask("wipe")
 
     def settle(self) -> None:
-        """Let what it has written so far be old enough for its disk to keep it, were power lost.
+        """Let a lazy disk keep what was written so far, even if power fails.
 
-        ZooKeeper, for one, does not sync its first snapshot, and cannot start without it.
+        ZooKeeper, for example, does not sync its first snapshot, and cannot start without it.
         """
         if "lazy" in self._settings.get("DISK", ""):
             self._remote.run([PROGRAM, "lazy", "settle"])
@@ -115,7 +115,7 @@ class Server:
         return self._ask("leads", check=False).code == 0
 
     def identity(self) -> str:
-        """What tells it from a server that comes in its place; '' where it does not answer."""
+        """Differs between this server and one that replaces it; '' if it does not answer."""
         return self._ask("identity", check=False).out.strip()
 
     @property
@@ -123,7 +123,7 @@ class Server:
         return self.kind.members
 
     def wait_ready(self, timeout_s: float = 30.0) -> None:
-        """Raises Crashed, with the end of its log, where it never serves."""
+        """Wait until it serves. Raise Crashed, with the end of its log, if it does not in time."""
         if not _until(self.ready, timeout_s):
             raise Crashed(
                 f"{self.node}: {self.kind.name} did not get ready within {timeout_s:.0f} s. "
@@ -151,11 +151,11 @@ class Server:
         return self.kind.faketime and self._settings.get("CLOCK") == "fake"
 
     def mark_clock(self, clock: str) -> dict[str, Any]:
-        """What `look_at_clock` starts from. RemoteError where the server does not answer."""
+        """The start of a later `look_at_clock`. Raise RemoteError if the server does not answer."""
         return self._clocks(clock, "--mark")
 
     def look_at_clock(self, clock: str, mark: dict[str, Any]) -> tuple[float, float]:
-        """Bounds of how far the clock that the server itself shows is from its node's, in s.
+        """Bounds, in s, of the difference between the clock that the server shows and its node's.
 
         Raises:
             Hidden: it does not show this clock.

@@ -1,6 +1,6 @@
-"""A Remote by an agent on the node: one program, asked by a JSON line, answering by another.
+"""A Remote by an agent: a program on the node that answers each JSON line with another.
 
-How a program is started there is left to those who inherit (`spawn`); all else is here.
+A subclass says how a program is started on the node (`spawn`); all else is here.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ AGENT = ("fencepost-node", "agent")
 
 _SLACK_S = 10.0
 _END_S = 2.0
-# Sent twice, they do what they do once, and their answer is the same.
+# These can be sent twice: the effect and the answer are the same.
 _HARMLESS = (0, signal.SIGSTOP, signal.SIGCONT)
 
 
 class AgentRemote(ABC):
-    """The agent is started when it is first needed, and again when it is gone."""
+    """The agent is started when it is first needed, and again if it has ended."""
 
     def __init__(self, node: str) -> None:
         self.node = node
@@ -35,7 +35,7 @@ class AgentRemote(ABC):
 
     @abstractmethod
     def spawn(self, argv: Sequence[str]) -> Program:
-        """Start a program on the node. OSError or RemoteError where the node cannot be reached."""
+        """Start a program on the node. OSError or RemoteError if the node cannot be reached."""
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 10.0, check: bool = True) -> Result:
         request = {"run": list(argv), "timeout_s": timeout_s}
@@ -103,7 +103,7 @@ class AgentRemote(ABC):
         return RemoteError(f"{self.node}: {what}: the node does not answer: {error}")
 
     def _once(self, line: bytes, timeout_s: float) -> dict[str, Any]:
-        # One that ended between two requests has carried out nothing of this one.
+        # An agent that ended between two requests has not begun this one.
         if self._agent is not None and self._agent.over:
             self._drop()
         fresh = self._agent is None
@@ -115,7 +115,7 @@ class AgentRemote(ABC):
             words = self._agent.last_words()
             self._drop()
             if fresh and words:
-                # It does not even start: another attempt would meet the same.
+                # It does not start, so another attempt would fail too.
                 raise OSError(words) from error
             raise _Lost(words or str(error)) from error
         except (OSError, ValueError):
@@ -128,7 +128,7 @@ class _Lost(Exception):
 
 
 class _Agent:
-    """A running agent, and a thread that takes its lines: no stream here knows a timeout."""
+    """A running agent. A thread reads its lines, because its stream has no read with a timeout."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -151,7 +151,7 @@ class _Agent:
         self._answers.put(None)
 
     def exchange(self, line: bytes, timeout_s: float) -> dict[str, Any]:
-        """Raises _Lost, TimeoutError, or ValueError where the answer is no JSON."""
+        """Send a request; return its answer. Raise _Lost, TimeoutError, or ValueError (no JSON)."""
         assert self._program.stdin
         end = time.monotonic() + timeout_s
         try:
@@ -169,7 +169,7 @@ class _Agent:
         return decoded
 
     def last_words(self) -> str:
-        """What it wrote to its standard error; nothing where it has not ended."""
+        """What it wrote to its standard error; empty if it still runs."""
         assert self._program.stderr
         self._reader.join(_END_S)
         if not self.over:

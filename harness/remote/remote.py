@@ -17,24 +17,26 @@ class Result:
 
 
 class RemoteError(RuntimeError):
-    """A command that could not be run, or that failed: node, command, what it said."""
+    """A command could not be run, or failed: the text has the node, the command, its output."""
 
 
 class Sink(Protocol):
-    """A program's standard input. OSError where the program, or the way to it, is gone."""
+    """A program's standard input. OSError if the program, or the connection to it, is gone."""
 
     def write(self, data: bytes, /) -> int | None:
-        """Bytes taken, which may be fewer than given."""
+        """Return how many bytes were written, which may be fewer than given."""
 
     def close(self) -> None: ...
 
 
 class Source(Protocol):
-    """What a program writes."""
+    """A program's standard output or error."""
 
     def read(self, size: int = -1, /) -> bytes:
-        """Wait for something, and give what is there, at most `size` bytes; all that comes until
-        the end where no size is given. Empty at the end, also where the connection was lost."""
+        """Wait for data and return at most `size` bytes; without a size, all until the end.
+
+        Empty at the end, or if the connection was lost.
+        """
 
     def close(self) -> None: ...
 
@@ -50,36 +52,36 @@ class Program(Protocol):
     def stderr(self) -> Source | None: ...
 
     def wait(self, timeout: float | None = None) -> int:
-        """Its exit code. subprocess.TimeoutExpired where it runs for longer than that (s)."""
+        """Return the exit code. Raise subprocess.TimeoutExpired after `timeout` seconds."""
 
     def kill(self) -> None:
-        """Cut it off: its standard input ends, and nothing that it writes is heard any more."""
+        """Cut it off: close its standard input, and read nothing that it writes any more."""
 
 
 class Remote(Protocol):
-    """One node. Calls may come from several threads; each waits for the one before.
+    """One node. Several threads may call it; each call waits for the one before.
 
-    A connection that was lost is opened again by the next call. A call during which it was lost
-    is asked once more where asking twice changes nothing (put, get, state, and signals 0, STOP
-    and CONT); any other raises RemoteError, because nobody knows whether it was carried out.
+    After the connection was lost, the next call opens it again. A call during which it was lost is
+    repeated if that changes nothing (put, get, state, and signals 0, STOP and CONT). Any other call
+    raises RemoteError, because it is not known whether it was carried out.
     """
 
     node: str
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 10.0, check: bool = True) -> Result:
-        """Run a command to its end. RemoteError where it fails (with `check`) or hangs."""
+        """Run a command to its end. Raise RemoteError if it fails (with `check`) or hangs."""
 
     def put(self, path: str, content: bytes) -> None:
-        """Write a file, in one step: a reader sees the old content or the new."""
+        """Write a file atomically: a reader sees the old content or the new."""
 
     def get(self, path: str) -> bytes:
-        """A file's content. RemoteError where there is none."""
+        """Return a file's content. Raise RemoteError if there is no such file."""
 
     def signal(self, pid: int, number: int) -> bool:
-        """Send a signal; False where there is no such process."""
+        """Send a signal; False if there is no such process."""
 
     def state(self, pid: int) -> str | None:
-        """The process' state letter from /proc (T is stopped), None where it is gone."""
+        """The process' state letter from /proc (T is stopped); None if it is gone."""
 
     def spawn(self, argv: Sequence[str]) -> Program:
         """Start a program with its standard input and output connected here."""

@@ -1,7 +1,7 @@
 """A Remote by SSH: one connection a node, and on it a channel for each program.
 
-Who is at the other end is always checked: a host that is not in the known_hosts file, or has
-another key there, is refused.
+The host's key is always checked: a host that is not in the known_hosts file, or has another key
+there, is refused.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from fencepost.harness.remote.remote import Program, RemoteError
 
 _OPEN_S = 10.0
 _KEEPALIVE_S = 5
-# How long what was sent may stay unacknowledged before the connection counts as lost.
+# If data stays unacknowledged for longer, the connection counts as lost.
 _SILENT_MS = 15_000
-# What sshd and sudo hand on differs from host to host; a node's programs are found by this.
+# Set here, because sshd and sudo differ from host to host in the PATH that they pass on.
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-# What goes wrong is raised; paramiko would write it to the terminal as well.
+# Errors are raised; paramiko would also print them to the terminal.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True)
 class Host:
-    """How a node is reached. Without a key, those of the ssh agent and of ~/.ssh are tried."""
+    """How a node is reached. Without `key`, the keys of the ssh agent and of ~/.ssh are tried."""
 
     host: str
     known_hosts: Path
@@ -49,7 +49,7 @@ class Host:
 
 
 class SshRemote(AgentRemote):
-    """A connection that is lost is opened again when a program is started next."""
+    """If the connection is lost, the next program opens it again."""
 
     def __init__(self, node: str, host: Host) -> None:
         super().__init__(node)
@@ -144,7 +144,7 @@ class SshProgram:
         self.stderr = _Out(channel.recv_stderr)
 
     def wait(self, timeout: float | None = None) -> int:
-        """-1 where it was cut off, or its connection was."""
+        """The exit code; -1 if the program or its connection was cut off."""
         if not self._channel.status_event.wait(timeout):
             raise subprocess.TimeoutExpired("a program by ssh", timeout or 0.0)
         return self._channel.recv_exit_status()
