@@ -1,8 +1,8 @@
-"""What a lock costs: latency, rate and requests, in one run, against one Redis.
+"""What a lock costs: latency, rate and round trips, without faults.
 
-Every number is taken from a recorded history: an acquire lasts from its invocation to its answer.
-Round trips are counted outside of the client, by the kernel of its node: TCP packets with the PSH
-flag from the lock's servers, which is how an answer that fits one packet comes.
+Latencies and rates come from a recorded history: an acquire lasts from its invocation to its
+answer. Round trips are counted by the kernel of the client's node: TCP packets from the lock's
+servers with the PSH flag, because an answer that fits one packet has it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Measured:
 
 
 def spec_of(lock: str, seed: int) -> Spec:
-    """A test without faults in which a client waits for its turn as long as it takes."""
+    """A test without faults, in which clients retry until they get the lock."""
     options = LOCKS[lock].read_options({})
     for name, value in (("retries", 1000), ("retry_delay_ms", 10), ("wait_ms", 60_000)):
         if name in options:
@@ -94,7 +94,7 @@ def measure(spec: Spec, cluster: Cluster, time_s: float, say: Callable[[str], No
 
 
 def _phase(site: RunSite, recorder: Recorder, phase: str, time_s: float) -> tuple[int, int]:
-    """Let the clients work; from when to when, in ns."""
+    """Let the clients work; return the phase's start and end, in ns since the test's start."""
     workers = site.workers[:1] if phase == "alone" else site.workers
     start = recorder.now()
     until = start + int(time_s * 1e9)
@@ -134,7 +134,7 @@ def _figures(calls: Sequence[Call]) -> dict[str, float]:
 
 
 def _trips(site: RunSite) -> dict[str, float]:
-    """The servers' answers to one acquire and to one release, counted on the client's node."""
+    """Count the servers' answers to one acquire and to one release, on the client's node."""
     worker = site.workers[0]
     counter = _Counter(site, worker.node)
     try:

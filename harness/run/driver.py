@@ -1,4 +1,4 @@
-"""Runs the generator for a worker that has none of its own: a client in another language."""
+"""Runs the generator for a client that has none of its own, one in another language."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Driver:
         self._thread.start()
 
     def rest(self, timeout_s: float) -> bool:
-        """End its work once it holds nothing; False where it does not end in that time."""
+        """End its work once it holds no lock; False if it does not end in time."""
         self._rest.set()
         self._thread.join(timeout_s)
         return not self._thread.is_alive()

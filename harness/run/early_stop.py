@@ -1,4 +1,4 @@
-"""Checks the history while it grows, for a run that ends with a violation (`--until`)."""
+"""Checks the history while it grows, for a run that stops at a violation (`--until`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fencepost.checker.checkers import CHECKERS, check
 from fencepost.checker.verdict import Verdict
 from fencepost.harness.errors import BadArguments
 
-# How often is looked at first; later, so seldom that looking takes a tenth of the time.
+# The pause between two checks at first; later so long that checking takes a tenth of the time.
 _EVERY_S = 1.0
 _SHARE = 10
 ANY = "any"
@@ -22,12 +22,12 @@ ANY = "any"
 
 
 def at_the_end(name: str) -> bool:
-    """Whether this checker judges how a run ended, and tells nothing of one that goes on."""
+    """Whether this checker can judge only a run that is over."""
     return name == "faults" or (name in CHECKERS and CHECKERS[name].at_the_end)
 
 
 def stopping(test: Mapping[str, Any]) -> list[str]:
-    """The checkers whose violations stop the run that test.json describes; empty where none do.
+    """The checkers whose violations stop the run that test.json describes.
 
     Older versions stored `until_violation: true` for any.
     """
@@ -37,9 +37,9 @@ def stopping(test: Mapping[str, Any]) -> list[str]:
 
 
 def check_until(until: Iterable[str], checkers: Mapping[str, str | None]) -> None:
-    """Raise BadArguments for a name in `until` that cannot stop a run.
+    """Raise BadArguments if a name in `until` is no checker that can stop this run.
 
-    `checkers` are the test's, each with the reason why it is not run, if it is not.
+    `checkers` are the test's: None, or the reason why the checker is not run.
     """
     run = [name for name, why in checkers.items() if why is None and not at_the_end(name)]
     for name in until:
@@ -55,10 +55,10 @@ def check_until(until: Iterable[str], checkers: Mapping[str, str | None]) -> Non
 
 
 class EarlyStop:
-    """A thread that checks what is there so far; `seen` is the checker that found a violation.
+    """A thread that checks the history so far; `seen` is the checker that found a violation.
 
-    Ops reach the file a little out of order, and a client that is stopped may hold one back: a
-    violation counts once it was seen twice in a row.
+    Ops reach the file a little out of order, and those of a stopped client late. So a violation
+    counts only if two checks in a row find it.
     """
 
     def __init__(self, path: Path, test: Mapping[str, Any]) -> None:
@@ -89,7 +89,7 @@ class EarlyStop:
             pause_s = max(_EVERY_S, _SHARE * (time.monotonic() - began))
 
     def _look(self) -> set[str]:
-        """The checkers that say no to what is there so far."""
+        """The checkers that find a violation in the history so far."""
         try:
             found = check(Run(history.read(self._path), self._test), self._names)
         except (OSError, history.HistoryError):
@@ -98,7 +98,7 @@ class EarlyStop:
 
 
 def first_violation(verdicts: Mapping[str, Verdict]) -> dict[str, Any] | None:
-    """When and by what a promise was first broken; None where none was."""
+    """The time, the checker and the description of the first violation; None if there is none."""
     found = [
         (int(piece["time_ns"]), name, str(piece.get("what", "")))
         for name, verdict in verdicts.items()

@@ -1,6 +1,6 @@
 """Judges a stored history, finished or not: results.json and report.html.
 
-It needs no cluster: `fencepost analyze` judges again what any run left, also one that was killed.
+It needs no cluster: `fencepost analyze` judges any stored run again, even one that was killed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fencepost.report import run as report
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished run: its folder, its verdict, and each checker's. `results`: as results.json."""
+    """A judged run: its folder, its verdict, and each checker's; `results` as in results.json."""
 
     folder: Path
     valid: Valid
@@ -35,9 +35,9 @@ class Outcome:
 
 
 def judge(folder: Path, notes: list[str] | None = None) -> Outcome:
-    """Check a run's history, put in order of time; write results.json and report.html.
+    """Sort a run's history by time, check it, and write results.json and report.html.
 
-    `notes` say what went wrong with the run itself. None: those that it stored are kept.
+    `notes` say what went wrong with the run itself; None keeps those that are stored.
 
     Raises:
         BadArguments: test.json cannot be read, or names a checker that does not exist.
@@ -82,7 +82,7 @@ def _colour(family: str) -> tuple[str, str] | None:
 
 
 def _noted(place: Path, test: dict[str, Any]) -> list[str]:
-    """What a run noted about itself; a run without results was killed before it could."""
+    """The run's stored notes. A run without results.json was killed, which is its note."""
     if place.is_file():
         return list(results.read(place).get("run_notes", []))
     return ["The run was ended from outside before it was over."] if "started" in test else []

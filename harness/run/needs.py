@@ -1,4 +1,4 @@
-"""What tests need of a cluster, and a cluster that has it, up for as long as they run."""
+"""The nodes that tests need, and a cluster that has them while the tests run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def cluster_for(
     Raises, before anything is started:
         BadArguments: no such remote, or a file that cannot be read or lacks a node.
     """
-    # Here and not above: who only describes or judges a test needs no Docker and no SSH.
+    # Imported here: to describe or judge a test needs no Docker and no SSH.
     from fencepost.harness.cluster import hostsfile
     from fencepost.harness.cluster.brought_up import Way, brought_up
 

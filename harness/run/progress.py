@@ -1,4 +1,4 @@
-"""What a run is doing, told twice a second while it goes on, and written to its harness.log."""
+"""What a run is doing: reported twice a second, and written to the run's harness.log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EVERY_S = 0.5
 
 @dataclass(frozen=True)
 class Status:
-    """What a run is doing, for the person who waits. `on`: the faults that are on, in words."""
+    """What a run is doing, for the person who waits. `on` describes the faults that are on."""
 
     phase: str
     elapsed_s: float
@@ -30,7 +30,7 @@ Progress = Callable[[Status], None]
 
 
 class Live:
-    """Tells how the run goes from a thread of its own, from `with` until it is over."""
+    """A thread that reports the run's progress within its `with` block."""
 
     def __init__(self, recorder: Recorder, tell: Progress) -> None:
         self.director: Director | None = None
@@ -70,7 +70,7 @@ class Live:
 
 @contextmanager
 def logged(path: Path, progress: Progress) -> Iterator[Progress]:
-    """The progress, written to a file as well."""
+    """A progress that is also written to a file."""
     with path.open("a") as log:
 
         def tell(status: Status) -> None:

@@ -1,9 +1,9 @@
-"""Writes the history while it happens.
+"""Writes the history while the run goes on.
 
-A line of a worker is written as it came, with `index` put before it: at some ten thousand ops a
-second there is no time to decode and encode each. Every chunk is handed to the operating system
-before anything else is done with it, so that a run that is killed leaves all that it saw.
-The module's `finish` puts the ops in order of time, which is the order that the history promises.
+A worker's line is written as it came, with `index` added in front: at ten thousand ops a second
+there is no time to encode each again. Every chunk is written to the file before anything else is
+done with it, so that a killed run leaves all that it saw. `finish` sorts the ops by time, as a
+history has to be.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fencepost.checker import history
 
 
 class Event(msgspec.Struct):
-    """The part of an op that is looked at while the run goes on."""
+    """The part of an op that is decoded while the run goes on."""
 
     process: int | str
     type: str
@@ -38,10 +38,10 @@ class _Grant(msgspec.Struct):
 
 
 class Recorder:
-    """`origin_ns` is the test's start on CLOCK_MONOTONIC: until `start`, when this was made.
+    """`origin_ns` is the test's start on CLOCK_MONOTONIC; before `start`, when this was created.
 
     `counts`: ops by f and type; `grants`: by lock and process; `last`: the lock that a process was
-    granted last. Which lock a grant is of is looked up only where there are several: `locks`.
+    granted last. A grant's lock is decoded only if the test has several (`locks`).
     """
 
     def __init__(self, path: Path, locks: Sequence[str] = ("",)) -> None:
@@ -67,7 +67,7 @@ class Recorder:
         return time.monotonic_ns() - self.origin_ns
 
     def lines(self, lines: list[bytes]) -> list[Event]:
-        """Append ops as a worker wrote them, one JSON object each, without line ends."""
+        """Append ops as a worker wrote them: each a JSON object, without a line end."""
         events = self._decode(b"[%s]" % b",".join(lines))
         with self._lock:
             start = self._index
@@ -92,7 +92,7 @@ class Recorder:
         self.last[process] = lock
 
     def grants_of(self, lock: str) -> int:
-        """How many grants of this lock were recorded."""
+        """The number of recorded grants of this lock."""
         with self._lock:
             return sum(count for (name, _), count in self.grants.items() if name == lock)
 
@@ -105,7 +105,7 @@ class Recorder:
         error: list[str] | None = None,
         node: str | None = None,
     ) -> None:
-        """Append an op of the harness' own, stamped now."""
+        """Append an op of the harness itself, with the time of now."""
         row: dict[str, Any] = {
             "time": self.now(),
             "process": process,
@@ -121,14 +121,14 @@ class Recorder:
 
     def _write(self, data: bytes) -> None:
         if self._file.closed:
-            # By a client that could not be closed. The run is over, so nothing of it is lost.
+            # From a client that could not be closed. The run is over and loses nothing by it.
             raise OSError(errno.EBADF, "the history is closed", str(self.path))
         view = memoryview(data)
         try:
             while view:
                 view = view[self._file.write(view) :]
         except OSError as error:
-            # Whoever wrote may be a thread that nobody waits for: the run asks at its end.
+            # The writer may be a thread that nobody waits for, so the run asks for this at its end.
             self.failure = error
             raise
 
@@ -137,13 +137,13 @@ class Recorder:
         return self._index
 
     def close(self) -> None:
-        """End the history; whoever still writes meets OSError."""
+        """Close the history; a later write raises OSError."""
         with self._lock:
             self._file.close()
 
 
 def finish(path: Path) -> history.History:
-    """Put a history's file in order of time, also one that a killed run left behind."""
+    """Sort a history's file by time, even one that a killed run left."""
     found = history.read(path)
     if found.notes:
         history.write(path, found.ops)

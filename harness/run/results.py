@@ -1,6 +1,6 @@
 """The results folder: results/<test>/<UTC time>/, and the links `latest`.
 
-It stands where a command is called, or where FENCEPOST_RESULTS says.
+It is in the current folder, or where FENCEPOST_RESULTS says.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _link(link: Path, target: Path) -> None:
 
 
 def write(path: Path, content: Any) -> None:
-    """Write JSON in one step."""
+    """Write JSON atomically."""
     scratch = path.with_name(path.name + ".new")
     scratch.write_text(json.dumps(content, indent=1) + "\n")
     scratch.replace(path)
@@ -54,7 +54,7 @@ def find(name: str) -> Path:
     """Find a run by its folder, its history.jsonl, or TEST or TEST/TIME in the results folder.
 
     Raises:
-        BadArguments: there is none; the text names the newest.
+        BadArguments: there is none; the text names the newest runs.
     """
     for path in (Path(name), root() / name):
         for run in (path, path / "latest", path.parent):
@@ -67,7 +67,7 @@ def find(name: str) -> Path:
 
 
 def read(path: Path) -> Any:
-    """Read a JSON file of a run. BadArguments if it cannot be read."""
+    """Read a JSON file of a run. Raise BadArguments if it cannot be read."""
     try:
         return json.loads(path.read_text())
     except (OSError, ValueError) as error:
@@ -75,5 +75,5 @@ def read(path: Path) -> Any:
 
 
 def server_logs(run: Path) -> dict[str, Path]:
-    """Each server's log that the run has, by the server's name."""
+    """The stored logs of servers, by the server's name."""
     return {log.parent.name: log for log in sorted(run.glob("nodes/*/server.log"))}

@@ -1,8 +1,8 @@
 """One run from start to end: servers, clients, faults, history, verdict, report.
 
-Whatever the way out, what was started is stopped, what was injected is healed, and what was seen is
-judged. So each step of putting away is tried, whether or not the one before it failed: what failed
-is a note of the run, which makes its verdict unknown.
+However a run ends, what was started is stopped, what was injected is healed, and what was seen is
+judged. Each step of the cleanup is tried, even if the one before it failed. What failed becomes a
+note of the run, and a note makes the verdict unknown.
 """
 
 from __future__ import annotations
@@ -40,16 +40,14 @@ def run(
     scenario: Scenario | None = None,
     schedule: list[Scheduled] | None = None,
 ) -> Outcome:
-    """Carry out a test on a cluster that is up, and judge it; its faults are drawn from the seed
-    where no schedule is given.
+    """Carry out a test on a cluster that is up, and judge it.
 
-    The run's folder is complete whatever happens, as far as the run went: the history is put
-    in order and judged also where the run was interrupted or crashed. Then the run's own error is
-    raised, once that is done.
+    Without a schedule, the faults are drawn from the seed. The history is sorted and judged even if
+    the run was interrupted or crashed; the run's error is raised after that.
 
     Raises:
         Crashed: a server or a client did not come up, or the history could not be written.
-        RemoteError: a node did not answer when it was set up.
+        RemoteError: a node did not answer while it was set up.
     """
     if schedule is None:
         schedule = [] if scenario else schedule_of(spec)
@@ -69,7 +67,7 @@ def run(
             notes += site.drifted()
     except NotAsScheduled as error:
         notes.append(f"The schedule was not carried out: {error}")
-    except BaseException as error:  # Ctrl-C too: what was seen until then is judged
+    except BaseException as error:  # Ctrl-C too: what was seen is judged
         failure = error
         notes.append(f"The run ended before it was over: {type(error).__name__} {error}".strip())
     with undisturbed():
@@ -85,7 +83,7 @@ def schedule_of(spec: Spec) -> list[Scheduled]:
 def _set_up(
     site: RunSite, recorder: Recorder, folder: Path, test: dict[str, Any], live: Live
 ) -> None:
-    """Start servers, then clients; what is learnt of them goes into test.json."""
+    """Start servers, then clients; write versions and clocks into test.json."""
     live.say("starting servers")
     test["versions"] |= site.prepare()
     if clocks := site.clocks():
@@ -118,7 +116,7 @@ def _carry_out(running: Running, scenario: Scenario | None, schedule: list[Sched
 
 
 def _put_away(folder: Path, site: RunSite | None, recorder: Recorder) -> list[str]:
-    """Close clients, fetch logs, close the history; what of that failed, in words."""
+    """Close clients, fetch logs, close the history; return a sentence for each step that failed."""
     steps: list[tuple[str, Callable[[], None]]] = []
     if site is not None:
         steps.append(("The clients could not be closed", site.close_clients))
@@ -128,7 +126,7 @@ def _put_away(folder: Path, site: RunSite | None, recorder: Recorder) -> list[st
     for words, step in steps:
         try:
             step()
-        except Exception as error:  # whatever it is, the next step is due
+        except Exception as error:  # the next step is tried in any case
             failed.append(f"{words}: {error}")
     if recorder.failure is not None:
         failed.append(f"The history is not complete: {recorder.failure.strerror}.")
@@ -138,11 +136,11 @@ def _put_away(folder: Path, site: RunSite | None, recorder: Recorder) -> list[st
 def _judged(
     folder: Path, notes: list[str], recorder: Recorder, failure: BaseException | None
 ) -> Outcome:
-    """Judge what was recorded; then raise what ended the run early, if anything did."""
+    """Judge what was recorded; then raise the error that ended the run early, if one did."""
     try:
         outcome = judge(folder, notes)
     except Exception as error:
-        # The first thing that went wrong is what a person has to know.
+        # A person has to know what went wrong first.
         raise failure or error from error
     if failure is not None:
         raise failure

@@ -1,4 +1,4 @@
-"""A run while it goes on: what acts in it, and where it says how it goes."""
+"""A run while it goes on: its parts, and how it reports."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from fencepost.nemesis.director import Director
 
 @dataclass(frozen=True)
 class Running:
-    """`say` tells the person who waits what is being done; `note` keeps a sentence about what went
-    wrong with the run itself, which makes its verdict unknown."""
+    """`say` reports to the person who waits. `note` stores a sentence about what went wrong with
+    the run itself, which makes its verdict unknown."""
 
     spec: Spec
     site: RunSite

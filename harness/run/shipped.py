@@ -1,7 +1,7 @@
-"""What a client's node needs, as a tar archive: our code for clients, and a lock from elsewhere.
+"""The code that a client's node needs, as a tar archive: ours, and a lock of another package.
 
-A lock of an installed package goes with its package's metadata, so that the node finds it by its
-entry point, as it is found here. What that package needs itself must be on the node already.
+Such a lock is sent with its package's metadata, so that the node finds it by its entry point. What
+its package depends on must be on the node already.
 """
 
 from __future__ import annotations

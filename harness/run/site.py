@@ -28,7 +28,7 @@ from fencepost.workloads.resources.server import PORT
 
 
 class RunSite:
-    """Servers with the spec's settings, the store, and one worker a client node."""
+    """Servers with the spec's settings, the store, and one worker on each client node."""
 
     def __init__(self, spec: Spec, cluster: Cluster, recorder: Recorder) -> None:
         self._spec = spec
@@ -45,7 +45,7 @@ class RunSite:
         self._storage = Server(cluster.remote(STORAGE), KINDS[self._store.kind], {})
 
     def _settings(self, node: str) -> dict[str, str]:
-        """What a server is started with; of a replicated Redis all but the first follow it."""
+        """The settings of a server. Of replicated Redis servers the first is the primary."""
         spec = self._spec
         settings = {
             "PERSISTENCE": spec.persistence,
@@ -88,13 +88,13 @@ class RunSite:
         return self._workers[node]
 
     def prepare(self) -> dict[str, str]:
-        """Every server fresh, empty and ready, and the clients' code in place; the versions."""
+        """Start every server anew and empty, install the clients' code; return the versions."""
         code = archive_for(self._spec.lock)
         with ThreadPoolExecutor(16) as pool:
             shipped = [pool.submit(self._ship, node, code) for node in self.clients]
             servers = [*self._servers.values(), self._storage]
-            # All are down before the first one starts: it would meet members of the cluster that
-            # was, and take over their data (ZooKeeper) or be refused by them (etcd).
+            # All are down before the first one starts. It would meet members of the old cluster,
+            # and take over their data (ZooKeeper) or be refused by them (etcd).
             for task in [pool.submit(_empty, self.remote(s.node), s) for s in servers]:
                 task.result()
             for task in [*shipped, *(pool.submit(_start, server) for server in servers)]:
@@ -108,7 +108,7 @@ class RunSite:
             return {kind: server.version() for kind, server in kinds.items()}
 
     def _serve(self, code: bytes, module: str) -> None:
-        """Start the resource's server on the storage node, in the place of an earlier one."""
+        """Start the resource's server on the storage node; end an earlier one first."""
         self._ship(STORAGE, code)
         remote = self.remote(STORAGE)
         etcd = [f"{self.address(node)}:{self.port(node)}" for node in self.servers]
@@ -137,8 +137,10 @@ class RunSite:
             return next((node for node, one in zip(self._servers, leads, strict=True) if one), None)
 
     def grants(self, without: str) -> int:
-        """How many grants were recorded of the lock that a client was granted last, leaving out
-        those to this client; of any lock where it was granted none."""
+        """Count the other clients' grants of the lock that this client was granted last.
+
+        If it was granted none, grants of any lock count.
+        """
         number = self.clients.index(without)
         wanted = self._recorder.last.get(self.client(without).process)
         of_others = (
@@ -149,7 +151,7 @@ class RunSite:
         return sum(of_others)
 
     def restart_client(self, node: str) -> Worker:
-        """A new worker in the place of one that is gone, under its successor's number."""
+        """Replace a worker that is gone by a new one, which has the next process number."""
         old = self._workers[node]
         old.close()
         worker = self._workers[node] = self._start(node, old.process + self._spec.concurrency)
@@ -178,13 +180,13 @@ class RunSite:
         return Worker(self.remote(node), self._recorder, setup, command(self._spec.lock_type))
 
     def clocks(self) -> dict[str, dict[str, Any]]:
-        """By client node: how its kernel's clock differs from the harness'. Only where some do."""
+        """The clock of each client node against the harness'; empty if all run on one kernel."""
         if all(clock == timing.SAME for clock in self._clocks.values()):
             return {}
         return {node: clock.to_json() for node, clock in self._clocks.items()}
 
     def drifted(self) -> list[str]:
-        """Measure the clients' clocks again; why the order of events may be another than told."""
+        """Measure the clients' clocks again; return why the order of events may be wrong."""
         if not self.clocks():
             return []
         again = self._measured()
@@ -192,11 +194,11 @@ class RunSite:
         return [said for said in words if said]
 
     def _measured(self) -> dict[str, timing.Clock]:
-        # One after the other: a round trip that waits for others' is a long one.
+        # One after the other, because parallel round trips delay each other.
         return {node: timing.measure(self.remote(node)) for node in self.clients}
 
     def close_clients(self) -> None:
-        """End every client. Each is tried; then an error is raised, if there was one."""
+        """End every client, even after one failed; then raise the first error."""
         with ThreadPoolExecutor(10) as pool:
             # Not by `map`: it cancels those that have not begun when the first one fails.
             closing = [pool.submit(worker.close) for worker in self.workers]
@@ -204,7 +206,7 @@ class RunSite:
             one.result()
 
     def logs(self) -> dict[str, str]:
-        """What servers and clients wrote beside their work, by <node>/<file>."""
+        """The logs of servers and clients, by <node>/<file>."""
         logs = {f"{node}/server.log": server.log() for node, server in self._servers.items()}
         said = {f"{worker.node}/worker.log": worker.last_words() for worker in self.workers}
         return logs | {name: text for name, text in said.items() if text}
@@ -213,7 +215,7 @@ class RunSite:
 def needs_of(families: Iterable[str]) -> dict[str, str]:
     """The settings that servers must be started with for these families of faults.
 
-    Where two need the same setting, it has both values, with a comma between.
+    If two need the same setting, it has both values, with a comma between.
     """
     needed: dict[str, list[str]] = {}
     for family in dict.fromkeys(families):
@@ -223,8 +225,7 @@ def needs_of(families: Iterable[str]) -> dict[str, str]:
 
 
 def _empty(remote: Remote, server: Server) -> None:
-    # A node that has just come up starts its server by itself: not before that is it there to
-    # be killed.
+    # A node that has just come up starts its server by itself; wait for that, then kill it.
     server.wait_pid()
     server.kill()
     server.wipe()

@@ -27,7 +27,7 @@ from fencepost.workloads.scenarios.scenario import Scenario
 
 @dataclass(frozen=True)
 class Spec(Settings):
-    """One test: what was set, and what follows from that for its nodes and its checkers."""
+    """One test: its settings, and what follows from them for nodes and checkers."""
 
     @property
     def lock_type(self) -> LockType:
@@ -39,12 +39,12 @@ class Spec(Settings):
 
     @property
     def stored_in(self) -> str:
-        """Where the resource is kept: the store that was asked for, or the guard's first."""
+        """The store of the resource: the one that was set, or the guard's first."""
         return self.store or GUARDS[self.guard].stores[0]
 
     @property
     def locked(self) -> list[tuple[str, str]]:
-        """Every lock that the clients take, with the resource that it protects."""
+        """Every lock that the clients acquire, with the resource that it protects."""
         return critical_section.Settings(locks=self.locks).pairs()
 
     @property
@@ -53,20 +53,20 @@ class Spec(Settings):
 
     @property
     def checkers(self) -> dict[str, str | None]:
-        """Every checker by name, with the reason where it has nothing to check here."""
+        """Every checker by name: None, or the reason why it has nothing to check here."""
         test = self._described()
         return {name: checker.applies(test) for name, checker in CHECKERS.items()}
 
     def to_json(self) -> dict[str, Any]:
-        """What test.json says of it: the lock with its options, each setting by its name (`store`
-        is the one that is used, also where none was asked for), and what follows from them."""
+        """The spec as in test.json: the lock with its options, each setting by its name, and what
+        follows from them. `store` is the one in use, even if none was set."""
         return self._described() | {
             "checkers": [name for name, why in self.checkers.items() if why is None],
             "not_checked": {name: why for name, why in self.checkers.items() if why},
         }
 
     def _described(self) -> dict[str, Any]:
-        """All of it but the checkers, which are chosen by it."""
+        """All of `to_json` but the checkers, which depend on the rest."""
         used = replace(self, store=self.stored_in)
         return {
             "name": self.name,
@@ -89,7 +89,7 @@ def stored(test: Mapping[str, Any]) -> Spec:
     """The spec that a run's test.json describes.
 
     Raises:
-        BadArguments: it is none of a timed run, or not one that this version can run.
+        BadArguments: it is a scenario's, or this version cannot run it.
     """
     if test.get("scenario"):
         raise BadArguments("a scenario's faults are its schedule: run its suite again instead")
@@ -115,7 +115,7 @@ class _Lock(msgspec.Struct):
 
 
 def scripted(name: str, lock: str, scenario: Scenario, seed: int, **changed: Any) -> Spec:
-    """The spec of a scenario, on its own lock or else on this one."""
+    """The spec of a scenario, on the lock that it names, or else on this one."""
     lock = scenario.lock or lock
     settings: dict[str, Any] = {
         "guard": scenario.guard,
@@ -138,7 +138,7 @@ def seconds(what: str, text: str) -> float:
     """A time like 500ms, 60s, 2m or 60 in seconds.
 
     Raises:
-        BadArguments: no such time, or none above zero.
+        BadArguments: it is no time, or not above zero.
     """
     try:
         return times.seconds(text)
@@ -147,7 +147,7 @@ def seconds(what: str, text: str) -> float:
 
 
 def layout_of(spec: Spec) -> Layout:
-    """What the faults of a test may be aimed at."""
+    """The nodes of a test as its faults see them."""
     lock, role = spec.lock_type, spec.lock_type.kind
     kind, _ = chosen(role, spec.server.get(role, ""))
     ttl_s = spec.ttl_ms / 1000
@@ -176,10 +176,10 @@ def _restart_s(spec: Spec, ttl_s: float) -> float:
 
 
 def validate(spec: Spec) -> Spec:
-    """Return the spec.
+    """Return the spec if it makes sense.
 
     Raises:
-        BadArguments: naming the setting that makes no sense, and what would.
+        BadArguments: naming the setting that is wrong, and what is valid.
     """
     choose("lock", spec.lock, LOCKS)
     choose("guard", spec.guard, GUARDS)
@@ -224,7 +224,7 @@ def validate(spec: Spec) -> Spec:
 
 
 def _guarded(spec: Spec) -> None:
-    """Whether the guard can work with what the lock's grants carry, and the store with it."""
+    """Raise BadArguments if the guard cannot work with this lock's tokens, or with the store."""
     guard, lock = GUARDS[spec.guard], spec.lock_type
     if not guard.serves(lock, spec.options):
         raise BadArguments(

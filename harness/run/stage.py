@@ -23,11 +23,11 @@ from fencepost.workloads.scenarios.scenario import (
 LOCK, RESOURCE = "orders", "account"
 
 # How long a single op, and how long a repeated one may take before the schedule has failed. A
-# held write comes when TCP sends it again: it waits for twice as long after each try.
+# delayed write arrives when TCP sends it again, and TCP doubles its wait after each try.
 _OP_S = 30.0
 _AGAIN_S = 20.0
 _POINT_S = 10.0
-# What a server's key may outlive the client's lease by: the drift that Redlock allows for.
+# How much longer than the client's lease a server's key may live: the drift in Redlock.
 _MARGIN_NS = 100_000_000
 
 
@@ -35,7 +35,7 @@ _ALSO = {"any": ("ok", "fail"), "failing": ("fail", "info")}
 
 
 class NotAsScheduled(Exception):
-    """A step did not come out as its schedule has it: what ran was something else."""
+    """A step did not end as the scenario has it, so the run was not that scenario."""
 
 
 class Stage:
@@ -52,10 +52,10 @@ class Stage:
         self._begun: dict[str, str] = {}
 
     def perform(self) -> None:
-        """Carry out all steps in order; then, also where one came out otherwise, recover.
+        """Carry out all steps in order, then recover, even if a step failed.
 
         Raises:
-            NotAsScheduled: a step came out otherwise, and none after it was carried out.
+            NotAsScheduled: a step did not end as expected; none after it was carried out.
         """
         try:
             self._play()
@@ -73,7 +73,7 @@ class Stage:
                 raise NotAsScheduled(f"step {number}, {step.describe()!r}: {error}") from error
 
     def _recover(self) -> None:
-        """Heal everything; then somebody must be granted the lock, or is seen not to be."""
+        """Heal everything; then ask for the lock: the history shows whether it is granted."""
         self._progress("Healing, then somebody asks for the lock.")
         self._director.heal_all()
         bound_s = self._scenario.ttl_ms / 1000 + 5.5

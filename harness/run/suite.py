@@ -1,4 +1,4 @@
-"""A suite: controls, every scenario against its published outcome, and one run at random."""
+"""A suite: controls, scenarios against their published outcomes, and one run with random faults."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fencepost.workloads.scenarios.suite import TimedRun
 
 @dataclass(frozen=True)
 class Item:
-    """One run of a suite. Where nothing is expected the run explores: its verdict is a finding."""
+    """One run of a suite. If it expects nothing, its verdict is a finding."""
 
     spec: Spec
     entry: Scenario | TimedRun
@@ -40,7 +40,7 @@ class Item:
 
 
 def items(suite: str, seed: int, server: Mapping[str, str] | None = None) -> list[Item]:
-    """The runs of a suite, in order; on these versions of servers, where a run names no other."""
+    """The runs of a suite, in order. `server`: versions of servers for runs that name none."""
     found = SUITES[suite]
     return [
         _scripted(suite, found.lock, entry, seed, server or {})
@@ -99,7 +99,7 @@ def _relative(run: Path, folder: Path) -> str:
 
 
 def _why(item: Item, outcome: Outcome) -> str:
-    """What came out otherwise, in words: first whether the schedule ran at all."""
+    """Describe what differs from the expectation; first, whether the schedule ran at all."""
     reasons = [
         f"{name}: {outcome.verdicts[name].summary}"
         for name in ("run", "faults")
@@ -120,7 +120,7 @@ def run(
     carry_out: Callable[[Item], Outcome],
     say: Callable[[dict[str, Any], Outcome], None],
 ) -> tuple[Path, list[dict[str, Any]]]:
-    """Carry out a suite's runs; its folder and its rows.
+    """Carry out a suite's runs; return its folder and its rows.
 
     suite.json is written after every run, and the report at the end, so that a suite that is
     interrupted leaves what it found.
@@ -140,14 +140,14 @@ def run(
 
 
 def tally(rows: list[dict[str, Any]]) -> str:
-    """How many of the runs that something was expected of came out so."""
+    """How many runs ended as expected, in a sentence."""
     bad = sum(1 for row in rows if not row["as_expected"])
     expected = sum(1 for row in rows if row["expected"])
     return f"{expected - bad} of {expected} came out as published."
 
 
 def summary(name: str, seed: int, rows: list[dict[str, Any]]) -> str:
-    """A suite in Markdown: what came out otherwise, and what the runs without prediction found."""
+    """A suite in Markdown: what was not as expected, and what runs without expectation found."""
     lines = [f"### {name}, seed {seed}: {tally(rows)}", ""]
     lines += [
         f"- **{row['scenario']}**, guard {row['guard']}: {row['why']}"

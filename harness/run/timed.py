@@ -1,7 +1,7 @@
-"""A run for a time: clients work on their own while a schedule of faults is carried out.
+"""A timed run: clients work on their own while a schedule of faults is carried out.
 
-Then everything is healed, and the run goes on until each lock was granted once more: a lock that
-does not come back is a violation of liveness, and one that was given no time to is none.
+Then everything is healed, and the run goes on until each lock was granted once more. A lock that is
+not granted within its bound is a violation of liveness, so the run has to wait for that long.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from fencepost.harness.run.worker import Worker
 from fencepost.nemesis.schedule import Scheduled
 
 _LOOK_S = 0.05
-# Beyond the bound of liveness: for what is granted at its very end to be written down, for a
-# client to end the section that it is in, and for one that cannot be told to rest.
+# Added to the bound of liveness: until a grant at its very end is recorded, until a client has
+# left its critical section, and until a client ends that cannot be told to.
 _MARGIN_S, _REST_S, _UNTOLD_S = 0.5, 10.0, 60.0
 _READ_S = 5.0
 
@@ -51,7 +51,7 @@ def play(running: Running, schedule: Sequence[Scheduled]) -> None:
 
 
 def _strike(running: Running, schedule: Sequence[Scheduled]) -> str:
-    """Carry out the schedule until the time is up or a violation was seen; by which checker."""
+    """Carry out the schedule until the time is up or a checker finds a violation; which one."""
     end = time.monotonic() + running.spec.time_s
     with _early_stop(running.spec, running.recorder) as early:
 
@@ -97,4 +97,4 @@ def read_all(spec: Spec, worker: Worker) -> None:
     """Read every resource a last time, so that lost writes are seen."""
     for _, resource in spec.locked:
         if worker.do("read", {"resource": resource}, _READ_S) is None:
-            return  # it does not answer, and takes no further op before it has
+            return  # it does not answer, and takes no other op before that

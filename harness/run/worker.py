@@ -1,10 +1,10 @@
 """The harness' side of a worker: starts it, sends it ops, takes its events.
 
-A thread reads what the worker writes, all of it, until it is gone; what it had begun and not
-ended is then completed as `info`, because nobody knows whether it happened.
+A thread reads all that the worker writes until it ends. An op that it had begun by then is
+completed as `info`, because it is not known whether it happened.
 
-Not all that it writes is about the op that it was sent: a library's news (`lost`, `renewed`) and
-the client's own `close` are recorded like the rest, and answer nobody who waits here.
+Some of its events answer no op that it was sent: what a library reports by itself (`lost`,
+`renewed`) and the client's own `close`. They are recorded, and nobody here waits for them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fencepost.harness.run.recorder import Event, Recorder
 from fencepost.workloads.critical_section import work_seed
 
 _START_S = 20.0
-# A client looks for orders between two ops, and some ops take a while.
+# A client reads orders between two ops, and some ops take a while.
 _CLOCK_S = 3.0
 # How long a client may take to close its sessions and connections before it is killed.
 _END_S = 2.0
@@ -65,7 +65,7 @@ class Worker:
         self._program = remote.spawn(command)
         self._reader = threading.Thread(target=self._read, name=f"read {self.node}", daemon=True)
         self._reader.start()
-        # Read while it runs: a library that logs much would come to a stop at a full pipe.
+        # Read all the time: a library that logs much would block at a full pipe.
         self._listener = threading.Thread(
             target=self._listen, name=f"hear {self.node}", daemon=True
         )
@@ -73,7 +73,7 @@ class Worker:
         self._send({"control": "setup", **setup})
 
     def wait_ready(self) -> None:
-        """Raises Crashed, with what it said last, where it does not come up."""
+        """Wait until it is up. Raise Crashed, with its last output, if it does not come up."""
         ready = self._answer("ready", _START_S)
         self.pid = ready["pid"]
         self._generates = ready.get("generates", True)
@@ -96,7 +96,7 @@ class Worker:
         return self._said
 
     def describe(self) -> str:
-        """What it is doing now, as far as it said."""
+        """Describe what it is doing now."""
         with self._changed:
             if self._gone:
                 doing = "its program has ended"
@@ -107,7 +107,7 @@ class Worker:
         return f"{doing}; it said: {self._said}" if self._said else doing
 
     def do(self, f: str, value: dict[str, Any], timeout_s: float) -> dict[str, Any] | None:
-        """Send an op; its completion, or None where none came in time."""
+        """Send an op; return its completion, or None if none came in time."""
         self.begin(f, value)
         return self.finish(timeout_s)
 
@@ -117,7 +117,7 @@ class Worker:
         self._send({"f": f, "value": value})
 
     def wait_begun(self, timeout_s: float) -> bool:
-        """Until the op that was sent has been invoked, or is over already."""
+        """Wait until the op that was sent is invoked or over; False if it is not in time."""
         with self._changed:
             return bool(
                 self._changed.wait_for(
@@ -126,13 +126,13 @@ class Worker:
             )
 
     def finish(self, timeout_s: float) -> dict[str, Any] | None:
-        """The completion of the op that was begun; None where none came in time."""
+        """Return the completion of the op that was begun; None if none came in time."""
         with self._changed:
             self._changed.wait_for(lambda: self._completions or self._gone, timeout_s)
             return self._completions.popleft() if self._completions else None
 
     def work(self, settings: dict[str, Any], until_ns: int) -> None:
-        """Let it run the generator until then (ns since the test's start)."""
+        """Let it run the generator until `until_ns` (since the test's start)."""
         self.working = (settings, until_ns)
         if not self._generates:
             self._driver = Driver(self, settings, self._seed, until_ns, self._recorder.now)
@@ -140,7 +140,7 @@ class Worker:
         self._send({"control": "work", "settings": settings, "until_ns": until_ns})
 
     def rest(self, timeout_s: float) -> bool:
-        """End its work; False where it did not come to rest in that time."""
+        """End its work; False if it does not end in time."""
         self.working = None
         if self._driver is not None:
             return self._driver.rest(timeout_s)
@@ -148,7 +148,7 @@ class Worker:
         return self.wait_idle(timeout_s)
 
     def wait_idle(self, timeout_s: float) -> bool:
-        """Until its work is over; False where it was not in that time."""
+        """Wait until its work is over; False if it is not in time."""
         try:
             self._answer("idle", timeout_s)
         except Crashed:
@@ -183,10 +183,10 @@ class Worker:
         return {}
 
     def look_at_clock(self, clock: str, mark: dict[str, Any]) -> tuple[float, float]:
-        """Bounds of the wall clock's offset as the program itself shows it, in seconds.
+        """Bounds of the offset of the wall clock that the program itself sees, in seconds.
 
-        Held against the monotonic clock, here as on the node, so that it does not matter how
-        long the answer is under way. Crashed where the program does not answer in time.
+        Both sides give the wall clock relative to the monotonic clock, so the answer's delay does
+        not matter. Raise Crashed if the program does not answer in time.
         """
         with self._changed:
             self._answers = deque(a for a in self._answers if a["control"] != "clock")
@@ -200,7 +200,7 @@ class Worker:
         self._reader.join(timeout_s)
 
     def close(self) -> None:
-        """End it: with its standard input, and what does not end so, with its program."""
+        """Close its standard input; kill it if it does not end by that."""
         assert self._program.stdin
         self._program.stdin.close()
         try:
@@ -215,15 +215,15 @@ class Worker:
         try:
             self._program.stdin.write(msgspec.json.encode(message) + b"\n")
         except OSError:
-            return  # it is gone; whoever waits for its answer learns so
+            return  # it is gone, and `_gone` tells whoever waits
 
     def _read(self) -> None:
         assert self._program.stdout
         rest = b""
         while chunk := self._program.stdout.read(1 << 16):
             *lines, rest = (rest + chunk).split(b"\n")
-            # Where the history cannot be written the recorder remembers it, and the run ends. Until
-            # then this reads on, so that no client stands before a full pipe.
+            # If the history cannot be written, the recorder remembers that and the run ends. Until
+            # then this reads on, so that no client blocks at a full pipe.
             with suppress(OSError):
                 self._take(lines)
         with suppress(OSError):
@@ -234,7 +234,7 @@ class Worker:
         ops = [line for line in lines if line not in answers] if answers else lines
         events = self._recorder.lines(ops) if ops else []
         with self._changed:
-            self._point = None  # what says more has gone on since
+            self._point = None  # a program that writes more is past its failpoint
             close = _last(events, lambda f: f == _CLOSE)
             if close is not None:
                 self._closing = events[close] if events[close].type == "invoke" else None
@@ -282,6 +282,6 @@ class Worker:
 
 
 def _last(events: list[Event], wanted: Callable[[str], bool]) -> int | None:
-    """The place of the last event with such an `f`."""
+    """The index of the last event whose `f` is wanted; None if there is none."""
     places = range(len(events) - 1, -1, -1)
     return next((place for place in places if wanted(events[place].f)), None)

@@ -1,6 +1,6 @@
-"""A test as a person writes it, on a command line or in Python, as a spec that can be carried out.
+"""Makes a spec of a test that a person wrote, on a command line or in Python.
 
-What cannot be is BadArguments, in words, before anything is started.
+What makes no sense raises BadArguments before anything is started.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _BY_WORD = {setting.word: setting for setting in SETTINGS.values()}
 
 
 def spec(lock: str, options: Mapping[str, Any], settings: Mapping[str, Any]) -> Spec:
-    """The test of a lock with these settings, by the words that the command line has for them.
+    """The spec of a lock's test. `settings` have the names that the command line has for them.
 
-    What is not set has its default; the seed is then a new one.
+    What is not set has its default; a seed that is not set is random.
 
     Raises:
-        BadArguments: naming the setting or option that makes no sense, and what would.
+        BadArguments: naming the setting or option that is wrong, and what is valid.
     """
     if not lock:
         raise BadArguments("which LOCK? `fencepost locks` lists them")
@@ -44,7 +44,7 @@ def spec(lock: str, options: Mapping[str, Any], settings: Mapping[str, Any]) -> 
 
 
 def seed(text: str | None) -> int:
-    """The seed that was written, or a new one."""
+    """The seed that was given, or a random one."""
     if text is None:
         return random.SystemRandom().randrange(1_000_000)
     try:
@@ -54,7 +54,7 @@ def seed(text: str | None) -> int:
 
 
 def servers(given: Iterable[str]) -> dict[str, str]:
-    """The versions of servers by kind, of --server KIND=VERSION."""
+    """The versions of servers by kind, from `--server KIND=VERSION`."""
     try:
         found: dict[str, str] = SETTINGS["server"].read(given)
     except ValueError as error:
@@ -65,7 +65,7 @@ def servers(given: Iterable[str]) -> dict[str, str]:
 
 
 def pairs(given: Iterable[str]) -> dict[str, str]:
-    """What `-o NAME=VALUE` gives, by name."""
+    """The values of `-o NAME=VALUE`, by name."""
     split = [pair.partition("=") for pair in given]
     for name, equals, value in split:
         if not (name and equals and value):
@@ -74,7 +74,7 @@ def pairs(given: Iterable[str]) -> dict[str, str]:
 
 
 def lock_options(lock: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Every option of a lock with its value; those that are given, from text or as they are."""
+    """Every option of a lock with its value: as given, or its default."""
     text = {name: str(value) for name, value in given.items()}
     try:
         return LOCKS[choose("lock", lock, LOCKS)].read_options(text)
