@@ -30,7 +30,7 @@ def test_a_client_waits_for_its_turn_as_long_as_it_takes():
 
 def test_every_phase_is_measured_and_the_clients_are_closed(cluster):
     said = []
-    found = bench.measure(SPEC, cluster, 0.5, said.append).to_json()
+    found = bench.measure(SPEC, cluster, 0.3, said.append).to_json()
     assert said == [f"redis: {words}" for words in bench.PHASES.values()]
     assert list(found["phases"]) == list(bench.PHASES)
     for figures in found["phases"].values():
