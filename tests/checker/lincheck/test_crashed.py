@@ -179,3 +179,14 @@ def test_what_a_copy_has_made_its_own_it_does_not_copy_again():
     assert own is not crashed.counts
     copy.add(2, CLASSES[2])
     assert copy.counts is own
+
+
+def test_an_op_that_nobody_wants_serves_only_as_long_as_one_is_out_that_may_overwrite_it():
+    crashed, write = Crashed(MODEL), Action("write", 1)
+    assert not crashed.serves(CLASSES[1])
+    crashed.want(write)
+    crashed.want(write)
+    crashed.unwant(write)
+    assert crashed.serves(CLASSES[1])
+    crashed.unwant(write)
+    assert not crashed.serves(CLASSES[1])

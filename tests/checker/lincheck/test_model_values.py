@@ -3,7 +3,7 @@
 import pytest
 from lincheck_specifications import call
 
-from fencepost.checker.lincheck.model import UNSAID, Action, BadValue, Truth
+from fencepost.checker.lincheck.model import UNSAID, Action, BadValue, Truth, frozen
 from fencepost.checker.lincheck.models import DATA, LOCKS, NAMES, named
 
 
@@ -324,3 +324,21 @@ def test_true_is_neither_false_nor_one():
     register = named("register")
     assert register.action(written).value is register.action(read).result is Truth.TRUE
     assert Truth.TRUE not in (Truth.FALSE, 1)
+
+
+def test_maps_are_equal_whatever_the_order_and_the_types_of_their_keys():
+    told = [(1, "a"), ("b", [2]), (None, True)]
+    assert frozen(dict(told)) == frozen(dict(reversed(told)))
+    assert frozen(dict(told)) != frozen({**dict(told), "b": [3]})
+    hash(frozen(dict(told)))
+
+
+def test_sets_are_equal_if_their_items_are_and_true_is_none_of_the_numbers():
+    assert frozen({2, True}) == frozenset({2, Truth.TRUE})
+    assert frozen(frozenset({(1, True)})) == frozenset({(1, Truth.TRUE)})
+    assert frozen(set()) == frozenset()
+
+
+def test_a_value_that_cannot_be_compared_is_refused_by_its_type():
+    with pytest.raises(BadValue, match="a value of type bytearray cannot be compared"):
+        frozen(bytearray(b"a"))

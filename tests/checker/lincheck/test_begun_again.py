@@ -1,0 +1,65 @@
+"""A search that begins again with more room does what the first was asked for."""
+
+from random import Random
+
+import pytest
+from lincheck_histories import SUBJECTS, history
+
+from fencepost.checker.lincheck import linearize, verify
+from fencepost.checker.lincheck.budget import UNLIMITED
+from fencepost.checker.lincheck.evidence import steps_of
+from fencepost.checker.lincheck.linearize import Walk, widening
+from fencepost.checker.lincheck.operation import objects
+
+MODEL = SUBJECTS["cas-register"].model()
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch):
+    """A search that is stuck begins again at once, and then keeps everything."""
+    monkeypatch.setattr(linearize, "WIDER", ())
+    monkeypatch.setattr(linearize, "WIDTHS", (None,))
+
+
+def histories(*more):
+    """Operations of histories with crashed ops; after each of them these events."""
+    for seed in range(60):
+        random = Random(f"again {seed}")
+        events = history(random, SUBJECTS["cas-register"], 14, processes=5, crash=0.4, spoil=0.7)
+        yield from objects(enumerate([*events, *more], 1), MODEL).parts.values()
+
+
+def answer(operations, trace, until=None):
+    """(search, operation at which it stopped) of the way that keeps one configuration first."""
+    way = widening(operations, MODEL, UNLIMITED, trace, until)
+    try:
+        while True:
+            next(way)
+    except StopIteration as end:
+        return end.value
+
+
+def test_it_keeps_the_paths():
+    again = 0
+    for operations in histories():
+        search, failed = answer(operations, True)
+        if failed is None and search.width is None:
+            (_, path), *_ = next(iter(search.configurations.values()))
+            assert verify(operations, steps_of(path, operations), MODEL) is None
+            again += 1
+    assert again, "no search began again and came to the end"
+
+
+def test_it_stops_where_it_was_told_to():
+    never = [
+        {"process": "x", "type": type, "f": "cas", "value": [7, 8]} for type in ("invoke", "ok")
+    ]
+    again = 0
+    for operations in histories(*never):
+        before = max(operation.returned or 0 for operation in operations) - 1
+        search, failed = answer(operations, False, before)
+        full = Walk.begin(operations, MODEL, UNLIMITED, until=before).to_end()
+        assert (failed is None) is (full is None)
+        again += failed is None and search.width is None
+        assert answer(operations, False)[1] is not None
+    assert again, "no search began again and came to where it was told to stop"
