@@ -13,14 +13,9 @@ _AHEAD = 1000 * MS
 """Who asked so long before another stood in the queue before it, in calm."""
 
 
-_ANSWERS = (None, "not-granted", "not-held")
-"""Errors with which the service itself answers, and none."""
-
-
 @dataclass(frozen=True)
 class Asked:
-    """An acquire as its client tells it; `done` is `inf` where it never ended. `known`: the service
-    had answered its process before, so that it need not connect any more."""
+    """An acquire as its client tells it; `done` is `inf` where it never ended."""
 
     lock: str
     node: str
@@ -29,26 +24,22 @@ class Asked:
     done: float
     type: str
     wakeups: int | None
-    known: bool
 
 
 def asked(ops: list[Op]) -> list[Asked]:
-    begun: dict[int | str, tuple[Op, bool]] = {}
-    answered: set[int | str] = set()
+    begun: dict[int | str, Op] = {}
     found = []
     for op in ops:
-        if op.f not in ("acquire", "extend", "release") or op.process == "nemesis":
+        if op.f != "acquire" or op.process == "nemesis":
             continue
-        if op.f == "acquire" and op.type == "invoke":
-            begun[op.process] = op, op.process in answered
-        elif op.f == "acquire":
-            found.append(_asked(*begun.pop(op.process), op))
-        if op.type in ("ok", "fail") and (op.error or [None])[0] in _ANSWERS:
-            answered.add(op.process)
-    return found + [_asked(op, known, None) for op, known in begun.values()]
+        if op.type == "invoke":
+            begun[op.process] = op
+        else:
+            found.append(_asked(begun.pop(op.process), op))
+    return found + [_asked(op, None) for op in begun.values()]
 
 
-def _asked(begin: Op, known: bool, end: Op | None) -> Asked:
+def _asked(begin: Op, end: Op | None) -> Asked:
     return Asked(
         lock=begin.value["lock"],
         node=str(begin.node),
@@ -57,21 +48,19 @@ def _asked(begin: Op, known: bool, end: Op | None) -> Asked:
         done=inf if end is None else end.time,
         type="info" if end is None else end.type,
         wakeups=end.value.get("wakeups") if end is not None and end.type == "ok" else None,
-        known=known,
     )
 
 
 def jumped(truth: Truth, ops: list[Op]) -> list[tuple[Asked, Asked]]:
     """One was granted a lock before another who had asked for it a second before, and who was
-    granted it later, all in calm: no fault was on, nor any just before. Who asks for the first time
-    may have been connecting all that while."""
+    granted it later, all in calm: no fault was on, nor any just before."""
     gap = truth.gap
     calls = [call for call in asked(ops) if call.type == "ok"]
     return [
         (first, second)
         for first in calls
         for second in calls
-        if first.known and first.lock == second.lock
+        if first.lock == second.lock
         if first.sent + _AHEAD + gap < second.sent and second.done + gap < first.done
         if not any(_near(fault, first.sent, second.done) for fault in truth.faults)
     ]
