@@ -2,9 +2,8 @@
 
 Both are promises of queueing locks (ZooKeeper's and etcd's recipes), and both are told from the
 history alone. Who asked first can be told only where the one had been asking for a while, in
-calm, when the other began: before that, either may have come to the service first. A process that
-the service has not answered yet may take any time to connect. Who was granted first does not follow
-from whose answer arrived first.
+calm, when the other began: before that, either may have come to the service first. Who was granted
+first does not follow from whose answer arrived first.
 """
 
 from __future__ import annotations
@@ -23,8 +22,6 @@ from fencepost.checker.holds import FOREVER, Hold, lock_of, seconds
 SETTLED_NS = 500_000_000
 """How long an acquire must have been under way for the service to have it in its queue, and how
 long before its end a client that gives up may have left the queue."""
-_ANSWERS = ("not-granted", "not-held")
-"""Errors that are an answer of the lock service."""
 
 
 @dataclass
@@ -58,13 +55,11 @@ class Fairness:
 
 @dataclass(frozen=True)
 class _Asked:
-    """An acquire. `until`: how long its client certainly waited in the queue. `connected`: the
-    lock service had answered its process before."""
+    """An acquire. `until`: how long its client certainly waited in the queue."""
 
     call: Call
     until: float
     hold: Hold | None
-    connected: bool
 
     @property
     def begin(self) -> int:
@@ -86,14 +81,12 @@ def fairness(
     found = Fairness(asked=len(calls))
     calm = _Calm(on, history.end_ns)
     by_grant = {hold.index: hold for hold in holds}
-    expired, connected = _expired(history), _connected(history)
+    expired = _expired(history)
     by_lock: dict[str, list[_Asked]] = {}
     for call in calls:
         hold = by_grant.get(call.end.index) if call.end is not None else None
-        known = connected.get(call.begin.process, FOREVER) < call.begin.index
-        asked = _Asked(call, _until(call, expired), hold, known)
-        waited = min(asked.until, history.end_ns) - asked.begin > SETTLED_NS
-        found.waited += known and waited
+        asked = _Asked(call, _until(call, expired), hold)
+        found.waited += min(asked.until, history.end_ns) - asked.begin > SETTLED_NS
         by_lock.setdefault(lock_of(call.begin.value), []).append(asked)
     for mine in by_lock.values():
         _Queue(mine, calm, clocks).judge(found)
@@ -107,17 +100,6 @@ def _expired(history: History) -> dict[int | str, list[int]]:
     for op in history.clients():
         if op.f == "lost" and op.value.get("hold") is None:
             found.setdefault(op.process, []).append(op.time)
-    return found
-
-
-def _connected(history: History) -> dict[int | str, int]:
-    """The first answer of the lock service to each process, as the index of its op."""
-    found: dict[int | str, int] = {}
-    for op in history.clients():
-        if op.f in ("acquire", "extend", "release") and (
-            op.type == "ok" or (op.type == "fail" and op.error and op.error[0] in _ANSWERS)
-        ):
-            found.setdefault(op.process, op.index)
     return found
 
 
@@ -169,8 +151,6 @@ class _Queue:
 
     def _settled(self, first: _Asked, second: _Asked) -> bool:
         """Whether the one was in the queue when the other asked."""
-        if not first.connected:
-            return False
         gap = self._clocks.between(first.node, second.node)
         return first.begin + SETTLED_NS + gap <= second.begin
 

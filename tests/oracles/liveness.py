@@ -407,9 +407,6 @@ def _overtakes(
         until -= SETTLED
     if other.begun.time + SETTLED + between > one.begun.time or granted + between >= until:
         return False
-    before = ops[: ops.index(other.begun)]
-    if not any(_an_answer(op) and op.process == other.begun.process for op in before):
-        return False
     for fault in faults:
         end = min(fault.end, ops[-1].time)
         if fault.start < granted and other.begun.time <= end + (end - fault.start):
@@ -426,13 +423,6 @@ def _overtakes(
         for third in asked
         if third.held is not None and granted <= third.held.grant.time <= other.held.grant.time
     )
-
-
-def _an_answer(op: Op) -> bool:
-    """Whether the lock service answered: until then its client may be connecting."""
-    if op.f not in ("acquire", "extend", "release"):
-        return False
-    return op.type == "ok" or (op.type == "fail" and op.error[0] in ("not-granted", "not-held"))
 
 
 def _first(test: dict[str, Any], one: Held, other: Held) -> bool:
