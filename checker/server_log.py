@@ -1,7 +1,7 @@
 """`server-log`: did a server break down by itself, by what its log says?
 
 Clients may never notice a server that panics: others of its cluster answer for it. So each server's
-log is searched for panics, fatal errors and ends for want of memory (Jepsen's log-file-pattern).
+log is searched for panics, fatal errors and out-of-memory exits (Jepsen's log-file-pattern).
 
 A fault leaves its marks in logs as well, and nobody is accused for these. Servers that are killed
 write nothing, and as they start again PostgreSQL refuses clients with FATAL, which is no failure of

@@ -89,7 +89,7 @@ def questions(checkers: Mapping[str, Mapping[str, Any]]) -> list[Question]:
     """The three questions, answered from results.json's `checkers`.
 
     Where a fault lacks its receipt, or the run its end, nothing is true: the lock may have
-    held for want of it.
+    held only because nothing tested it.
     """
     tested = not untested(checkers)
     service = [_grants(name, checkers[name]) for name in _about("service") if name in checkers]

@@ -188,7 +188,7 @@ def test_servers_are_started_with_what_it_needs():
 def test_heal_finds_and_undoes_what_it_left():
     node = Node(shaking=True)
     cluster = type("Cluster", (), {"remote": lambda self, name: node})()
-    assert healing.amiss(cluster, ["client-1"]) == ["client-1: it shakes"]
+    assert healing.problems(cluster, ["client-1"]) == ["client-1: it shakes"]
     assert healing.heal(cluster, ["client-1"]) == ["client-1: held it still"]
     assert healing.heal(cluster, ["client-1"]) == []
 

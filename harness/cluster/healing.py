@@ -74,7 +74,7 @@ def leave(remote: Remote, node: str) -> None:
     remote.run(["rm", "-rf", *_FILES, *files])
 
 
-def amiss(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
+def problems(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
     """Return what `heal` would undo, a sentence each, and change nothing.
 
     Raises:

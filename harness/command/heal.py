@@ -10,8 +10,8 @@ import typer
 from fencepost.harness.cluster import hostsfile
 from fencepost.harness.cluster.brought_up import reserved, reserved_hosts
 from fencepost.harness.cluster.cluster import Cluster
-from fencepost.harness.cluster.healing import amiss
 from fencepost.harness.cluster.healing import heal as heal_nodes
+from fencepost.harness.cluster.healing import problems
 from fencepost.harness.command import screen
 from fencepost.harness.command.options import HostsFile
 from fencepost.harness.errors import BadArguments
@@ -19,7 +19,11 @@ from fencepost.harness.errors import BadArguments
 
 def heal(
     check: Annotated[
-        bool, typer.Option("--check", help="Only say what is amiss, and exit with 1 if anything.")
+        bool,
+        typer.Option(
+            "--check",
+            help="List what needs healing and change nothing; exit with 1 if anything does.",
+        ),
     ] = False,
     hosts: HostsFile = None,
 ) -> int:
@@ -38,7 +42,7 @@ def heal(
             screen.write("No node is up; nothing is left behind.")
         elif reservation.keep:
             found = heal_nodes(cluster, nodes)
-            screen.write("\n".join(found) or "The cluster is up, and nothing is amiss.")
+            screen.write("\n".join(found) or "The cluster is up, and nothing needs healing.")
         else:
             cluster.down()
             screen.write(f"Removed {len(nodes)} nodes that a run had left behind.")
@@ -57,7 +61,7 @@ def _hosts(path: Path, check: bool) -> int:
 
 
 def _check(cluster: Cluster, nodes: list[str], networks: list[str], kept: bool) -> int:
-    found = amiss(cluster, nodes) if kept else [f"{node}: a run left it up" for node in nodes]
+    found = problems(cluster, nodes) if kept else [f"{node}: a run left it up" for node in nodes]
     found += [f"network {name}: a run left it, without a node" for name in networks]
-    screen.write("\n".join(found) or "Nothing is left behind, and nothing is amiss.")
+    screen.write("\n".join(found) or "Nothing is left behind, and nothing needs healing.")
     return 1 if found else 0

@@ -59,14 +59,14 @@ def cluster(**nodes):
 
 def test_nodes_that_nothing_ails_are_left_alone():
     assert healing.heal(*cluster(redis_1=Node(), redis_2=Node())) == []
-    assert healing.amiss(*cluster(redis_1=Node())) == []
+    assert healing.problems(*cluster(redis_1=Node())) == []
 
 
-def test_everything_that_is_amiss_is_said_first_and_changed_by_healing_alone():
+def test_everything_that_needs_healing_is_said_first_and_changed_by_healing_alone():
     node = Node(running=False, workers=[31, 32], chains=True)
     found = cluster(redis_1=node)
     for _ in range(2):
-        assert healing.amiss(*found) == [
+        assert healing.problems(*found) == [
             "redis-1: a client was left behind (pid 31)",
             "redis-1: a client was left behind (pid 32)",
             "redis-1: fencepost's iptables chains are there",
@@ -119,6 +119,6 @@ def test_what_the_other_nodes_show_is_told_where_one_cannot_be_looked_at():
     silent, other = Node(), Node(running=False)
     silent.run = lambda *_, **__: (_ for _ in ()).throw(RemoteError("redis-1: no answer"))
     with pytest.raises(Crashed) as error:
-        healing.amiss(*cluster(redis_1=silent, redis_2=other))
+        healing.problems(*cluster(redis_1=silent, redis_2=other))
     assert "1 of 2 nodes could not be looked at: redis-1: no answer." in str(error.value)
     assert "On the others: redis-2: its server is down" in str(error.value)
