@@ -15,8 +15,8 @@ from fencepost.workloads.scenarios.scenario import (
     Inject,
     LeaseOver,
     Scenario,
-    SecondBegins,
     Step,
+    SyncDue,
     TtlOver,
 )
 
@@ -100,8 +100,8 @@ class Stage:
             case TtlOver():
                 ttl_ns = self._scenario.ttl_ms * 1_000_000
                 self._sleep_until(self._recorder.now() + ttl_ns + 500_000_000)
-            case SecondBegins():
-                time.sleep(1.0 - time.time() % 1.0)
+            case SyncDue():
+                time.sleep(2.0 - time.time() % 1.0)
 
     def _inject(self, fault: Fault) -> None:
         receipt = self._director.inject(fault)

@@ -12,8 +12,8 @@ from fencepost.workloads.scenarios.scenario import (
     Heal,
     Inject,
     LeaseOver,
-    SecondBegins,
     Step,
+    SyncDue,
 )
 from fencepost.workloads.scenarios.schedules import ONE, STORE, THREE, TWO, crash, cut, pause_at
 
@@ -67,14 +67,14 @@ def pause_during_acquire(granted: bool, last: str = "ok") -> tuple[Step, ...]:
 def crash_and_restart(restart: str, power: bool = False, last: str = "ok") -> tuple[Step, ...]:
     """`restart`: "empty" and "full" at once, or "delayed" until 1's lease is over.
 
-    With `power` lost, C's key is not synced yet, if it is synced once a second: what is written
-    first in a second is synced at once, and 1 is granted the lock after that.
+    With `power` lost, C's key is not synced yet, if it is synced once a second: 1's release is
+    synced at once, and 1 is granted the lock within a second after that.
     """
     fault = crash("crash", C)
     first: tuple[Step, ...] = (Do(ONE, "acquire"),)
     if power:
         fault = Inject("crash", "power", (C,), {"words": f"{C} loses power"})
-        first = (Do(ONE, "acquire"), SecondBegins(), Do(ONE, "release"), Do(ONE, "acquire"))
+        first = (Do(ONE, "acquire"), SyncDue(), Do(ONE, "release"), Do(ONE, "acquire"))
     second: tuple[Step, ...]
     if restart == "empty":
         second = (

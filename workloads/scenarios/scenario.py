@@ -105,14 +105,18 @@ class TtlOver:
 
 
 @dataclass(frozen=True)
-class SecondBegins:
-    """Until a second of the wall clock begins: Redis syncs at most once in each."""
+class SyncDue:
+    """Until `appendfsync everysec` syncs the next write at once, and none for a second after it.
+
+    Redis 7.0 syncs once in each second of the wall clock, Valkey 8.0 once 1000 ms have passed since
+    the last sync (flushAppendOnlyFile): a whole second goes by, and then another begins.
+    """
 
     def describe(self) -> str:
-        return "A second begins."
+        return "A second goes by and another begins."
 
 
-Step = Do | Begin | Finish | Inject | Heal | LeaseOver | TtlOver | SecondBegins
+Step = Do | Begin | Finish | Inject | Heal | LeaseOver | TtlOver | SyncDue
 
 
 @dataclass(frozen=True)
