@@ -300,6 +300,16 @@ def test_what_was_not_put_to_the_test_is_named():
     assert lease_exclusion(story.history(), {}).details["untested"] == []
 
 
+def test_a_client_that_goes_on_as_another_process_is_the_same_client():
+    ops = []
+    for process in (1, 2):
+        story = Story()
+        story.grant(process, f"h{process}", at=1000 * process, until=1000 * process + 100)
+        ops += [replace(op, node="client-1") for op in story.history()]
+    found = lease_exclusion(History(ops), {})
+    assert found.details["untested"] == ["two clients that want one lock"]
+
+
 def test_the_kill_of_a_server_ends_nobody_s_hold():
     story = Story()
     story.grant(1, "h", at=0, until=1000)

@@ -6,6 +6,7 @@ from fencepost.checker.checker import Run
 from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.history import History, Op
 from fencepost.checker.server_log import server_log
+from fencepost.checker.verdict import Verdict
 
 TEST = {"servers": ["etcd-1", "etcd-2"]}
 CALM = {
@@ -63,7 +64,12 @@ def judged(tmp_path):
 @pytest.mark.parametrize("kind", CALM)
 def test_what_servers_write_as_they_start_work_and_are_killed_accuses_none(judged, kind):
     found = judged(CALM[kind], CALM[kind])
-    assert (found.valid, found.details) == (True, {"logs": 2, "after_faults": []})
+    assert found == Verdict(
+        True,
+        "No panic, fatal error or lack of memory in 2 logs.",
+        [],
+        {"logs": 2, "after_faults": []},
+    )
 
 
 @pytest.mark.parametrize("line", BAD)
@@ -73,6 +79,7 @@ def test_a_server_that_breaks_down_is_accused_with_its_line(judged, line):
     assert [(row["server"], row["line"]) for row in found.evidence] == [("etcd-2", 3)]
     assert found.evidence[0]["what"].startswith(f"etcd-2, line 3: {line[:50]}")
     assert found.summary.startswith("1 line of the servers' logs should not be there: etcd-2, line")
+    assert found.details == {"logs": 2, "after_faults": []}
 
 
 @pytest.mark.parametrize(
@@ -81,7 +88,15 @@ def test_a_server_that_breaks_down_is_accused_with_its_line(judged, line):
 )
 def test_it_is_unknown_where_a_log_is_missing(judged, texts, who):
     found = judged(*texts)
-    assert (found.valid, found.summary) == ("unknown", f"No log of {who}.")
+    details = {"logs": 2 - len(who.split()), "after_faults": []}
+    assert found == Verdict("unknown", f"No log of {who}.", [], details)
+
+
+def test_a_log_that_is_no_text_is_searched_all_the_same(tmp_path):
+    log = tmp_path / "etcd-1.log"
+    log.write_bytes(b"\xff\xfe\n" + BAD[0].encode())
+    found = server_log(Run(History([]), {"servers": ["etcd-1"]}, {"etcd-1": log}))
+    assert [row["line"] for row in found.evidence] == [2]
 
 
 def test_it_is_unknown_where_there_are_no_servers(judged):
@@ -100,6 +115,7 @@ def test_a_server_whose_disk_a_fault_filled_is_named_and_not_accused(judged):
     found = judged("fine", FULL, history=struck("etcd-2"))
     assert found.valid is True
     assert found.details["after_faults"] == [f"etcd-2, line 1: {FULL}"]
+    assert found.summary.startswith("No panic, fatal error or lack of memory in 2 logs. ")
     assert "Of a full disk, which was a fault of the run: etcd-2, line 1" in found.summary
 
 

@@ -1,0 +1,72 @@
+"""The bundles of checkers: which of them a test or a history has something for, and what is
+expected of a calm run."""
+
+from __future__ import annotations
+
+from fencepost.checker import checkers
+from fencepost.checker.checker import Checker, Run, of_history
+from fencepost.checker.checkers import CHECKERS, sound
+from fencepost.checker.history import History
+from fencepost.checker.verdict import Verdict
+from histories import Story
+
+TEST = {"lock": {"token": "majority"}, "shared": False}
+FINE = Verdict(True, "Fine.")
+
+
+def test_a_check_of_the_history_gets_the_run_s_history_and_its_test():
+    seen = []
+
+    def look(history, test):
+        seen.append((history, test))
+        return FINE
+
+    run = Run(History([]), {"ttl_ms": 1000})
+    assert of_history(look)(run) is FINE
+    assert seen == [(run.history, run.test)]
+
+
+def test_a_checker_that_names_no_condition_applies_to_all():
+    checker = Checker("any", "Nothing is wrong.", ("service",), of_history(lambda *_: FINE), "any")
+    assert checker.applies({}) is None
+    assert checker.touches(History([])) is True
+
+
+def test_fencing_applies_where_the_lock_hands_out_tokens():
+    applies = CHECKERS["fencing"].applies
+    assert applies({"lock": {"token": None}}) == "the lock hands out no token"
+    assert applies({"lock": {"token": "one"}}) is None
+
+
+def test_linearizable_does_not_apply_to_shared_holds():
+    applies = CHECKERS["linearizable"].applies
+    assert applies({"shared": True}) == "shared holds with leases have no model"
+    assert applies({"shared": False}) is None
+    assert applies({}) is None
+
+
+def test_a_calm_run_keeps_every_promise_that_its_test_has():
+    assert sound(TEST) == dict.fromkeys(CHECKERS, True)
+    assert set(CHECKERS) - set(sound({"lock": {"token": None}, "shared": True})) == {
+        "fencing",
+        "linearizable",
+    }
+
+
+def test_of_a_checker_from_which_nobody_expects_an_answer_none_is_expected(monkeypatch):
+    bundle = Checker("x", "?", ("service",), of_history(lambda *_: FINE), "x", control=None)
+    monkeypatch.setattr(checkers, "CHECKERS", {"x": bundle})
+    assert sound(TEST) == {}
+
+
+def test_a_history_that_came_alone_is_judged_by_the_checkers_that_it_has_ops_for():
+    story = Story()
+    assert {name for name, one in CHECKERS.items() if one.touches(story.history())} == {
+        "lease_exclusion",
+        "mutual_exclusion",
+        "ownership",
+        "liveness",
+    }
+    story.grant(1, "h", at=0, until=1000)
+    assert CHECKERS["linearizable"].touches(story.history())
+    assert not CHECKERS["fencing"].touches(story.history())
