@@ -301,11 +301,10 @@ def test_what_was_not_put_to_the_test_is_named():
 
 
 def test_a_client_that_goes_on_as_another_process_is_the_same_client():
-    ops = []
+    story = Story()
     for process in (1, 2):
-        story = Story()
         story.grant(process, f"h{process}", at=1000 * process, until=1000 * process + 100)
-        ops += [replace(op, node="client-1") for op in story.history()]
+    ops = [replace(op, node="client-1") for op in story.history()]
     found = lease_exclusion(History(ops), {})
     assert found.details["untested"] == ["two clients that want one lock"]
 

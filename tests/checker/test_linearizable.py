@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fencepost.checker.exclusion import lease_exclusion
+from fencepost.checker.history import History
 from fencepost.checker.linearizable import linearizable
 from histories import MS
 
@@ -350,6 +353,14 @@ def test_with_one_client_exclusion_is_named_as_untested(story):
     assert found.summary.endswith(
         "Not tested: two clients that want one lock, a lease that the client can see."
     )
+
+
+def test_a_client_that_goes_on_as_another_process_is_the_same_client(story):
+    story.grant(0, "a", 1, 1001)
+    story.release(0, "a", 5)
+    story.grant(1, "b", 6, 1006)
+    history = History([replace(op, node="client-1") for op in story.history()])
+    assert linearizable(history, {}).details["untested"] == ["two clients that want one lock"]
 
 
 def waiter(story, released):

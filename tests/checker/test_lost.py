@@ -168,3 +168,15 @@ def test_the_number_of_a_write_that_was_not_acknowledged_is_what_a_read_says():
     story.read(2, 20, "a", 1)
     register, _, _ = judged(story.history(), {})
     assert [write.stored for write in register.writes] == [1]
+
+
+def test_what_was_read_before_a_write_was_acknowledged_hides_no_later_read():
+    story = Story()
+    for n, value in ((2, "z"), (3, "y"), (4, "b")):
+        story.write(n, 1, value, 0, type="info", done=900)
+    story.write(1, 5, "a", 0, 1, done=100)
+    story.read(5, 50, "z", 1)
+    story.read(5, 60, "y", 1)
+    story.read(5, 200, "b", 1)
+    register, _, rulers = judged(story.history(), {})
+    assert set(reasons(missing(register, rulers))) == {"a"}
