@@ -8,6 +8,7 @@ family away leaves the others' faults where they were, but for those that made w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any, TypeVar
@@ -17,6 +18,7 @@ from msgspec.structs import asdict, replace
 
 from fencepost.nemesis.asked import Asked, today
 from fencepost.nemesis.families import FAMILIES, check, describe, validate
+from fencepost.nemesis.family import Strike
 from fencepost.nemesis.targets import Layout
 
 QUIET_START_S = 1.0
@@ -138,13 +140,31 @@ def draw(
         for place, name in enumerate(names)
     ]
     found: list[Scheduled] = []
+    near: list[_Placed] = []  # those of `found` that a later one may still collide with
     while queue:
         stream = min(queue, key=lambda one: (one.at_s, one.place))
         if stream.at_s >= time_s:
             queue.remove(stream)
-        else:
-            found += stream.next(time_s, layout, found)
+            continue
+        near = [one for one in near if one.until_s > round(stream.at_s, 3)]
+        placed = stream.next(time_s, layout, near)
+        near += placed
+        found += [_said(one.fault) for one in placed]
     return sorted((fault for fault in found if fault.at_s < time_s), key=lambda fault: fault.at_s)
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A fault with the time that it has for itself, and what it may strike."""
+
+    fault: Scheduled
+    until_s: float
+    strike: Strike
+
+    @classmethod
+    def of(cls, fault: Scheduled, layout: Layout) -> _Placed:
+        strike = FAMILIES[fault.family].strike(fault.targets, fault.arguments, layout)
+        return cls(fault, fault.at_s + fault.duration_s + _MARGIN_S, strike)
 
 
 class _Stream:
@@ -162,16 +182,16 @@ class _Stream:
         self.at_s = QUIET_START_S + self._times.uniform(0, self._apart_s / 2)
         self._length = self._times.uniform(0.5, 2)
 
-    def next(self, time_s: float, layout: Layout, others: list[Scheduled]) -> list[Scheduled]:
+    def next(self, time_s: float, layout: Layout, near: list[_Placed]) -> list[_Placed]:
         """The fault that is due, if there is room for it, else none: it is due again soon."""
         length_s = self._length * layout.ttl_s
         targets = Random(f"{self._name}/{self._number}")
-        drawn = _one(self._among, targets, self.at_s, min(length_s, time_s), layout, others)
+        drawn = _one(self._among, targets, self.at_s, min(length_s, time_s), layout, near)
         if not drawn:
             self.at_s += _LATER_S
             return []
         # A rolling one has several, one after another.
-        last_s = max(fault.at_s for fault in drawn)
+        last_s = max(one.fault.at_s for one in drawn)
         self.at_s = last_s + length_s + self._apart_s * self._times.uniform(0.3, 1.0)
         self._length = self._times.uniform(0.5, 2)
         self._number += 1
@@ -184,16 +204,15 @@ def _one(
     at_s: float,
     length_s: float,
     layout: Layout,
-    others: list[Scheduled],
-) -> list[Scheduled]:
+    near: list[_Placed],
+) -> list[_Placed]:
     """A fault (a rolling one is several) that collides with no other; none where none was found."""
-    start_s = round(at_s, 3)
-    near = [other for other in others if other.at_s + other.duration_s + _MARGIN_S > start_s]
     for _ in range(_TRIES):
         asked = among[0]
         if len(among) > 1:
             (asked,) = random.choices(among, [one.weight for one in among])
-        drawn = _drawn(asked, random, at_s, length_s, layout)
+        faults = _drawn(asked, random, at_s, length_s, layout)
+        drawn = [_Placed.of(fault, layout) for fault in faults]
         if not any(_collide(one, other, layout) for one in drawn for other in near):
             return drawn
     return []
@@ -203,14 +222,12 @@ def _drawn(
     asked: Asked, random: Random, at_s: float, length_s: float, layout: Layout
 ) -> list[Scheduled]:
     return [
-        _said(
-            Scheduled(
-                round(at_s + one.after_s, 3),
-                round(length_s if one.duration_s is None else one.duration_s, 3),
-                asked.family,
-                one.targets,
-                one.arguments,
-            )
+        Scheduled(
+            round(at_s + one.after_s, 3),
+            round(length_s if one.duration_s is None else one.duration_s, 3),
+            asked.family,
+            one.targets,
+            one.arguments,
         )
         for one in FAMILIES[asked.family].draw(random, layout, asked)
     ]
@@ -226,13 +243,12 @@ def _said(fault: Scheduled) -> Scheduled:
 _MARGIN_S = 4.0
 
 
-def _collide(one: Scheduled, other: Scheduled, layout: Layout) -> bool:
-    first, second = (one, other) if one.at_s <= other.at_s else (other, one)
-    if second.at_s >= first.at_s + first.duration_s + _MARGIN_S:
+def _collide(one: _Placed, other: _Placed, layout: Layout) -> bool:
+    first, second = (one, other) if one.fault.at_s <= other.fault.at_s else (other, one)
+    if second.fault.at_s >= first.until_s:
         return False
-    family, other_family = FAMILIES[one.family], FAMILIES[other.family]
-    mine = family.strike(one.targets, one.arguments, layout)
-    its = other_family.strike(other.targets, other.arguments, layout)
+    family, other_family = FAMILIES[one.fault.family], FAMILIES[other.fault.family]
+    mine, its = one.strike, other.strike
     if family.exclusive and other_family.exclusive and not mine.nodes.isdisjoint(its.nodes):
         return True
     return family.clashes(mine, its, layout) or other_family.clashes(its, mine, layout)
