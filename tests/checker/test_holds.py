@@ -40,3 +40,16 @@ def test_a_lease_that_is_over_as_its_grant_arrives_was_never_believed(until, bel
 )
 def test_a_time_is_told_in_seconds_and_one_that_never_came_as_the_end_of_the_run(time, said):
     assert seconds(time) == said
+
+
+def test_one_history_has_other_holds_for_another_test():
+    """What a history remembers is remembered for the test that it was asked with."""
+    story = Story()
+    story.grant(1, "a", 0, 1000)
+    story.op(200, 1, "info", "lost", {"lock": "orders", "hold": "a"})
+    history = story.history()
+    ends = {}
+    for ends_with in ("lease", "connection"):
+        [hold] = holds(history, {"lock": {"ends_with": ends_with}})
+        ends[ends_with] = min(hold.may_end, 1000 * MS)
+    assert ends == {"lease": 1000 * MS, "connection": 200 * MS}
