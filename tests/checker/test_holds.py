@@ -49,7 +49,7 @@ def test_one_history_has_other_holds_for_another_test():
     story.op(200, 1, "info", "lost", {"lock": "orders", "hold": "a"})
     history = story.history()
     ends = {}
-    for ends_with in ("lease", "connection"):
-        [hold] = holds(history, {"lock": {"ends_with": ends_with}})
-        ends[ends_with] = min(hold.may_end, 1000 * MS)
+    for way in ("lease", "connection"):
+        [hold] = holds(history, {"lock": {"ends_with": way}})
+        ends[way] = min(hold.may_end, 1000 * MS)
     assert ends == {"lease": 1000 * MS, "connection": 200 * MS}
