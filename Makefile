@@ -38,7 +38,7 @@ bench: install ## what the locks cost, against one Redis
 test: lint test-unit test-oracles test-cluster ## everything that must pass
 
 test-unit: install ## the tests that need no cluster
-	$(BIN)/pytest -q -m 'not cluster and not oracle'
+	$(BIN)/pytest -q -n auto --dist loadfile -m 'not cluster and not oracle' $(ARGS)
 
 test-cluster: install ## the tests on real servers
 	$(BIN)/pytest -q -m cluster
