@@ -50,15 +50,15 @@ class Kill:
         """`processes`: who lived until this kill, and is gone by it."""
         client, remote = self._site.client(node), self._site.remote(node)
         # Looked at before: a process that had died by itself did not live until the kill.
-        there = remote.state(client.pid) is not None
-        if not there or not remote.signal(client.pid, signal.SIGKILL):
+        there = remote.state(client.pid, client.started) is not None
+        if not there or not remote.signal(client.pid, signal.SIGKILL, client.started):
             client.wait_gone(_GONE_S)
             how = f"pid {client.pid} on {node} was gone before it was killed"
             return Receipt(False, how, {"pid": client.pid, "processes": []})
         end = time.monotonic() + _GONE_S
-        while remote.state(client.pid) is not None and time.monotonic() < end:
+        while remote.state(client.pid, client.started) is not None and time.monotonic() < end:
             time.sleep(0.005)
-        gone = remote.state(client.pid) is None
+        gone = remote.state(client.pid, client.started) is None
         client.wait_gone(_GONE_S)
         return Receipt(
             gone,

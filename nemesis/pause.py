@@ -60,7 +60,7 @@ class Pause:
         if not reached:
             if point is not None:
                 client.disarm(point)
-            self._site.remote(node).signal(client.pid, signal.SIGSTOP)
+            self._site.remote(node).signal(client.pid, signal.SIGSTOP, client.started)
         receipt = self._state(node, client.pid, stopped=True)
         at = f"at {point}" if reached else "wherever it was"
         data = receipt.data | {"process": client.process, "at": at}
@@ -72,9 +72,9 @@ class Pause:
     def _go_on(self, node: str) -> Receipt:
         if node not in self._site.clients:
             return self._state(node, self._site.server(node).resume(), stopped=False)
-        pid = self._site.client(node).pid
-        self._site.remote(node).signal(pid, signal.SIGCONT)
-        return self._state(node, pid, stopped=False)
+        client = self._site.client(node)
+        self._site.remote(node).signal(client.pid, signal.SIGCONT, client.started)
+        return self._state(node, client.pid, stopped=False)
 
     def _state(self, node: str, pid: int | None, stopped: bool) -> Receipt:
         if pid is None:

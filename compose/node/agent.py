@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from fencepost.compose.node import processes
 from fencepost.compose.node.command import Verb, said, verb
 from fencepost.compose.node.image import Refused
 from fencepost.compose.node.places import PROGRAM
@@ -24,7 +25,7 @@ Request = dict[str, Any]
 Answer = dict[str, Any]
 
 # Verbs of our own that are quicker called than started: a fault is to take hold at once.
-_CALLED = ("clocks", "vdso", "health", "leads", "identity")
+_CALLED = ("clocks", "vdso", "health", "leads", "identity", "process")
 
 
 def run(request: Request) -> Answer:
@@ -75,20 +76,22 @@ def get(request: Request) -> Answer:
 
 
 def send_signal(request: Request) -> Answer:
-    try:
-        os.kill(request["signal"], request["number"])
-    except ProcessLookupError:
-        return {"there": False}
-    return {"there": True}
+    there = processes.send(request["signal"], request["number"], request.get("started"))
+    return {"there": there}
 
 
 def state(request: Request) -> Answer:
     """The state letter of a process; None once every thread of it has ended.
 
+    With `started`, None too if another process has its number now.
+
     A dead process that nobody has waited for is gone, too: it runs no instruction. But its
     first thread is a zombie as soon as itself has ended, while another one still keeps the
     files and the port: Redis has such threads.
     """
+    since = request.get("started")
+    if since is not None and processes.started(request["state"]) != since:
+        return {"state": None}
     letters = []
     try:
         for task in os.listdir(f"/proc/{request['state']}/task"):

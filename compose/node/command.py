@@ -24,6 +24,7 @@ _VERBS = {
         name: f"fencepost.compose.node.{name}"
         for name in ("agent", "clocks", "cpu", "launch", "lazy", "sshd", "vdso")
     },
+    "process": "fencepost.compose.node.processes",
 }
 
 

@@ -11,6 +11,9 @@ PID_FILE = f"{RUN}/server.pid"
 NAME = f"{RUN}/name"
 """The node's name, on a host of somebody else's that has another."""
 
+MARK = "FENCEPOST_PROCESS"
+"""The variable of the environment by which our own programs on a node are told from others."""
+
 CODE = f"{RUN}/code"
 """What a client's programs need of fencepost, shipped before each run."""
 PYTHON = f"{HOME}/client/bin/python"

@@ -1,9 +1,34 @@
-"""Which processes there are on a node, and who has forked whom."""
+"""Which processes there are on a node, which of them is which, and who has forked whom.
+
+    process show PID               when it was started, and its mark
+    process children PID STARTED   what it has forked, unless another process has its number now
+    process marked MARK            every process that was started with this mark
+
+A number alone names no process for long: a pid file outlives its process, and the kernel gives the
+number away again. Number and start name one process for good. What is ours and has no pid file
+carries a mark in its environment, and so does all that it forks. Answers are JSON.
+"""
 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from fencepost.compose.node.places import MARK
+
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process for good. `started`: clock ticks since the boot, and which boot that was."""
+
+    pid: int
+    started: str
 
 
 def everyone() -> list[int]:
@@ -13,12 +38,109 @@ def everyone() -> list[int]:
 
 def family(pid: int) -> set[int]:
     """A process and all that it has forked: PostgreSQL has a process for each of its clients."""
-    parents: dict[int, int] = {}
-    for one in everyone():
-        with suppress(OSError), open(f"/proc/{one}/stat") as file:
-            parents[one] = int(file.read().rpartition(")")[2].split()[1])
+    parents = dict(_parents())
     found, new = set(), {pid}
     while new:
         found |= new
         new = {child for child, parent in parents.items() if parent in new} - found
     return found
+
+
+def started(pid: int) -> str | None:
+    """When a process was started, as in `Process`; None if there is none."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat, open(_BOOT_ID) as boot:
+            # Field 22, of which two come before the name's end (proc(5)).
+            return f"{stat.read().rpartition(')')[2].split()[19]}@{boot.read().strip()[:8]}"
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def marked(mark: str) -> list[Process]:
+    """Every process that has this mark, but for this one."""
+    found = []
+    for pid in everyone():
+        since = started(pid)
+        if since is not None and pid != os.getpid() and _mark(pid) == mark:
+            found.append(Process(pid, since))
+    return found
+
+
+def children(pid: int, since: str) -> list[Process]:
+    """What a process has forked itself; nothing if it is gone."""
+    listed = [child for child, parent in _parents() if parent == pid]
+    found = [Process(child, born) for child in listed if (born := started(child))]
+    # Asked last: so they were its own all the time.
+    return found if started(pid) == since else []
+
+
+def send(pid: int, number: int, since: str | None = None) -> bool:
+    """Send a signal; False if there is no such process, or if another has its number now.
+
+    Without `since`, whoever has the number gets it.
+    """
+    if pid < 1:
+        raise OSError(f"{pid} is the number of no process")
+    try:
+        with _handle(pid) as handle:
+            # The handle stays with the process that had the number when it was opened.
+            if since is not None and started(pid) != since:
+                return False
+            if handle is None:
+                os.kill(pid, number)
+            else:
+                signal.pidfd_send_signal(handle, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def command(words: list[str]) -> object:
+    """Carry out one of the verbs. OSError if there is no such verb."""
+    match words:
+        case ["show", pid]:
+            return show(int(pid))
+        case ["children", pid, since]:
+            return [asdict(child) for child in children(int(pid), since)]
+        case ["marked", mark]:
+            return [asdict(process) for process in marked(mark)]
+    raise OSError(f"no process {' '.join(words)}: there are show, children and marked")
+
+
+def show(pid: int) -> dict[str, Any]:
+    return {"started": started(pid), "mark": _mark(pid)}
+
+
+@contextmanager
+def _handle(pid: int) -> Iterator[int | None]:
+    """A handle of a process; None where there are none: before Linux 5.3, or under a filter."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        raise
+    except (OSError, AttributeError):
+        yield None
+        return
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _parents() -> Iterator[tuple[int, int]]:
+    """Every process with the one that has forked it."""
+    for pid in everyone():
+        with suppress(OSError), open(f"/proc/{pid}/stat") as file:
+            yield pid, int(file.read().rpartition(")")[2].split()[1])
+
+
+def _mark(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            variables = file.read().split(b"\0")
+    except OSError:
+        return ""  # it is gone, or another user's
+    named = (variable.partition(b"=") for variable in variables)
+    return next(
+        (value.decode(errors="replace") for name, _, value in named if name == MARK.encode()), ""
+    )

@@ -1,7 +1,8 @@
 """This node's server: started, asked, wiped. How, stands in the file of its kind.
 
     run [KIND]               start it, then wait for ever: the container's main process
-    start KIND [NAME=VALUE]  start it, detached; its pid goes to /run/fencepost/server.pid
+    start KIND [NAME=VALUE]  start it, detached; its pid and when it was started go to
+                             /run/fencepost/server.pid
     health KIND              whether it serves: for a cluster, whether a quorum does
     leads KIND               whether it says that it is the primary or the leader
     identity KIND            what tells it from a server that comes in its place
@@ -20,7 +21,7 @@ import subprocess
 from pathlib import Path
 from typing import NoReturn
 
-from fencepost.compose.node import disk, kinds
+from fencepost.compose.node import disk, kinds, processes
 from fencepost.compose.node.kind import Kind, Start
 from fencepost.compose.node.places import DATA, HOME, LOGS, NAME, PID_FILE, PROGRAM, RUN
 from fencepost.compose.node.vdso import FILE as SKEW
@@ -50,7 +51,7 @@ def start(words: list[str]) -> None:
         server = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
         )
-    Path(PID_FILE).write_text(f"{server.pid}\n")
+    Path(PID_FILE).write_text(f"{server.pid} {processes.started(server.pid)}\n")
 
 
 def health(words: list[str]) -> bool:

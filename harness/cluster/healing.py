@@ -17,10 +17,10 @@ from fencepost.harness.cluster.nodes import role
 from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.db.server import Server
 from fencepost.harness.errors import Crashed
+from fencepost.harness.remote.processes import CLIENT, RESOURCE, marked
 from fencepost.harness.remote.remote import Remote, RemoteError
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.leftover import Leftover
-from fencepost.workloads.client import PROGRAM
 
 _FILES = (
     DATA,
@@ -30,7 +30,6 @@ _FILES = (
     f"{RUN}/zoo.cfg",
     LOGS,
 )
-_PROGRAMS = ("fencepost.workloads.client.p", "fencepost.workloads.resources.server")
 
 
 def heal(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
@@ -60,8 +59,9 @@ def heal(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
 def leave(remote: Remote, node: str) -> None:
     """Clean up a machine that is not ours: clients, the server with its data, faults, and all files
     but /opt/fencepost. Idempotent."""
-    for program in _PROGRAMS:
-        remote.run(["pkill", "-9", "-f", program], check=False)
+    for mark in (CLIENT, RESOURCE):
+        for process in marked(remote, mark):
+            remote.signal(process.pid, signal.SIGKILL, process.started)
     server = _server(remote, node)
     if server is not None:
         server.kill()
@@ -122,14 +122,13 @@ def _server(remote: Remote, node: str) -> Server | None:
 def _left(remote: Remote, node: str) -> list[Leftover]:
     """Return what clients and faults left on a node."""
     server = _server(remote, node)
-    workers = remote.run(["pgrep", "-f", PROGRAM], check=False).out.split()
     found = [
         Leftover(
-            f"a client was left behind (pid {pid})",
-            f"ended a client that was left behind (pid {pid})",
-            partial(remote.signal, int(pid), signal.SIGKILL),
+            f"a client was left behind (pid {process.pid})",
+            f"ended a client that was left behind (pid {process.pid})",
+            partial(remote.signal, process.pid, signal.SIGKILL, process.started),
         )
-        for pid in workers
+        for process in marked(remote, CLIENT)
     ]
     for family in FAMILIES.values():
         found += family.leftovers(remote, server)

@@ -65,7 +65,7 @@ def _identity() -> str:
 
 def _version() -> str:
     """Of the one that runs: there are two of them in the image."""
-    pid = Path(PID_FILE).read_text().strip()
+    pid, _ = Path(PID_FILE).read_text().split()
     program = os.readlink(f"/proc/{pid}/exe")
     done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     return done.stdout.strip()

@@ -13,7 +13,9 @@ from typing import Any
 
 from fencepost.compose.node.kind import Kind
 from fencepost.compose.node.places import DATA, LOGS, PID_FILE, PROGRAM
+from fencepost.compose.node.processes import Process
 from fencepost.harness.errors import Crashed
+from fencepost.harness.remote.processes import children
 from fencepost.harness.remote.remote import Remote, RemoteError, Result
 from fencepost.nemesis.site import Hidden
 
@@ -38,32 +40,42 @@ class Server:
             self._ask("start", *settings)
 
     def pid(self) -> int | None:
-        """The pid in the node's pid file, of a live process or a dead one."""
+        """Its pid; None if it does not run."""
+        process = self._recorded()
+        return process.pid if process is not None and self._lives(process) else None
+
+    def _recorded(self) -> Process | None:
+        """What the node's pid file says, of a live process or a dead one."""
         try:
-            return int(self._remote.get(PID_FILE))
+            pid, started = self._remote.get(PID_FILE).decode().split()
+            return Process(int(pid), started)
         except (RemoteError, ValueError):
             return None
 
+    def _lives(self, process: Process) -> bool:
+        return self._remote.state(process.pid, process.started) is not None
+
     def wait_pid(self, timeout_s: float = 20.0) -> None:
         """Wait until the node has a pid file. Raise Crashed if it does not get one."""
-        if not _until(lambda: self.pid() is not None, timeout_s):
+        if not _until(lambda: self._recorded() is not None, timeout_s):
             raise Crashed(f"{self.node} did not start its server within {timeout_s:.0f} s")
 
     def running(self) -> bool:
-        pid = self.pid()
-        return pid is not None and self._remote.state(pid) is not None
+        return self.pid() is not None
 
     def kill(self) -> int | None:
         """Send SIGKILL; return the pid, None if it did not run."""
-        pid = self.pid()
-        children = self._children(pid)
-        if pid is None or not self._remote.signal(pid, signal.SIGKILL):
+        process = self._recorded()
+        if process is None:
             return None
-        for process in children:
-            self._remote.signal(process, signal.SIGKILL)
-        for process in (pid, *children):
-            _until(lambda process=process: self._remote.state(process) is None, 5.0)  # type: ignore[misc]
-        return pid
+        forked = self._children(process)
+        if not self._send(process, signal.SIGKILL):
+            return None
+        for child in forked:
+            self._send(child, signal.SIGKILL)
+        for one in (process, *forked):
+            _until(lambda one=one: not self._lives(one), 5.0)  # type: ignore[misc]
+        return process.pid
 
     def pause(self) -> int | None:
         """Send SIGSTOP; return the pid, None if it did not run."""
@@ -75,19 +87,19 @@ class Server:
 
     def _signal(self, number: signal.Signals) -> int | None:
         """Send it to the server first, so that it starts no more children, then to its children."""
-        pid = self.pid()
-        if pid is None or not self._remote.signal(pid, number):
+        process = self._recorded()
+        if process is None or not self._send(process, number):
             return None
-        for child in self._children(pid):
-            self._remote.signal(child, number)
-        return pid
+        for child in self._children(process):
+            self._send(child, number)
+        return process.pid
 
-    def _children(self, pid: int | None) -> list[int]:
-        """The pids of the server's other processes, which only PostgreSQL has."""
-        if pid is None or not self.kind.forks:
-            return []
-        listed = self._remote.run(["pgrep", "-P", str(pid)], check=False).out
-        return [int(child) for child in listed.split()]
+    def _send(self, process: Process, number: signal.Signals) -> bool:
+        return self._remote.signal(process.pid, number, process.started)
+
+    def _children(self, process: Process) -> list[Process]:
+        """The server's other processes, which only PostgreSQL has."""
+        return children(self._remote, process) if self.kind.forks else []
 
     @property
     def data(self) -> str:

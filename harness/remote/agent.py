@@ -56,14 +56,15 @@ class AgentRemote(ABC):
         answer = self._ask({"get": path}, f"read {path}", again=True)
         return base64.b64decode(answer["content"])
 
-    def signal(self, pid: int, number: int) -> bool:
+    def signal(self, pid: int, number: int, started: str | None = None) -> bool:
         what = f"kill -{int(number)} {pid}"
-        request = {"signal": pid, "number": int(number)}
+        request = {"signal": pid, "number": int(number), "started": started}
         there: bool = self._ask(request, what, again=number in _HARMLESS)["there"]
         return there
 
-    def state(self, pid: int) -> str | None:
-        letter: str | None = self._ask({"state": pid}, f"state of {pid}", again=True)["state"]
+    def state(self, pid: int, started: str | None = None) -> str | None:
+        request = {"state": pid, "started": started}
+        letter: str | None = self._ask(request, f"state of {pid}", again=True)["state"]
         return letter
 
     def close(self) -> None:

@@ -77,10 +77,14 @@ class Remote(Protocol):
     def get(self, path: str) -> bytes:
         """Return a file's content. Raise RemoteError if there is no such file."""
 
-    def signal(self, pid: int, number: int) -> bool:
-        """Send a signal; False if there is no such process."""
+    def signal(self, pid: int, number: int, started: str | None = None) -> bool:
+        """Send a signal; False if there is no such process.
 
-    def state(self, pid: int) -> str | None:
+        With `started` (compose/node/processes.py), another process that has its number now gets
+        none. Without it, whoever has the number gets it.
+        """
+
+    def state(self, pid: int, started: str | None = None) -> str | None:
         """The process' state letter from /proc (T is stopped); None if it is gone."""
 
     def spawn(self, argv: Sequence[str]) -> Program:

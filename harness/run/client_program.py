@@ -6,13 +6,16 @@ fault left for its node, if one is on.
 
 from __future__ import annotations
 
-from fencepost.compose.node.places import CODE, LIBRARIES, PYTHON
+from fencepost.compose.node.places import CODE, LIBRARIES, MARK, PYTHON
 from fencepost.compose.node.places import PROGRAM as NODE_PROGRAM
+from fencepost.harness.remote.processes import CLIENT
 from fencepost.workloads.client import PROGRAM
 from fencepost.workloads.locks.locktype import LockType
 
 _PUMP = (
     "env",
+    # By which `fencepost heal` knows it again.
+    f"{MARK}={CLIENT}",
     f"PYTHONPATH={CODE}",
     PYTHON,
     "-m",

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shlex
+import signal
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from fencepost.compose.node.places import CODE, LOGS, PYTHON
+from fencepost.compose.node.places import CODE, LOGS, MARK, PYTHON
 from fencepost.harness.cluster import timing
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.nodes import role
 from fencepost.harness.db.kinds import KINDS, chosen
 from fencepost.harness.db.server import Server
+from fencepost.harness.remote.processes import RESOURCE, marked
 from fencepost.harness.remote.remote import Remote
 from fencepost.harness.run.client_program import command
 from fencepost.harness.run.recorder import Recorder
@@ -113,8 +115,9 @@ class RunSite:
         remote = self.remote(STORAGE)
         etcd = [f"{self.address(node)}:{self.port(node)}" for node in self.servers]
         serve = ["-m", module, str(PORT), str(self._storage.kind.port), *etcd]
-        words = shlex.join(["env", f"PYTHONPATH={CODE}", PYTHON, *serve])
-        remote.run(["pkill", "-9", "-f", module], check=False)
+        words = shlex.join(["env", f"{MARK}={RESOURCE}", f"PYTHONPATH={CODE}", PYTHON, *serve])
+        for process in marked(remote, RESOURCE):
+            remote.signal(process.pid, signal.SIGKILL, process.started)
         remote.run(["bash", "-c", f"setsid {words} > {LOGS}/resource.log 2>&1 < /dev/null &"])
         wait = f"until echo > /dev/tcp/127.0.0.1/{PORT}; do sleep 0.05; done 2> /dev/null"
         remote.run(["timeout", "10", "bash", "-c", wait], timeout_s=12)

@@ -21,6 +21,7 @@ import msgspec
 
 from fencepost.checker.history import SPONTANEOUS
 from fencepost.harness.errors import Crashed
+from fencepost.harness.remote.processes import CLIENT, own
 from fencepost.harness.remote.remote import Remote
 from fencepost.harness.run.driver import Driver
 from fencepost.harness.run.recorder import Event, Recorder
@@ -35,7 +36,7 @@ _CLOSE = "close"
 
 
 class Worker:
-    """One worker on one node. `pid` is its pid there."""
+    """One worker on one node. `pid` is its pid there, `started` when that process was started."""
 
     def __init__(
         self,
@@ -46,6 +47,7 @@ class Worker:
     ) -> None:
         self.node = remote.node
         self.pid = 0
+        self.started: str | None = None
         self.process: int = setup["process"]
         self._remote = remote
         self._stride: int = setup["stride"]
@@ -73,9 +75,20 @@ class Worker:
         self._send({"control": "setup", **setup})
 
     def wait_ready(self) -> None:
-        """Wait until it is up. Raise Crashed, with its last output, if it does not come up."""
+        """Wait until it is up.
+
+        Raises:
+            Crashed: with its last output, if it does not come up; or it gives the pid of a process
+                that is not its own.
+        """
         ready = self._answer("ready", _START_S)
-        self.pid = ready["pid"]
+        process = own(self._remote, ready["pid"], CLIENT)
+        if process is None:
+            raise Crashed(
+                f"the client on {self.node} says that its pid is {ready['pid']}, and no process of "
+                "its own has it: `ready` needs the pid of the program itself (docs/protocol.md)"
+            )
+        self.pid, self.started = process.pid, process.started
         self._generates = ready.get("generates", True)
 
     def _answer(self, control: str, timeout_s: float) -> dict[str, Any]:

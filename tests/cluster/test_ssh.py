@@ -176,7 +176,7 @@ def foreign(cluster, tmp_path) -> Iterator[tuple[Path, list[DockerRemote]]]:
     for container, node in zip(FOREIGN, ["redis-1", "storage", *CLIENTS], strict=True):
         way = DockerRemote(node, cluster._containers[container])
         if "client" not in node:
-            way.signal(int(way.get("/run/fencepost/server.pid")), signal.SIGKILL)
+            way.signal(int(way.get("/run/fencepost/server.pid").split()[0]), signal.SIGKILL)
         keys = way.get("/run/fencepost/ssh/authorized_keys")
         way.run(["bash", "-c", SSHD])
         way.put("/etc/foreign/keys", keys)

@@ -10,6 +10,7 @@ is sound, and broken, slow or silent on demand.
 from __future__ import annotations
 
 import itertools
+import json
 import signal
 import subprocess
 import threading
@@ -122,16 +123,24 @@ class Node:
     def _start(self) -> None:
         pid = self.cluster.new_pid()
         self.processes[pid] = RUNS
-        self.files[PID_FILE] = b"%d\n" % pid
+        self.files[PID_FILE] = f"{pid} {born(pid)}\n".encode()
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 10.0, check: bool = True) -> Result:
         self.cluster.called(Call(self.node, "run", " ".join(argv)))
         if "start" in argv:
             self._start()
-        if argv[0] == "pgrep":
-            pids = [str(one.pid) for one in self.programs if one.alive]
-            return Result(int(not pids), "\n".join(pids), "")
+        if argv[:2] == ["fencepost-node", "process"]:
+            return Result(0, json.dumps(self._process(*argv[2:])), "")
         return Result(0, "in memory 1.0\n" if "version" in " ".join(argv) else "", "")
+
+    def _process(self, verb: str, about: str) -> Any:
+        """What compose/node/processes.py answers: every program here is a client."""
+        clients = [one.pid for one in self.programs if one.alive]
+        if verb == "marked":
+            return [{"pid": pid, "started": born(pid)} for pid in clients if about == "client"]
+        pid = int(about)
+        mark = "client" if pid in clients else ""
+        return {"started": born(pid) if pid in self.processes else None, "mark": mark}
 
     def put(self, path: str, content: bytes) -> None:
         self.cluster.called(Call(self.node, "put", path))
@@ -145,10 +154,10 @@ class Node:
             raise RemoteError(f"{self.node}: no {path}")
         return self.files[path]
 
-    def signal(self, pid: int, number: int) -> bool:
+    def signal(self, pid: int, number: int, started: str | None = None) -> bool:
         self.cluster.called(Call(self.node, "signal", signal.Signals(number).name))
         with self.changed:
-            if pid not in self.processes:
+            if pid not in self.processes or started not in (None, born(pid)):
                 return False
             match number:
                 case signal.SIGKILL:
@@ -160,9 +169,9 @@ class Node:
             self.changed.notify_all()
         return True
 
-    def state(self, pid: int) -> str | None:
+    def state(self, pid: int, started: str | None = None) -> str | None:
         self.cluster.called(Call(self.node, "state", ""))
-        return self.processes.get(pid)
+        return self.processes.get(pid) if started in (None, born(pid)) else None
 
     def spawn(self, argv: Sequence[str]) -> Program:
         self.cluster.called(Call(self.node, "spawn", ""))
@@ -172,6 +181,11 @@ class Node:
 
     def close(self) -> None:
         pass
+
+
+def born(pid: int) -> str:
+    """When a process was started: in memory no number is given away twice."""
+    return f"{pid}@memory"
 
 
 class Service:

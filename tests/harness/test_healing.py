@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import signal
 
 import pytest
 
+from fencepost.compose.node.places import PID_FILE
 from fencepost.harness.cluster import healing
+from fencepost.harness.db.kinds import KINDS
+from fencepost.harness.db.server import Server
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.nemesis import iptables
-from fencepost.workloads.client import PROGRAM
 from harness.memory import Cluster
 
 
@@ -25,19 +28,20 @@ class Node:
     def run(self, argv, *, timeout_s=10.0, check=True):
         self.ran.append(" ".join(argv))
         out = ""
-        if argv[0] == "pgrep" and argv[-1] == PROGRAM:
-            out = "\n".join(map(str, self.workers))
+        if argv[1:] == ["process", "marked", "client"]:
+            out = json.dumps([{"pid": pid, "started": f"{pid}@1"} for pid in self.workers])
         elif "start" in argv:
             self.running = True
         return type("Result", (), {"code": 0 if argv[0] != "test" else 1, "out": out, "err": ""})()
 
     def get(self, path):
-        return b"7\n"
+        return b"7 7@1\n"
 
-    def state(self, pid):
-        return "S" if pid == 7 and self.running else None
+    def state(self, pid, started=None):
+        return "S" if (pid, started or "7@1") == (7, "7@1") and self.running else None
 
-    def signal(self, pid, number):
+    def signal(self, pid, number, started):
+        assert started == f"{pid}@1"
         if pid in self.workers:
             self.workers.remove(pid)
         elif pid == 7:
@@ -122,3 +126,26 @@ def test_what_the_other_nodes_show_is_told_where_one_cannot_be_looked_at():
         healing.problems(*cluster(redis_1=silent, redis_2=other))
     assert "1 of 2 nodes could not be looked at: redis-1: no answer." in str(error.value)
     assert "On the others: redis-2: its server is down" in str(error.value)
+
+
+def test_a_foreign_process_that_has_the_number_of_a_dead_server_is_left_alone():
+    memory = Cluster()
+    memory.up(["redis-1"])
+    node = memory.remote("redis-1")
+    (foreign,) = node.processes
+    node.files[PID_FILE] = f"{foreign} 1@before".encode()
+    node.signal(foreign, signal.SIGSTOP)
+    for act in (lambda: healing.leave(node, "redis-1"), Server(node, KINDS["redis"], {}).kill):
+        act()
+        assert node.processes == {foreign: "T"}
+    assert "redis-1: its server is down" in healing.problems(memory, memory.nodes)
+    healing.heal(memory, memory.nodes)
+    assert node.processes[foreign] == "T"
+
+
+def test_no_process_is_ended_by_a_part_of_its_command_line():
+    memory = Cluster()
+    memory.up(["client-1"])
+    healing.leave(memory.remote("client-1"), "client-1")
+    healing.heal(memory, memory.nodes)
+    assert not [call for call in memory.calls if "pkill" in call.what or "pgrep" in call.what]

@@ -18,8 +18,9 @@ import pytest
 import node_program
 from fencepost.checker.history import read
 from fencepost.checker.holds import holds
-from fencepost.compose.node.places import CODE, PYTHON
+from fencepost.compose.node.places import CODE, MARK, PYTHON
 from fencepost.harness.errors import Crashed
+from fencepost.harness.remote.processes import CLIENT
 from fencepost.harness.run import worker as process
 from fencepost.harness.run.client_program import command
 from fencepost.harness.run.recorder import Recorder
@@ -28,6 +29,7 @@ from fencepost.workloads.locks.registry import LOCKS
 
 ROOT = Path(__file__).parents[2]
 COMMAND = command(LOCKS["redis"])
+MARKED = ("env", f"{MARK}={CLIENT}")
 
 
 class Local:
@@ -195,9 +197,9 @@ def test_closing_ends_the_program_and_twice_is_no_error(worker, recorder, eventu
 
 
 HANGS = """
-import json, sys, time
+import json, os, sys, time
 sys.stdin.readline()
-print('{"control":"ready","pid":1,"generates":false}', flush=True)
+print('{"control":"ready","pid":%d,"generates":false}' % os.getpid(), flush=True)
 sys.stdin.read()
 event = {"time": 1, "process": 3, "type": "invoke", "f": "close", "value": {}, "node": "client-1"}
 print(json.dumps(event), flush=True)
@@ -207,7 +209,7 @@ time.sleep(60)
 
 def test_a_close_that_hangs_at_the_end_is_killed_and_unknown(recorder, spawn, setup, monkeypatch):
     monkeypatch.setattr(process, "_END_S", 0.3)
-    worker = Worker(Local(spawn), recorder, setup, [sys.executable, "-c", HANGS])
+    worker = Worker(Local(spawn), recorder, setup, [*MARKED, sys.executable, "-c", HANGS])
     worker.wait_ready()
     worker.close()
     assert ops(recorder) == [(3, "close", "invoke"), (3, "close", "info")]
@@ -351,18 +353,35 @@ def test_a_driver_takes_no_close_for_the_answer_to_the_successor_s_first_op(
 
 
 LOUD = """
-import sys
+import os, sys
 sys.stdin.readline()
 for n in range(20_000):
     print("an error of a library's", n, file=sys.stderr)
-print('{"control":"ready","pid":1,"generates":false}', flush=True)
+print('{"control":"ready","pid":%d,"generates":false}' % os.getpid(), flush=True)
 sys.stdin.read()
 """
 
 
 def test_a_library_that_logs_much_does_not_stop_at_a_full_pipe(recorder, spawn, setup):
-    worker = Worker(Local(spawn), recorder, setup, [sys.executable, "-c", LOUD])
+    worker = Worker(Local(spawn), recorder, setup, [*MARKED, sys.executable, "-c", LOUD])
     worker.wait_ready()
     worker.close()
     assert len(worker.last_words()) <= 3000
     assert worker.last_words().endswith("an error of a library's 19999")
+
+
+FOREIGN = """
+import sys
+sys.stdin.readline()
+print('{"control":"ready","pid":PID}', flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("pid", [-1, 1, os.getpid(), 2**22 + 1])
+def test_a_client_that_gives_the_pid_of_another_process_is_refused(recorder, spawn, setup, pid):
+    program = FOREIGN.replace("PID", str(pid))
+    worker = Worker(Local(spawn), recorder, setup, [*MARKED, sys.executable, "-c", program])
+    with pytest.raises(Crashed, match=f"says that its pid is {pid}, and no process of its own"):
+        worker.wait_ready()
+    worker.close()

@@ -170,7 +170,7 @@ class Node:
         from_s = mark.get("from_s", 0.0)
         return low_s - from_s, high_s - from_s
 
-    def signal(self, pid: int, number: int) -> bool:
+    def signal(self, pid: int, number: int, started: str | None = None) -> bool:
         if "signals" not in self.site.deaf:
             after = {signal.SIGSTOP: "T", signal.SIGCONT: "S"}.get(signal.Signals(number))
             if after is None:
@@ -179,8 +179,10 @@ class Node:
                 self.states[pid] = after
         return pid in self.states or number == signal.SIGKILL
 
-    def state(self, pid: int) -> str | None:
+    def state(self, pid: int, started: str | None = None) -> str | None:
         return self.states.get(pid)
+
+    started = None
 
     @property
     def pid(self):

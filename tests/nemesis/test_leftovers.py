@@ -61,7 +61,7 @@ class Node:
     def put(self, path, content):
         self.files[path] = content
 
-    def state(self, pid):
+    def state(self, pid, started=None):
         return self.state_ if pid == PID else None
 
     def pid(self):
