@@ -11,6 +11,7 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from fencepost.checker.holds import seconds
+from fencepost.wholefile import replace
 
 # Read once, with this module: a page belongs to the code that fills it in, also where the files
 # change under a run that takes its time.
@@ -23,10 +24,8 @@ _WORDS = {True: "holds", False: "broken", "unknown": "unknown", None: "not check
 
 
 def write(path: Path, template: str, values: Mapping[str, Any]) -> Path:
-    """Replace `path` by the filled-in template in one step; returns it."""
-    scratch = path.with_name(path.name + ".new")
-    scratch.write_text(_environment().get_template(template).render(values), encoding="utf-8")
-    scratch.replace(path)
+    """Replace `path` by the filled-in template, whole or not at all; returns it."""
+    replace(path, [_environment().get_template(template).render(values).encode()])
     return path
 
 

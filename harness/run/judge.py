@@ -1,6 +1,7 @@
 """Judges a stored history, finished or not: results.json and report.html.
 
-It needs no cluster: `fencepost analyze` judges any stored run again, even one that was killed.
+It needs no cluster: `fencepost analyze` judges any stored run again, even one that was killed, and
+one that is still going on, as far as it has come.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from fencepost.checker.verdict import Valid, Verdict
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.run import results
 from fencepost.harness.run.early_stop import first_violation, stopping
-from fencepost.harness.run.recorder import finish
+from fencepost.harness.run.recorder import finish, is_live
 from fencepost.nemesis.families import FAMILIES
 from fencepost.report import run as report
 
@@ -34,28 +35,30 @@ class Outcome:
     results: dict[str, Any]
 
 
-def judge(folder: Path, notes: list[str] | None = None) -> Outcome:
+def judge(folder: Path, notes: list[str] | None = None, written: int | None = None) -> Outcome:
     """Sort a run's history by time, check it, and write results.json and report.html.
 
-    `notes` say what went wrong with the run itself; None keeps those that are stored.
+    `notes` say what went wrong with the run itself; None keeps those that are stored. `written`:
+    how many ops its recorder wrote, which must be those that are read.
 
     Raises:
         BadArguments: test.json cannot be read, or names a checker that does not exist.
         HistoryError: history.jsonl is no history.
     """
+    live = is_live(folder / "history.jsonl")
     history = finish(folder / "history.jsonl")
-    test = _description(folder, history)
-    place = folder / "results.json"
-    notes = _noted(place, test) if notes is None else list(notes)
+    test = _description(folder, history, store=not live)
     verdicts = check(Run(history, test, results.server_logs(folder)), test["checkers"])
+    place = folder / "results.json"
+    notes = [*(_noted(place, test, live) if notes is None else notes), *_amiss(history, written)]
     early = history.end_ns / 1e9 < test.get("time_s", 0)
     stops = stopping(test)
-    found = any(verdicts[name].valid is False for name in stops)
-    if stops and early and not found and not notes:
+    seen = any(verdicts[name].valid is False for name in stops)
+    if stops and early and not seen and not notes:
         notes.append("It was stopped by what looked like a violation and was none.")
     if notes:
         verdicts["run"] = Verdict("unknown", " ".join(notes))
-    written = {
+    found = {
         "test": test.get("name", folder.name),
         "valid": valid(verdicts),
         "seed": test.get("seed"),
@@ -65,10 +68,13 @@ def judge(folder: Path, notes: list[str] | None = None) -> Outcome:
         "stats": _stats(history),
         "notes": [*notes, *history.notes],
         "run_notes": notes,
+        "live": live,
     }
-    results.write(place, written)
-    write_report(folder)
-    return Outcome(folder, written["valid"], verdicts, written)
+    # A run that has ended meanwhile has judged itself, and knows more.
+    if not (live and _stored(place)):
+        results.write(place, found)
+        write_report(folder)
+    return Outcome(folder, found["valid"], verdicts, found)
 
 
 def write_report(folder: Path) -> Path:
@@ -81,14 +87,30 @@ def _colour(family: str) -> tuple[str, str] | None:
     return (found.colour.light, found.colour.dark) if found else None
 
 
-def _noted(place: Path, test: dict[str, Any]) -> list[str]:
-    """The run's stored notes. A run without results.json was killed, which is its note."""
-    if place.is_file():
-        return list(results.read(place).get("run_notes", []))
+def _noted(place: Path, test: dict[str, Any], live: bool) -> list[str]:
+    """The run's stored notes. A run without results was killed, which is its note."""
+    if live:
+        return ["The run was going on when this was judged: it says nothing of what came later."]
+    if (stored := _stored(place)) is not None:
+        return list(stored.get("run_notes", []))
     return ["The run was ended from outside before it was over."] if "started" in test else []
 
 
-def _description(folder: Path, history: History) -> dict[str, Any]:
+def _stored(place: Path) -> dict[str, Any] | None:
+    """A run's results; None if there are none, or only what was found while it went on."""
+    if not place.is_file():
+        return None
+    stored: dict[str, Any] = results.read(place)
+    return None if stored.get("live") else stored
+
+
+def _amiss(history: History, written: int | None) -> list[str]:
+    if written in (None, len(history)):
+        return []
+    return [f"Its recorder wrote {written} ops, and {len(history)} are in its history."]
+
+
+def _description(folder: Path, history: History, store: bool) -> dict[str, Any]:
     """Read test.json; for a history from elsewhere, write one with what its ops tell."""
     path = folder / "test.json"
     test = results.read(path) if path.is_file() else {"name": folder.name}
@@ -102,7 +124,8 @@ def _description(folder: Path, history: History) -> dict[str, Any]:
             for name, something in asked.items()
             if not something
         }
-        results.write(path, test)
+        if store:
+            results.write(path, test)
     for name in test["checkers"]:
         choose("checker", name, CHECKERS)
     try:

@@ -2,23 +2,31 @@
 
 A worker's line is written as it came, with `index` added in front: at ten thousand ops a second
 there is no time to encode each again. Every chunk is written to the file before anything else is
-done with it, so that a killed run leaves all that it saw. `finish` sorts the ops by time, as a
-history has to be.
+done with it, so that a killed run leaves all that it saw. The file is locked (flock) for as long as
+it is written: whoever reads it meanwhile knows by that to leave it where it is. `finish` sorts the
+ops by time, as a history has to be.
+
+Where the disk is full, the file ends with the last line that went in whole, and nothing follows: a
+history with a gap would pair the ops before it with those after it.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
+import os
 import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from fencepost.checker import history
+from fencepost.wholefile import beside, rename
 
 
 class Event(msgspec.Struct):
@@ -52,6 +60,9 @@ class Recorder:
         self.last: dict[int, str] = {}
         self.failure: OSError | None = None
         self._file = path.open("ab", buffering=0)
+        with suppress(OSError):  # a file system without locks, where nobody can tell
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+        self._size = self._file.tell()
         self._lock = threading.Lock()
         self._index = 0
         self._decode = msgspec.json.Decoder(list[Event]).decode
@@ -71,13 +82,13 @@ class Recorder:
         events = self._decode(b"[%s]" % b",".join(lines))
         with self._lock:
             start = self._index
-            self._index += len(lines)
             self._write(
                 b"".join(
                     b'{"index":%d,%s\n' % (start + place, line[1:])
                     for place, line in enumerate(lines)
                 )
             )
+            self._index += len(lines)
             self.counts.update([(event.f, event.type) for event in events])
             for line, event in zip(lines, events, strict=True):
                 if event.f == "acquire" and event.type == "ok":
@@ -120,6 +131,8 @@ class Recorder:
         self.lines([msgspec.json.encode(row)])
 
     def _write(self, data: bytes) -> None:
+        if self.failure is not None:
+            raise self.failure
         if self._file.closed:
             # From a client that could not be closed. The run is over and loses nothing by it.
             raise OSError(errno.EBADF, "the history is closed", str(self.path))
@@ -129,11 +142,21 @@ class Recorder:
                 view = view[self._file.write(view) :]
         except OSError as error:
             # The writer may be a thread that nobody waits for, so the run asks for this at its end.
-            self.failure = error
-            raise
+            self.failure = OSError(error.errno, error.strerror, str(self.path))
+            self._cut(data[: len(data) - len(view)])
+            raise self.failure from error
+        self._size += len(data)
+
+    def _cut(self, done: bytes) -> None:
+        """Take the torn line off that a failed write has left, and count those before it."""
+        self._index += done.count(b"\n")
+        self._size += done.rfind(b"\n") + 1
+        with suppress(OSError):  # then a reader drops the torn line
+            os.ftruncate(self._file.fileno(), self._size)
 
     @property
     def written(self) -> int:
+        """How many ops are in the file."""
         return self._index
 
     def close(self) -> None:
@@ -142,9 +165,31 @@ class Recorder:
             self._file.close()
 
 
+def is_live(path: Path) -> bool:
+    """Whether a recorder writes to this history now."""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False  # there is none, or no locks; who reads it will say
+    return False
+
+
 def finish(path: Path) -> history.History:
-    """Sort a history's file by time, even one that a killed run left."""
+    """Sort a history's file by time, even one that a killed run left.
+
+    One that is still being written is read as far as it goes, and left as it is: its recorder would
+    go on writing to a file that has no name any more.
+    """
+    live = is_live(path)
     found = history.read(path)
-    if found.notes:
-        history.write(path, found.ops)
+    if found.notes and not live:
+        scratch = beside(path)
+        try:
+            history.write(scratch, found.ops)
+            rename(scratch, path)
+        finally:
+            scratch.unlink(missing_ok=True)
     return found

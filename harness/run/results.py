@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.wholefile import beside, replace
 
 
 def root() -> Path:
@@ -37,17 +38,14 @@ def create(test: str) -> Path:
 
 
 def _link(link: Path, target: Path) -> None:
-    scratch = link.with_name(f"{link.name}.new")
-    scratch.unlink(missing_ok=True)
+    scratch = beside(link)
     scratch.symlink_to(target)
     scratch.replace(link)
 
 
 def write(path: Path, content: Any) -> None:
-    """Write JSON atomically."""
-    scratch = path.with_name(path.name + ".new")
-    scratch.write_text(json.dumps(content, indent=1) + "\n")
-    scratch.replace(path)
+    """Write JSON whole or not at all."""
+    replace(path, [json.dumps(content, indent=1).encode(), b"\n"])
 
 
 def find(name: str) -> Path:

@@ -138,7 +138,7 @@ def _judged(
 ) -> Outcome:
     """Judge what was recorded; then raise the error that ended the run early, if one did."""
     try:
-        outcome = judge(folder, notes)
+        outcome = judge(folder, notes, recorder.written)
     except Exception as error:
         # A person has to know what went wrong first.
         raise failure or error from error

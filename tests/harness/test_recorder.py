@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import threading
 
 import pytest
 
 from fencepost.checker import history
-from fencepost.harness.run.recorder import Recorder, finish
+from fencepost.harness.run.recorder import Recorder, finish, is_live
 
 
 @pytest.fixture
@@ -114,6 +115,48 @@ def test_a_disk_that_is_full_is_remembered_for_the_run_s_end(recorder):
     assert recorder.failure is not None
 
 
+class Full:
+    """A file on a disk that has room for so many bytes more."""
+
+    def __init__(self, file, room):
+        self._file, self._room = file, room
+        self.closed = False
+
+    def write(self, data):
+        if not self._room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written = self._file.write(data[: self._room])
+        self._room -= written
+        return written
+
+    def free(self, room):
+        self._room = room
+
+    def fileno(self):
+        return self._file.fileno()
+
+    def close(self):
+        self._file.close()
+
+
+@pytest.mark.parametrize("torn", [1, 40, -1])
+def test_a_full_disk_leaves_a_history_that_ends_with_its_last_whole_line(recorder, torn):
+    recorder.lines([line(1, 0)])
+    one = recorder.path.stat().st_size
+    full = recorder._file = Full(recorder._file, 2 * one + (torn % one))
+    with pytest.raises(OSError, match="No space left"):
+        recorder.lines([line(1, n) for n in range(1, 6)])
+    assert [op.value["n"] for op in history.read(recorder.path)] == [0, 1, 2]
+    assert history.read(recorder.path).notes == []
+    assert recorder.written == 3
+    # What comes once there is room again would follow on a gap.
+    full.free(10_000)
+    with pytest.raises(OSError, match="No space left"):
+        recorder.lines([line(1, 6)])
+    assert len(history.read(recorder.path)) == recorder.written == 3
+    assert recorder.failure.filename == str(recorder.path)
+
+
 def test_what_comes_after_the_end_is_refused_and_no_failure_of_the_run(recorder):
     recorder.lines([line(1, 0)])
     recorder.close()
@@ -125,6 +168,7 @@ def test_what_comes_after_the_end_is_refused_and_no_failure_of_the_run(recorder)
 
 def test_a_finished_history_is_in_order_of_time_and_stays_so(recorder):
     recorder.lines([line(1, 0, time=30), line(2, 1, time=10), line(3, 2, time=20)])
+    recorder.close()
     found = finish(recorder.path)
     assert [op.process for op in found] == [2, 3, 1]
     assert found.notes == ["1 ops were recorded late and have been put in order of time"]
@@ -136,7 +180,24 @@ def test_a_finished_history_is_in_order_of_time_and_stays_so(recorder):
 
 def test_a_killed_run_s_torn_last_line_is_taken_off_its_history(recorder):
     recorder.lines([line(1, 0)])
+    recorder.close()
     with recorder.path.open("ab") as file:
         file.write(b'{"index":1,"ti')
     assert finish(recorder.path).notes == ["the last line (2) is torn and was dropped"]
     assert [row["index"] for row in stored(recorder)] == [0]
+
+
+def test_a_history_that_is_being_written_is_read_and_left_where_it_is(recorder):
+    recorder.lines([line(1, 0, time=30), line(2, 1, time=10)])
+    before = recorder.path.read_bytes()
+    assert is_live(recorder.path)
+    assert [op.process for op in finish(recorder.path)] == [2, 1]
+    assert recorder.path.read_bytes() == before
+    recorder.lines([line(3, 2, time=20)])
+    recorder.close()
+    assert not is_live(recorder.path)
+    assert [op.process for op in finish(recorder.path)] == [2, 3, 1]
+
+
+def test_a_history_that_does_not_exist_is_written_by_nobody(tmp_path):
+    assert not is_live(tmp_path / "history.jsonl")

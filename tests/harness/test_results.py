@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.run import results
+from fencepost.wholefile import replace
 
 
 @pytest.fixture
@@ -89,3 +93,48 @@ def test_json_that_cannot_be_read_is_bad_arguments_that_name_the_file(tmp_path, 
         path.write_text(content)
     with pytest.raises(BadArguments, match=r"results\.json cannot be read"):
         results.read(path)
+
+
+def test_many_writers_of_one_file_do_not_disturb_each_other(tmp_path, folder):
+    """Threads share a pid, so what keeps them apart keeps processes apart as well."""
+    path, writers, each = tmp_path / "results.json", 8, 25
+    together = threading.Barrier(writers)
+
+    def write(number):
+        together.wait()
+        for n in range(each):
+            results.write(path, {"writer": number, "n": n})
+            results.create("redlock")
+            assert results.read(path)["n"] < each
+
+    with ThreadPoolExecutor(writers) as pool:
+        for one in [pool.submit(write, number) for number in range(writers)]:
+            one.result()
+    assert [one.name for one in tmp_path.iterdir() if one.is_file()] == ["results.json"]
+    assert (folder / "latest").resolve().parent == folder / "redlock"
+
+
+def test_a_file_that_could_not_be_written_whole_is_as_it_was(tmp_path):
+    path = tmp_path / "results.json"
+    path.write_text("the old one")
+
+    def torn():
+        yield b"{"
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        replace(path, torn())
+    assert path.read_text() == "the old one"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_was_written_is_on_the_disk_with_its_name(tmp_path, monkeypatch):
+    synced = []
+    sync = os.fsync
+    monkeypatch.setattr(
+        os, "fsync", lambda fd: (synced.append(os.readlink(f"/proc/self/fd/{fd}")), sync(fd))
+    )
+    results.write(tmp_path / "test.json", {})
+    first, second = synced
+    assert first.startswith(f"{tmp_path}/.test.json.")
+    assert second == str(tmp_path)

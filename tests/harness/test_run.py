@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from fencepost.harness.run import judge as judge_module
 from fencepost.harness.run import timed
 from fencepost.harness.run.judge import judge
 from fencepost.harness.run.recorder import Recorder
@@ -121,3 +122,64 @@ def test_a_run_that_ended_early_must_show_a_violation_that_was_to_stop_it(
     assert ("run" in outcome.verdicts) is stopped_for_nothing
     if stopped_for_nothing:
         assert outcome.verdicts["run"].summary == WORDS
+
+
+def asked(process, lock):
+    return grant(process, lock).replace(b'"ok"', b'"invoke"')
+
+
+def described(recorder):
+    """The folder of the recorder's run, described as a run that was begun."""
+    folder = recorder.path.parent
+    test = {"name": "x", "checkers": ["lease_exclusion"], "started": "2026-01-01T00:00:00Z"}
+    (folder / "test.json").write_text(json.dumps(test))
+    return folder
+
+
+LIVE = "The run was going on when this was judged: it says nothing of what came later."
+
+
+def test_a_run_that_is_judged_while_it_goes_on_keeps_its_history_and_says_so(recorder):
+    folder = described(recorder)
+    recorder.lines([asked(0, "orders-1")])
+    outcome = judge(folder)
+    assert outcome.valid == "unknown"
+    assert outcome.verdicts["run"].summary == LIVE
+    recorder.lines([asked(1, "orders-2")])
+    assert recorder.written == len(recorder.path.read_bytes().splitlines()) == 2
+
+
+def test_what_was_found_while_a_run_went_on_is_no_note_of_the_run_itself(recorder):
+    folder = described(recorder)
+    judge(folder)
+    recorder.close()
+    again = judge(folder)
+    assert again.results["run_notes"] == ["The run was ended from outside before it was over."]
+
+
+def test_a_run_that_ended_while_it_was_judged_keeps_its_own_results(recorder, monkeypatch):
+    folder = described(recorder)
+    checking = judge_module.check
+
+    def ends_meanwhile(*asked):
+        monkeypatch.undo()
+        recorder.close()
+        judge(folder, [])
+        return checking(*asked)
+
+    monkeypatch.setattr(judge_module, "check", ends_meanwhile)
+    assert judge(folder).results["run_notes"] == [LIVE]
+    assert json.loads((folder / "results.json").read_text())["run_notes"] == []
+
+
+def test_a_history_that_is_shorter_than_what_was_recorded_leaves_the_verdict_open(recorder):
+    folder = described(recorder)
+    rows = [asked(0, "orders-1"), asked(1, "orders-2"), asked(2, "orders-3")]
+    recorder.lines(rows)
+    recorder.close()
+    assert "run" not in judge(folder, [], recorder.written).verdicts
+    lines = recorder.path.read_bytes().splitlines(keepends=True)
+    recorder.path.write_bytes(b"".join(lines[:2]))
+    outcome = judge(folder, [], recorder.written)
+    words = "Its recorder wrote 3 ops, and 2 are in its history."
+    assert (outcome.valid, outcome.verdicts["run"].summary) == ("unknown", words)
