@@ -1,0 +1,16 @@
+"""What the tests of exclusion ask of a history: its only hold, and both verdicts."""
+
+from __future__ import annotations
+
+from fencepost.checker.exclusion import lease_exclusion, mutual_exclusion
+from fencepost.checker.holds import holds
+
+
+def only(story, **test):
+    (hold,) = holds(story.history(), test)
+    return hold
+
+
+def verdicts(story, **test):
+    history = story.history()
+    return lease_exclusion(history, test).valid, mutual_exclusion(history, test).valid
