@@ -18,6 +18,7 @@ from typing import Any
 from fencepost.checker.history import Call, read
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import Crashed
+from fencepost.harness.run import aside
 from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.site import RunSite
 from fencepost.harness.run.spec import Spec
@@ -69,7 +70,7 @@ def measure(spec: Spec, cluster: Cluster, time_s: float, say: Callable[[str], No
     """Every phase of one lock, for `time_s` each, on a cluster that is up.
 
     Raises:
-        Crashed: a client did not come to rest.
+        Crashed: a client did not come to rest, or wrote what is no event.
     """
     found = Measured(spec.lock)
     with tempfile.TemporaryDirectory(prefix="fencepost-bench-") as folder:
@@ -88,6 +89,9 @@ def measure(spec: Spec, cluster: Cluster, time_s: float, say: Callable[[str], No
             site.close_clients()
             recorder.close()
         calls = read(recorder.path).calls()
+        lost, _ = aside.said(Path(folder))
+    if lost:
+        raise Crashed(lost[0])
     for phase, (start, end) in spans.items():
         found.phases[phase] = _figures([c for c in calls if start <= c.begin.time < end])
     return found

@@ -18,7 +18,7 @@ from fencepost.checker.history import History
 from fencepost.checker.holds import holds
 from fencepost.checker.verdict import Valid, Verdict
 from fencepost.harness.errors import BadArguments, choose
-from fencepost.harness.run import results
+from fencepost.harness.run import aside, results
 from fencepost.harness.run.early_stop import first_violation, stopping
 from fencepost.harness.run.recorder import finish, is_live
 from fencepost.nemesis.families import FAMILIES
@@ -51,13 +51,14 @@ def judge(folder: Path, notes: list[str] | None = None, written: int | None = No
     verdicts = check(Run(history, test, results.server_logs(folder)), test["checkers"])
     place = folder / "results.json"
     notes = [*(_noted(place, test, live) if notes is None else notes), *_amiss(history, written)]
+    lost, harmless = aside.said(folder)
     early = history.end_ns / 1e9 < test.get("time_s", 0)
     stops = stopping(test)
     seen = any(verdicts[name].valid is False for name in stops)
     if stops and early and not seen and not notes:
         notes.append("It was stopped by what looked like a violation and was none.")
-    if notes:
-        verdicts["run"] = Verdict("unknown", " ".join(notes))
+    if notes or lost:
+        verdicts["run"] = Verdict("unknown", " ".join([*notes, *lost]))
     found = {
         "test": test.get("name", folder.name),
         "valid": valid(verdicts),
@@ -66,7 +67,7 @@ def judge(folder: Path, notes: list[str] | None = None, written: int | None = No
         "faults": [fault.to_json() for fault in faults(history)],
         "first_violation": first_violation(verdicts),
         "stats": _stats(history),
-        "notes": [*notes, *history.notes],
+        "notes": [*notes, *lost, *harmless, *history.notes],
         "run_notes": notes,
         "live": live,
     }

@@ -1,10 +1,10 @@
 """Writes the history while the run goes on.
 
-A worker's line is written as it came, with `index` added in front: at ten thousand ops a second
-there is no time to encode each again. Every chunk is written to the file before anything else is
-done with it, so that a killed run leaves all that it saw. The file is locked (flock) for as long as
-it is written: whoever reads it meanwhile knows by that to leave it where it is. `finish` sorts the
-ops by time, as a history has to be.
+A client's line is written as it came, with `index` added in front: at ten thousand ops a second
+there is no time to encode each again. It was checked before (hearing.py). Every chunk is written to
+the file before anything else is done with it, so that a killed run leaves all that it saw. The file
+is locked (flock) for as long as it is written: whoever reads it meanwhile knows by that to leave it
+where it is. `finish` sorts the ops by time, as a history has to be.
 
 Where the disk is full, the file ends with the last line that went in whole, and nothing follows: a
 history with a gap would pair the ops before it with those after it.
@@ -26,30 +26,16 @@ from typing import Any
 import msgspec
 
 from fencepost.checker import history
+from fencepost.harness.run.aside import Aside
+from fencepost.harness.run.event import Event
 from fencepost.wholefile import beside, rename
-
-
-class Event(msgspec.Struct):
-    """The part of an op that is decoded while the run goes on."""
-
-    process: int | str
-    type: str
-    f: str
-
-
-class _Asked(msgspec.Struct):
-    lock: str
-
-
-class _Grant(msgspec.Struct):
-    value: _Asked
 
 
 class Recorder:
     """`origin_ns` is the test's start on CLOCK_MONOTONIC; before `start`, when this was created.
 
     `counts`: ops by f and type; `grants`: by lock and process; `last`: the lock that a process was
-    granted last. A grant's lock is decoded only if the test has several (`locks`).
+    granted last. `aside`: what clients say that is no event.
     """
 
     def __init__(self, path: Path, locks: Sequence[str] = ("",)) -> None:
@@ -59,14 +45,13 @@ class Recorder:
         self.grants: Counter[tuple[str, int]] = Counter()
         self.last: dict[int, str] = {}
         self.failure: OSError | None = None
+        self.aside = Aside(path.parent)
         self._file = path.open("ab", buffering=0)
         with suppress(OSError):  # a file system without locks, where nobody can tell
             fcntl.flock(self._file, fcntl.LOCK_EX)
         self._size = self._file.tell()
         self._lock = threading.Lock()
         self._index = 0
-        self._decode = msgspec.json.Decoder(list[Event]).decode
-        self._decode_grant = msgspec.json.Decoder(_Grant).decode
         self._only = locks[0] if len(locks) == 1 else None
 
     def start(self) -> None:
@@ -77,30 +62,25 @@ class Recorder:
         """ns since the test's start."""
         return time.monotonic_ns() - self.origin_ns
 
-    def lines(self, lines: list[bytes]) -> list[Event]:
-        """Append ops as a worker wrote them: each a JSON object, without a line end."""
-        events = self._decode(b"[%s]" % b",".join(lines))
-        with self._lock:
-            start = self._index
-            self._write(
-                b"".join(
-                    b'{"index":%d,%s\n' % (start + place, line[1:])
-                    for place, line in enumerate(lines)
-                )
-            )
-            self._index += len(lines)
-            self.counts.update([(event.f, event.type) for event in events])
-            for line, event in zip(lines, events, strict=True):
-                if event.f == "acquire" and event.type == "ok":
-                    self._granted(line, int(event.process))
-        return events
+    def append(self, lines: Sequence[bytes], events: Sequence[Event]) -> None:
+        """Append a client's events, each with its line: a JSON object, without a line end.
 
-    def _granted(self, line: bytes, process: int) -> None:
+        Raises:
+            OSError: they could not be written, or the history is closed.
+        """
+        with self._lock:
+            self._put(lines)
+            self.counts.update([(event.f, event.type) for event in events])
+            for event in events:
+                if event.f == "acquire" and event.type == "ok":
+                    self._granted(event)
+
+    def _granted(self, event: Event) -> None:
         lock = self._only
         if lock is None:
-            lock = self._decode_grant(line).value.lock
-        self.grants[lock, process] += 1
-        self.last[process] = lock
+            lock = (event.value and event.value.lock) or ""
+        self.grants[lock, event.process] += 1
+        self.last[event.process] = lock
 
     def grants_of(self, lock: str) -> int:
         """The number of recorded grants of this lock."""
@@ -128,7 +108,18 @@ class Recorder:
             row["error"] = error
         if node is not None:
             row["node"] = node
-        self.lines([msgspec.json.encode(row)])
+        with self._lock:
+            self._put([msgspec.json.encode(row)])
+            self.counts[f, type] += 1
+
+    def _put(self, lines: Sequence[bytes]) -> None:
+        start = self._index
+        self._write(
+            b"".join(
+                b'{"index":%d,%s\n' % (start + place, line[1:]) for place, line in enumerate(lines)
+            )
+        )
+        self._index += len(lines)
 
     def _write(self, data: bytes) -> None:
         if self.failure is not None:
@@ -163,6 +154,7 @@ class Recorder:
         """Close the history; a later write raises OSError."""
         with self._lock:
             self._file.close()
+        self.aside.close()
 
 
 def is_live(path: Path) -> bool:

@@ -3,6 +3,8 @@
 A thread reads all that the worker writes until it ends. An op that it had begun by then is
 completed as `info`, because it is not known whether it happened.
 
+What it writes is checked first (hearing.py): a line that is no event is set aside.
+
 Some of its events answer no op that it was sent: what a library reports by itself (`lost`,
 `renewed`) and the client's own `close`. They are recorded, and nobody here waits for them.
 """
@@ -12,10 +14,11 @@ from __future__ import annotations
 import json
 import subprocess
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -23,20 +26,29 @@ from fencepost.checker.history import SPONTANEOUS
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.processes import CLIENT, own
 from fencepost.harness.remote.remote import Remote
+from fencepost.harness.run.answer import Answer, Clock, Cut, Idle, Point, Ready
 from fencepost.harness.run.driver import Driver
-from fencepost.harness.run.recorder import Event, Recorder
+from fencepost.harness.run.event import Event
+from fencepost.harness.run.hearing import Hearing
+from fencepost.harness.run.lines import Lines, TooLong
+from fencepost.harness.run.recorder import Recorder
 from fencepost.workloads.critical_section import work_seed
 
-_START_S = 20.0
+# A client that comes up takes a second; on a machine that has too much to do, a hundred.
+_START_S = 180.0
 # A client reads orders between two ops, and some ops take a while.
 _CLOCK_S = 3.0
 # How long a client may take to close its sessions and connections before it is killed.
 _END_S = 2.0
 _CLOSE = "close"
+Answered = TypeVar("Answered", bound=Answer)
 
 
 class Worker:
-    """One worker on one node. `pid` is its pid there, `started` when that process was started."""
+    """One worker on one node. `pid` is its pid there, `started` when that process was started.
+
+    `took_s`: how long it took to come up.
+    """
 
     def __init__(
         self,
@@ -58,12 +70,15 @@ class Worker:
         self.working: tuple[dict[str, Any], int] | None = None
         self._open: Event | None = None
         self._closing: Event | None = None
-        self._answers: deque[dict[str, Any]] = deque()
+        self._answers: deque[Answer] = deque()
         self._completions: deque[dict[str, Any]] = deque()
         self._point: str | None = None
         self._changed = threading.Condition()
         self._gone = False
         self._said = ""
+        self._hearing = Hearing(self.node, self.process, self._stride, recorder.now, recorder.aside)
+        self._begun = time.monotonic()
+        self.took_s = 0.0
         self._program = remote.spawn(command)
         self._reader = threading.Thread(target=self._read, name=f"read {self.node}", daemon=True)
         self._reader.start()
@@ -81,27 +96,30 @@ class Worker:
             Crashed: with its last output, if it does not come up; or it gives the pid of a process
                 that is not its own.
         """
-        ready = self._answer("ready", _START_S)
-        process = own(self._remote, ready["pid"], CLIENT)
+        ready = self._answer(Ready, _START_S)
+        self.took_s = time.monotonic() - self._begun
+        process = own(self._remote, ready.pid, CLIENT) if ready.pid > 0 else None
         if process is None:
             raise Crashed(
-                f"the client on {self.node} says that its pid is {ready['pid']}, and no process of "
+                f"the client on {self.node} says that its pid is {ready.pid}, and no process of "
                 "its own has it: `ready` needs the pid of the program itself (docs/protocol.md)"
             )
         self.pid, self.started = process.pid, process.started
-        self._generates = ready.get("generates", True)
+        self._generates = ready.generates
 
-    def _answer(self, control: str, timeout_s: float) -> dict[str, Any]:
+    def _answer(self, wanted: type[Answered], timeout_s: float) -> Answered:
+        def found() -> Answered | None:
+            return next((one for one in self._answers if isinstance(one, wanted)), None)
+
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._gone or any(a["control"] == control for a in self._answers), timeout_s
-            )
-            answer = next((a for a in self._answers if a["control"] == control), None)
+            self._changed.wait_for(lambda: self._gone or found() is not None, timeout_s)
+            answer = found()
             if answer is not None:
                 self._answers.remove(answer)
         if answer is None:
             words = self.last_words() or f"nothing within {timeout_s:.0f} s"
-            raise Crashed(f"the worker on {self.node} did not say {control!r}; it said: {words}")
+            asked = wanted.__struct_config__.tag
+            raise Crashed(f"the worker on {self.node} did not say {asked!r}; it said: {words}")
         return answer
 
     def last_words(self) -> str:
@@ -163,7 +181,7 @@ class Worker:
     def wait_idle(self, timeout_s: float) -> bool:
         """Wait until its work is over; False if it is not in time."""
         try:
-            self._answer("idle", timeout_s)
+            self._answer(Idle, timeout_s)
         except Crashed:
             return False
         return True
@@ -202,11 +220,11 @@ class Worker:
         not matter. Raise Crashed if the program does not answer in time.
         """
         with self._changed:
-            self._answers = deque(a for a in self._answers if a["control"] != "clock")
+            self._answers = deque(a for a in self._answers if not isinstance(a, Clock))
         self._send({"control": "clock"})
-        shown = self._answer("clock", _CLOCK_S)
-        own = json.loads(self._remote.run(["fencepost-node", "clocks", "node", "wall"]).out)
-        low_ns, high_ns = shown["low_ns"] - own["high_ns"], shown["high_ns"] - own["low_ns"]
+        shown = self._answer(Clock, _CLOCK_S)
+        mine = json.loads(self._remote.run(["fencepost-node", "clocks", "node", "wall"]).out)
+        low_ns, high_ns = shown.low_ns - mine["high_ns"], shown.high_ns - mine["low_ns"]
         return low_ns / 1e9, high_ns / 1e9
 
     def wait_gone(self, timeout_s: float) -> None:
@@ -232,20 +250,22 @@ class Worker:
 
     def _read(self) -> None:
         assert self._program.stdout
-        rest = b""
+        lines = Lines()
         while chunk := self._program.stdout.read(1 << 16):
-            *lines, rest = (rest + chunk).split(b"\n")
-            # If the history cannot be written, the recorder remembers that and the run ends. Until
-            # then this reads on, so that no client blocks at a full pipe.
-            with suppress(OSError):
-                self._take(lines)
+            self._take(lines.take(chunk))
+        if rest := lines.rest():
+            self._take([rest])
         with suppress(OSError):
             self._end()
 
-    def _take(self, lines: list[bytes]) -> None:
-        answers = [line for line in lines if line.startswith(b'{"control"')]
-        ops = [line for line in lines if line not in answers] if answers else lines
-        events = self._recorder.lines(ops) if ops else []
+    def _take(self, lines: Sequence[bytes | TooLong]) -> None:
+        heard = self._hearing.take(lines)
+        events = heard.events
+        # If the history cannot be written, the recorder remembers that and the run ends. Until
+        # then this reads on, so that no client blocks at a full pipe.
+        with suppress(OSError):
+            if events:
+                self._recorder.append(heard.lines, events)
         with self._changed:
             self._point = None  # a program that writes more is past its failpoint
             close = _last(events, lambda f: f == _CLOSE)
@@ -257,21 +277,24 @@ class Worker:
                 # comes from ops alone: the close after an `info` still carries the old one.
                 last = events[place]
                 self._open = last if last.type == "invoke" else None
-                self.process = int(last.process) + (self._stride if last.type == "info" else 0)
-            self._take_answers(answers)
+                self.process = last.process + (self._stride if last.type == "info" else 0)
+            self._take_answers(heard.answers)
             if place is not None and events[place].type != "invoke":
-                self._completions.append(msgspec.json.decode(ops[place]))
+                self._completions.append(msgspec.json.decode(heard.lines[place]))
                 while len(self._completions) > 1:
                     self._completions.popleft()
             self._changed.notify_all()
 
-    def _take_answers(self, lines: list[bytes]) -> None:
-        for line in lines:
-            answer = msgspec.json.decode(line)
-            if answer["control"] == "point":
-                self._point = answer["point"]
-            else:
-                self._answers.append(answer)
+    def _take_answers(self, answers: Sequence[Answer]) -> None:
+        for answer in answers:
+            match answer:
+                case Point(point):
+                    self._point = point
+                case Cut(bytes=count):
+                    why = f"its pump had to leave out {count} bytes, which nobody read in time"
+                    self._recorder.aside.add(self.node, why, b"", count, lost=True)
+                case _:
+                    self._answers.append(answer)
 
     def _listen(self) -> None:
         assert self._program.stderr

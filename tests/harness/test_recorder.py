@@ -10,6 +10,7 @@ import pytest
 
 from fencepost.checker import history
 from fencepost.harness.run.recorder import Recorder, finish, is_live
+from harness.recording import record
 
 
 @pytest.fixture
@@ -29,21 +30,17 @@ def stored(recorder):
 
 
 def test_lines_are_appended_as_they_came_with_a_rising_index(recorder):
-    events = recorder.lines([line(1, 0, thread="x"), line(2, 1)])
-    recorder.lines([line(1, 2)])
+    record(recorder, [line(1, 0, thread="x"), line(2, 1)])
+    record(recorder, [line(1, 2)])
     rows = stored(recorder)
     assert [row["index"] for row in rows] == [0, 1, 2]
     assert rows[0] == {"index": 0} | json.loads(line(1, 0, thread="x"))
-    assert [(event.process, event.type, event.f) for event in events] == [
-        (1, "invoke", "read"),
-        (2, "invoke", "read"),
-    ]
     assert recorder.written == 3
     assert recorder.counts["read", "invoke"] == 3
 
 
 def test_what_was_recorded_is_in_the_file_before_the_recorder_is_closed(recorder):
-    recorder.lines([line(1, 0)])
+    record(recorder, [line(1, 0)])
     assert len(history.read(recorder.path)) == 1
 
 
@@ -70,7 +67,7 @@ def test_concurrent_writers_keep_every_line_whole_and_numbered_once(recorder):
     def write(process):
         together.wait()
         for number in range(0, each, 4):
-            recorder.lines([line(process, n) for n in range(number, number + 4)])
+            record(recorder, [line(process, n) for n in range(number, number + 4)])
 
     threads = [threading.Thread(target=write, args=(process,)) for process in range(writers)]
     for thread in threads:
@@ -92,8 +89,8 @@ def grant(process, lock, type="ok"):
 
 def test_grants_of_several_locks_are_counted_apart(tmp_path):
     recorder = Recorder(tmp_path / "history.jsonl", ["a", "b", "c"])
-    recorder.lines([grant(1, "a"), grant(1, "b"), grant(2, "b", "fail"), line(2, 0)])
-    recorder.lines([grant(6, "b")])
+    record(recorder, [grant(1, "a"), grant(1, "b"), grant(2, "b", "fail"), line(2, 0)])
+    record(recorder, [grant(6, "b")])
     assert [recorder.grants_of(lock) for lock in "abc"] == [1, 2, 0]
     assert recorder.grants == {("a", 1): 1, ("b", 1): 1, ("b", 6): 1}
     assert recorder.last == {1: "b", 6: "b"}
@@ -102,7 +99,7 @@ def test_grants_of_several_locks_are_counted_apart(tmp_path):
 
 def test_of_one_lock_a_grant_is_counted_without_a_look_at_its_value(tmp_path):
     recorder = Recorder(tmp_path / "history.jsonl", ["orders"])
-    recorder.lines([json.dumps({"process": 4, "type": "ok", "f": "acquire"}).encode()])
+    record(recorder, [b'{"time":0,"process":4,"type":"ok","f":"acquire"}'])
     assert (recorder.grants_of("orders"), recorder.last) == (1, {4: "orders"})
     recorder.close()
 
@@ -111,7 +108,7 @@ def test_a_disk_that_is_full_is_remembered_for_the_run_s_end(recorder):
     recorder._file.close()
     recorder._file = open("/dev/full", "ab", buffering=0)  # noqa: SIM115
     with pytest.raises(OSError, match="No space left"):
-        recorder.lines([line(1, 0)])
+        record(recorder, [line(1, 0)])
     assert recorder.failure is not None
 
 
@@ -141,33 +138,33 @@ class Full:
 
 @pytest.mark.parametrize("torn", [1, 40, -1])
 def test_a_full_disk_leaves_a_history_that_ends_with_its_last_whole_line(recorder, torn):
-    recorder.lines([line(1, 0)])
+    record(recorder, [line(1, 0)])
     one = recorder.path.stat().st_size
     full = recorder._file = Full(recorder._file, 2 * one + (torn % one))
     with pytest.raises(OSError, match="No space left"):
-        recorder.lines([line(1, n) for n in range(1, 6)])
+        record(recorder, [line(1, n) for n in range(1, 6)])
     assert [op.value["n"] for op in history.read(recorder.path)] == [0, 1, 2]
     assert history.read(recorder.path).notes == []
     assert recorder.written == 3
     # What comes once there is room again would follow on a gap.
     full.free(10_000)
     with pytest.raises(OSError, match="No space left"):
-        recorder.lines([line(1, 6)])
+        record(recorder, [line(1, 6)])
     assert len(history.read(recorder.path)) == recorder.written == 3
     assert recorder.failure.filename == str(recorder.path)
 
 
 def test_what_comes_after_the_end_is_refused_and_no_failure_of_the_run(recorder):
-    recorder.lines([line(1, 0)])
+    record(recorder, [line(1, 0)])
     recorder.close()
     with pytest.raises(OSError, match="the history is closed"):
-        recorder.lines([line(1, 1)])
+        record(recorder, [line(1, 1)])
     assert recorder.failure is None
     assert len(stored(recorder)) == 1
 
 
 def test_a_finished_history_is_in_order_of_time_and_stays_so(recorder):
-    recorder.lines([line(1, 0, time=30), line(2, 1, time=10), line(3, 2, time=20)])
+    record(recorder, [line(1, 0, time=30), line(2, 1, time=10), line(3, 2, time=20)])
     recorder.close()
     found = finish(recorder.path)
     assert [op.process for op in found] == [2, 3, 1]
@@ -179,7 +176,7 @@ def test_a_finished_history_is_in_order_of_time_and_stays_so(recorder):
 
 
 def test_a_killed_run_s_torn_last_line_is_taken_off_its_history(recorder):
-    recorder.lines([line(1, 0)])
+    record(recorder, [line(1, 0)])
     recorder.close()
     with recorder.path.open("ab") as file:
         file.write(b'{"index":1,"ti')
@@ -188,12 +185,12 @@ def test_a_killed_run_s_torn_last_line_is_taken_off_its_history(recorder):
 
 
 def test_a_history_that_is_being_written_is_read_and_left_where_it_is(recorder):
-    recorder.lines([line(1, 0, time=30), line(2, 1, time=10)])
+    record(recorder, [line(1, 0, time=30), line(2, 1, time=10)])
     before = recorder.path.read_bytes()
     assert is_live(recorder.path)
     assert [op.process for op in finish(recorder.path)] == [2, 1]
     assert recorder.path.read_bytes() == before
-    recorder.lines([line(3, 2, time=20)])
+    record(recorder, [line(3, 2, time=20)])
     recorder.close()
     assert not is_live(recorder.path)
     assert [op.process for op in finish(recorder.path)] == [2, 3, 1]

@@ -14,6 +14,7 @@ from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.site import RunSite
 from fencepost.harness.run.spec import Spec
 from fencepost.workloads.locks.registry import LOCKS
+from harness.recording import record
 
 SPEC = Spec("redis", "redis", LOCKS["redis"].read_options({}), locks=3, concurrency=2, time_s=9.0)
 S = 10**9
@@ -44,10 +45,10 @@ def test_after_the_last_fault_a_run_waits_until_each_lock_was_granted_again(
 
     def sleep(seconds):
         slept.append(seconds)
-        recorder.lines([grant(0, lock) for lock in [next(coming, None)] if lock])
+        record(recorder, [grant(0, lock) for lock in [next(coming, None)] if lock])
 
     monkeypatch.setattr(timed, "time", SimpleNamespace(sleep=sleep, monotonic=lambda: len(slept)))
-    recorder.lines([grant(0, "orders-2")])
+    record(recorder, [grant(0, "orders-2")])
     timed.await_grants(SPEC, recorder, 10)
     assert len(slept) == looks
 
@@ -72,10 +73,10 @@ def test_whether_others_were_granted_a_lock_is_asked_of_the_lock_that_a_client_h
     cluster = SimpleNamespace(remote=lambda node: SimpleNamespace(node=node))
     site = RunSite(SPEC, cluster, recorder)
     site._workers = {node: SimpleNamespace(process=n) for n, node in enumerate(SPEC.clients)}
-    recorder.lines([grant(0, "orders-1"), grant(0, "orders-2"), grant(1, "orders-1")])
+    record(recorder, [grant(0, "orders-1"), grant(0, "orders-2"), grant(1, "orders-1")])
     assert site.grants(without="client-1") == 0
     # A successor of the other client (3 = 1 + 2) counts, and the client's own grants do not.
-    recorder.lines([grant(1, "orders-3"), grant(3, "orders-2")])
+    record(recorder, [grant(1, "orders-3"), grant(3, "orders-2")])
     assert site.grants(without="client-1") == 1
     # Gone, its successor holds nothing.
     site._workers["client-1"].process = 2
@@ -141,11 +142,11 @@ LIVE = "The run was going on when this was judged: it says nothing of what came 
 
 def test_a_run_that_is_judged_while_it_goes_on_keeps_its_history_and_says_so(recorder):
     folder = described(recorder)
-    recorder.lines([asked(0, "orders-1")])
+    record(recorder, [asked(0, "orders-1")])
     outcome = judge(folder)
     assert outcome.valid == "unknown"
     assert outcome.verdicts["run"].summary == LIVE
-    recorder.lines([asked(1, "orders-2")])
+    record(recorder, [asked(1, "orders-2")])
     assert recorder.written == len(recorder.path.read_bytes().splitlines()) == 2
 
 
@@ -175,7 +176,7 @@ def test_a_run_that_ended_while_it_was_judged_keeps_its_own_results(recorder, mo
 def test_a_history_that_is_shorter_than_what_was_recorded_leaves_the_verdict_open(recorder):
     folder = described(recorder)
     rows = [asked(0, "orders-1"), asked(1, "orders-2"), asked(2, "orders-3")]
-    recorder.lines(rows)
+    record(recorder, rows)
     recorder.close()
     assert "run" not in judge(folder, [], recorder.written).verdicts
     lines = recorder.path.read_bytes().splitlines(keepends=True)

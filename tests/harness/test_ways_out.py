@@ -284,6 +284,35 @@ def test_a_client_that_dies_by_itself_leaves_its_op_unknown_and_a_note(cluster):
     assert (last.f, last.type, last.error[0]) == ("write", "info", "killed")
 
 
+def writes(cluster, rubbish):
+    """client-2 also writes this, whenever it is about to read."""
+
+    def answers(node, f):
+        if (node, f) == ("client-2", "read"):
+            cluster.remote(node).programs[0].stdout.write(rubbish)
+
+    cluster.service.answers = answers
+
+
+RUBBISH = [b"\n", b"a.py:7: DeprecationWarning: \xff is old\n", b'{"time":1,"pro\n', b"{}{}\n"]
+
+
+@pytest.mark.parametrize("rubbish", RUBBISH)
+def test_a_client_that_writes_rubbish_is_named_and_all_else_that_it_says_is_recorded(
+    cluster, rubbish
+):
+    writes(cluster, rubbish)
+    ended = carried_out(cluster, schedule=[])
+    assert_judged_and_put_away(ended, cluster)
+    assert ended.error is None
+    assert ended.outcome.valid == ("unknown" if b"{" in rubbish else True)
+    (said,) = [note for note in ended.results["notes"] if note.startswith("client-2 wrote ")]
+    ops = [op for op in history.read(ended.folder / "history.jsonl") if op.node == "client-2"]
+    assert {"read", "write", "release", "close"} <= {op.f for op in ops if op.type == "ok"}
+    again = judge.judge(ended.folder)
+    assert (again.valid, said in again.results["notes"]) == (ended.outcome.valid, True)
+
+
 def test_a_history_that_cannot_be_written_is_a_crash_and_what_was_written_is_judged(
     cluster, monkeypatch
 ):

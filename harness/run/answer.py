@@ -1,0 +1,41 @@
+"""What a client answers to orders: lines that begin with {"control" (docs/protocol.md)."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Ready(msgspec.Struct, tag_field="control", tag="ready"):
+    """It is up. `pid` is its own on its node; `generates`: it runs the generator itself."""
+
+    pid: int
+    generates: bool = True
+
+
+class Idle(msgspec.Struct, tag_field="control", tag="idle"):
+    """Its work is over."""
+
+
+class Point(msgspec.Struct, tag_field="control", tag="point"):
+    """It is at a failpoint, and stops itself there."""
+
+    point: str
+
+
+class Clock(msgspec.Struct, tag_field="control", tag="clock"):
+    """How far its wall clock is ahead of its monotonic one: bounds, in ns."""
+
+    low_ns: int
+    high_ns: int
+
+
+class Cut(msgspec.Struct, tag_field="control", tag="cut"):
+    """Its pump had to leave out so many bytes of what it wrote (workloads/client/spool.py)."""
+
+    bytes: int
+
+
+Answer = Ready | Idle | Point | Clock | Cut
+
+decode = msgspec.json.Decoder(Answer).decode
+"""A line as an answer. Raises ValueError with the reason, where the line is none."""
