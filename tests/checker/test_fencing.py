@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from itertools import permutations
 
-import pytest
+from fencing_stories import two_grants, verdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fencepost.checker.fencing import fencing
 from histories import MS, Story
-
-
-def verdict(story, **test):
-    return fencing(story.history(), test)
 
 
 def test_tokens_that_are_unique_and_rise_are_fine(story):
@@ -91,13 +87,6 @@ def test_a_fall_is_seen_behind_a_grant_that_was_lower_still(story):
     assert [row["holds"] for row in verdict(story).evidence] == [["h1", "h2"], ["h1", "h3"]]
 
 
-def test_tokens_of_two_locks_have_nothing_to_do_with_one_another(story):
-    story.grant(1, "h1", at=10, until=1000, token=5, lock="a")
-    story.grant(2, "h2", at=20, until=1000, token=5, lock="b")
-    story.grant(3, "h3", at=30, until=1000, token=6, lock="a")
-    assert verdict(story).valid is True
-
-
 def test_of_two_grants_with_one_stamp_the_history_s_order_tells_which_came_first(story):
     story.grant(1, "h1", at=10, until=1000, token=5)
     story.grant(2, "h2", at=10, until=1000, token=4)
@@ -123,87 +112,6 @@ def test_bounds_of_clocks_do_not_matter_between_clients_of_one_host(story):
     story.grant(1, "h1", at=10, until=1000, token=5)
     story.grant(1, "h2", at=11, until=1000, token=4)
     assert verdict(story, **CLOCKS).valid is False
-
-
-def test_two_shared_holds_of_one_generation_may_carry_one_token(story):
-    story.grant(1, "h1", at=10, until=1000, token=5, shared=True)
-    story.grant(2, "h2", at=20, until=1000, token=5, shared=True)
-    story.release(1, "h1", at=30)
-    story.grant(3, "h3", at=40, until=1000, token=5, shared=True)
-    assert verdict(story).valid is True
-
-
-def test_a_shared_and_an_exclusive_hold_may_not_carry_one_token(story):
-    story.grant(1, "h1", at=10, until=100, token=5, shared=True)
-    story.grant(2, "h2", asked=5, at=200, until=300, token=5)
-    story.grant(3, "h3", asked=5, at=400, until=500, token=5, shared=True)
-    evidence = verdict(story).evidence
-    assert [row["holds"] for row in evidence] == [["h1", "h2"], ["h2", "h3"]]
-    assert all(": the same token as 5, which" in row["what"] for row in evidence)
-
-
-def test_two_shared_holds_may_not_carry_one_token_with_an_exclusive_grant_between_them(story):
-    """Also where the exclusive grant carries no token, and so cannot be out of order itself."""
-    story.grant(1, "h1", at=10, until=100, token=5, shared=True)
-    story.grant(2, "h2", asked=110, at=120, until=200)
-    story.grant(3, "h3", asked=210, at=220, until=300, token=5, shared=True)
-    found = verdict(story)
-    assert found.valid is False
-    assert found.summary.startswith("1 of 2 tokens repeated or lower.")
-    assert found.evidence[0]["what"] == (
-        "client-3 (process 3) was granted token 5 at 0.220 s: after the exclusive hold h2 the "
-        "same token as 5, which client-1 (process 1) was granted at 0.010 s. "
-        "No fault was on at that time."
-    )
-
-
-def test_each_shared_grant_after_the_exclusive_one_is_named(story):
-    story.grant(1, "h1", at=10, until=100, token=5, shared=True)
-    story.grant(2, "h2", asked=110, at=120, until=200)
-    story.grant(3, "h3", asked=210, at=220, until=300, token=5, shared=True)
-    story.grant(4, "h4", asked=210, at=230, until=300, token=5, shared=True)
-    evidence = verdict(story).evidence
-    assert [row["holds"] for row in evidence] == [["h1", "h3"], ["h1", "h4"]]
-
-
-VAGUE = {"clocks": {"client-1": {"bound_ns": 200 * MS}, "client-4": {"bound_ns": 4 * MS}}}
-
-
-def test_a_first_grant_by_a_vague_clock_does_not_hide_one_that_was_certainly_before(story):
-    story.grant(1, "h1", at=10, until=90, token=5, shared=True)
-    story.grant(2, "h2", at=20, until=90, token=5, shared=True)
-    story.grant(4, "h4", at=100, until=190)
-    story.grant(2, "h5", at=500, until=600, token=5, shared=True)
-    assert [row["holds"] for row in verdict(story, **VAGUE).evidence] == [["h2", "h5"]]
-
-
-def test_an_exclusive_grant_by_a_vague_clock_does_not_hide_one_that_came_certainly_between(story):
-    story.grant(2, "h2", at=20, until=90, token=5, shared=True)
-    story.grant(4, "h4", at=100, until=190)
-    story.grant(1, "h1", at=110, until=190)
-    story.grant(2, "h5", at=500, until=600, token=5, shared=True)
-    assert [row["holds"] for row in verdict(story, **VAGUE).evidence] == [["h2", "h5"]]
-
-
-@pytest.mark.parametrize("asked", [5, 115])
-def test_an_exclusive_grant_that_may_have_come_before_or_after_both_proves_nothing(story, asked):
-    story.grant(1, "h1", at=10, until=100, token=5, shared=True)
-    story.grant(2, "h2", asked=asked, at=120, until=200)
-    after = 210 if asked < 10 else 119
-    story.grant(3, "h3", asked=after, at=220, until=300, token=5, shared=True)
-    assert verdict(story).valid is True
-
-
-def test_an_exclusive_grant_of_another_lock_does_not_come_between(story):
-    story.grant(1, "h1", at=10, until=100, token=5, shared=True)
-    story.grant(2, "h2", asked=110, at=120, until=200, lock="other")
-    story.grant(3, "h3", asked=210, at=220, until=300, token=5, shared=True)
-    assert verdict(story).valid is True
-
-
-def two_grants(story):
-    story.grant(1, "h1", at=0, until=1000, token=1)
-    story.grant(2, "h2", at=2000, until=3000, token=2)
 
 
 def test_a_resource_that_accepts_a_lower_token_after_a_higher_one_is_found(story):
@@ -296,56 +204,6 @@ def test_a_write_is_after_another_only_beyond_the_bounds_of_both_clocks(story):
     assert verdict(story, **CLOCKS).valid is True
     story.write(1, 2109, "c", 0, hold="h1", token=1)
     assert verdict(story, **CLOCKS).valid is False
-
-
-def two_locks(story):
-    story.grant(1, "h1", at=0, until=1000, token=10, lock="a")
-    story.grant(2, "h2", at=10, until=1000, token=1, lock="b")
-    story.write(1, 100, "x", 0, 1, hold="h1", token=10)
-
-
-def test_writes_under_two_locks_to_one_resource_have_no_order(story):
-    two_locks(story)
-    story.write(2, 200, "y", 1, 2, hold="h2", token=1)
-    assert verdict(story).valid is True
-
-
-def test_a_write_under_another_lock_does_not_hide_a_lower_token(story):
-    two_locks(story)
-    story.write(2, 200, "y", 1, 2, hold="h2", token=30)
-    story.write(1, 300, "z", 2, 3, hold="h1", token=9)
-    found = verdict(story)
-    assert [(row["lock"], row["ops"]) for row in found.evidence] == [("a", [4, 8])]
-
-
-def test_two_resources_under_one_lock_remember_tokens_of_their_own(story):
-    two_grants(story)
-    story.write(2, 2100, "b", 0, 1, hold="h2", token=2)
-    story.write(1, 2200, "a", 0, 1, hold="h1", token=1, resource="other")
-    assert verdict(story).valid is True
-
-
-@pytest.mark.parametrize("hold", [None, "nobody's"])
-def test_a_write_whose_hold_is_not_known_is_of_the_only_lock_or_of_none(story, hold):
-    two_grants(story)
-    story.write(2, 2100, "b", 0, 1, hold=hold, token=2)
-    story.write(1, 2200, "a", 1, 2, hold=hold, token=1)
-    assert verdict(story).valid is False
-    story.grant(3, "h3", at=3000, until=4000, token=1, lock="other")
-    found = verdict(story)
-    assert found.valid is True
-    assert found.details["untested"] == [
-        "2 writes of an unknown lock",
-        "the resource (no write with a lock's token was accepted)",
-    ]
-
-
-def test_a_lock_that_was_asked_for_and_never_granted_is_one_that_a_write_may_be_of(story):
-    two_grants(story)
-    story.call(3, "acquire", 2050, None, {"lock": "other"})
-    story.write(2, 2100, "b", 0, 1, token=2)
-    story.write(1, 2200, "a", 1, 2, token=1)
-    assert verdict(story).valid is True
 
 
 def test_what_a_history_could_not_show_is_named(story):

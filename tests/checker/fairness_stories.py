@@ -1,0 +1,45 @@
+"""What the tests of fairness tell: clients that queue for a lock. Times are in ms."""
+
+from __future__ import annotations
+
+from fencepost.checker.liveness import liveness
+from histories import MS
+
+QUEUE = {"promises": {"fifo": True}}
+ONE = {"promises": {"one_wakeup": True}}
+
+
+def turn(story, process, hold, asked, granted, wakeups=None):
+    value = {"lock": "orders", "ttl": 10**9}
+    got = {"hold": hold, "token": None, "deadline": None}
+    if wakeups is not None:
+        got["wakeups"] = wakeups
+    story.call(process, "acquire", asked, granted, value, got)
+    story.release(process, hold, granted + 1)
+
+
+def waits(
+    story, process, asked, done, lock="orders", type="fail", error=("timeout", "gave up"), **more
+):
+    """An acquire that is never granted; `done` None: it never returns."""
+    value = {"lock": lock, "ttl": 10**9, **more}
+    story.call(process, "acquire", asked, done, value, type=type, error=list(error))
+
+
+def served(story, start, end, step=1000):
+    """One client that asks each second, and is granted the lock at once."""
+    for number, at in enumerate(range(start, end, step)):
+        turn(story, 1, f"s{number}", at, at + 1)
+
+
+def held(
+    story, process, hold, asked, granted, released, *, shared=False, token=None, deadline=None
+):
+    value = {"lock": "orders", "ttl": 10**9} | ({"mode": "shared"} if shared else {})
+    got = {"hold": hold, "token": token, "deadline": deadline and deadline * MS}
+    story.call(process, "acquire", asked, granted, value, got)
+    story.release(process, hold, released)
+
+
+def queue(story, **test):
+    return liveness(story.history(), QUEUE | test)

@@ -1,0 +1,157 @@
+"""A grant ends before its lease with what ends the lock, and with nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from linearizable_stories import CLOCKS, expired, verdict
+
+from histories import MS
+
+
+@pytest.mark.parametrize(
+    ("ends_with", "killed", "valid"),
+    [
+        ("connection", [0], True),
+        ("connection", [1], False),
+        ("connection", [], False),
+        ("close", [0], False),
+        ("lease", [0], False),
+    ],
+)
+def test_only_a_lock_that_ends_with_its_connection_ends_with_the_death_of_its_holder(
+    story, ends_with, killed, valid
+):
+    story.grant(0, "a", 1, 1001)
+    story.fault("kill", 300, 900, ["client-0"], processes=killed)
+    story.grant(1, "b", 500, 1500, asked=450)
+    assert verdict(story, lock={"ends_with": ends_with}).valid is valid
+
+
+@pytest.mark.parametrize(
+    ("ends_with", "valid"), [("connection", True), ("close", True), ("lease", False)]
+)
+def test_a_close_ends_the_grants_of_a_lock_that_ends_with_it(story, ends_with, valid):
+    story.grant(0, "a", 1, 1001)
+    story.call(0, "close", 300, 310, {})
+    story.grant(1, "b", 305, 1305, asked=200)
+    assert verdict(story, lock={"ends_with": ends_with}).valid is valid
+
+
+def test_a_grant_before_the_close_was_invoked_is_within_the_lease(story):
+    story.grant(0, "a", 1, 1001)
+    story.call(0, "close", 300, 310, {})
+    story.grant(1, "b", 299, 1305, asked=200)
+    assert verdict(story, lock={"ends_with": "close"}).valid is False
+
+
+def test_a_close_ends_a_grant_that_was_extended(story):
+    story.grant(0, "a", 1, 1001)
+    story.extend(0, "a", 100, 1100)
+    story.call(0, "close", 300, 310, {})
+    story.grant(1, "b", 305, 1305, asked=200)
+    assert verdict(story, lock={"ends_with": "close"}).valid is True
+    assert verdict(story, lock={"ends_with": "lease"}).valid is False
+
+
+@pytest.mark.parametrize(("ends_with", "valid"), [("close", True), ("lease", False)])
+def test_a_process_that_is_gone_without_a_close_may_have_closed_during_its_last_op(
+    story, ends_with, valid
+):
+    story.grant(0, "a", 1, 1001)
+    story.write(0, 100, "v", 0, done=600, type="info")
+    story.grant(1, "b", 200, 1200, asked=150)
+    assert verdict(story, lock={"ends_with": ends_with}).valid is valid
+
+
+def test_a_grant_before_that_op_began_is_within_the_lease(story):
+    story.grant(0, "a", 1, 1001)
+    story.write(0, 100, "v", 0, done=600, type="info")
+    story.grant(1, "b", 99, 1200, asked=50)
+    assert verdict(story, lock={"ends_with": "close"}).valid is False
+
+
+@pytest.mark.parametrize(
+    ("ends_with", "link", "valid"),
+    [
+        ("connection", ["client-0", "s1"], True),
+        ("connection", ["client-0", "storage"], False),
+        ("connection", ["client-1", "s1"], False),
+        ("close", ["client-0", "s1"], False),
+    ],
+)
+def test_only_a_lock_that_ends_with_its_connection_may_end_while_its_holder_is_cut_off(
+    story, ends_with, link, valid
+):
+    story.grant(0, "a", 1, 1001)
+    story.fault("partition", 300, 900, link, arguments={"links": [link]})
+    story.grant(1, "b", 500, 1500, asked=450)
+    assert verdict(story, servers=["s1"], lock={"ends_with": ends_with}).valid is valid
+
+
+def test_a_lock_of_an_unknown_kind_of_end_is_an_error(story):
+    story.grant(0, "a", 1, 1001)
+    with pytest.raises(ValueError, match="choose one of lease, close, connection"):
+        verdict(story, lock={"ends_with": "hope"})
+
+
+def test_a_grant_before_a_client_was_killed_is_within_its_lease(story):
+    story.grant(0, "a", 1, 1001)
+    story.grant(1, "b", 200, 1200)
+    story.fault("kill", 300, 900, ["client-0"], processes=[0])
+    assert verdict(story).valid is False
+
+
+def waiter(story, released):
+    story.grant(0, "a", 1, 5001, ttl=5000)
+    story.release(0, "a", released)
+    story.grant(1, "b", released + 10, 1010, asked=10)
+
+
+def test_a_grant_in_the_name_of_a_lease_that_was_over_by_then_fits_nowhere(story):
+    """etcd issue 11456: its lease was over before the lock was free."""
+    waiter(story, 2500)
+    expired(story, 1, 2000)
+    assert verdict(story).valid is False
+    assert verdict(story, clocks=CLOCKS).valid is False
+
+
+def test_one_whose_lease_ends_while_it_asks_for_ever_is_granted_nothing(story):
+    story.grant(0, "a", 1, 1001)
+    story.call(1, "acquire", 10, None, {"lock": "orders", "ttl": 1000 * MS})
+    expired(story, 1, 50)
+    assert verdict(story).valid is True
+
+
+def test_a_release_during_which_a_lease_ends_that_gave_no_grant_is_not_over_by_that(story):
+    story.grant(0, "a", 1, 5001, ttl=5000)
+    story.release(0, "a", 10, done=100)
+    expired(story, 0, 20)
+    story.grant(1, "b", 30, 5030, ttl=5000)
+    story.extend(0, "a", 110, None, type="fail")
+    assert verdict(story).valid is True
+
+
+def test_it_may_have_been_given_before(story):
+    waiter(story, 1500)
+    expired(story, 1, 2000)
+    story.release(1, "b", 2600)
+    assert verdict(story).valid is True
+
+
+@pytest.mark.parametrize(("meaning", "valid"), [("ended", True), ("nothing", False)])
+def test_a_failed_release_means_what_the_test_says(story, meaning, valid):
+    story.grant(0, "a", 1, 5001, ttl=5000)
+    story.release(0, "a", 10, type="fail")
+    story.grant(1, "b", 20, 5020, ttl=5000)
+    assert verdict(story, failed_release=meaning).valid is valid
+
+
+def test_a_lease_that_ends_meanwhile_brings_only_a_grant_forward(story):
+    """The release is of a hold whose grant nobody heard of; the lock was free only at 50 ms."""
+    story.grant(1, "b", 1, 1001)
+    asked = {"lock": "orders", "ttl": 1000 * MS}
+    story.call(0, "acquire", 2, 5, asked, type="info", error=["timeout", "silence"])
+    story.call(0, "release", 10, 100, {"lock": "orders"})
+    expired(story, 0, 20)
+    story.release(1, "b", 50)
+    assert verdict(story).valid is True

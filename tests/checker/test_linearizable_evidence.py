@@ -1,0 +1,106 @@
+"""A verdict says which op fits nowhere and why, as far as the time for that suffices."""
+
+from __future__ import annotations
+
+from linearizable_stories import CLOCKS, verdict
+
+from histories import MS
+
+
+def test_a_search_that_does_not_end_leaves_it_unknown(story, monkeypatch):
+    monkeypatch.setattr("fencepost.checker.linearizable._TIME_LIMIT_S", -1.0)
+    story.grant(0, "a", 1, 1001)
+    story.grant(1, "b", 500, 1500)
+    found = verdict(story)
+    assert found.valid == "unknown"
+    assert found.summary.startswith("The search did not end: time limit of -1 s reached")
+    assert found.evidence == []
+    assert list(found.details) == ["model", "operations", "failed_release", "ends_with"]
+
+
+def test_with_clocks_of_several_hosts_it_is_told_how_far_an_order_could_be_found(story):
+    story.grant(0, "a", 1, 1001)
+    story.grant(1, "b", 500, 1500, asked=450)
+    found = verdict(story, clocks=CLOCKS)
+    assert found.summary == (
+        "No order of the lock's ops keeps every lease; the search found none beyond 0.450 s."
+    )
+    assert found.evidence == [{"what": found.summary, "time_ns": 450 * MS, "ops": [2]}]
+
+
+def test_the_counterexample_is_small_and_names_its_ops(story):
+    story.grant(2, "z", 0, 1000, asked=0)
+    story.release(2, "z", 0)
+    story.grant(0, "a", 1, 1001)
+    story.grant(1, "b", 500, 1500, asked=450)
+    found = verdict(story)
+    assert found.summary == (
+        "client-1 (process 1): acquire, invoked at 0.450 s, fits nowhere in any order of the "
+        "lock's ops that keeps every lease: 1 (hold b) can't acquire: 0 (hold a) holds it and "
+        "can't expire before 1.001000 s. No fault was on at that time."
+    )
+    assert found.evidence == [{"what": found.summary, "time_ns": 450 * MS, "ops": [4, 6]}]
+
+
+def test_an_op_that_fits_nowhere_is_told_with_its_hold_and_the_fault_that_was_on(story):
+    story.grant(0, "a", 1, 1001)
+    story.release(0, "a", 5)
+    story.extend(0, "a", 20, 1020)
+    story.fault("pause", 2, 8, ["s1"])
+    story.fault("pause", 19, 30, ["s2"])
+    found = verdict(story)
+    assert found.valid is False
+    assert "client-0 (process 0): extend of hold a, invoked at 0.020 s, fits" in found.summary
+    assert found.summary.endswith(" On at that time: pause of s2 (from 0.019 s).")
+    assert found.details == {
+        "model": "lease-mutex",
+        "operations": 3,
+        "failed_release": "ended",
+        "ends_with": "lease",
+    }
+
+
+def test_a_fault_that_begins_while_the_op_is_under_way_is_named(story):
+    story.grant(0, "a", 1, 1001)
+    story.grant(1, "b", 500, 1500, asked=450)
+    story.fault("pause", 480, 600, ["s1"])
+    assert verdict(story).summary.endswith(" On at that time: pause of s1 (from 0.480 s).")
+
+
+def test_where_there_is_no_time_for_evidence_the_op_that_failed_is_told_without_a_reason(
+    story, monkeypatch
+):
+    monkeypatch.setattr("fencepost.checker.linearizable._EVIDENCE_S", -1.0)
+    story.grant(0, "a", 1, 1001)
+    story.grant(1, "b", 500, 1500, asked=450)
+    found = verdict(story)
+    assert found.summary == (
+        "client-1 (process 1): acquire, invoked at 0.450 s, fits nowhere in any order of the "
+        "lock's ops that keeps every lease. No fault was on at that time."
+    )
+    assert found.evidence == [{"what": found.summary, "time_ns": 450 * MS, "ops": [2]}]
+
+
+def test_where_there_is_no_time_to_find_that_op_it_is_told_how_far_the_search_came(
+    story, monkeypatch
+):
+    """With a token that is given twice, and an acquire that may or may not have been granted: the
+    search drops ways then, and may stop at another op than the first that fails."""
+    monkeypatch.setattr("fencepost.checker.linearizable._EVIDENCE_S", -1.0)
+    story.grant(1, "z", 10, 13, asked=5, ttl=3)
+    story.grant(0, "a", 12, 21, asked=11, token=4, ttl=10)
+    story.call(3, "acquire", 18, None, {"lock": "orders", "ttl": 10 * MS})
+    story.release(1, "z", 19, 24)
+    story.grant(2, "b", 32, 62, asked=26, token=4, ttl=30)
+    found = verdict(story)
+    assert found.summary == (
+        "No order of the lock's ops keeps every lease; the search found none beyond 0.026 s."
+    )
+    assert found.valid is False
+    assert found.evidence == [{"what": found.summary, "time_ns": 26 * MS, "ops": [7]}]
+    assert found.details == {
+        "model": "lease-mutex",
+        "operations": 5,
+        "failed_release": "ended",
+        "ends_with": "lease",
+    }
