@@ -56,7 +56,7 @@ def brought_up(
         with _hosted(way.hosts, wanted, say, leave_up, list(libraries)) as hosted:
             yield hosted
         return
-    with reserved(say, by=way.remote) as (cluster, reservation):
+    with reserved(engine.ensure(say), by=way.remote) as (cluster, reservation):
         name = image.ensure(say)
         image.must_hold(name, libraries)
         if not reservation.keep and cluster.look():
@@ -86,9 +86,10 @@ def _down(cluster: ComposeCluster) -> None:
 
 
 @contextmanager
-def reserved(say: Say, by: str = "docker") -> Iterator[tuple[ComposeCluster, Reservation]]:
-    """The cluster as it is, for this command alone. Nothing is started or stopped."""
-    found = engine.ensure(say)
+def reserved(
+    found: engine.Engine, by: str = "docker"
+) -> Iterator[tuple[ComposeCluster, Reservation]]:
+    """The cluster of an engine as it is, for this command alone. Nothing is started or stopped."""
     reservation = Reservation()
     reservation.take()
     doors = Doors() if by == "ssh" else None

@@ -9,18 +9,19 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import docker
-from docker.errors import DockerException
+from docker.errors import DockerException, NotFound
+from docker.models.containers import Container
 
-from fencepost.harness.cluster import composefile, network
+from fencepost.harness.cluster import composefile, network, ours
 from fencepost.harness.cluster.doors import Doors
 from fencepost.harness.cluster.engine import Engine
+from fencepost.harness.cluster.ours import PROJECT
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.docker import DockerRemote
 from fencepost.harness.remote.remote import Remote
-
-PROJECT = "fencepost"
 
 
 class ComposeCluster:
@@ -48,8 +49,13 @@ class ComposeCluster:
         return {"docker": self._engine.version, "image": self._image, **by}
 
     def up(self, nodes: Iterable[str], image: str) -> None:
-        """Start these nodes from an image; those that are up stay as they are."""
+        """Start these nodes from an image; those that are up stay as they are.
+
+        Raises:
+            Crashed: naming what somebody else has under the project's name; nothing was started.
+        """
         self._image = image
+        ours.must_be_alone(self._client)
         self._compose("up", "-d", "--no-build", *nodes)
         self.look()
         with ThreadPoolExecutor(8) as pool:
@@ -59,10 +65,10 @@ class ComposeCluster:
         """Find the nodes that are up, even those of an earlier command; return their names."""
         self._addresses, found = {}, {}
         try:
-            for container in self._client.containers.list(filters=_FILTER):
+            for container in ours.containers(self._client, all=False):
                 node = container.labels["com.docker.compose.service"]
-                networks = container.attrs["NetworkSettings"]["Networks"]
-                self._addresses[node] = next(iter(networks.values()))["IPAddress"]
+                networks = container.attrs["NetworkSettings"]["Networks"].values()
+                self._addresses[node] = next((one["IPAddress"] for one in networks), "")
                 found[node] = str(container.id)
         except DockerException as error:
             raise Crashed(f"Docker does not list its containers: {error}") from error
@@ -77,31 +83,27 @@ class ComposeCluster:
     def down(self) -> None:
         """Remove every node, its data and the network, even those of an earlier command.
 
+        Not by Compose: it removes whatever has the project's name.
+
         Raises:
             NetworkLeft: every node is removed, but Docker cannot remove the network.
+            Crashed: a node cannot be removed.
         """
         for remote in self._remotes.values():
             remote.close()
         self._remotes, self._containers, self._addresses = {}, {}, {}
         try:
-            self._compose("down", "-t", "0", "-v", "--remove-orphans")
-        except Crashed as error:
-            self._remove_network(error)
-
-    def _remove_network(self, failed: Crashed) -> None:
-        """Remove the network if only it is left; raise `failed` if a container is left too."""
-        try:
-            if self._client.containers.list(all=True, filters=_FILTER):
-                raise failed
-            network.remove(self._client, PROJECT)
-        except DockerException:
-            raise failed from None
+            with ThreadPoolExecutor(8) as pool:
+                list(pool.map(_remove, ours.containers(self._client)))
+            network.remove(self._client)
+        except DockerException as error:
+            raise Crashed(f"Docker does not remove every node: {error}") from error
 
     @property
     def networks(self) -> list[str]:
         """The names of the networks that are there, with or without a node."""
         try:
-            return [str(found.name) for found in network.networks(self._client, PROJECT)]
+            return [str(found.name) for found in ours.networks(self._client)]
         except DockerException as error:
             raise Crashed(f"Docker does not list its networks: {error}") from error
 
@@ -129,7 +131,10 @@ class ComposeCluster:
             raise Crashed(f"docker compose {' '.join(arguments[:2])} failed:\n{said}{_hint(said)}")
 
 
-_FILTER: dict[str, str | list[str] | bool] = {"label": f"com.docker.compose.project={PROJECT}"}
+def _remove(container: Container) -> None:
+    """Remove a container, and its volumes that have no name."""
+    with suppress(NotFound):  # somebody was quicker
+        container.remove(force=True, v=True)
 
 
 def _hint(said: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from fencepost.compose.node.places import PROGRAM
 from fencepost.harness.cluster import nodes
+from fencepost.harness.cluster.ours import LABELS
 from fencepost.nemesis.targets import STORAGE
 
 IMAGE = "fencepost-node"
@@ -27,7 +28,8 @@ _SERVER = {
 def content(image: str = IMAGE) -> str:
     """The file's text, every node from this image."""
     services = {node: _service(node, image) for node in nodes.every()}
-    file = {"services": services, "networks": {_NETWORK: {"internal": True}}}
+    networks = {_NETWORK: {"internal": True, "labels": LABELS}}
+    file = {"services": services, "networks": networks}
     return json.dumps(file, indent=1)
 
 
@@ -40,7 +42,7 @@ def _service(node: str, image: str) -> dict[str, Any]:
         "cap_add": ["NET_ADMIN", "SYS_PTRACE"],
         # A node must not come back by itself: what is down was taken down by a test.
         "restart": "no",
-        "labels": {"fencepost.node": "true"},
+        "labels": LABELS,
     }
     if role == nodes.CLIENT:
         return service

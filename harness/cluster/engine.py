@@ -38,8 +38,33 @@ class Engine:
     version: str
 
 
+class NoEngine(Crashed):
+    """Docker is not installed, so that no node can be up."""
+
+
+def find() -> Engine:
+    """Return the engine that answers. Install and start nothing.
+
+    Raises:
+        NoEngine: Docker is not installed here.
+        Crashed: it is installed, and does not answer; the text says what to do.
+    """
+    try:
+        return Engine(_compose_there(), version())
+    except DockerException as error:
+        if not any(map(shutil.which, ("docker", "dockerd"))):
+            raise NoEngine("Docker is not installed here, so no node is up.") from error
+        _must_be_allowed(str(error))
+        raise Crashed(
+            f"The Docker engine does not answer, and what it keeps cannot be seen: {error}. Start "
+            "it (`systemctl start docker`, say) and try again; this command does not start it."
+        ) from error
+
+
 def ensure(say: Say) -> Engine:
     """Return the engine that answers; as root on Debian or Ubuntu, install and start one first.
+
+    `say` is told first what is installed or started.
 
     Raises:
         Crashed: no engine answers, and none can be installed; the text says what to install.
@@ -62,11 +87,7 @@ def version() -> str:
 
 def _provide(say: Say, refused: str = "") -> None:
     """Install and start an engine. `refused` is the error of the one that is installed, if any."""
-    if "permission denied" in refused.lower():
-        raise Crashed(
-            "A Docker engine is running, but this user may not use it. Run as root, or join the "
-            f"docker group (`sudo usermod -aG docker $USER`, then log in again). It said: {refused}"
-        )
+    _must_be_allowed(refused)
     if os.geteuid() != 0 or not is_debian():
         raise Crashed(
             f"No Docker engine answers{f' ({refused})' if refused else ''}. Start it, or install "
@@ -76,6 +97,15 @@ def _provide(say: Say, refused: str = "") -> None:
     if shutil.which("dockerd") is None:
         install(say, "docker.io", "docker-compose", "iptables")
     _start(say)
+
+
+def _must_be_allowed(refused: str) -> None:
+    """Raise Crashed if what Docker said is that this user may not use it."""
+    if "permission denied" in refused.lower():
+        raise Crashed(
+            "A Docker engine is running, but this user may not use it. Run as root, or join the "
+            f"docker group (`sudo usermod -aG docker $USER`, then log in again). It said: {refused}"
+        )
 
 
 def is_debian() -> bool:
@@ -88,13 +118,20 @@ def is_debian() -> bool:
     return any("debian" in name or "ubuntu" in name for name in names)
 
 
-def _compose(say: Say) -> tuple[str, ...]:
+def _compose_there() -> tuple[str, ...]:
+    """The command that calls Compose; empty if there is none."""
     for call in (("docker", "compose"), ("docker-compose",)):
         if shutil.which(call[0]) is None:
             continue
         tried = subprocess.run([*call, "version"], capture_output=True, check=False)
         if tried.returncode == 0:
             return call
+    return ()
+
+
+def _compose(say: Say) -> tuple[str, ...]:
+    if found := _compose_there():
+        return found
     if os.geteuid() == 0 and is_debian():
         install(say, "docker-compose")
         return ("docker-compose",)

@@ -1,8 +1,8 @@
-"""Removing the nodes' network where Compose cannot.
+"""Removing the nodes' network.
 
-Docker 20.10 may keep an endpoint on a network whose container is gone. `docker compose down` then
-removes every container and fails at the network ("has active endpoints"). Such an endpoint can
-often be disconnected by force; where it cannot, only a restart of the Docker daemon removes it.
+Docker 20.10 may keep an endpoint on a network whose container is gone, and then does not remove the
+network ("has active endpoints"). Such an endpoint can often be disconnected by force; where it
+cannot, only a restart of the Docker daemon removes it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from contextlib import suppress
 
 from docker import DockerClient
 from docker.errors import DockerException
-from docker.models.networks import Network
 
+from fencepost.harness.cluster import ours
 from fencepost.harness.errors import Crashed
 
 
@@ -20,19 +20,14 @@ class NetworkLeft(Crashed):
     """Every node is removed and their network is not: no verdict depends on it."""
 
 
-def networks(client: DockerClient, project: str) -> list[Network]:
-    """The networks of a Compose project. DockerException where Docker does not list them."""
-    return client.networks.list(filters={"label": f"com.docker.compose.project={project}"})
-
-
-def remove(client: DockerClient, project: str) -> None:
-    """Remove the networks of a project that has no container any more, endpoints by force.
+def remove(client: DockerClient) -> None:
+    """Remove our networks, which have no container any more, endpoints by force.
 
     Raises:
         NetworkLeft: naming the network, what Docker said, and what to do.
         DockerException: Docker does not list its networks.
     """
-    for network in networks(client, project):
+    for network in ours.networks(client):
         try:
             # Only the network itself lists what is on it.
             network.reload()

@@ -1,67 +1,166 @@
-"""Keeps this machine's cluster for one command at a time, by a locked file in the temporary folder.
+"""Keeps this machine's cluster for one command at a time, by a locked file.
 
-The file also says whether the cluster stays up after a run.
+The file also says whether the cluster stays up after a run. Where it is depends on the user alone,
+never on the environment: root's is where nobody else can write, everybody else's where everybody
+can. Each command locks its own and the other one too, if it is there. Of two commands that begin
+at once one finds the other's lock, or each does; never do both get the cluster.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
-import tempfile
+import stat
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from fencepost.harness.errors import Crashed
 
 CONTAINERS, HOSTS = "fencepost.lock", "fencepost-hosts.lock"
+
+_ROOTS = Path("/run/fencepost")
+_MOST_BYTES = 4096
+
+
+def places() -> list[Path]:
+    """The folders that may have a reservation's file, this user's own first."""
+    locks = Path("/run/lock")
+    shared = locks if locks.is_dir() and locks.stat().st_mode & stat.S_IWOTH else Path("/tmp")
+    return [_ROOTS, shared] if os.geteuid() == 0 else [shared, _ROOTS]
 
 
 class Reservation:
     """The right to use the cluster. It ends with the process at the latest."""
 
     def __init__(self, name: str = CONTAINERS) -> None:
-        self._path = Path(tempfile.gettempdir()) / name
-        self._file: IO[str] | None = None
+        self._own, *self._others = (place / name for place in places())
+        self._held: list[int] = []
 
     def take(self) -> None:
-        """Raise Crashed, naming the process, if another one has the cluster."""
-        file = self._path.open("a+")
+        """Lock this user's file, and then the others' that are there.
+
+        Raises:
+            Crashed: another process has the cluster, and the text names it; or a file cannot be
+                trusted, and the text says why.
+        """
+        keep = self.keep
+        if self._own.parent == _ROOTS:
+            _make_safe(_ROOTS)
+        try:
+            self._lock(self._own, _open(self._own, create=True))
+            for path in self._others:
+                # Where one's own is locked first, of two at once one at least finds the other.
+                if (found := _open(path, create=False)) is not None:
+                    self._lock(path, found)
+        except BaseException:
+            self.release()
+            raise
+        self._write(keep)
+
+    def _lock(self, path: Path, file: int | None) -> None:
+        assert file is not None
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            pid = self._read().get("pid", "?")
-            file.close()
+            os.close(file)
             raise Crashed(
-                f"Another fencepost command (pid {pid}) is using the cluster. Wait for it to "
-                "end, or stop it; one machine has one cluster."
+                f"Another fencepost command (pid {_read(path).get('pid', '?')}) is using the "
+                "cluster. Wait for it to end, or stop it; one machine has one cluster."
             ) from error
-        self._file = file
-        self._write({"pid": os.getpid(), "keep": self.keep})
+        self._held.append(file)
 
     @property
     def keep(self) -> bool:
         """Whether the cluster stays up after a run (`cluster up`)."""
-        return bool(self._read().get("keep", False))
+        return self._newest()[1]
+
+    def _newest(self) -> tuple[int, bool]:
+        """What was written last: a number that counts the writings, and `keep`."""
+        found = [_read(path) for path in (self._own, *self._others)]
+        return max((int(one.get("turn", 0)), bool(one.get("keep"))) for one in found)
 
     def set_keep(self, keep: bool) -> None:
-        self._write({"pid": os.getpid(), "keep": keep})
+        self._write(keep)
 
     def release(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        while self._held:
+            os.close(self._held.pop())
 
-    def _read(self) -> dict[str, Any]:
+    def _write(self, keep: bool) -> None:
+        own = self._held[0]
+        turn = self._newest()[0] + 1
+        content = json.dumps({"pid": os.getpid(), "keep": keep, "turn": turn}).encode()
+        os.truncate(own, 0)
+        os.pwrite(own, content, 0)
+
+
+def _make_safe(folder: Path) -> None:
+    """Make a folder that root alone can write to. Raise Crashed if something else is there."""
+    try:
+        folder.mkdir(mode=0o755, exist_ok=True)
+        found = folder.lstat()
+    except OSError as error:
+        raise Crashed(f"{folder} cannot be made: {error.strerror}") from error
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != 0:
+        raise Crashed(
+            f"{folder} is not root's own folder, so that others could lead this command astray: "
+            "look who made it, and remove it"
+        )
+    if found.st_mode & 0o022:
+        folder.chmod(0o755)
+
+
+def _open(path: Path, create: bool) -> int | None:
+    """Open a reservation's file, to write to it if it is to be created; None if it is not there.
+
+    Raises:
+        Crashed: it is a symbolic link, or something else than a file of its own.
+    """
+    try:
+        file = _open_file(path, create)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise Crashed(
+                f"{path} is a symbolic link. fencepost follows none there: it could lead to any "
+                "file. Look who made it, and remove it."
+            ) from error
+        raise Crashed(f"{path} cannot be opened: {error.strerror}") from error
+    found = os.fstat(file)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+        os.close(file)
+        raise Crashed(
+            f"{path} is no file of its own (a hard link, or something else): look who made it, and "
+            "remove it"
+        )
+    return file
+
+
+def _open_file(path: Path, create: bool) -> int:
+    safe = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    if not create:
+        return os.open(path, os.O_RDONLY | safe)
+    try:
+        # Another user's file, in a folder of everybody's, is not opened to be created.
+        return os.open(path, os.O_RDWR | safe)
+    except FileNotFoundError:
+        made = os.open(path, os.O_RDWR | os.O_CREAT | safe, 0o644)
+        if path.parent != _ROOTS:
+            os.fchmod(made, 0o666)  # the next user's command writes there as well
+        return made
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
-            content = json.loads(self._path.read_text() or "{}")
-        except (OSError, ValueError):
-            return {}
-        return content if isinstance(content, dict) else {}
-
-    def _write(self, content: dict[str, Any]) -> None:
-        assert self._file is not None
-        self._file.seek(0)
-        self._file.truncate()
-        self._file.write(json.dumps(content))
-        self._file.flush()
+            content = json.loads(os.read(file, _MOST_BYTES) or b"{}")
+        finally:
+            os.close(file)
+    except (OSError, ValueError, RecursionError):
+        return {}
+    turn = content.get("turn", 0) if isinstance(content, dict) else None
+    return content if isinstance(turn, int) else {}

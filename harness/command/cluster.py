@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fencepost.harness.cluster import image
+from fencepost.harness.cluster import engine, image
 from fencepost.harness.cluster.brought_up import brought_up, reserved
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.nodes import every, role
@@ -36,31 +36,43 @@ def up(
 
 def down() -> None:
     """Remove every node and the network."""
-    with reserved(screen.say) as (cluster, reservation):
-        cluster.down()
-        reservation.set_keep(False)
+    try:
+        with reserved(engine.find()) as (cluster, reservation):
+            cluster.down()
+            reservation.set_keep(False)
+    except engine.NoEngine as none:
+        screen.write(str(none))
+        return
     screen.write("The cluster is down.")
 
 
 def status() -> int:
     """Which nodes are up, and whether they serve; 0 if all that are up do."""
-    with reserved(screen.say) as (cluster, _):
-        nodes = cluster.look()
-        bad = 0
-        for node in sorted(nodes):
-            kind = KINDS.get(role(node))
-            healthy = kind is None or Server(cluster.remote(node), kind, {}).ready()
-            bad += not healthy
-            state = "healthy" if healthy else "NOT HEALTHY"
-            screen.write(f"{node:12} {cluster.address(node):15} {state}")
-        if not nodes:
-            screen.write("No node is up.")
+    try:
+        with reserved(engine.find()) as (cluster, _):
+            return _status(cluster)
+    except engine.NoEngine as none:
+        screen.write(str(none))
+        return 0
+
+
+def _status(cluster: Cluster) -> int:
+    nodes = cluster.look()
+    bad = 0
+    for node in sorted(nodes):
+        kind = KINDS.get(role(node))
+        healthy = kind is None or Server(cluster.remote(node), kind, {}).ready()
+        bad += not healthy
+        state = "healthy" if healthy else "NOT HEALTHY"
+        screen.write(f"{node:12} {cluster.address(node):15} {state}")
+    if not nodes:
+        screen.write("No node is up.")
     return 1 if bad else 0
 
 
 def build() -> None:
     """Provide the engine and the nodes' image, and start nothing."""
-    with reserved(screen.say):
+    with reserved(engine.ensure(screen.say)):
         name = image.ensure(screen.say, whole=True)
         screen.write(
             "The engine answers and the nodes' image is there, with the libraries "

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fencepost.harness.cluster import hostsfile
+from fencepost.harness.cluster import engine, hostsfile
 from fencepost.harness.cluster.brought_up import reserved, reserved_hosts
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.healing import heal as heal_nodes
@@ -29,7 +29,12 @@ def heal(
 ) -> int:
     if hosts is not None:
         return _hosts(hosts, check)
-    with reserved(screen.say) as (cluster, reservation):
+    try:
+        found = engine.find()
+    except engine.NoEngine as none:
+        screen.write(f"{none} Nothing is left behind.")
+        return 0
+    with reserved(found) as (cluster, reservation):
         nodes = cluster.look()
         networks = [] if nodes else cluster.networks
         if check:
@@ -41,8 +46,8 @@ def heal(
                 screen.write(f"Removed the network {name} that a run had left behind.")
             screen.write("No node is up; nothing is left behind.")
         elif reservation.keep:
-            found = heal_nodes(cluster, nodes)
-            screen.write("\n".join(found) or "The cluster is up, and nothing needs healing.")
+            healed = heal_nodes(cluster, nodes)
+            screen.write("\n".join(healed) or "The cluster is up, and nothing needs healing.")
         else:
             cluster.down()
             screen.write(f"Removed {len(nodes)} nodes that a run had left behind.")

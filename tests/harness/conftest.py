@@ -9,8 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from fencepost.harness.cluster import reservation
+
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 10.0
+
+
+@pytest.fixture(autouse=True)
+def places(monkeypatch, tmp_path_factory):
+    """Where reservations are: no test keeps the machine's own cluster from anybody."""
+    found = [tmp_path_factory.mktemp(name) for name in ("root", "everybody")]
+    monkeypatch.setattr(reservation, "places", lambda: found)
+    return found
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import tempfile
 
 import pytest
 
@@ -21,10 +20,9 @@ NODES = ["redis-1", "storage", "client-1"]
 
 
 @pytest.fixture
-def engine(monkeypatch, tmp_path):
+def engine(monkeypatch):
     """An engine in memory: its one cluster, whichever command looks at it."""
     cluster = Cluster()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(module.engine, "ensure", lambda say: None)
     monkeypatch.setattr(module.image, "ensure", lambda say: "image")
     monkeypatch.setattr(module.image, "must_hold", lambda name, libraries: None)
@@ -94,7 +92,7 @@ def test_nodes_that_are_to_stay_stay_and_the_next_command_heals_them(engine):
         assert node.processes[pid] == "S"
     assert engine.nodes == NODES
     assert said[0] == f"Healed: redis-1: resumed its stopped server (pid {pid})"
-    with reserved(print) as (_, reservation):
+    with reserved(module.engine.ensure(print)) as (_, reservation):
         reservation.set_keep(False)
     with brought_up(NODES, print):
         pass

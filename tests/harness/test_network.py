@@ -1,10 +1,10 @@
-"""The nodes' network, which Docker 20.10 may keep after `docker compose down` removed all nodes."""
+"""The nodes' network, which Docker 20.10 may keep after all nodes were removed."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
+from types import SimpleNamespace
 
 import pytest
 from docker.errors import APIError
@@ -15,36 +15,41 @@ from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.engine import Engine
 from fencepost.harness.cluster.network import NetworkLeft
+from fencepost.harness.cluster.ours import LABELS
 from fencepost.harness.command import app
 from fencepost.harness.errors import Crashed
 
-STALE = "error while removing network: network fencepost_cluster has active endpoints"
-
 
 class Docker:
-    """An engine: Compose takes the containers away, and the network if nothing is on it."""
+    """An engine with a node's container and its network, which goes if nothing is on it."""
 
     def __init__(self):
-        self.left = []
+        self.stuck = False
         self.endpoints = {}
         self.stubborn = False
         self.there = True
-        self.containers = self.networks = self
+        self.networks = self
+        self.containers = SimpleNamespace(list=lambda all, filters: [Container(self)])
+        self.volumes = SimpleNamespace(list=lambda filters: [])
 
-    def list(self, all=False, filters=None):
-        assert filters == {"label": "com.docker.compose.project=fencepost"}
-        if all:
-            return self.left
+    def list(self, filters):
         return [Network(self)] if self.there else []
 
     def compose(self, argv, **_):
-        if "up" in argv:
-            self.there = True
-        elif self.endpoints or self.left:
-            return subprocess.CompletedProcess(argv, 1, "", STALE)
-        else:
-            self.there = False
+        assert "up" in argv
+        self.there = True
         return subprocess.CompletedProcess(argv, 0, "", "")
+
+
+class Container:
+    name, labels = "fencepost_redis-1_1", LABELS
+
+    def __init__(self, docker):
+        self._docker = docker
+
+    def remove(self, force, v):
+        if self._docker.stuck:
+            raise APIError("removal of container fencepost_redis-1_1 is already in progress")
 
 
 class Network:
@@ -52,10 +57,10 @@ class Network:
 
     def __init__(self, docker):
         self._docker = docker
-        self.attrs = {}
+        self.attrs = {"Labels": LABELS}
 
     def reload(self):
-        self.attrs = {"Containers": {id: {"Name": n} for id, n in self._docker.endpoints.items()}}
+        self.attrs |= {"Containers": {id: {"Name": n} for id, n in self._docker.endpoints.items()}}
 
     def disconnect(self, name, force):
         if not force or self._docker.stubborn:
@@ -69,12 +74,12 @@ class Network:
 
 
 @pytest.fixture
-def docker(monkeypatch, tmp_path):
+def docker(monkeypatch):
     found = Docker()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(compose.docker, "from_env", lambda: found)
     monkeypatch.setattr(compose.subprocess, "run", found.compose)
     monkeypatch.setattr(module.engine, "ensure", lambda say: Engine(("compose",), "20.10"))
+    monkeypatch.setattr(module.engine, "find", lambda: Engine(("compose",), "20.10"))
     monkeypatch.setattr(module.image, "ensure", lambda say: "image")
     monkeypatch.setattr(module.image, "must_hold", lambda name, libraries: None)
     monkeypatch.setattr(ComposeCluster, "look", lambda self: [])
@@ -101,9 +106,9 @@ def test_a_network_that_stays_is_named_with_the_way_out(docker, cluster):
     assert "systemctl restart docker" in said and "fencepost heal" in said
 
 
-def test_where_a_container_is_left_down_fails_with_what_compose_said(docker, cluster):
-    docker.endpoints, docker.left = {"ep-17": "fencepost_redis-1_1"}, ["redis-1"]
-    with pytest.raises(Crashed, match="has active endpoints") as error:
+def test_where_a_container_is_left_down_fails_with_what_docker_said(docker, cluster):
+    docker.endpoints, docker.stuck = {"ep-17": "fencepost_redis-1_1"}, True
+    with pytest.raises(Crashed, match="is already in progress") as error:
         cluster.down()
     assert not isinstance(error.value, NetworkLeft)
     assert docker.endpoints and docker.there

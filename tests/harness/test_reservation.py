@@ -1,0 +1,114 @@
+"""One machine's cluster for one command at a time, whoever runs it and in whatever environment."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from fencepost.harness.cluster import reservation
+from fencepost.harness.cluster.reservation import CONTAINERS, HOSTS, Reservation
+from fencepost.harness.errors import Crashed
+
+
+@pytest.fixture
+def anothers(places, monkeypatch):
+    """A reservation as another user has it: what is root's own place is not that user's."""
+
+    def make():
+        with monkeypatch.context() as patch:
+            patch.setattr(reservation, "places", lambda: places[::-1])
+            return Reservation()
+
+    return make
+
+
+def test_where_it_is_does_not_depend_on_the_environment(monkeypatch):
+    monkeypatch.undo()
+    before = reservation.places()
+    monkeypatch.setenv("TMPDIR", "/var/tmp")
+    assert reservation.places() == before
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    as_root = reservation.places()
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert as_root[0] == Path("/run/fencepost")
+    assert reservation.places() == as_root[::-1]
+
+
+@pytest.mark.parametrize("first", ["root", "another"])
+def test_two_users_never_both_have_the_cluster(anothers, first):
+    one, other = (Reservation(), anothers()) if first == "root" else (anothers(), Reservation())
+    one.take()
+    with pytest.raises(Crashed, match=f"pid {os.getpid()}. is using the cluster"):
+        other.take()
+    one.release()
+    other.take()
+    with pytest.raises(Crashed):
+        one.take()
+    other.release()
+
+
+def test_containers_and_hosts_are_reserved_apart():
+    containers, hosts = Reservation(CONTAINERS), Reservation(HOSTS)
+    containers.take()
+    hosts.take()
+    hosts.release()
+    containers.release()
+
+
+def test_a_symbolic_link_is_not_followed_and_what_it_leads_to_stays(places, tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("content")
+    (places[0] / CONTAINERS).symlink_to(precious)
+    with pytest.raises(Crashed, match="is a symbolic link"):
+        Reservation().take()
+    assert precious.read_text() == "content"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.link(__file__, path)])
+def test_what_is_no_file_of_its_own_is_not_written_to(places, tmp_path, make):
+    try:
+        make(places[0] / CONTAINERS)
+    except OSError:
+        pytest.skip("no hard link from here to there")
+    with pytest.raises(Crashed, match="is no file of its own"):
+        Reservation().take()
+
+
+def test_a_lock_that_is_not_got_keeps_nobody_else_out(places, anothers):
+    other = anothers()
+    other.take()
+    mine = Reservation()
+    with pytest.raises(Crashed):
+        mine.take()
+    other.release()
+    mine.take()
+    mine.release()
+
+
+def test_that_a_cluster_stays_up_is_known_to_the_next_user_until_it_is_taken_back(anothers):
+    for keep in (True, False):
+        one = Reservation()
+        one.take()
+        one.set_keep(keep)
+        one.release()
+        other = anothers()
+        other.take()
+        assert other.keep is keep
+        other.release()
+        assert Reservation().keep is keep
+
+
+def test_root_s_folder_is_one_that_nobody_else_can_write_to(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    folder.chmod(0o777)
+    if os.geteuid() == 0:
+        reservation._make_safe(folder)
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o755
+    link = tmp_path / "link"
+    link.symlink_to(folder)
+    with pytest.raises(Crashed, match="is not root's own folder"):
+        reservation._make_safe(link)
