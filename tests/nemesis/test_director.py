@@ -1,0 +1,131 @@
+"""A director books each fault as it went, finds who leads, and heals all that it began."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost.checker import faults
+from fencepost.nemesis import targets
+from fencepost.nemesis.director import Director
+from fencepost.nemesis.nemesis import Fault
+from fencepost.nemesis.schedule import Scheduled
+from nemesis.receipt_faults import CRASHES, CUT, JUMP, PAUSE_SERVER
+
+
+def test_healing_what_was_never_injected_is_fine_and_writes_nothing(director, recorded):
+    assert director.heal("nothing").proved
+    assert recorded.ops == []
+
+
+def test_healing_all_heals_each_fault_once(director, recorded):
+    for fault in (CUT, PAUSE_SERVER, JUMP):
+        director.inject(fault)
+    director.heal_all()
+    director.heal_all()
+    assert director.on == []
+    ends = [op.value["fault"] for op in recorded.ops if op.value["phase"] == "end"]
+    assert ends == ["cut"] * 2 + ["p"] * 2 + ["c"] * 2
+
+
+def test_a_node_that_does_not_answer_is_booked_and_not_fatal(site, recorded):
+    def broken(*_, **__):
+        raise RuntimeError("the node does not answer")
+
+    site.nodes["redis-3"].put = broken
+    receipt = Director(site, recorded).inject(JUMP)
+    assert receipt.how == "it could not be carried out: the node does not answer"
+    assert [op.type for op in recorded.ops][:2] == ["invoke", "info"]
+
+
+def test_the_primary_is_who_leads_when_the_fault_begins(director, site, recorded):
+    links = [["primary", "redis-1"], ["primary", "redis-2"], ["primary", "client-1"]]
+    fault = Fault(
+        "f",
+        "partition",
+        ["primary"],
+        {
+            "links": links,
+            "shape": "primary",
+            "words": "the primary is cut off from all other nodes",
+        },
+    )
+    site.leader = "redis-2"
+    assert director.inject(fault).proved
+    value = recorded.ops[0].value
+    assert value["targets"] == ["redis-2"]
+    assert value["arguments"]["links"] == [["redis-2", "redis-1"], ["redis-2", "client-1"]]
+    assert value["arguments"]["words"] == "redis-2 (the primary) is cut off from all other nodes"
+
+
+def test_where_nobody_leads_there_is_no_fault_and_no_receipt(director, recorded, monkeypatch):
+    monkeypatch.setattr(targets, "_ELECTION_S", 0.01)
+    assert not director.inject(Fault("f", "pause", ["primary"])).proved
+    assert recorded.ops[1].error == [
+        "unproved",
+        "it could not be carried out: no server has said for 0.01 s that it leads",
+    ]
+    assert director.on == []
+
+
+def test_a_fault_that_fails_half_way_is_healed_at_once_and_booked_as_failed(
+    director, site, recorded, monkeypatch
+):
+    monkeypatch.setattr("fencepost.nemesis.partition.probe", _unreachable)
+    director.inject(CUT)
+    assert [op.type for op in recorded.ops] == ["invoke", "info", "invoke", "info"]
+    assert director.on == []
+    assert all(node.rules == [] for node in site.nodes.values())
+    assert faults.check(recorded.history(), {}).valid == "unknown"
+
+
+def _unreachable(*_):
+    raise RuntimeError("the node does not answer")
+
+
+def test_a_pause_until_another_holds_ends_with_the_next_grant_to_another(director, site, recorded):
+    fault = Scheduled(0.0, 3600.0, "pause", ["client-1"], {"point": None, "until": "other-holds"})
+
+    def grants():
+        if director.on:
+            site.granted["client-1"] += 1
+            if len(site.granted) == 1 and site.granted["client-1"] > 3:
+                site.granted["client-2"] += 1
+        return False
+
+    director.run([fault], until=grants)
+    assert site.granted["client-2"] == 1
+    assert [op.value["phase"] for op in recorded.ops] == ["start", "start", "end", "end"]
+
+
+@pytest.mark.parametrize("losses", [1, 2])
+def test_what_a_lost_connection_kept_from_being_healed_is_healed_by_the_next_attempt(
+    director, site, monkeypatch, losses
+):
+    assert director.inject(CUT).proved
+    node, left = site.nodes["redis-2"], [None] * losses
+    real = node.write
+
+    def write(rules):
+        if left:
+            left.pop()
+            raise RuntimeError("the connection was lost")
+        real(rules)
+
+    monkeypatch.setattr(node, "write", write)
+    healed = director.heal("cut")
+    assert healed.proved is (losses == 1)
+    assert bool(node.rules) is (losses == 2)
+
+    # Whoever writes the node's rules next writes none of those that are over.
+    director.inject(Fault("other", "partition", [], {"links": [["redis-2", "redis-4"]]}))
+    assert director.heal("other").proved
+    assert not node.rules
+
+
+def test_a_fault_that_was_given_no_words_stands_in_the_history_with_its_family_s(
+    director, recorded
+):
+    director.inject(CRASHES)
+    director.inject(Fault("p", "pause", ["redis-4"], {"words": "redis-4 sleeps"}))
+    said = [op.value["arguments"]["words"] for op in recorded.ops if op.type == "ok"]
+    assert said == ["redis-1, redis-2 and client-2 crash and lose their data", "redis-4 sleeps"]

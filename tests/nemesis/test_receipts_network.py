@@ -1,0 +1,139 @@
+"""A network fault is proved by what a probe meets on each way, and over once all passes again."""
+
+from __future__ import annotations
+
+from fencepost.nemesis.nemesis import Fault
+from nemesis.receipt_faults import CUT, DELAYED, LATE, REJECTED, REPLIES, REQUESTS, cut
+
+
+def test_a_cut_that_stays_is_not_called_healed(director, site, monkeypatch):
+    director.inject(CUT)
+    monkeypatch.setattr(site, "meets", lambda source, target: "silent")
+    assert director.heal("cut").proved is False
+
+
+def test_a_cut_receipt_shows_what_a_probe_met_each_way_that_has_a_server(director):
+    assert director.inject(CUT).data == {
+        "probes": {
+            "client-1 to redis-1": "silent",
+            "redis-2 to redis-3": "silent",
+            "redis-3 to redis-2": "silent",
+        }
+    }
+
+
+def test_a_cut_that_leaves_one_way_open_is_not_proved(director, site, monkeypatch):
+    meets = site.meets
+    monkeypatch.setattr(
+        site,
+        "meets",
+        lambda source, target: "open" if source == "redis-3" else meets(source, target),
+    )
+    receipt = director.inject(CUT)
+    assert receipt.proved is False
+    assert receipt.how == "no answer across 2 of 3 probed ways"
+
+
+def test_a_cut_between_clients_can_not_be_probed_and_so_not_proved(director):
+    assert director.inject(cut(("client-1", "client-2"))).proved is False
+
+
+def test_a_port_where_nobody_listens_is_no_cut(director, site):
+    """The packets pass; only the server is gone."""
+    site.nodes["redis-1"].states.clear()
+    site.deaf.add("rules")
+    receipt = director.inject(cut(("client-1", "redis-1")))
+    assert receipt.proved is False
+    assert receipt.data["probes"] == {"client-1 to redis-1": "refused"}
+
+
+def test_cuts_add_up_and_healing_one_leaves_the_other_on(director, site):
+    """One link is in both of them."""
+    one = cut(("client-1", "redis-1"), ("client-1", "redis-3"))
+    two = cut(("client-1", "redis-2"), ("client-1", "redis-1"))
+    director.inject(one)
+    director.inject(Fault("cut-2", two.family, two.targets, two.arguments))
+
+    def open_to():
+        return [s for s in ("redis-1", "redis-2", "redis-3") if site.passes("client-1", s)]
+
+    assert open_to() == []
+    director.heal("cut")
+    assert open_to() == ["redis-3"]
+    director.heal("cut-2")
+    assert open_to() == ["redis-1", "redis-2", "redis-3"]
+    assert all(node.rules == [] for node in site.nodes.values())
+
+
+def test_a_delay_tells_what_it_held_beside_the_probe_and_ends_when_a_probe_passes(
+    director, site, monkeypatch
+):
+    director.inject(DELAYED)
+    assert not site.passes("client-1", "redis-1")
+    assert director.heal("h").data["held"] == 1
+    director.inject(DELAYED)
+    monkeypatch.setattr(site, "meets", lambda source, target: "silent")
+    assert director.heal("h").proved is False
+
+
+def test_a_delay_stops_one_direction_only(director, site):
+    director.inject(DELAYED)
+    assert not site.passes("client-1", "redis-1")
+    assert site.passes("redis-1", "client-1")
+
+
+def test_a_way_that_another_partition_cuts_as_well_is_no_reason_to_doubt_the_first_one_s_end(
+    director,
+):
+    other = Fault(
+        "other", "partition", ["client-1", "redis-1"], {"links": [["redis-1", "client-1"]]}
+    )
+    assert director.inject(CUT).proved
+    assert director.inject(other).proved
+    receipt = director.heal(CUT.name)
+    assert receipt.proved
+    assert "cut by another fault still" in receipt.how
+    receipt = director.heal(other.name)
+    assert receipt.proved
+    assert "another" not in receipt.how
+
+
+def test_one_way_is_proved_by_what_arrives_in_each_direction(director, site):
+    receipt = director.inject(REQUESTS)
+    assert receipt.data["ways"] == {
+        "client-1 to redis-1": "dropped",
+        "redis-1 to client-1": "passed",
+        "client-1 to redis-2": "dropped",
+        "redis-2 to client-1": "passed",
+    }
+    assert not site.passes("client-1", "redis-1")
+    assert site.passes("redis-1", "client-1")
+    director.heal("q")
+    assert director.inject(REPLIES).data["ways"]["redis-1 to client-1"] == "dropped"
+
+
+def test_a_cut_in_both_directions_is_no_cut_of_one(director, site):
+    """A rule too many: what was to pass is dropped as well, and the receipt sees it."""
+    director.inject(Fault("both", "partition", [], {"links": [["client-1", "redis-2"]]}))
+    receipt = director.inject(REQUESTS)
+    assert not receipt.proved
+    assert receipt.data["ways"]["redis-2 to client-1"] == "lost"
+
+
+def test_who_refuses_because_it_is_down_has_not_been_rejected(director, site, monkeypatch):
+    monkeypatch.setattr(site, "meets", lambda source, target: "refused")
+    receipt = director.inject(REJECTED)
+    assert not receipt.proved
+    assert set(receipt.data["probes"].values()) == {"refused"}
+
+
+def test_without_sch_netem_the_receipt_says_that_it_is_not_supported(director, site):
+    site.deaf.add("sch_netem")
+    assert director.inject(LATE).how == "not supported here: no sch_netem"
+
+
+def test_somebody_else_s_queue_is_left_alone(director, site):
+    site.nodes["redis-1"].queue = "qdisc tbf 1: root rate 1Mbit"
+    assert not director.inject(LATE).proved
+    assert director.heal("d").proved
+    assert site.nodes["redis-1"].queue == "qdisc tbf 1: root rate 1Mbit"

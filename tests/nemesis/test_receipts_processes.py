@@ -1,0 +1,100 @@
+"""The receipt of a pause or a kill names each process that it hit, and no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost.nemesis.nemesis import Fault, Receipt
+from nemesis.receipt_faults import CRASHES, KILL_CLIENT, KILL_SERVER, PAUSE_CLIENT, PAUSE_SERVER
+
+
+def test_a_stopped_client_s_receipt_names_its_state_and_its_process(director):
+    receipt = director.inject(PAUSE_CLIENT)
+    assert receipt.data == {"pid": 105, "state": "T", "process": 5, "at": "wherever it was"}
+
+
+def test_a_client_that_stops_itself_at_its_point_needs_no_signal(director, site):
+    client = site.nodes["client-1"]
+    client.points.add("before-write")
+    site.deaf.add("signals")
+    receipt = director.inject(Fault("p", "pause", ["client-1"], {"point": "before-write"}))
+    assert receipt.proved
+    assert receipt.data["at"] == "at before-write"
+
+
+def test_a_client_that_never_comes_to_its_point_is_stopped_where_it_is(director, site):
+    receipt = director.inject(Fault("p", "pause", ["client-1"], {"point": "before-write"}))
+    assert receipt.proved
+    assert receipt.data["at"] == "wherever it was"
+    assert site.nodes["client-1"].armed == set()
+
+
+@pytest.mark.parametrize("fault", [PAUSE_SERVER, KILL_SERVER])
+def test_a_server_that_was_not_there_can_be_neither_stopped_nor_killed(director, site, fault):
+    site.nodes["redis-1"].states.clear()
+    receipt = director.inject(fault)
+    assert receipt.proved is False
+    assert "was there" in receipt.how
+
+
+def test_the_kill_of_a_client_names_its_process_once_all_that_it_wrote_is_recorded(director, site):
+    receipt = director.inject(KILL_CLIENT)
+    assert receipt.data == {"pid": 105, "processes": [5]}
+    assert site.waited_gone == ["client-1"]
+    assert director.heal("k").how == "process 8 follows, pid 1105 on client-1"
+
+
+def test_the_kill_of_a_client_that_had_died_before_is_not_proved_and_hits_no_other_process(
+    director, site, monkeypatch
+):
+    """It did not live until the kill; and its pid may be another's by now."""
+    node = site.nodes["client-1"]
+    node.states.clear()
+    signals = []
+    monkeypatch.setattr(node, "signal", lambda pid, number: signals.append(pid))
+    receipt = director.inject(KILL_CLIENT)
+    assert receipt == Receipt(
+        False,
+        "pid 105 on client-1 was gone before it was killed",
+        {"pid": 105, "processes": []},
+    )
+    assert signals == []
+    assert site.waited_gone == ["client-1"]
+
+
+def test_a_client_that_dies_between_the_look_and_the_kill_was_gone_before(
+    director, site, monkeypatch
+):
+    monkeypatch.setattr(site.nodes["client-1"], "signal", lambda pid, number: False)
+    receipt = director.inject(KILL_CLIENT)
+    assert not receipt.proved
+    assert receipt.data["processes"] == []
+
+
+def test_a_client_that_outlives_its_kill_is_not_named_as_gone(director, site):
+    site.deaf.add("signals")
+    receipt = director.inject(KILL_CLIENT)
+    assert not receipt.proved
+    assert receipt.how == "pid 105 on client-1 is still there"
+    assert receipt.data["processes"] == []
+
+
+def test_of_two_clients_only_the_one_that_lived_until_the_kill_is_named(director, site):
+    site.nodes["client-2"].states.clear()
+    receipt = director.inject(Fault("k", "kill", ["client-1", "client-2"]))
+    assert not receipt.proved
+    assert receipt.data["processes"] == [5]
+
+
+def test_a_server_whose_data_is_to_be_lost_is_wiped_before_it_starts_again(director, site):
+    director.inject(CRASHES)
+    assert [site.nodes[node].wiped for node in CRASHES.targets] == [0, 0, 0]
+    director.heal("ks")
+    assert [site.nodes[node].wiped for node in CRASHES.targets] == [1, 1, 0]
+
+
+def test_a_kill_of_which_one_failed_is_not_proved(director, site):
+    site.nodes["redis-2"].states.clear()
+    receipt = director.inject(CRASHES)
+    assert not receipt.proved
+    assert "no server was there on redis-2" in receipt.how
