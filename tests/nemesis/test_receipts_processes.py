@@ -51,7 +51,7 @@ def test_the_kill_of_a_client_that_had_died_before_is_not_proved_and_hits_no_oth
     node = site.nodes["client-1"]
     node.states.clear()
     signals = []
-    monkeypatch.setattr(node, "signal", lambda pid, number: signals.append(pid))
+    monkeypatch.setattr(node, "signal", lambda pid, number, started=None: signals.append(pid))
     receipt = director.inject(KILL_CLIENT)
     assert receipt == Receipt(
         False,
@@ -65,7 +65,7 @@ def test_the_kill_of_a_client_that_had_died_before_is_not_proved_and_hits_no_oth
 def test_a_client_that_dies_between_the_look_and_the_kill_was_gone_before(
     director, site, monkeypatch
 ):
-    monkeypatch.setattr(site.nodes["client-1"], "signal", lambda pid, number: False)
+    monkeypatch.setattr(site.nodes["client-1"], "signal", lambda pid, number, started=None: False)
     receipt = director.inject(KILL_CLIENT)
     assert not receipt.proved
     assert receipt.data["processes"] == []
