@@ -1,7 +1,12 @@
 """Signals that end a command: the first interrupts it, later ones do not disturb its cleanup.
 
-Python raises KeyboardInterrupt for SIGINT only. A run that gets SIGTERM, or SIGHUP because its
-terminal was closed, has the same nodes to remove.
+Python raises KeyboardInterrupt for SIGINT only. A run that gets SIGTERM or SIGQUIT, or SIGHUP
+because its terminal was closed, has the same faults to heal and the same nodes to remove.
+
+What has to be cleaned up stands in `undisturbed`, and within it, what may be interrupted in
+`interruptible`. So there is no moment, however short, at which a signal skips the cleanup: none
+between the end of the work and its begin, and none after a first signal. A signal that came during
+a cleanup which nothing had interrupted counts once that is over.
 """
 
 from __future__ import annotations
@@ -10,39 +15,91 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from types import FrameType
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+@dataclass
+class _State:
+    """Of the main thread, which alone gets signals.
+
+    `depth`: how many `undisturbed` it is in. `deferred`: signals are only noted now. `raised`: one
+    has interrupted already.
+    """
+
+    depth: int = 0
+    deferred: bool = False
+    noted: bool = False
+    raised: bool = False
+
+
+_state = _State()
 
 
 def interrupt_on_signals() -> None:
-    """Raise KeyboardInterrupt for SIGTERM and SIGHUP too, unless they are ignored (nohup)."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    """Raise KeyboardInterrupt for the first signal that ends a command, unless it is ignored
+    (nohup)."""
+    _state.noted = _state.raised = False
+    for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+            signal.signal(number, _on_signal)
 
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Ignore further signals while the cleanup goes on."""
+    """Note signals that come meanwhile; raise KeyboardInterrupt at the end if any did."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals go to the main thread, and only it may set their handlers
         return
-    before = {number: signal.getsignal(number) for number in _ENDING}
-    for number, handler in before.items():
-        if handler is not signal.SIG_IGN:
-            signal.signal(number, _wait)
+    outermost, before = _state.depth == 0, _state.deferred
+    _state.deferred = True
+    _state.depth += 1
+    handlers = {number: signal.getsignal(number) for number in _ENDING} if outermost else {}
+    if outermost:
+        _state.noted = _state.raised = False
+    handlers = {n: one for n, one in handlers.items() if one not in (signal.SIG_IGN, None)}
+    for number in handlers:
+        signal.signal(number, _on_signal)
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
+        _state.depth -= 1
+        _state.deferred = before
+        noted = _state.noted
+        if outermost:
+            _state.noted = False
+    if not before and noted and not _state.raised:
+        _interrupt()
 
 
-def _wait(number: int, frame: FrameType | None) -> None:
-    with suppress(OSError):  # its terminal may be gone
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Within `undisturbed`: a signal interrupts this, unless one has interrupted already."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = _state.deferred
+    try:
+        _state.deferred = False
+        if _state.noted and not _state.raised:
+            _interrupt()
+        yield
+    finally:
+        _state.deferred = before
+
+
+def _on_signal(number: int, frame: FrameType | None) -> None:
+    if not _state.deferred and not _state.raised:
+        _interrupt()
+    _state.noted = True
+    with suppress(OSError, RuntimeError):  # its terminal may be gone, or in the middle of a word
         print("fencepost: cleaning up, this takes a few seconds", flush=True)
+
+
+def _interrupt() -> None:
+    _state.raised = True
+    raise KeyboardInterrupt

@@ -23,7 +23,10 @@ _LOOK_S = 0.01
 
 
 class Director:
-    """Every fault that it injected and did not heal yet is known, so that `heal_all` can."""
+    """Every fault that it injected and did not heal yet is known, so that `heal_all` can.
+
+    `unhealed`: what could not be healed, and why, in words.
+    """
 
     def __init__(self, site: Site, record: Record) -> None:
         self._site = site
@@ -31,6 +34,7 @@ class Director:
         self._chains = Chains(site)
         self._nemeses: dict[str, Nemesis] = {}
         self._on: dict[str, Fault] = {}
+        self.unhealed: list[str] = []
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._begun = 0.0
@@ -72,6 +76,8 @@ class Director:
         receipt = self._do(fault, "end", self._heal_surely)
         with self._lock:
             self._on.pop(name, None)
+        if "failed" in receipt.data:
+            self.unhealed.append(f"{fault.arguments['words']} ({receipt.data['failed']})")
         return receipt
 
     def _heal_surely(self, fault: Fault) -> Receipt:

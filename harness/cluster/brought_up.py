@@ -23,7 +23,7 @@ from fencepost.harness.cluster.network import NetworkLeft
 from fencepost.harness.cluster.nodes import CLIENT, role
 from fencepost.harness.cluster.reservation import HOSTS, Reservation
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.interrupts import undisturbed
+from fencepost.harness.interrupts import interruptible, undisturbed
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,15 @@ def brought_up(
             for words in heal(cluster, cluster.nodes):
                 say(f"Healed: {words}")
         say(f"Bringing up {len(wanted)} nodes")
-        try:
-            cluster.up(wanted, name)
-            yield cluster
-        finally:
-            if leave_up:
-                reservation.set_keep(True)
-            elif not reservation.keep:
-                with undisturbed():
+        with undisturbed():
+            try:
+                with interruptible():
+                    cluster.up(wanted, name)
+                    yield cluster
+            finally:
+                if leave_up:
+                    reservation.set_keep(True)
+                elif not reservation.keep:
                     _down(cluster)
 
 
@@ -113,12 +114,13 @@ def _hosted(
                 f"{', '.join(lacking)} is not in /opt/fencepost/libraries on every client's host"
             )
         say(f"Setting up {len(nodes)} hosts")
-        try:
-            cluster.up(nodes)
-            yield cluster
-        finally:
-            if not leave_up:
-                with undisturbed():
+        with undisturbed():
+            try:
+                with interruptible():
+                    cluster.up(nodes)
+                    yield cluster
+            finally:
+                if not leave_up:
                     cluster.down()
 
 

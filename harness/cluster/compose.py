@@ -125,6 +125,8 @@ class ComposeCluster:
             capture_output=True,
             text=True,
             check=False,
+            # Ctrl-C is for this command, which removes the nodes then.
+            start_new_session=True,
         )
         if done.returncode:
             said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -19,7 +20,7 @@ from typing import Any
 from fencepost.harness.cluster import libraries
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import Crashed
-from fencepost.harness.interrupts import undisturbed
+from fencepost.harness.interrupts import interruptible, undisturbed
 from fencepost.harness.run import results, timed
 from fencepost.harness.run.judge import Outcome, judge
 from fencepost.harness.run.progress import Live, Progress, logged
@@ -54,25 +55,32 @@ def run(
     folder = results.create(spec.name)
     recorder = Recorder(folder / "history.jsonl", [lock for lock, _ in spec.locked])
     site: RunSite | None = None
+    director: Director | None = None
     notes: list[str] = []
     failure: BaseException | None = None
-    try:
-        test = _describe(spec, schedule, cluster.versions)
-        results.write(folder / "test.json", test)
-        with logged(folder / "harness.log", progress) as tell, Live(recorder, tell) as live:
-            site = RunSite(spec, cluster, recorder)
-            _set_up(site, recorder, folder, test, live)
-            running = _running(spec, site, recorder, live, notes)
-            _carry_out(running, scenario, schedule)
-            notes += site.drifted()
-    except NotAsScheduled as error:
-        notes.append(f"The schedule was not carried out: {error}")
-    except BaseException as error:  # Ctrl-C too: what was seen is judged
-        failure = error
-        notes.append(f"The run ended before it was over: {type(error).__name__} {error}".strip())
     with undisturbed():
-        notes += _put_away(folder, site, recorder)
-    return _judged(folder, notes, recorder, failure)
+        try:
+            with interruptible():
+                test = _describe(spec, schedule, cluster.versions)
+                results.write(folder / "test.json", test)
+                log = folder / "harness.log"
+                with logged(log, progress) as tell, Live(recorder, tell) as live:
+                    site = RunSite(spec, cluster, recorder)
+                    live.director = director = _director(site, recorder)
+                    _set_up(site, recorder, folder, test, live)
+                    running = Running(spec, site, director, recorder, live.say, notes.append)
+                    _carry_out(running, scenario, schedule)
+                    notes += site.drifted()
+        except NotAsScheduled as error:
+            notes.append(f"The schedule was not carried out: {error}")
+        except BaseException as error:  # Ctrl-C too: what was seen is judged
+            failure = error
+            words = f"The run ended before it was over: {type(error).__name__} {error}"
+            notes.append(words.strip())
+        notes += _put_away(folder, site, director, recorder)
+        if failure is not None and director is not None:
+            _warn(director.unhealed)  # whoever ended it may never look at the results
+        return _judged(folder, notes, recorder, failure)
 
 
 def schedule_of(spec: Spec) -> list[Scheduled]:
@@ -94,14 +102,11 @@ def _set_up(
     site.start_clients()
 
 
-def _running(
-    spec: Spec, site: RunSite, recorder: Recorder, live: Live, notes: list[str]
-) -> Running:
+def _director(site: RunSite, recorder: Recorder) -> Director:
     def record(type: str, f: str, value: dict[str, Any], error: list[str] | None) -> None:
         recorder.op("nemesis", type, f, value, error)
 
-    live.director = Director(site, record)
-    return Running(spec, site, live.director, recorder, live.say, notes.append)
+    return Director(site, record)
 
 
 def _carry_out(running: Running, scenario: Scenario | None, schedule: list[Scheduled]) -> None:
@@ -115,9 +120,17 @@ def _carry_out(running: Running, scenario: Scenario | None, schedule: list[Sched
             running.director.heal_all()
 
 
-def _put_away(folder: Path, site: RunSite | None, recorder: Recorder) -> list[str]:
-    """Close clients, fetch logs, close the history; return a sentence for each step that failed."""
+def _put_away(
+    folder: Path, site: RunSite | None, director: Director | None, recorder: Recorder
+) -> list[str]:
+    """Heal what is on, close clients, fetch logs, close the history.
+
+    Returns a sentence for each step that failed, and for each fault that could not be healed.
+    """
     steps: list[tuple[str, Callable[[], None]]] = []
+    if director is not None:
+        # Once more: a signal may have come just before it was the first time.
+        steps.append(("The faults could not be healed", director.heal_all))
     if site is not None:
         steps.append(("The clients could not be closed", site.close_clients))
         steps.append(("The nodes' logs could not be fetched", partial(_keep_logs, folder, site)))
@@ -130,7 +143,15 @@ def _put_away(folder: Path, site: RunSite | None, recorder: Recorder) -> list[st
             failed.append(f"{words}: {error}")
     if recorder.failure is not None:
         failed.append(f"The history is not complete: {recorder.failure.strerror}.")
+    if director is not None:
+        failed += [f"This could not be healed: {what}." for what in director.unhealed]
     return failed
+
+
+def _warn(unhealed: list[str]) -> None:
+    with suppress(OSError):  # its terminal may be gone
+        for what in unhealed:
+            print(f"fencepost: warning: this could not be healed: {what}", file=sys.stderr)
 
 
 def _judged(

@@ -110,7 +110,7 @@ def test_one_command_at_a_time_has_the_cluster(engine):
 
 
 def test_a_signal_that_is_ignored_stays_ignored_and_others_interrupt():
-    numbers = (signal.SIGTERM, signal.SIGHUP)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
     before = {number: signal.getsignal(number) for number in numbers}
     try:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)

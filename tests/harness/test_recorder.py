@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import threading
 
@@ -10,7 +9,7 @@ import pytest
 
 from fencepost.checker import history
 from fencepost.harness.run.recorder import Recorder, finish, is_live
-from harness.recording import record
+from harness.recording import Full, record
 
 
 @pytest.fixture
@@ -110,30 +109,6 @@ def test_a_disk_that_is_full_is_remembered_for_the_run_s_end(recorder):
     with pytest.raises(OSError, match="No space left"):
         record(recorder, [line(1, 0)])
     assert recorder.failure is not None
-
-
-class Full:
-    """A file on a disk that has room for so many bytes more."""
-
-    def __init__(self, file, room):
-        self._file, self._room = file, room
-        self.closed = False
-
-    def write(self, data):
-        if not self._room:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        written = self._file.write(data[: self._room])
-        self._room -= written
-        return written
-
-    def free(self, room):
-        self._room = room
-
-    def fileno(self):
-        return self._file.fileno()
-
-    def close(self):
-        self._file.close()
 
 
 @pytest.mark.parametrize("torn", [1, 40, -1])

@@ -21,13 +21,16 @@ from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.harness.run import judge, needs, results, site, timed, worker
 from fencepost.harness.run.judge import Outcome
+from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.run import run
 from fencepost.harness.run.spec import Spec, scripted
 from fencepost.nemesis import pause
+from fencepost.nemesis.director import Director
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.scenario import Begin, Do, Finish, Heal, Inject, Scenario
 from harness.memory import Call, Cluster, Silent
+from harness.recording import Full
 
 OPTIONS = LOCKS["redis"].read_options({})
 SPEC = Spec(
@@ -80,11 +83,13 @@ def cluster(short):
     return made
 
 
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
 @pytest.fixture
 def signals():
     """Signals are interrupts, as for a command; afterwards they are what they were."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.getsignal(number) for number in numbers}
+    before = {number: signal.getsignal(number) for number in ENDING}
     signal.signal(signal.SIGINT, signal.default_int_handler)
     interrupts.interrupt_on_signals()
     yield
@@ -109,7 +114,9 @@ def assert_judged_and_put_away(ended, cluster, but=()):
     assert times == sorted(times)
     assert [what for what in cluster.left if what.split(":")[0] not in but] == []
     assert listeners(but) == []
-    if ended.error is not None:
+    # A signal that came once the run itself was over takes nothing away from its verdict.
+    over = isinstance(ended.error, KeyboardInterrupt) and not ended.notes
+    if ended.error is not None and not over:
         assert ended.results["valid"] is not True
         assert "The run ended before it was over" in ended.notes
 
@@ -227,14 +234,14 @@ def test_an_error_at_any_call_ends_in_a_judged_run_and_is_raised_if_nobody_can_d
             assert_judged_and_put_away(ended, failing, but={call.node})
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", ENDING)
 def test_a_signal_at_any_call_ends_in_a_judged_run(cluster, signals, number):
     interrupted = 0
     for call in undisturbed_calls(cluster):
         with fresh(call, lambda of: os.kill(os.getpid(), number)) as hit:
             ended = carried_out(hit)
             assert isinstance(ended.error, KeyboardInterrupt | None), call
-            interrupted += ended.error is not None
+            interrupted += "The run ended before it was over" in ended.notes
             assert_judged_and_put_away(ended, hit)
     assert interrupted > 10
 
@@ -253,6 +260,85 @@ def test_a_second_signal_does_not_stop_the_putting_away(cluster, signals, capsys
     assert at == {}
     assert_judged_and_put_away(ended, cluster)
     assert "cleaning up" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("number", ENDING)
+def test_a_second_signal_at_any_call_of_the_healing_is_as_the_first(cluster, signals, number):
+    """The first one comes while a server is stopped; from then on every call is disturbed."""
+    interrupted = threading.Event()
+    disturbed = []
+
+    def before(call):
+        if call.what == "SIGSTOP" and not interrupted.is_set():
+            interrupted.set()
+            os.kill(os.getpid(), signal.SIGINT)
+        elif interrupted.is_set():
+            disturbed.append(call)
+            os.kill(os.getpid(), number)
+
+    cluster.before = before
+    ended = carried_out(cluster)
+    assert isinstance(ended.error, KeyboardInterrupt)
+    assert {"signal", "state", "wait", "get"} <= {call.verb for call in disturbed}
+    assert "The run ended before it was over: KeyboardInterrupt" in ended.notes
+    assert_judged_and_put_away(ended, cluster)
+
+
+@pytest.mark.parametrize("number", ENDING)
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_signal_while_a_run_is_judged_counts_once_its_results_are_there(
+    cluster, signals, monkeypatch, number, interrupted
+):
+    checking = judge.check
+
+    def disturbed(*asked):
+        os.kill(os.getpid(), number)
+        found = checking(*asked)
+        os.kill(os.getpid(), number)
+        return found
+
+    def before(call):
+        if interrupted and call.what == "SIGSTOP":
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(judge, "check", disturbed)
+    cluster.before = before
+    ended = carried_out(cluster)
+    assert isinstance(ended.error, KeyboardInterrupt)
+    assert ended.results["checkers"]
+    assert (ended.folder / "report.html").exists()
+    assert cluster.left == []
+    assert ended.results["valid"] == ("unknown" if interrupted else True)
+
+
+def test_a_signal_just_before_the_healing_does_not_skip_it(cluster, monkeypatch):
+    healing = Director.heal_all
+    comes = [KeyboardInterrupt()]
+
+    def heal_all(director):
+        if comes:
+            raise comes.pop()
+        healing(director)
+
+    monkeypatch.setattr(Director, "heal_all", heal_all)
+    script = scenario(*PAUSED[:4])
+    ended = carried_out(cluster, scripted("short", "redis", script, 0), [], script)
+    assert isinstance(ended.error, KeyboardInterrupt)
+    assert_judged_and_put_away(ended, cluster)
+
+
+def test_what_cannot_be_healed_is_named(cluster, signals, capsys):
+    def before(call):
+        if (call.node, call.what) == ("redis-1", "SIGCONT"):
+            raise RemoteError("redis-1 is dead")
+        if (call.node, call.what) == ("redis-1", "SIGSTOP"):
+            os.kill(os.getpid(), signal.SIGQUIT)
+
+    cluster.before = before
+    ended = carried_out(cluster)
+    words = "redis-1 is paused (redis-1 is dead)"
+    assert f"This could not be healed: {words}." in ended.notes
+    assert f"fencepost: warning: this could not be healed: {words}" in capsys.readouterr().err
 
 
 def test_a_client_that_hangs_is_named_with_the_op_that_it_hangs_in(cluster):
@@ -331,6 +417,26 @@ def test_a_history_that_cannot_be_written_is_a_crash_and_what_was_written_is_jud
     assert isinstance(ended.error, OSError)
     assert "The history is not complete: No space left on device." in ended.notes
     assert_judged_and_put_away(ended, cluster)
+
+
+def test_a_disk_that_fills_up_ends_the_run_with_the_history_that_it_had_room_for(
+    cluster, monkeypatch
+):
+    starting = Recorder.start
+
+    def start(recorder):
+        starting(recorder)
+        recorder._file = Full(recorder._file, 5000)
+
+    monkeypatch.setattr(Recorder, "start", start)
+    ended = carried_out(cluster, replace(SPEC, time_s=60.0), schedule=[])
+    stored = ended.folder / "history.jsonl"
+    assert isinstance(ended.error, OSError)
+    assert ended.error.filename == str(stored)
+    assert "The history is not complete: No space left on device." in ended.notes
+    assert "Its recorder wrote" not in ended.notes
+    assert_judged_and_put_away(ended, cluster)
+    assert 4000 < stored.stat().st_size <= 5000
 
 
 def test_what_ended_a_run_is_told_and_not_that_it_could_not_be_judged(cluster, monkeypatch):
