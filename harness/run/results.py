@@ -14,6 +14,9 @@ from typing import Any
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.wholefile import beside, replace
 
+# File systems take 255.
+_MOST_BYTES = 200
+
 
 def root() -> Path:
     """The results folder itself."""
@@ -24,8 +27,10 @@ def create(test: str) -> Path:
     """Make a folder for a run of this test, and point `latest` to it.
 
     Raises:
+        BadArguments: the test's name would lead out of the results folder.
         Crashed: the folder cannot be made.
     """
+    must_name_a_folder(test)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     run = root() / test / stamp
     try:
@@ -35,6 +40,22 @@ def create(test: str) -> Path:
     except OSError as error:
         raise Crashed(f"{run} cannot be made: {error.strerror}. Is the disk full?") from error
     return run
+
+
+def must_name_a_folder(test: str) -> None:
+    """Raise BadArguments if a test's name is not that of a folder in the results folder."""
+    plain = test.isprintable() and "/" not in test and not test.startswith(".")
+    if not plain or not 0 < len(test.encode()) <= _MOST_BYTES or test == "latest":
+        raise BadArguments(
+            f"a test cannot be called {test[:80]!r}: its name is that of its folder of results, "
+            f"without /, without a dot in front, of 1 to {_MOST_BYTES} bytes, and not `latest`"
+        )
+    place = root() / test
+    if place.is_symlink() and not place.resolve().is_relative_to(root().resolve()):
+        raise BadArguments(
+            f"{place} is a symbolic link out of the results folder: remove it, or name another "
+            "results folder (FENCEPOST_RESULTS)"
+        )
 
 
 def _link(link: Path, target: Path) -> None:

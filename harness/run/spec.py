@@ -13,6 +13,7 @@ from fencepost.checker.checkers import CHECKERS
 from fencepost.harness.db.kinds import chosen
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.run.early_stop import ANY, check_until
+from fencepost.harness.run.results import must_name_a_folder
 from fencepost.nemesis.families import check
 from fencepost.nemesis.restart import NEVER_S
 from fencepost.nemesis.targets import Layout
@@ -23,6 +24,9 @@ from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.guards.guard import served
 from fencepost.workloads.resources.registry import GUARDS
 from fencepost.workloads.scenarios.scenario import Scenario
+
+# The most of what may be set of the clients' generator.
+_WORK = {"think_ms": 3_600_000, "pause_ms": 3_600_000, "extend": 1}
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ def stored(test: Mapping[str, Any]) -> Spec:
         described["server"] = {"etcd": test["etcd"]}
     try:
         lock = msgspec.convert(test.get("lock"), _Lock)
-        described |= {"lock": lock.name, "options": lock.options}
+        described |= {"lock": lock.name, "options": _options(lock)}
         spec = msgspec.convert(described, Spec)
     except msgspec.ValidationError as error:
         raise BadArguments(f"its test.json does not describe a test: {error}") from error
@@ -111,7 +115,16 @@ class _Lock(msgspec.Struct):
     """The part of a test.json that says which lock was tested."""
 
     name: str
-    options: dict[str, Any]
+    options: dict[str, bool | int | str]
+
+
+def _options(lock: _Lock) -> dict[str, Any]:
+    """A stored lock's options, each of a value that the lock could have been given."""
+    written = {name: str(value) for name, value in lock.options.items()}
+    try:
+        return LOCKS[choose("lock", lock.name, LOCKS)].read_options(written)
+    except ValueError as error:
+        raise BadArguments(str(error)) from error
 
 
 def scripted(name: str, lock: str, scenario: Scenario, seed: int, **changed: Any) -> Spec:
@@ -181,6 +194,7 @@ def validate(spec: Spec) -> Spec:
     Raises:
         BadArguments: naming the setting that is wrong, and what is valid.
     """
+    must_name_a_folder(spec.name)
     choose("lock", spec.lock, LOCKS)
     choose("guard", spec.guard, GUARDS)
     for name, version in spec.server.items():
@@ -190,6 +204,9 @@ def validate(spec: Spec) -> Spec:
             setting.check(getattr(spec, setting.name))
     except ValueError as error:
         raise BadArguments(str(error)) from error
+    _must_work(spec.work)
+    if _restart_s(spec, 0) > NEVER_S:
+        raise BadArguments(f"restart {spec.restart} is out of range (up to {NEVER_S / 3600:.0f} h)")
     if spec.shared and not spec.lock_type.shared:
         modes = [lock.name for lock in LOCKS.values() if lock.shared]
         raise BadArguments(
@@ -221,6 +238,14 @@ def validate(spec: Spec) -> Spec:
     except ValueError as error:
         raise BadArguments(str(error)) from error
     return spec
+
+
+def _must_work(work: Mapping[str, float]) -> None:
+    """Raise BadArguments if a setting of the clients' generator is not one, or makes no sense."""
+    for name, value in work.items():
+        most = _WORK[choose("setting of work", name, _WORK)]
+        if not isinstance(value, int | float) or not 0 <= value <= most:
+            raise BadArguments(f"work {name} {value!r} is out of range (0 to {most})")
 
 
 def _guarded(spec: Spec) -> None:

@@ -34,6 +34,7 @@ def _set(default: Any, setting: Setting) -> Any:
 
 
 MOST_CLIENTS, MOST_LOCKS = 10, 100
+MOST_SEED = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,17 @@ class Settings:
             most=86_400,
         ),
     )
-    seed: int = _set(0, Setting("Seed", "What all random choices come from", WHOLE, ("--seed",)))
+    seed: int = _set(
+        0,
+        Setting(
+            "Seed",
+            "What all random choices come from",
+            WHOLE,
+            ("--seed",),
+            least=-MOST_SEED,
+            most=MOST_SEED,
+        ),
+    )
     concurrency: int = _set(
         5,
         Setting(
@@ -137,6 +148,8 @@ class Settings:
             "How far apart the faults of a family are, about",
             TIME_S,
             ("--interval",),
+            least=0.01,
+            most=86_400,
         ),
     )
     persistence: str = _set(
@@ -186,6 +199,8 @@ class Settings:
             "Liveness bound",
             "How long after the last fault each lock must be granted again",
             TIME_S,
+            least=0,
+            most=86_400,
         ),
     )
     scheduled: bool = False

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+_MOST = 10**9
+
 
 @dataclass(frozen=True)
 class Option:
@@ -26,13 +28,15 @@ class Option:
                 if text.lower() == str(choice).lower():
                     return choice
             valid = ", ".join(str(choice).lower() for choice in self.choices)
-            raise ValueError(f"option {name}={text}: choose one of {valid}")
+            raise ValueError(f"option {name}={text:.40}: choose one of {valid}")
         try:
             number = int(text)
         except ValueError:
             number = self.least - 1
-        if number < self.least:
-            raise ValueError(f"option {name}={text}: a whole number from {self.least} on")
+        if not self.least <= number <= _MOST:
+            raise ValueError(
+                f"option {name}={text:.40}: a whole number from {self.least} to {_MOST}"
+            )
         return number
 
 
