@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from fencepost.harness.cluster import reservation
+from harness.talk import DEADLINE_S, PROGRAM, Talk
 
 ROOT = Path(__file__).parents[2]
-DEADLINE_S = 10.0
 
 
 @pytest.fixture(autouse=True)
@@ -91,3 +91,11 @@ def spawn():
         for stream in (program.stdin, program.stdout, program.stderr):
             stream.close()
         program.wait()
+
+
+@pytest.fixture
+def talk(spawn, setup):
+    talk = Talk(spawn(PROGRAM))
+    talk.say(control="setup", **setup)
+    assert talk.hear() == {"control": "ready", "pid": talk.program.pid}
+    return talk

@@ -1,73 +1,14 @@
-"""A worker's program: ops in, events out; stopped or killed anywhere, it loses nothing said."""
+"""A worker's program: ops in, events out; what it began it ends, and it closes when it is over."""
 
 from __future__ import annotations
 
-import json
-import os
-import select
-import signal
 import socket
-import sys
 import time
-from dataclasses import replace
 
-import msgspec
 import pytest
 
-from fencepost.workloads.client import client as clients
-from fencepost.workloads.client.failpoints import Failpoints
-from fencepost.workloads.client.wire import Outbox, Setup
-from fencepost.workloads.locks.broken import NoLock
-from fencepost.workloads.locks.lock import Indeterminate
 from fencepost.workloads.locks.registry import LOCKS
-
-PROGRAM = [sys.executable, "-m", "fencepost.workloads.client.program"]
-DEADLINE_S = 10.0
-
-
-class Talk:
-    """One program, spoken to line by line."""
-
-    def __init__(self, program):
-        self.program = program
-        self._rest = b""
-
-    def say(self, **message):
-        self.program.stdin.write(json.dumps(message).encode() + b"\n")
-
-    def hear(self):
-        """The next line; None once there will be none."""
-        end = time.monotonic() + DEADLINE_S
-        while b"\n" not in self._rest:
-            ready, _, _ = select.select([self.program.stdout], [], [], end - time.monotonic())
-            assert ready, "the program said nothing"
-            chunk = self.program.stdout.read(65536)
-            if not chunk:
-                assert self._rest == b"", "a torn line"
-                return None
-            self._rest += chunk
-        line, self._rest = self._rest.split(b"\n", 1)
-        return json.loads(line)
-
-    def hear_until(self, control):
-        lines = [self.hear()]
-        while lines[-1].get("control") != control:
-            lines.append(self.hear())
-        return lines
-
-    def hear_all(self):
-        return list(iter(self.hear, None))
-
-
-@pytest.fixture
-def talk(spawn, setup):
-    talk = Talk(spawn(PROGRAM))
-    talk.say(control="setup", **setup)
-    assert talk.hear() == {"control": "ready", "pid": talk.program.pid}
-    return talk
-
-
-ACQUIRE = {"f": "acquire", "value": {"lock": "orders", "ttl": 10**9}}
+from harness.talk import ACQUIRE, DEADLINE_S, PROGRAM, WORK, Talk
 
 
 def test_an_op_is_an_invocation_and_a_completion_in_rising_time(talk, setup):
@@ -173,81 +114,6 @@ def test_the_connection_of_a_process_that_is_gone_is_closed_before_it_says_so(sp
         lock.close()
 
 
-def test_at_an_armed_point_it_stops_for_real_and_goes_on_with_nothing_lost(talk, eventually, state):
-    talk.say(control="arm", point="acquired")
-    talk.say(**ACQUIRE)
-    said = talk.hear_until("point")
-    assert [line.get("type") for line in said] == ["invoke", "ok", None]
-    assert said[-1] == {"control": "point", "point": "acquired", "process": 3}
-    eventually(lambda: state(talk.program.pid) == "T")
-    talk.say(f="release", value={"lock": "orders", "hold": said[1]["value"]["hold"]})
-    assert not select.select([talk.program.stdout], [], [], 0.05)[0]
-    talk.program.send_signal(signal.SIGCONT)
-    assert [talk.hear()["type"], talk.hear()["type"]] == ["invoke", "ok"]
-
-
-def test_a_point_stops_it_once(talk, eventually, state):
-    talk.say(control="arm", point="acquired")
-    talk.say(**ACQUIRE)
-    talk.hear_until("point")
-    eventually(lambda: state(talk.program.pid) == "T")
-    talk.program.send_signal(signal.SIGCONT)
-    talk.say(**ACQUIRE)
-    assert [talk.hear()["type"], talk.hear()["type"]] == ["invoke", "ok"]
-
-
-def test_a_point_that_was_disarmed_stops_nothing(talk):
-    talk.say(control="arm", point="acquired")
-    talk.say(control="disarm", point="acquired")
-    talk.say(**ACQUIRE)
-    talk.say(**ACQUIRE)
-    assert [talk.hear().get("type") for _ in range(4)] == ["invoke", "ok", "invoke", "ok"]
-
-
-def test_a_write_stopped_before_it_was_sent_has_been_invoked(talk):
-    talk.say(control="arm", point="before-write")
-    talk.say(f="write", value={"resource": "account", "version": 0})
-    assert [line.get("type") for line in talk.hear_until("point")] == ["invoke", None]
-
-
-def test_a_killed_worker_has_said_everything_up_to_its_last_invocation(talk, eventually, state):
-    talk.say(**ACQUIRE)
-    talk.say(control="arm", point="before-write")
-    talk.say(f="write", value={"resource": "account", "version": 0})
-    said = talk.hear_until("point")
-    eventually(lambda: state(talk.program.pid) == "T")
-    talk.program.kill()
-    talk.program.wait()
-    assert talk.hear_all() == []
-    assert [(line.get("f"), line.get("type")) for line in said[:3]] == [
-        ("acquire", "invoke"),
-        ("acquire", "ok"),
-        ("write", "invoke"),
-    ]
-
-
-WORK = {
-    "control": "work",
-    "settings": {"ttl_ns": 10**9, "write": False, "think_ms": 0, "pause_ms": 0},
-    "until_ns": 10**15,
-}
-
-
-def test_a_worker_killed_at_full_speed_leaves_whole_lines_and_no_gap(talk):
-    """Whatever moment the kill hits: what it began comes after what it had ended."""
-    talk.say(**WORK)
-    said = [talk.hear() for _ in range(400)]
-    talk.program.kill()
-    said += talk.hear_all()
-    types = [line["type"] for line in said]
-    assert types == ["invoke", "ok"] * (len(said) // 2) + ["invoke"] * (len(said) % 2)
-    assert [line["f"] for line in said[::2]] == [
-        "acquire" if n % 2 == 0 else "release" for n in range(len(said[::2]))
-    ]
-    times = [line["time"] for line in said]
-    assert times == sorted(times)
-
-
 def test_a_worker_that_is_told_to_rest_gives_its_hold_back_and_says_so(talk):
     talk.say(**WORK)
     heard = [talk.hear() for _ in range(10)]
@@ -291,121 +157,6 @@ def test_a_program_whose_standard_input_ends_before_its_setup_says_nothing(spawn
     talk.program.stdin.close()
     assert talk.hear_all() == []
     assert talk.program.wait(DEADLINE_S) == 0
-
-
-class Doubtful:
-    """Its releases have an unknown outcome; `closing` is called when it is closed."""
-
-    closing = staticmethod(lambda: None)
-
-    def __init__(self, env, nodes, options):
-        self.env = env
-
-    def acquire(self, name, ttl_ns):
-        return NoLock(self.env, token=1).acquire(name, ttl_ns)
-
-    def release(self, grant):
-        raise Indeterminate("timeout", "no reply")
-
-    def close(self):
-        self.closing()
-
-
-@pytest.fixture
-def client(setup, monkeypatch):
-    """A client in this process, its outbox, and what it has written since this was asked last."""
-    doubtful = replace(LOCKS["broken-always-yes"], make=Doubtful)
-    monkeypatch.setattr(clients, "LOCKS", {doubtful.name: doubtful})
-    out, into = os.pipe()
-    os.set_blocking(out, False)
-
-    def said():
-        try:
-            return [json.loads(line) for line in os.read(out, 65536).splitlines()]
-        except BlockingIOError:
-            return []
-
-    told = msgspec.convert(setup, Setup, strict=False)
-    outbox = Outbox(into, told)
-    yield clients.Client(told, outbox, Failpoints(outbox)), outbox, said
-    os.close(out)
-    os.close(into)
-
-
-def go_unknown(client, out):
-    """A release of unknown outcome, which ends the process."""
-    _, granted = client.apply("acquire", ACQUIRE["value"])
-    assert client.apply("release", {"lock": "orders", "hold": granted["hold"]})[0] == "info"
-    out.flush()
-
-
-def test_a_close_is_said_before_it_begins(client, monkeypatch):
-    client, out, said = client
-    before = []
-    monkeypatch.setattr(Doubtful, "closing", lambda self: before.extend(said()))
-    go_unknown(client, out)
-    assert [(op["f"], op["type"]) for op in before[-2:]] == [
-        ("release", "info"),
-        ("close", "invoke"),
-    ]
-    assert [(op["f"], op["type"], op["process"]) for op in said()] == [("close", "ok", 3)]
-
-
-@pytest.mark.parametrize(
-    ("raised", "error"),
-    [
-        (Indeterminate("timeout", "the session's end got no reply"),
-         ["timeout", "the session's end got no reply"]),
-        (OSError("no such socket"), ["raised", "OSError('no such socket')"]),
-    ],
-)  # fmt: skip
-def test_a_close_that_raises_is_info_and_the_client_goes_on(client, monkeypatch, raised, error):
-    client, out, said = client
-
-    def fail(self):
-        raise raised
-
-    store_closed = []
-    monkeypatch.setattr(Doubtful, "closing", fail)
-    monkeypatch.setattr(client._resource, "close", lambda: store_closed.append(True))
-    go_unknown(client, out)
-    close = said()[-2:]
-    assert [(op["f"], op["type"], op["process"]) for op in close] == [
-        ("close", "invoke", 3),
-        ("close", "info", 3),
-    ]
-    assert close[1]["error"] == error
-    assert store_closed == [True]
-    assert client.apply("acquire", ACQUIRE["value"])[0] == "ok"
-    out.flush()
-    assert {op["process"] for op in said()} == {8}
-
-
-def test_what_the_old_lock_says_while_it_closes_is_still_the_old_process_and_later_nothing(
-    client, monkeypatch
-):
-    client, out, said = client
-    secrets, envs = [], []
-
-    def acquire(self, name, ttl_ns):
-        grant = NoLock(self.env, token=1).acquire(name, ttl_ns)
-        secrets.append(grant.secret)
-        envs.append(self.env)
-        return grant
-
-    def tell(self):
-        self.env.lost(secrets[0], "the session is closed")
-
-    monkeypatch.setattr(Doubtful, "acquire", acquire)
-    monkeypatch.setattr(Doubtful, "closing", tell)
-    _, granted = client.apply("acquire", ACQUIRE["value"])
-    client.apply("acquire", ACQUIRE["value"])
-    go_unknown(client, out)
-    envs[0].lost(secrets[1], "too late")
-    envs[0].renewed(secrets[1], 10**18)
-    out.flush()
-    lost = [op for op in said() if op["f"] in ("lost", "renewed")]
-    assert [(op["process"], op["value"]["hold"]) for op in lost] == [(3, granted["hold"])]
 
 
 @pytest.mark.parametrize(

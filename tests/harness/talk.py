@@ -1,0 +1,51 @@
+"""The program of a client, spoken to line by line."""
+
+from __future__ import annotations
+
+import json
+import select
+import sys
+import time
+
+PROGRAM = [sys.executable, "-m", "fencepost.workloads.client.program"]
+DEADLINE_S = 10.0
+ACQUIRE = {"f": "acquire", "value": {"lock": "orders", "ttl": 10**9}}
+WORK = {
+    "control": "work",
+    "settings": {"ttl_ns": 10**9, "write": False, "think_ms": 0, "pause_ms": 0},
+    "until_ns": 10**15,
+}
+
+
+class Talk:
+    """One program, spoken to line by line."""
+
+    def __init__(self, program):
+        self.program = program
+        self._rest = b""
+
+    def say(self, **message):
+        self.program.stdin.write(json.dumps(message).encode() + b"\n")
+
+    def hear(self):
+        """The next line; None once there will be none."""
+        end = time.monotonic() + DEADLINE_S
+        while b"\n" not in self._rest:
+            ready, _, _ = select.select([self.program.stdout], [], [], end - time.monotonic())
+            assert ready, "the program said nothing"
+            chunk = self.program.stdout.read(65536)
+            if not chunk:
+                assert self._rest == b"", "a torn line"
+                return None
+            self._rest += chunk
+        line, self._rest = self._rest.split(b"\n", 1)
+        return json.loads(line)
+
+    def hear_until(self, control):
+        lines = [self.hear()]
+        while lines[-1].get("control") != control:
+            lines.append(self.hear())
+        return lines
+
+    def hear_all(self):
+        return list(iter(self.hear, None))
