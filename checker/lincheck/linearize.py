@@ -244,7 +244,8 @@ class Walk:
     def to(self, place: int) -> Operation | None:
         """Up to that event, or the end: None, or the operation that cannot be placed.
 
-        Where it cannot, the search is as it was before. Raises Exhausted.
+        Where it cannot, the search is as it was before. A relaxed search that was cut goes no
+        further, and says so (`Search.cut`). Raises Exhausted.
         """
         search, leases, horizon = self.search, self.leases, self.horizon
         for position, operation in self.events.between(self.at, place):
@@ -256,7 +257,6 @@ class Walk:
                 if not search.complete(operation.id):
                     return operation
                 if search.relaxed and search.cut:
-                    self.at = len(self.events)
                     return None
                 if self.alone:
                     compact([search])
