@@ -9,7 +9,8 @@ import pytest
 
 from fencepost.harness.errors import Crashed
 from fencepost.harness.run import bench, needs, worker
-from harness.memory import Cluster, Silent
+from harness.memory import Cluster
+from harness.memory_service import Silent
 
 SPEC = bench.spec_of("redis", 7)
 

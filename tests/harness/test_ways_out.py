@@ -29,7 +29,8 @@ from fencepost.nemesis.director import Director
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.scenario import Begin, Do, Finish, Heal, Inject, Scenario
-from harness.memory import Call, Cluster, Silent
+from harness.memory import Call, Cluster
+from harness.memory_service import Silent
 from harness.recording import Full
 
 OPTIONS = LOCKS["redis"].read_options({})

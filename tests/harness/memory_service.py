@@ -1,0 +1,63 @@
+"""The lock service that the clients of a cluster in memory share."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+class Service:
+    """A lock service and the store of resources, by one monotonic clock.
+
+    `broken`: it grants a lock that somebody holds. `answers` is asked before each op of a client,
+    by its node and f: it may take its time, or raise `Silent`.
+    """
+
+    def __init__(self) -> None:
+        self.broken = False
+        self.answers: Callable[[str, str], None] = lambda node, f: None
+        self._held: dict[str, tuple[str, int]] = {}
+        self._stored: dict[str, tuple[Any, int]] = {}
+        self._lock = threading.Lock()
+
+    def acquire(self, lock: str, hold: str, ttl_ns: int) -> int | None:
+        """When the grant ends on CLOCK_MONOTONIC; None if somebody else holds the lock."""
+        now = time.monotonic_ns()
+        with self._lock:
+            _, until = self._held.get(lock, ("", 0))
+            if until > now and not self.broken:
+                return None
+            self._held[lock] = (hold, now + ttl_ns)
+        return now + ttl_ns
+
+    def release(self, lock: str, hold: str) -> bool:
+        with self._lock:
+            if self._held.get(lock, ("", 0))[0] != hold:
+                return False
+            del self._held[lock]
+            return True
+
+    def extend(self, lock: str, hold: str, ttl_ns: int) -> int | None:
+        now = time.monotonic_ns()
+        with self._lock:
+            holder, until = self._held.get(lock, ("", 0))
+            if holder != hold or until <= now:
+                return None
+            self._held[lock] = (hold, now + ttl_ns)
+        return now + ttl_ns
+
+    def read(self, resource: str) -> tuple[Any, int]:
+        with self._lock:
+            return self._stored.get(resource, (None, 0))
+
+    def write(self, resource: str, value: Any) -> int:
+        with self._lock:
+            version = self._stored.get(resource, (None, 0))[1] + 1
+            self._stored[resource] = (value, version)
+            return version
+
+
+class Silent(Exception):
+    """Raised by `Service.answers`: this op is never answered."""
