@@ -1,22 +1,21 @@
-"""`liveness`: each wait by the letter of docs/design.md, each pair of acquires of one lock.
+"""`liveness`: each wait for a lock by the letter of docs/design.md, and the promises of its queue.
 
 Histories are drawn in ms and told in tenths of a second, the scale of half a second in a queue.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
 from typing import Any
 
 from fencepost.checker.history import Op
 from oracles.drawn import MS, Drawing, in_order
-from oracles.holds import FOREVER, Held, bound, by_harness, completion, gap, ordered_holds
+from oracles.fairness import unfair
+from oracles.holds import FOREVER, Held, bound, completion, ordered_holds
+from oracles.waiting import Asked, Fault, find_asked, find_deaths, find_faults
 
 SLOWER = 100
-SETTLED = 500 * MS
 SERVERS = ["s1", "s2", "s3", "s4", "s5"]
 FAMILIES = ("partition", "pause", "kill", "power", "failover", "delay", "disk", "clock")
 
@@ -112,54 +111,17 @@ def _bounds(test: dict[str, Any]) -> dict[str, Any]:
     return {"clocks": {node: {"bound_ns": c["bound_ns"] * SLOWER} for node, c in told}}
 
 
-@dataclass
-class Fault:
-    """A fault as the history tells it; `impairs` None: nobody says."""
-
-    start: float
-    end: float
-    impairs: set[str] | None
-    kills: bool
-
-
-@dataclass
-class Asked:
-    """An acquire with its completion. `died`: when its client was seen dead, if it died in it."""
-
-    begun: Op
-    done: Op | None
-    ttl: int
-    died: float | None
-    held: Held | None
-
-    def asked_until(self, end: int) -> float:
-        """Its end, or that of its client; else it is asked until the history ends."""
-        if self.done is not None:
-            return self.done.time
-        return end if self.died is None else min(self.died, end)
-
-    @property
-    def unheard(self) -> bool:
-        return self.died is not None or (self.done is not None and self.done.type == "info")
-
-    @property
-    def over(self) -> float:
-        """When a grant that its client did not hear of would be over."""
-        gone = self.done.time if self.done is not None else self.died
-        return FOREVER if gone is None else gone + self.ttl
-
-
 def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
-    faults = _faults(ops, test)
+    faults = find_faults(ops, test)
     if any(fault.impairs is None for fault in faults):
         return {"unknown"}
     found = ordered_holds(ops, test)
-    deaths = _deaths(ops)
+    deaths = find_deaths(ops)
     asked: dict[str, list[Asked]] = {}
     for op in ops:
         if op.f == "acquire" and op.type == "invoke":
             asked.setdefault(str(op.value.get("lock", "")), []).append(
-                _asked(ops, op, found, deaths)
+                find_asked(ops, op, found, deaths)
             )
     outcomes: list[bool | str | None] = []
     for lock, mine in asked.items():
@@ -168,67 +130,11 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
             one.ttl = one.ttl or longest
         held = [one for one in found if one.lock == lock]
         outcomes += _Lock(ops, test, mine, held, faults, longest).outcomes()
-        if _unfair(ops, test, mine, faults):
+        if unfair(ops, test, mine, faults):
             outcomes.append(False)
     if False in outcomes:
         return {False}
     return {True} if True in outcomes and "unknown" not in outcomes else {"unknown"}
-
-
-def _faults(ops: list[Op], test: dict[str, Any]) -> list[Fault]:
-    clients = {op.node for op in ops if op.process != "nemesis"} - set(test["servers"])
-    names = dict.fromkeys(op.value["fault"] for op in ops if op.process == "nemesis")
-    found = []
-    for name in names:
-        mine = [op for op in ops if op.process == "nemesis" and op.value["fault"] == name]
-        ends = [op.time for op in mine if op.value["phase"] == "end"]
-        impairs = _impairs(mine[0])
-        receipts = [op.value["receipt"] for op in mine if "receipt" in op.value]
-        killed = any(one["proved"] and one.get("processes") for one in receipts)
-        kills = killed and impairs is not None and impairs <= clients
-        found.append(Fault(mine[0].time, ends[-1] if ends else FOREVER, impairs, kills))
-    return found
-
-
-def _impairs(op: Op) -> set[str] | None:
-    if "impairs" in op.value:
-        return set(op.value["impairs"])
-    links = op.value["arguments"].get("links")
-    if op.f == "gremlin":
-        return None
-    if op.f == "clock":
-        return set()
-    if op.f == "delay":
-        return {op.value["arguments"]["source"], op.value["arguments"]["to"]}
-    if links:  # one node against one, or against several
-        return set(links[0]).intersection(*links)
-    return set(op.value["targets"])
-
-
-def _deaths(ops: list[Op]) -> dict[Any, tuple[int, int]]:
-    """When each process that a proved receipt names was ordered to die, and was dead."""
-    found: dict[Any, tuple[int, int]] = {}
-    for op in ops:
-        receipt = op.value.get("receipt") or {}
-        if op.process == "nemesis" and op.value["phase"] == "start" and receipt.get("proved"):
-            begun = next(o.time for o in ops if o.value.get("fault") == op.value["fault"])
-            for process in receipt.get("processes", ()):
-                found.setdefault(process, (begun, op.time))
-    return found
-
-
-def _asked(
-    ops: list[Op], begun: Op, found: list[Held], deaths: dict[Any, tuple[int, int]]
-) -> Asked:
-    done = completion(ops, begun)
-    killed = deaths.get(begun.process)
-    died: float | None = None
-    if done is None and killed:
-        died = killed[1]
-    elif done is not None and by_harness(done):
-        died = done.time
-    held = next((one for one in found if one.asked is begun), None)
-    return Asked(begun, done, begun.value.get("ttl") or 0, died, held)
 
 
 class _Lock:
@@ -367,69 +273,3 @@ class _Lock:
             if op.f == "renewed" and op.value.get("deadline") is not None and held.last < FOREVER:
                 over = max(over, held.last + lease)
         return over
-
-
-def _unfair(ops: list[Op], test: dict[str, Any], asked: list[Asked], faults: list[Fault]) -> bool:
-    promises = test["promises"]
-    woken = sum(one.held.grant.value.get("wakeups") or 0 for one in asked if one.held)
-    if promises.get("one_wakeup") and woken > len(asked):
-        return True
-    return bool(promises.get("fifo")) and any(
-        _overtakes(ops, test, one, other, asked, faults)
-        for one in asked
-        for other in asked
-        if one is not other
-    )
-
-
-def _overtakes(
-    ops: list[Op],
-    test: dict[str, Any],
-    one: Asked,
-    other: Asked,
-    asked: list[Asked],
-    faults: list[Fault],
-) -> bool:
-    """Whether `one` was granted while `other` waited that had asked before, in calm."""
-    if one.held is None:
-        return False
-    between = gap(test, one.begun.node, other.begun.node)
-    granted = one.held.grant.time
-    until: float = math.inf if other.done is None else other.done.time
-    if other.done is not None and by_harness(other.done):
-        return False
-    for op in ops:
-        expired = op.f == "lost" and op.value.get("hold") is None
-        if expired and op.process == other.begun.process and other.begun.time <= op.time < until:
-            until = op.time
-            break
-    if other.held is None:
-        until -= SETTLED
-    if other.begun.time + SETTLED + between > one.begun.time or granted + between >= until:
-        return False
-    for fault in faults:
-        end = min(fault.end, ops[-1].time)
-        if fault.start < granted and other.begun.time <= end + (end - fault.start):
-            return False
-    if other.held is None:
-        return True
-    if not (one.held.shared and other.held.shared):
-        return _first(test, one.held, other.held)
-    return any(
-        third.held is not None
-        and not third.held.shared
-        and _first(test, one.held, third.held)
-        and _first(test, third.held, other.held)
-        for third in asked
-        if third.held is not None and granted <= third.held.grant.time <= other.held.grant.time
-    )
-
-
-def _first(test: dict[str, Any], one: Held, other: Held) -> bool:
-    """Whether the service certainly granted one hold before the other."""
-    if one.token is not None and other.token is not None and one.token != other.token:
-        return bool(one.token < other.token)
-    between = gap(test, one.node, other.node)
-    if one.believed_until() + between > other.grant.time:
-        return False
-    return one.grant.time + between < other.leases[0][1]

@@ -1,0 +1,79 @@
+"""Promises of queueing locks, of each pair of acquires: order of grants and wakeups."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from fencepost.checker.history import Op
+from oracles.drawn import MS
+from oracles.holds import Held, by_harness, gap
+from oracles.waiting import Asked, Fault
+
+SETTLED = 500 * MS
+
+
+def unfair(ops: list[Op], test: dict[str, Any], asked: list[Asked], faults: list[Fault]) -> bool:
+    promises = test["promises"]
+    woken = sum(one.held.grant.value.get("wakeups") or 0 for one in asked if one.held)
+    if promises.get("one_wakeup") and woken > len(asked):
+        return True
+    return bool(promises.get("fifo")) and any(
+        _overtakes(ops, test, one, other, asked, faults)
+        for one in asked
+        for other in asked
+        if one is not other
+    )
+
+
+def _overtakes(
+    ops: list[Op],
+    test: dict[str, Any],
+    one: Asked,
+    other: Asked,
+    asked: list[Asked],
+    faults: list[Fault],
+) -> bool:
+    """Whether `one` was granted while `other` waited that had asked before, in calm."""
+    if one.held is None:
+        return False
+    between = gap(test, one.begun.node, other.begun.node)
+    granted = one.held.grant.time
+    until: float = math.inf if other.done is None else other.done.time
+    if other.done is not None and by_harness(other.done):
+        return False
+    for op in ops:
+        expired = op.f == "lost" and op.value.get("hold") is None
+        if expired and op.process == other.begun.process and other.begun.time <= op.time < until:
+            until = op.time
+            break
+    if other.held is None:
+        until -= SETTLED
+    if other.begun.time + SETTLED + between > one.begun.time or granted + between >= until:
+        return False
+    for fault in faults:
+        end = min(fault.end, ops[-1].time)
+        if fault.start < granted and other.begun.time <= end + (end - fault.start):
+            return False
+    if other.held is None:
+        return True
+    if not (one.held.shared and other.held.shared):
+        return _first(test, one.held, other.held)
+    return any(
+        third.held is not None
+        and not third.held.shared
+        and _first(test, one.held, third.held)
+        and _first(test, third.held, other.held)
+        for third in asked
+        if third.held is not None and granted <= third.held.grant.time <= other.held.grant.time
+    )
+
+
+def _first(test: dict[str, Any], one: Held, other: Held) -> bool:
+    """Whether the service certainly granted one hold before the other."""
+    if one.token is not None and other.token is not None and one.token != other.token:
+        return bool(one.token < other.token)
+    between = gap(test, one.node, other.node)
+    if one.believed_until() + between > other.grant.time:
+        return False
+    return one.grant.time + between < other.leases[0][1]

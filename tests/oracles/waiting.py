@@ -1,0 +1,102 @@
+"""Acquires and faults as the history tells them, for the oracles of liveness and of fairness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fencepost.checker.history import Op
+from oracles.holds import FOREVER, Held, by_harness, completion
+
+
+@dataclass
+class Fault:
+    """A fault as the history tells it; `impairs` None: nobody says."""
+
+    start: float
+    end: float
+    impairs: set[str] | None
+    kills: bool
+
+
+@dataclass
+class Asked:
+    """An acquire with its completion. `died`: when its client was seen dead, if it died in it."""
+
+    begun: Op
+    done: Op | None
+    ttl: int
+    died: float | None
+    held: Held | None
+
+    def asked_until(self, end: int) -> float:
+        """Its end, or that of its client; else it is asked until the history ends."""
+        if self.done is not None:
+            return self.done.time
+        return end if self.died is None else min(self.died, end)
+
+    @property
+    def unheard(self) -> bool:
+        return self.died is not None or (self.done is not None and self.done.type == "info")
+
+    @property
+    def over(self) -> float:
+        """When a grant that its client did not hear of would be over."""
+        gone = self.done.time if self.done is not None else self.died
+        return FOREVER if gone is None else gone + self.ttl
+
+
+def find_faults(ops: list[Op], test: dict[str, Any]) -> list[Fault]:
+    clients = {op.node for op in ops if op.process != "nemesis"} - set(test["servers"])
+    names = dict.fromkeys(op.value["fault"] for op in ops if op.process == "nemesis")
+    found = []
+    for name in names:
+        mine = [op for op in ops if op.process == "nemesis" and op.value["fault"] == name]
+        ends = [op.time for op in mine if op.value["phase"] == "end"]
+        impairs = _impairs(mine[0])
+        receipts = [op.value["receipt"] for op in mine if "receipt" in op.value]
+        killed = any(one["proved"] and one.get("processes") for one in receipts)
+        kills = killed and impairs is not None and impairs <= clients
+        found.append(Fault(mine[0].time, ends[-1] if ends else FOREVER, impairs, kills))
+    return found
+
+
+def _impairs(op: Op) -> set[str] | None:
+    if "impairs" in op.value:
+        return set(op.value["impairs"])
+    links = op.value["arguments"].get("links")
+    if op.f == "gremlin":
+        return None
+    if op.f == "clock":
+        return set()
+    if op.f == "delay":
+        return {op.value["arguments"]["source"], op.value["arguments"]["to"]}
+    if links:  # one node against one, or against several
+        return set(links[0]).intersection(*links)
+    return set(op.value["targets"])
+
+
+def find_deaths(ops: list[Op]) -> dict[Any, tuple[int, int]]:
+    """When each process that a proved receipt names was ordered to die, and was dead."""
+    found: dict[Any, tuple[int, int]] = {}
+    for op in ops:
+        receipt = op.value.get("receipt") or {}
+        if op.process == "nemesis" and op.value["phase"] == "start" and receipt.get("proved"):
+            begun = next(o.time for o in ops if o.value.get("fault") == op.value["fault"])
+            for process in receipt.get("processes", ()):
+                found.setdefault(process, (begun, op.time))
+    return found
+
+
+def find_asked(
+    ops: list[Op], begun: Op, found: list[Held], deaths: dict[Any, tuple[int, int]]
+) -> Asked:
+    done = completion(ops, begun)
+    killed = deaths.get(begun.process)
+    died: float | None = None
+    if done is None and killed:
+        died = killed[1]
+    elif done is not None and by_harness(done):
+        died = done.time
+    held = next((one for one in found if one.asked is begun), None)
+    return Asked(begun, done, begun.value.get("ttl") or 0, died, held)
