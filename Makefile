@@ -8,7 +8,8 @@ READY := .venv/.ready
 SUMMARY ?= results/nightly.md
 COUNT ?= 1000000
 ORACLES = PYTHONPATH=src:tests $(BIN)/python -m oracles.soak
-.PHONY: help install test test-unit test-oracles test-cluster soak-checkers lint format docs nightly bench bench-adapters bench-checkers bench-harness \
+FUZZ = PYTHONPATH=src:tests $(BIN)/python -m fuzz.run
+.PHONY: help install test test-unit test-oracles test-cluster fuzz soak-checkers lint format docs nightly bench bench-adapters bench-checkers bench-harness \
         bench-lincheck bench-nemesis api heal clean lock mutants test-redlock
 
 help: ## what there is
@@ -43,9 +44,13 @@ test-unit: install ## the tests that need no cluster
 test-cluster: install ## the tests on real servers
 	$(BIN)/pytest -q -m cluster
 
-test-oracles: install ## the checkers against brute force, on 20,000 fresh histories each, and ground truth
+test-oracles: install ## the checkers against brute force, on 20,000 fresh histories each, ground truth, spoilt files
 	$(BIN)/pytest -q -m oracle
 	$(ORACLES) --count 20000 $(ARGS)
+	$(FUZZ) --seconds 30
+
+fuzz: install ## spoilt files to every reader of files, for some minutes; ARGS='--seconds 600 --seed 7'
+	$(FUZZ) --seconds 300 $(ARGS)
 
 soak-checkers: install ## the same on a million each (COUNT=...), on simulated services, and lincheck's evidence
 	$(ORACLES) --count $(COUNT) $(ARGS)

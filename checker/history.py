@@ -16,6 +16,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from fencepost.checker import fields
+from fencepost.strictjson import decode
+
 Type = Literal["invoke", "ok", "fail", "info"]
 TYPES = ("invoke", "ok", "fail", "info")
 NEMESIS = "nemesis"
@@ -168,29 +171,36 @@ def parse(row: Any) -> Op:
     if missing:
         raise ValueError(f"no {', '.join(missing)}")
     if row["type"] not in TYPES:
-        raise ValueError(f"type {row['type']!r} is none of {', '.join(TYPES)}")
+        raise ValueError(f"type {row['type']!r:.60} is none of {', '.join(TYPES)}")
     for name in ("time", "index"):
         number = row.get(name, 0)
-        if isinstance(number, bool) or not isinstance(number, int):
-            raise ValueError(f"{name} {number!r} is no integer")
+        if type(number) is not int or not -(2**63) <= number < 2**63:
+            raise ValueError(f"{name} {number!r:.60} is no integer of 64 bits")
     process = row["process"]
     if process != NEMESIS and (isinstance(process, bool) or not isinstance(process, int)):
         raise ValueError(f"process {process!r} is neither an integer nor {NEMESIS!r}")
+    if not isinstance(row["f"], str):
+        raise ValueError(f"f {row['f']!r:.60} is no text")
     value = row.get("value")
     if value is not None and not isinstance(value, dict):
-        raise ValueError(f"value {value!r} is no object")
+        raise ValueError(f"value {value!r:.60} is no object")
+    if value:
+        fields.check(value, nemesis=process == NEMESIS)
     error = row.get("error")
     if error is not None and not (isinstance(error, list) and error):
-        raise ValueError(f"error {error!r} is not [kind, text]")
+        raise ValueError(f"error {error!r:.60} is not [kind, text]")
+    node = row.get("node")
+    if node is not None and not isinstance(node, str):
+        raise ValueError(f"node {node!r:.60} is no text")
     return Op(
         index=row.get("index", 0),
         time=row["time"],
         process=process,
         type=row["type"],
-        f=str(row["f"]),
+        f=row["f"],
         value=value or {},
         error=error,
-        node=row.get("node"),
+        node=node,
         extra={key: row[key] for key in row if key not in _FIELDS},
     )
 
@@ -216,7 +226,7 @@ def read(path: Path) -> History:
             ops.append(_parse_line(path, number, line))
     if torn.strip():
         try:
-            ops.append(parse(json.loads(torn)))
+            ops.append(parse(decode(torn)))
         except ValueError:
             notes.append(f"the last line ({len(lines) + 1}) is torn and was dropped")
     return History(_in_order(ops, notes), notes)
@@ -224,7 +234,7 @@ def read(path: Path) -> History:
 
 def _parse_line(path: Path, number: int, line: bytes) -> Op:
     try:
-        return parse(json.loads(line))
+        return parse(decode(line))
     except ValueError as error:
         raise HistoryError(f"{path}:{number}: {error}: {line[:120]!r}") from error
 

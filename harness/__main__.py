@@ -8,15 +8,27 @@ from __future__ import annotations
 
 import sys
 
+from fencepost.outlive import outlive_readers
+
 
 def main() -> None:
+    outlive_readers()
+    try:
+        code = _run()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    sys.exit(code)
+
+
+def _run() -> int:
     if sys.argv[1:2] == ["lincheck"]:
         from fencepost.checker.lincheck.command import main as lincheck
 
-        sys.exit(lincheck(sys.argv[2:]))
+        return lincheck(sys.argv[2:])
     if sys.argv[1:2] == ["--version"]:
         print(_version())
-        return
+        return 0
     try:
         from fencepost.harness.command.app import run
     except ModuleNotFoundError as error:
@@ -25,8 +37,8 @@ def main() -> None:
             "it; for the rest: pip install 'fencepost[harness]', or `make install` in a checkout.",
             file=sys.stderr,
         )
-        sys.exit(255)
-    sys.exit(run())
+        return 255
+    return run()
 
 
 def _version() -> str:

@@ -20,6 +20,7 @@ from fencepost.nemesis.asked import Asked, today
 from fencepost.nemesis.families import FAMILIES, check, describe, validate
 from fencepost.nemesis.family import Strike
 from fencepost.nemesis.targets import Layout
+from fencepost.strictjson import decode
 
 QUIET_START_S = 1.0
 _TRIES = 8
@@ -57,10 +58,10 @@ def read(path: Path, seed: int, layout: Layout) -> list[Scheduled]:
         ValueError: naming the file, the fault and what is wrong with it.
     """
     try:
-        rows = msgspec.json.decode(path.read_bytes())
+        rows = decode(path.read_bytes())
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
     try:
         if isinstance(rows, dict):

@@ -6,11 +6,11 @@ early, or whose file was cut, leaves less. What is there is shown, and `problems
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fencepost import runfiles
 from fencepost.checker.history import History, HistoryError, read
 
 
@@ -35,7 +35,7 @@ def load(folder: Path) -> Run:
         ReportError: test.json is missing or is no JSON object: this is no run's folder.
     """
     try:
-        test = _object(folder / "test.json")
+        test = runfiles.test(folder / "test.json")
     except (OSError, ValueError) as error:
         raise ReportError(
             f"{folder}: no report, because its test.json cannot be read ({_why(error)}); "
@@ -44,7 +44,7 @@ def load(folder: Path) -> Run:
     problems: list[str] = []
     results: dict[str, Any] | None = None
     try:
-        results = _object(folder / "results.json")
+        results = runfiles.results(folder / "results.json")
     except FileNotFoundError:
         problems.append("The run ended before its checkers: it has no results.json.")
     except (OSError, ValueError) as error:
@@ -57,13 +57,6 @@ def load(folder: Path) -> Run:
     except HistoryError as error:
         problems.append(f"No picture could be drawn, because the history cannot be read: {error}.")
     return Run(test, results, history, problems)
-
-
-def _object(path: Path) -> dict[str, Any]:
-    value = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(value, dict):
-        raise ValueError("not a JSON object")
-    return value
 
 
 def _why(error: Exception) -> str:

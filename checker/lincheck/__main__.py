@@ -1,4 +1,4 @@
-"""`python -m checker.lincheck`."""
+"""`python -m fencepost.checker.lincheck`: as `fencepost lincheck`."""
 
 import sys
 

@@ -2,7 +2,7 @@
 
 One JSON object a line on standard output; complaints on standard error. Exit codes as in
 Jepsen: 0 valid, 1 invalid, 2 unknown, 254 bad arguments or input, 255 crashed; of several files the
-worst.
+worst; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fencepost.checker.lincheck.models.lock import FAILED_RELEASE
 from fencepost.checker.lincheck.page import page
 from fencepost.checker.lincheck.verdict import Verdict, check_numbered
 
-VALID, INVALID, UNKNOWN, BAD, CRASHED = 0, 1, 2, 254, 255
+VALID, INVALID, UNKNOWN, INTERRUPTED, BAD, CRASHED = 0, 1, 2, 130, 254, 255
 EVIDENCE_S: Final = 2.0  # the most that evidence may add to a verdict of false
 PAGE_S: Final = 20.0  # and to one for which a page was asked
 
@@ -51,7 +51,13 @@ def main(argv: list[str]) -> int:
     except (_Usage, BadValue) as error:
         print(f"{parser.format_usage()}{parser.prog}: {error}", file=sys.stderr)
         return BAD
-    return max(_file(file, model, arguments) for file in arguments.files)
+    try:
+        return max(_file(file, model, arguments) for file in arguments.files)
+    except KeyboardInterrupt:
+        print(
+            f"{parser.prog}: interrupted; it says nothing of what it did not print", file=sys.stderr
+        )
+        return INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -91,7 +97,7 @@ def _positive(text: str) -> float:
 def _json(text: str | None) -> Any:
     try:
         return None if text is None else json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _Usage(f"--init is no JSON: {error}") from None
 
 

@@ -75,7 +75,7 @@ def read(path: Path) -> Hosts:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadArguments(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:  # tomllib's says line and column
+    except (ValueError, RecursionError) as error:  # tomllib's says line and column
         raise BadArguments(f"{path} is not a TOML file: {error}") from error
     return _Reader(path).hosts(found)
 
@@ -136,7 +136,7 @@ class _Reader:
     def _address(self, where: str, text: str) -> str:
         try:
             return socket.gethostbyname(text)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             raise self._bad(
                 f"{where}.address",
                 f"{text} has no IPv4 address here ({error}): write the address by which the "

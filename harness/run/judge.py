@@ -101,7 +101,7 @@ def _stored(place: Path) -> dict[str, Any] | None:
     """A run's results; None if there are none, or only what was found while it went on."""
     if not place.is_file():
         return None
-    stored: dict[str, Any] = results.read(place)
+    stored = results.read(place.parent)
     return None if stored.get("live") else stored
 
 
@@ -114,9 +114,9 @@ def _amiss(history: History, written: int | None) -> list[str]:
 def _description(folder: Path, history: History, store: bool) -> dict[str, Any]:
     """Read test.json; for a history from elsewhere, write one with what its ops tell."""
     path = folder / "test.json"
-    test = results.read(path) if path.is_file() else {"name": folder.name}
-    if not isinstance(test, dict):
-        raise BadArguments(f"{path}: not a JSON object")
+    test: dict[str, Any] = {"name": folder.name}
+    if path.is_file():
+        test = results.read_test(folder)
     if "checkers" not in test:
         asked = {name: checker.touches(history) for name, checker in CHECKERS.items()}
         test["checkers"] = [name for name, something in asked.items() if something]

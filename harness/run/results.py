@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from fencepost import runfiles
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.wholefile import beside, replace
 
@@ -85,12 +87,23 @@ def find(name: str) -> Path:
     raise BadArguments(f"{name!r} is no run (a folder with test.json or history.jsonl); {hint}")
 
 
-def read(path: Path) -> Any:
-    """Read a JSON file of a run. Raise BadArguments if it cannot be read."""
+def read_test(run: Path) -> dict[str, Any]:
+    """Read a run's test.json. Raise BadArguments if it cannot be read, or is none."""
+    return _read(run / "test.json", runfiles.test)
+
+
+def read(run: Path) -> dict[str, Any]:
+    """Read a run's results.json. Raise BadArguments if it cannot be read, or is none."""
+    return _read(run / "results.json", runfiles.results)
+
+
+def _read(path: Path, as_it: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
     try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise BadArguments(f"{path} cannot be read: {error}") from error
+        return as_it(path)
+    except OSError as error:
+        raise BadArguments(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise BadArguments(f"{path} cannot be used: {error}") from error
 
 
 def server_logs(run: Path) -> dict[str, Path]:

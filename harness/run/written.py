@@ -13,7 +13,7 @@ from typing import Any
 
 from fencepost.harness.db.kinds import chosen
 from fencepost.harness.errors import BadArguments, choose
-from fencepost.harness.run.results import find, read
+from fencepost.harness.run.results import find, read_test
 from fencepost.harness.run.spec import Spec, layout_of, stored, validate
 from fencepost.nemesis import schedule as nemesis_schedule
 from fencepost.nemesis.schedule import Scheduled
@@ -108,7 +108,7 @@ def replayed(
     """A stored run's test and its schedule, on another lock if one is named."""
     folder = find(run)
     try:
-        described = read(folder / "test.json")
+        described = read_test(folder)
         spec = stored(described)
         if lock and lock != spec.lock:
             spec = replace(spec, name=lock, lock=lock, options=lock_options(lock, options))

@@ -82,7 +82,7 @@ def test_a_folder_that_cannot_be_made_is_a_crash_that_names_it(folder):
 
 def test_json_is_read_as_it_was_written_and_leaves_no_other_file(tmp_path):
     results.write(tmp_path / "test.json", {"a": [1, "ü", None]})
-    assert results.read(tmp_path / "test.json") == {"a": [1, "ü", None]}
+    assert results.read_test(tmp_path) == {"a": [1, "ü", None]}
     assert [path.name for path in tmp_path.iterdir()] == ["test.json"]
 
 
@@ -91,8 +91,8 @@ def test_json_that_cannot_be_read_is_bad_arguments_that_name_the_file(tmp_path, 
     path = tmp_path / "results.json"
     if content is not None:
         path.write_text(content)
-    with pytest.raises(BadArguments, match=r"results\.json cannot be read"):
-        results.read(path)
+    with pytest.raises(BadArguments, match=r"results\.json cannot be (read|used)"):
+        results.read(tmp_path)
 
 
 def test_many_writers_of_one_file_do_not_disturb_each_other(tmp_path, folder):
@@ -105,7 +105,7 @@ def test_many_writers_of_one_file_do_not_disturb_each_other(tmp_path, folder):
         for n in range(each):
             results.write(path, {"writer": number, "n": n})
             results.create("redlock")
-            assert results.read(path)["n"] < each
+            assert results.read(tmp_path)["n"] < each
 
     with ThreadPoolExecutor(writers) as pool:
         for one in [pool.submit(write, number) for number in range(writers)]:

@@ -9,6 +9,7 @@ A read that returned nil says nothing, as in Knossos: its result is UNKNOWN.
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, NoReturn
 
@@ -62,7 +63,7 @@ def events(lines: Iterable[str], warn: Callable[[str], None]) -> Iterator[tuple[
             if isinstance(form, dict):
                 yield line, _event(form)
             elif not spread:
-                raise BadHistory(f"not a map: {form!r:.60}", line)
+                raise BadHistory(f"not a map: {reprlib.repr(form)}", line)
     except _Torn as torn:
         torn_line = text.count("\n") + 1
         if text.endswith("\n") or torn.line != torn_line:

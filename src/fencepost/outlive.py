@@ -1,0 +1,46 @@
+"""Output to a reader that may go away, as in `fencepost analyze RUN | head -1`.
+
+A command's exit code is its verdict. Python makes 1 of a pipe that nobody reads, which means
+"invalid" here, or 120 where it notices only as it ends.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, TextIO
+
+
+def outlive_readers() -> None:
+    """From now on, what is written to a pipe without a reader is dropped."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is not None and not isinstance(stream, _Output):
+            setattr(sys, name, _Output(stream))
+
+
+class _Output:
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except BrokenPipeError:
+            self._drop()
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            self._drop()
+
+    def _drop(self) -> None:
+        # What is buffered goes there as well, so that the end of the process has nothing to say.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._stream.fileno())
+        os.close(nowhere)

@@ -1,0 +1,137 @@
+"""test.json and results.json of a run, from whoever wrote them: read, and held to their types.
+
+What fencepost itself writes passes. A field that it does not know is kept as it is; one that it
+knows has the type that all who read it count on, or the file is refused and the field named.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from fencepost.strictjson import decode
+
+_MOST = 64 << 20  # bytes of a file
+
+# Larger numbers are nobody's time, seed or port, and Python goes on with them until memory is full.
+_Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_Length = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+_Time = Annotated[float, msgspec.Meta(ge=-1e19, le=1e19)]
+_Words = list[str] | UnsetType
+
+
+class _Lock(msgspec.Struct):
+    name: str | UnsetType = UNSET
+    options: dict[str, Any] | UnsetType = UNSET
+    ends_with: str | UnsetType = UNSET
+
+
+class _Clock(msgspec.Struct):
+    bound_ns: _Length | UnsetType = UNSET
+
+
+class _Fault(msgspec.Struct):
+    at_s: _Length | UnsetType = UNSET
+    duration_s: _Length | UnsetType = UNSET
+    family: str | UnsetType = UNSET
+    targets: _Words = UNSET
+    arguments: dict[str, Any] | UnsetType = UNSET
+
+
+class _Scenario(msgspec.Struct):
+    name: str | UnsetType = UNSET
+    claim: str | UnsetType = UNSET
+    source: str | UnsetType = UNSET
+    what: str | UnsetType = UNSET
+    steps: _Words = UNSET
+    expected: dict[str, Any] | UnsetType = UNSET
+
+
+class _Test(msgspec.Struct):
+    name: str | UnsetType = UNSET
+    lock: _Lock | UnsetType | None = UNSET
+    guard: str | UnsetType = UNSET
+    servers: _Words = UNSET
+    clients: _Words = UNSET
+    checkers: _Words = UNSET
+    not_checked: dict[str, str] | UnsetType = UNSET
+    nemesis: _Words | None = UNSET
+    promises: dict[str, Any] | UnsetType = UNSET
+    clocks: dict[str, _Clock] | UnsetType | None = UNSET
+    time_s: _Length | UnsetType = UNSET
+    ttl_ms: _Length | UnsetType = UNSET
+    interval_s: _Length | UnsetType = UNSET
+    liveness_bound_s: _Length | UnsetType = UNSET
+    shared: _Length | bool | UnsetType = UNSET
+    failed_release: Literal["ended", "nothing"] | UnsetType = UNSET
+    until: _Words = UNSET
+    seed: _Whole | UnsetType | None = UNSET
+    scheduled: bool | UnsetType = UNSET
+    scenario: _Scenario | UnsetType | None = UNSET
+    schedule: list[_Fault] | UnsetType = UNSET
+    server: dict[str, str] | UnsetType = UNSET
+    started: str | UnsetType = UNSET
+
+
+class _Piece(msgspec.Struct):
+    what: str | UnsetType = UNSET
+    time_ns: _Time | UnsetType | None = UNSET
+    until_ns: _Time | UnsetType | None = UNSET
+    holds: list[Any] | UnsetType | None = UNSET
+
+
+class _Judged(msgspec.Struct):
+    valid: Any = UNSET
+    summary: str | UnsetType = UNSET
+    evidence: list[_Piece] | UnsetType = UNSET
+
+
+class _Stats(msgspec.Struct):
+    ops: _Whole | UnsetType = UNSET
+    holds: _Whole | UnsetType = UNSET
+    duration_s: _Time | UnsetType = UNSET
+
+
+class _Broken(msgspec.Struct):
+    time_s: _Time
+
+
+class _Results(msgspec.Struct):
+    checkers: dict[str, _Judged] | UnsetType = UNSET
+    stats: _Stats | UnsetType = UNSET
+    first_violation: _Broken | UnsetType | None = UNSET
+    notes: _Words = UNSET
+    run_notes: _Words = UNSET
+    live: bool | UnsetType = UNSET
+
+
+def test(path: Path) -> dict[str, Any]:
+    """Read a run's test.json.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no test.json; the text names the field and what is wrong with it.
+    """
+    return _read(path, _Test)
+
+
+def results(path: Path) -> dict[str, Any]:
+    """Read a run's results.json. Raises as `test` does."""
+    return _read(path, _Results)
+
+
+def _read(path: Path, type: type[msgspec.Struct]) -> dict[str, Any]:
+    if path.stat().st_size > _MOST:
+        raise ValueError(f"it has more than {_MOST >> 20} MB")
+    row = decode(path.read_bytes())
+    if not isinstance(row, dict):
+        raise ValueError("it is not a JSON object")
+    try:
+        msgspec.convert(row, type)
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at `$")
+        raise ValueError(f"{place.strip('`.')}: {what}" if place else what) from error
+    return row

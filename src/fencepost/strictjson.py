@@ -1,0 +1,61 @@
+"""JSON from a file that somebody else may have written: decoded strictly, or refused with a reason.
+
+Python's decoder takes NaN and Infinity, makes an infinity of 1e999 and half a character of
+"\\ud800", and raises RecursionError where brackets are nested too deeply. Each makes trouble far
+from the file, so each is refused here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+# Levels of brackets. What reads a deeper one later may run out of stack.
+DEEPEST = 64
+
+
+def decode(content: bytes) -> Any:
+    """Decode one JSON document.
+
+    Raises:
+        ValueError: it is none; the text says where and why.
+    """
+    text = content.decode("utf-8")
+    try:
+        found = _DECODER.decode(text)
+        if "\\ud" in text or "\\uD" in text:
+            json.dumps(found, ensure_ascii=False).encode("utf-8")
+        if text.count("[") + text.count("{") > DEEPEST and _is_deep(found):
+            raise RecursionError
+    except RecursionError:
+        raise ValueError("brackets are nested too deeply") from None
+    except UnicodeEncodeError:
+        raise ValueError("it has half of a surrogate pair, which is no character") from None
+    return found
+
+
+def _is_deep(found: Any) -> bool:
+    level = [found]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+    return bool(level)
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number in JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"{digits[:40]} is too large")
+    return number
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite)

@@ -1,0 +1,229 @@
+"""Every reader of files: a sound file for it, and how a spoilt one is handed to it.
+
+A command answers by its exit code: valid, invalid, unknown, or 254 with a sentence that says what
+is wrong with the file. A function returns, or raises its own error. All else is a defect: a
+traceback, another exit code, memory or time without end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from fencepost.harness import __main__ as command_line
+from fencepost.harness.cluster import hostsfile
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.run import judge, written
+from fencepost.nemesis import schedule
+from fencepost.nemesis.targets import Layout
+from fuzz import spoil
+
+RECORDED = Path(__file__).parents[1] / "recorded"
+RUN = RECORDED / "redlock-clock-jump"
+FINE = (0, 1, 2)
+BAD = 254
+
+Answer = str
+"""What is wrong with the way in which a door answered; "" if nothing is."""
+Shape = Callable[[str, Random], str]
+
+
+@dataclass(frozen=True)
+class Door:
+    """One reader. `sound` is a file that it takes; `shape` spoils its text as JSON, if it is JSON;
+    `hand` gives it a spoilt one, in an empty folder that is the current one."""
+
+    name: str
+    sound: bytes
+    shape: Shape | None
+    hand: Callable[[bytes], Answer]
+
+
+def command(*words: str) -> Answer:
+    """What is wrong with how `fencepost WORDS` ends."""
+    out, err = io.StringIO(), io.StringIO()
+    argv, sys.argv = sys.argv, ["fencepost", *words]
+    code: object = 0
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            command_line.main()
+    except SystemExit as error:
+        code = error.code
+    finally:
+        sys.argv = argv
+    said = err.getvalue()
+    if code not in (*FINE, BAD) or "Traceback" in said:
+        return f"exit code {code}: {said[-2000:]}"
+    if code == BAD and not said.strip():
+        return "bad input, and no word of why"
+    return ""
+
+
+def function(read: Callable[[Path], object], error: type[Exception], content: bytes) -> Answer:
+    path = Path("file")
+    path.write_bytes(content)
+    try:
+        read(path)
+    except error as told:
+        return "" if str(told).strip() else "an error without a word"
+    return ""
+
+
+def _run(replaced: str, *words: str) -> Callable[[bytes], Answer]:
+    """A command on the folder of a run of which one file is spoilt."""
+
+    def hand(content: bytes) -> Answer:
+        folder = Path("run")
+        folder.mkdir()
+        (folder / "history.jsonl").write_bytes(_history())
+        (folder / "test.json").write_bytes((RUN / "test.json").read_bytes())
+        if replaced == "results.json" or words[0] == "report":
+            (folder / "results.json").write_bytes(_results())
+        (folder / replaced).write_bytes(content)
+        return command(*words, str(folder))
+
+    return hand
+
+
+def _history() -> bytes:
+    return gzip.decompress((RUN / "history.jsonl.gz").read_bytes())
+
+
+_KNOWN: dict[str, bytes] = {}
+
+
+def _results() -> bytes:
+    """The results of the run, as it is judged."""
+    if not _KNOWN:
+        folder = Path("judged")
+        folder.mkdir()
+        (folder / "history.jsonl").write_bytes(_history())
+        (folder / "test.json").write_bytes((RUN / "test.json").read_bytes())
+        judge.judge(folder, [])
+        _KNOWN["results"] = (folder / "results.json").read_bytes()
+    return _KNOWN["results"]
+
+
+def _lincheck(model: str) -> Callable[[bytes], Answer]:
+    def hand(content: bytes) -> Answer:
+        Path("file").write_bytes(content)
+        limits = ("--time-limit", "2", "--memory-limit", "300")
+        return command("lincheck", "--model", model, *limits, "file")
+
+    return hand
+
+
+def _init(content: bytes) -> Answer:
+    Path("file").write_text(REGISTER)
+    text = content.decode(errors="replace").replace("\0", "")
+    return command("lincheck", "--model", "register", f"--init={text}", "file")
+
+
+SERVERS, CLIENTS = [f"redis-{n}" for n in range(1, 6)], [f"client-{n}" for n in range(1, 4)]
+LAYOUT = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=0.0, replicated=True, leads=True)
+
+
+def _schedule() -> bytes:
+    drawn = schedule.draw(("partition", "pause", "clock", "kill", "delay"), 3, 12, 3, LAYOUT)
+    rows = [fault.to_json() for fault in drawn[:8]]
+    return json.dumps([*rows, {"at_s": 1, "duration_s": 2, "fault": "partition:halves"}]).encode()
+
+
+def _replay(content: bytes) -> Answer:
+    folder = Path("stored")
+    folder.mkdir()
+    (folder / "test.json").write_bytes(content)
+    return function(
+        lambda path: written.replayed(str(folder), "", {}, ()), BadArguments, b""
+    )  # fmt: skip
+
+
+REGISTER = "".join(
+    json.dumps(row) + "\n"
+    for row in (
+        {"process": 0, "type": "invoke", "f": "write", "value": 1, "index": 0, "time": 5},
+        {"process": 1, "type": "invoke", "f": "read", "value": None, "index": 1, "time": 6},
+        {"process": 0, "type": "ok", "f": "write", "value": 1, "index": 2, "time": 7},
+        {"process": 1, "type": "ok", "f": "read", "value": 1, "index": 3, "time": 8},
+        {"process": 2, "type": "invoke", "f": "cas", "value": [1, 2], "index": 4, "time": 9},
+        {"process": 2, "type": "info", "f": "cas", "value": [1, 2], "index": 5, "time": 10},
+    )
+)
+MUTEX = "".join(
+    json.dumps(row) + "\n"
+    for row in (
+        {"process": 0, "type": "invoke", "f": "acquire", "value": {"lock": "a", "ttl": 9}},
+        {"process": 0, "type": "ok", "f": "acquire", "value": {"lock": "a", "deadline": 9}},
+        {"process": 1, "type": "invoke", "f": "acquire", "value": {"lock": "a", "ttl": 9}},
+        {"process": 0, "type": "invoke", "f": "release", "value": {"lock": "a"}},
+        {"process": 0, "type": "ok", "f": "release", "value": {"lock": "a"}},
+        {"process": 1, "type": "fail", "f": "acquire", "value": {"lock": "a"}},
+    )
+)
+EDN = b"""; a register
+[{:process 0, :type :invoke, :f :write, :value 1, :index 0, :time 12}
+ #jepsen.history.Op{:process 1, :type :invoke, :f :cas, :value [1 2], :index 1}
+ {:process 0, :type :ok, :f :write, :value 1N, "s" #{1 2} \\a nil} #_ {:x 2/3}
+ {:process 1, :type :info, :f :cas, :value [1 2], :error :timeout}
+ {:process 2, :type :invoke, :f :read, :value nil} {:process 2, :type :ok, :f :read, :value 1e0}]
+"""
+KV = b"""{:process 0, :type :invoke, :f :put, :key "0", :value "x"}
+{:process 1, :type :invoke, :f :get, :key "0", :value nil}
+{:process 0, :type :ok, :f :put, :key "0", :value "x"}
+{:process 1, :type :ok, :f :get, :key "0", :value "x"}
+"""
+ETCD = b"""INFO  jepsen.util - 0\t:invoke\t:write\t2
+INFO  jepsen.util - 1\t:invoke\t:read\tnil
+INFO  jepsen.util - 0\t:ok\t:write\t2
+INFO  jepsen.util - 1\t:ok\t:read\t2
+INFO  jepsen.util - 2\t:invoke\t:cas\t[2 3]
+INFO  jepsen.util - 2\t:info\t:cas\t:timed-out
+"""
+HOSTS = b"""[defaults]
+key = "file"
+known_hosts = "file"
+user = "root"
+
+[nodes.redis-1]
+host = "127.0.0.1"
+port = 22
+
+[nodes.client-1]
+host = "127.0.0.2"
+address = "127.0.0.3"
+user = "me"
+sudo = true
+"""
+
+
+def doors() -> list[Door]:
+    """All of them. Called in a folder that it may write to."""
+    test, run = (RUN / "test.json").read_bytes(), _run
+    return [
+        Door("analyze history.jsonl", _history(), spoil.lines, run("history.jsonl", "analyze")),
+        Door("analyze test.json", test, spoil.json_text, run("test.json", "analyze")),
+        Door("analyze results.json", _results(), spoil.json_text, run("results.json", "analyze")),
+        Door("report history.jsonl", _history(), spoil.lines, run("history.jsonl", "report")),
+        Door("report test.json", test, spoil.json_text, run("test.json", "report")),
+        Door("report results.json", _results(), spoil.json_text, run("results.json", "report")),
+        Door("replay test.json", test, spoil.json_text, _replay),
+        Door(
+            "schedule", _schedule(), spoil.json_text,
+            partial(function, lambda path: schedule.read(path, 1, LAYOUT), ValueError),
+        ),
+        Door("hosts.toml", HOSTS, None, partial(function, hostsfile.read, BadArguments)),
+        Door("lincheck jsonl", REGISTER.encode(), spoil.lines, _lincheck("cas-register")),
+        Door("lincheck leases", MUTEX.encode(), spoil.lines, _lincheck("lease-mutex")),
+        Door("lincheck edn", EDN, None, _lincheck("cas-register")),
+        Door("lincheck porcupine-kv", KV, None, _lincheck("kv")),
+        Door("lincheck porcupine-etcd", ETCD, None, _lincheck("cas-register")),
+        Door("lincheck --init", b'{"a": [1, "x", null]}', spoil.json_text, _init),
+    ]  # fmt: skip

@@ -1,0 +1,103 @@
+"""Spoils a file: its JSON in one or a few places, or its bytes. All is drawn from one Random."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+# What a reader may trip over, in the place of any value. Deep and huge ones come as text, since
+# `json` itself cannot write some of them.
+HOSTILE: tuple[str, ...] = (
+    "null", "true", "false", "0", "-1", "1.5", "-0.0", "1e308", "1e999", "NaN", "Infinity",
+    "-Infinity", "9223372036854775808", "-9223372036854775809", "1" + "0" * 400, "1" + "0" * 6000,
+    "10000000", '""', '"x"', '"\\u0000"', '"\\ud800"', '"../../x"', '"-1"', '"nemesis"', '"ok"',
+    '"primary"', '"<script>"', "[]", "[[]]", "[null]", '["x"]', "[1,2,3]", "{}", '{"x":{}}',
+    "[" * 3000 + "]" * 3000, '{"a":' * 3000 + "1" + "}" * 3000, '"' + "x" * 100_000 + '"',
+)  # fmt: skip
+_MARK = "\ue000here\ue000"  # stands for a hostile text until the JSON is written
+
+
+def json_text(text: str, random: Random) -> str:
+    """Spoil one to three places of a JSON document."""
+    row = json.loads(text)
+    put: list[str] = []
+    for _ in range(random.choice((1, 1, 1, 2, 3))):
+        row = _spoilt(row, random, put)
+    written = json.dumps(row)
+    for hostile in put:
+        written = written.replace(json.dumps(_MARK), hostile, 1)
+    return written
+
+
+def lines(text: str, random: Random) -> str:
+    """Spoil one to three lines of a file that has a JSON document in each."""
+    rows = text.splitlines()
+    for _ in range(random.choice((1, 1, 2, 3))):
+        place = random.randrange(len(rows))
+        match random.randrange(12):
+            case 0:
+                del rows[place]
+            case 1:
+                rows.insert(place, rows[place])
+            case 2:
+                rows.insert(place, random.choice(HOSTILE))
+            case 3:
+                rows[place] += rows[random.randrange(len(rows))]
+            case _:
+                try:
+                    rows[place] = json_text(rows[place], random)
+                except (ValueError, RecursionError):  # spoilt already
+                    rows[place] = random.choice(HOSTILE)
+        rows = rows or [""]
+    return "\n".join(rows) + "\n"
+
+
+def some_bytes(content: bytes, random: Random) -> bytes:
+    """Flip, drop, repeat or insert bytes."""
+    found = bytearray(content)
+    for _ in range(random.choice((1, 1, 2, 8))):
+        place, length = random.randrange(len(found) + 1), random.choice((1, 1, 4, 64, 4096))
+        match random.randrange(5):
+            case 0 if place < len(found):
+                found[place] ^= 1 << random.randrange(8)
+            case 1:
+                del found[place : place + length]
+            case 2:
+                found[place:place] = found[place : place + length]
+            case 3:
+                found[place:place] = random.randbytes(min(length, 64))
+            case _:
+                brackets = random.choice((b"[", b"{", b"(", b'"', b"#{", b"\\", b"9"))
+                found[place:place] = brackets * length
+    return bytes(found)
+
+
+def spoilt(content: bytes, shape: Callable[[str, Random], str] | None, random: Random) -> bytes:
+    """Spoil a file, mostly by its shape, if it has one."""
+    if shape is not None and random.random() < 0.8:
+        return shape(content.decode(), random).encode(errors="surrogatepass")
+    return some_bytes(content, random)
+
+
+def _spoilt(row: Any, random: Random, put: list[str]) -> Any:
+    """The value with one place in it spoilt, which is drawn on the way down."""
+    inside = list(row.items()) if isinstance(row, dict) else list(enumerate(row))[:200] if (
+        isinstance(row, list)
+    ) else []  # fmt: skip
+    if not inside or random.random() < 0.15:
+        put.append(random.choice(HOSTILE))
+        return _MARK
+    key, value = random.choice(inside)
+    changed = row.copy()
+    match random.randrange(10):
+        case 0:
+            del changed[key]
+        case 1 if isinstance(changed, dict):
+            changed[random.choice(("x", "", "__proto__", "index", "deadline"))] = value
+        case 1:
+            changed.append(value)
+        case _:
+            changed[key] = _spoilt(value, random, put)
+    return changed

@@ -1,0 +1,57 @@
+"""The fuzzer notices what it is there to notice, and shows the same file for the same number."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+import pytest
+
+from fuzz import run, spoil
+from fuzz.doors import Door, doors
+
+SOUND = json.dumps({"a": [1, 2, {"b": "c"}], "d": None}).encode()
+
+
+def door(hand):
+    return Door("a door", SOUND, spoil.json_text, hand)
+
+
+def test_a_reader_that_raises_has_a_defect():
+    found = [
+        run.tried(door(lambda content: json.loads(content)["a"] and ""), "1", n) for n in range(40)
+    ]
+    defects = [defect for defect in found if defect is not None]
+    assert defects
+    assert all(defect.door == "a door" and "Error" in defect.what for defect in defects)
+
+
+def test_a_reader_that_takes_everything_has_none():
+    assert not any(run.tried(door(lambda content: ""), "1", n) for n in range(20))
+
+
+def test_what_a_reader_answers_is_what_the_defect_says():
+    defect = run.tried(door(lambda content: "exit code 1"), "1", 3)
+    assert str(defect) == "a door, number 3: exit code 1"
+
+
+def test_a_number_stands_for_one_file():
+    files = []
+    for n in (5, 5, 6):
+        run.tried(door(lambda content: files.append(content) or ""), "seed", n)
+    assert files[0] == files[1] != files[2]
+
+
+@pytest.mark.parametrize("number", range(30))
+def test_a_spoilt_file_is_another_file(number):
+    random = Random(number)
+    assert spoil.json_text(SOUND.decode(), random).encode() != SOUND
+    assert spoil.lines(SOUND.decode() + "\n" + SOUND.decode(), random)
+
+
+def test_every_reader_takes_its_sound_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for number, each in enumerate(doors()):
+        (tmp_path / str(number)).mkdir()
+        monkeypatch.chdir(tmp_path / str(number))
+        assert each.hand(each.sound) == "", each.name

@@ -1,0 +1,85 @@
+"""test.json and results.json are read as they were written, or refused with the field's name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fencepost import runfiles
+
+RECORDED = sorted((Path(__file__).parent / "recorded").glob("*/test.json"))
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
+def test_what_fencepost_wrote_is_read_as_it_is(path):
+    assert runfiles.test(path) == json.loads(path.read_text())
+
+
+def test_fields_that_nobody_knows_are_kept(tmp_path):
+    path = tmp_path / "test.json"
+    path.write_text('{"name": "x", "mine": {"a": [1]}}')
+    assert runfiles.test(path) == {"name": "x", "mine": {"a": [1]}}
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ({"name": 3}, "^name: Expected `str`"),
+        ({"name": None}, "^name: "),
+        ({"lock": "redis"}, "^lock: Expected `object"),
+        ({"lock": {"options": []}}, "^lock.options: "),
+        ({"servers": "redis-1"}, "^servers: "),
+        ({"clients": [1]}, r"^clients\[0\]: "),
+        ({"checkers": [[]]}, "^checkers"),
+        ({"time_s": "5"}, "^time_s: "),
+        ({"time_s": -1}, "^time_s: "),
+        ({"ttl_ms": 1e300}, "^ttl_ms: "),
+        ({"seed": 2**64}, "^seed: "),
+        ({"clocks": {"a": {"bound_ns": -1}}}, "^clocks"),
+        ({"failed_release": "maybe"}, "^failed_release: "),
+        ({"scenario": {"steps": [None]}}, "^scenario.steps"),
+        ({"schedule": [{"targets": "all"}]}, "^schedule"),
+    ],
+)
+def test_a_test_with_a_field_of_another_type_is_refused(tmp_path, row, why):
+    path = tmp_path / "test.json"
+    path.write_text(json.dumps(row))
+    with pytest.raises(ValueError, match=why):
+        runfiles.test(path)
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ({"checkers": {"store": 1}}, "^checkers"),
+        ({"checkers": {"store": {"summary": 1}}}, "summary: "),
+        ({"checkers": {"store": {"evidence": [1]}}}, "evidence"),
+        ({"stats": {"ops": "many"}}, "^stats.ops: "),
+        ({"first_violation": {}}, "^first_violation: "),
+        ({"notes": ["x", 1]}, "^notes"),
+        ({"run_notes": "x"}, "^run_notes: "),
+    ],
+)
+def test_results_with_a_field_of_another_type_are_refused(tmp_path, row, why):
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps(row))
+    with pytest.raises(ValueError, match=why):
+        runfiles.results(path)
+
+
+@pytest.mark.parametrize(("text", "why"), [("[]", "not a JSON object"), ("{", "Expecting")])
+def test_what_is_no_object_is_refused(tmp_path, text, why):
+    path = tmp_path / "test.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=why):
+        runfiles.test(path)
+
+
+def test_a_file_that_is_too_long_is_not_read_into_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(runfiles, "_MOST", 1 << 20)
+    path = tmp_path / "test.json"
+    path.write_bytes(b" " * (1 << 20) + b"{}")
+    with pytest.raises(ValueError, match="more than 1 MB"):
+        runfiles.test(path)
