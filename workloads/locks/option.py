@@ -35,7 +35,7 @@ class Option:
             number = self.least - 1
         if not self.least <= number <= _MOST:
             raise ValueError(
-                f"option {name}={text:.40}: a whole number from {self.least} to {_MOST}"
+                f"option {name}={text:.40}: a whole number from {self.least} on, at most {_MOST}"
             )
         return number
 
