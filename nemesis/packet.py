@@ -6,6 +6,7 @@ receipt, which says so, and the run is unknown.
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from random import Random
 from typing import Any
@@ -27,7 +28,10 @@ KINDS = {
 TARGETS = ("one", "client", PRIMARY)
 # The handle by which a queue is known to be fencepost's own.
 HANDLE = "fe9c:"
-_PLAIN = ("noqueue", "pfifo_fast", "fq_codel", "fq", "mq")
+# What the kernel has put there by itself has the handle 0: and is put there again. Whatever
+# somebody has put there has another one, also if it is of the same kind.
+_KERNELS = re.compile(r"(qdisc \S+ 0: |$)")
+_OURS = re.compile(rf"qdisc netem {HANDLE} (?:dev (\S+) )?root\b")
 
 
 class Packet:
@@ -39,8 +43,13 @@ class Packet:
         remote = self._site.remote(node)
         device = self._device(node)
         before = queues(remote, device)
-        if before and not before.startswith(tuple(f"qdisc {kind} " for kind in _PLAIN)):
-            return Receipt(False, f"{device} on {node} has a queue of somebody else's: {before}")
+        if not _KERNELS.match(before) and not _OURS.match(before):
+            how = (
+                f"{device} on {node} has a queue of somebody else's, which is left alone: "
+                f"{before}. Packet faults need the kernel's own there: `tc qdisc del dev {device} "
+                "root` brings it back"
+            )
+            return Receipt(False, how)
         words = KINDS[fault.arguments["kind"]]
         add = ["tc", "qdisc", "replace", "dev", device, "root", "handle", HANDLE, "netem", *words]
         done = remote.run(add, check=False)
@@ -49,14 +58,14 @@ class Packet:
             lacking = "qdisc kind is unknown" in why or "No such file" in why
             return Receipt(False, "not supported here: no sch_netem" if lacking else why)
         after = queues(remote, device)
-        return Receipt(f"netem {HANDLE}" in after, f"{device} on {node}: {after}", {"queue": after})
+        return Receipt(bool(_OURS.match(after)), f"{device} on {node}: {after}", {"queue": after})
 
     def heal(self, fault: Fault) -> Receipt:
         (node,) = fault.targets
         remote, device = self._site.remote(node), self._device(node)
         clear(remote, device)
         after = queues(remote, device)
-        return Receipt(HANDLE not in after, f"{device} on {node}: {after}", {"queue": after})
+        return Receipt(not _OURS.match(after), f"{device} on {node}: {after}", {"queue": after})
 
     def _device(self, node: str) -> str:
         """The device by which a node reaches the others."""
@@ -73,7 +82,7 @@ def queues(remote: Remote, device: str) -> str:
 
 def clear(remote: Remote, device: str) -> None:
     """Take fencepost's own queue off a device, and nobody else's."""
-    if HANDLE in queues(remote, device):
+    if _OURS.match(queues(remote, device)):
         remote.run(["tc", "qdisc", "del", "dev", device, "root"])
 
 
@@ -97,9 +106,7 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
 def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
     # A node that was kept up may be of an image that is older than this command.
     listed = remote.run(["bash", "-c", "! command -v tc > /dev/null || tc qdisc show"]).out
-    devices = [
-        row.split()[row.split().index("dev") + 1] for row in listed.splitlines() if HANDLE in row
-    ]
+    devices = [found[1] for row in listed.splitlines() if (found := _OURS.match(row))]
     return [
         Leftover(
             f"{device} has a queue", f"took {device}'s queue away", partial(clear, remote, device)

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from fencepost.compose.node.places import PROGRAM, PROGRAM_PATH
+
 _SOURCE = Path(__file__).parents[1] / "src"
 
 
@@ -23,5 +25,5 @@ def here(command: Iterable[str]) -> list[str]:
     return [
         word
         for given in command
-        for word in (node_program() if given == "fencepost-node" else [given])
+        for word in (node_program() if given in (PROGRAM, PROGRAM_PATH) else [given])
     ]

@@ -19,7 +19,7 @@ from typing import Any
 from fencepost.compose.node import processes
 from fencepost.compose.node.command import Verb, said, verb
 from fencepost.compose.node.image import Refused
-from fencepost.compose.node.places import PROGRAM
+from fencepost.compose.node.places import PROGRAM, PROGRAM_PATH
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
@@ -32,6 +32,8 @@ def run(request: Request) -> Answer:
     command = request["run"]
     if command[0] == PROGRAM and command[1] in _CALLED:
         return _call(verb(command[1]), command[2:])
+    if command[0] == PROGRAM:
+        command = [PROGRAM_PATH, *command[1:]]  # on a host it is in nobody's PATH
     try:
         done = subprocess.run(
             command,

@@ -22,7 +22,7 @@ _VERBS = {
     ),
     **{
         name: f"fencepost.compose.node.{name}"
-        for name in ("agent", "clocks", "cpu", "launch", "lazy", "sshd", "vdso")
+        for name in ("agent", "clocks", "cpu", "launch", "lazy", "names", "sshd", "vdso")
     },
     "process": "fencepost.compose.node.processes",
 }

@@ -2,18 +2,22 @@
 
     cpu limit PID SHARE    SHARE of one CPU, 0.05 say, for PID and what it forks
     cpu show PID           the quota in force on the cgroup that PID is in, and how it bit
-    cpu left               whether any process, or nobody, is in such a cgroup
-    cpu free               everything back to where it was, and the cgroup away
+    cpu left               whether a cgroup of ours, or our mount, is there
+    cpu free               everything back to where it was, and cgroup and mount away
 
 Version 1: a child of the cgroup that the process is in, with cpu.cfs_quota_us. Version 2: a
 threaded child with cpu.max, because a cgroup that has processes of its own (a container's has) may
 limit threaded children alone. The hierarchy is mounted where nobody looks, since the container's
 view of it is read-only; on a host that root may write to, it is the same one.
+
+A name says nothing of who made a cgroup. Ours stands in a file, with the number that the kernel
+gave it; one that is not in there is somebody else's, and is left alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import time
@@ -34,9 +38,33 @@ class Group:
     """The cgroup that is made beneath the one of a process."""
 
     def __init__(self, parent: str, version: int) -> None:
+        self.within = f"{parent.rstrip('/')}/{NAME}"
         self.version = version
         self.parent = _mounted(version) / parent.lstrip("/")
         self.path = self.parent / NAME
+
+    def make(self) -> None:
+        """Make it, and write down that it is ours. OSError if another is there already."""
+        if (made := _made()) is not None and made.path == self.path:
+            return
+        try:
+            self.path.mkdir()
+        except FileExistsError:
+            raise OSError(f"{self.path} is there, and is not fencepost's own") from None
+        # Above it, CPU time may have been given on already, and then stays so.
+        given = self.version == 2 and "cpu" in _read(self.parent / "cgroup.subtree_control").split()
+        made_as = {"parent": self.within.removesuffix(f"/{NAME}"), "version": self.version}
+        inode = self.path.stat().st_ino
+        _record().write_text(json.dumps({**made_as, "inode": inode, "given": given}))
+
+    def inside(self) -> list[int]:
+        """The processes that are in it."""
+        found = []
+        for pid in everyone():
+            with suppress(FileNotFoundError, ProcessLookupError):
+                if _cgroup(pid) == (self.within, self.version):
+                    found.append(pid)
+        return found
 
     def limit(self, pid: int, share: float) -> None:
         quota_us = max(1000, int(share * _PERIOD_US))
@@ -45,7 +73,7 @@ class Group:
                 f"the cgroup {self.parent} has no cpu controller: those above it must have cpu in "
                 "their cgroup.subtree_control"
             )
-        self.path.mkdir(exist_ok=True)
+        self.make()
         if self.version == 1:
             _write(self.path / "cpu.cfs_period_us", str(_PERIOD_US))
             _write(self.path / "cpu.cfs_quota_us", str(quota_us))
@@ -81,15 +109,17 @@ class Group:
         self._enter(loop.pid)
         loop.wait()
 
-    def free(self) -> None:
-        """Raises OSError where something stays in it."""
+    def free(self, given: bool) -> None:
+        """Remove it; `given`: CPU time had been given on above it before. OSError if something
+        stays in it."""
         # A threaded group does not list its processes; any thread's id moves the whole of one.
         listed = "cgroup.procs" if self.version == 1 else "cgroup.threads"
         for inside in _read(self.path / listed).split():
             with suppress(ProcessLookupError):
                 _write(self.parent / "cgroup.procs", inside)
         self._remove()
-        if self.version == 2 and not any(one.is_dir() for one in self.parent.iterdir()):
+        others = any(one.is_dir() for one in self.parent.iterdir())
+        if self.version == 2 and not given and not others:
             _write(self.parent / "cgroup.subtree_control", "-cpu")
 
     def _remove(self) -> None:
@@ -120,10 +150,8 @@ def command(words: list[str]) -> dict[str, Any]:
         return free()
     if given.verb == "left":
         return {"left": left()}
-    group = of(given.pid)
     if given.verb == "limit":
-        if group.path.name != NAME:
-            raise OSError(f"no cgroup for pid {given.pid}")
+        group = of(given.pid)
         group.limit(given.pid, given.share)
         before = group.throttled()
         group.burn()
@@ -134,47 +162,64 @@ def command(words: list[str]) -> dict[str, Any]:
 def show(pid: int) -> dict[str, Any]:
     """What the kernel says of the cgroup that a process is in."""
     path, version = _cgroup(pid)
-    if Path(path).name != NAME:
+    group = _made()
+    if group is None or (group.within, group.version) != (path, version):
         return {"cgroup": path, "share": None, "throttled": 0}
-    group = Group(str(Path(path).parent), version)
     return {"cgroup": path, "share": group.share(), "throttled": group.throttled()}
 
 
 def of(pid: int) -> Group:
     """The group for a process, whether or not it is in it already."""
     path, version = _cgroup(pid)
-    return Group(str(Path(path).parent) if Path(path).name == NAME else path, version)
+    made = _made()
+    if made is not None and (made.within, made.version) == (path, version):
+        return made
+    return Group(path, version)
 
 
 def free() -> dict[str, Any]:
-    """Of every process that is in such a cgroup; how many there were."""
-    inside = _inside()
-    for pid in inside[:1]:
-        of(pid).free()
-    if not inside and left():
-        of(os.getpid()).free()
-    return {"freed": len(inside)}
+    """Undo `limit`, also where all its processes have ended; how many were in the cgroup."""
+    group, inside = _made(), 0
+    if group is not None:
+        inside = len(group.inside())
+        group.free(bool(_recorded()["given"]))
+    _record().unlink(missing_ok=True)
+    for place in _mounts():
+        _run("umount", str(place))
+        place.rmdir()
+    if MOUNT.is_dir():
+        MOUNT.rmdir()
+    return {"freed": inside}
 
 
 def left() -> bool:
-    """Also one whose processes have all ended: beneath our own cgroup, as theirs was."""
-    if _inside():
-        return True
-    # Where nothing was ever mounted nothing was ever made.
-    return any(map(os.path.ismount, MOUNT.glob("v?"))) and of(os.getpid()).path.is_dir()
+    return _made() is not None or bool(_mounts())
 
 
-def _inside() -> list[int]:
-    """The processes that are in such a cgroup."""
-    found = []
-    for pid in everyone():
-        try:
-            path, _ = _cgroup(pid)
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if Path(path).name == NAME:
-            found.append(pid)
-    return found
+def _made() -> Group | None:
+    """The group that we made, if it is there."""
+    try:
+        known = _recorded()
+        group = Group(known["parent"], known["version"])
+        # The number tells it from one that somebody has made in its place.
+        return group if group.path.stat().st_ino == known["inode"] else None
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _recorded() -> dict[str, Any]:
+    known: dict[str, Any] = json.loads(_record().read_text())
+    return known
+
+
+def _record() -> Path:
+    """The file in which our cgroup stands."""
+    return MOUNT.with_name(f"{MOUNT.name}.json")
+
+
+def _mounts() -> list[Path]:
+    """Where we have mounted a hierarchy."""
+    return [place for place in MOUNT.glob("v?") if os.path.ismount(place)]
 
 
 def _cgroup(pid: int) -> tuple[str, int]:
@@ -195,12 +240,14 @@ def _mounted(version: int) -> Path:
     if not os.path.ismount(place):
         place.mkdir(parents=True, exist_ok=True)
         kind = ("-t", "cgroup", "-o", "cpu") if version == 1 else ("-t", "cgroup2")
-        done = subprocess.run(
-            ["mount", *kind, "fencepost", str(place)], capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            raise OSError(done.stderr.strip())
+        _run("mount", *kind, "fencepost", str(place))
     return place
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise OSError(done.stderr.strip())
 
 
 def _read(path: Path) -> str:

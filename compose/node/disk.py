@@ -12,7 +12,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from fencepost.compose.node.places import HOME, PROGRAM
+from fencepost.compose.node.places import PROGRAM_PATH
 
 _MOUNT_S = 5.0
 _FUSE = Path("/dev/fuse")
@@ -59,7 +59,7 @@ def _serve(backing: Path, data: Path, log: Path) -> None:
         os.mknod(_FUSE, stat.S_IFCHR | 0o600, os.makedev(10, 229))
     with log.open("ab") as said:
         subprocess.Popen(
-            [f"{HOME}/{PROGRAM}", "lazy", "serve", str(backing), str(data)],
+            [PROGRAM_PATH, "lazy", "serve", str(backing), str(data)],
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=said,

@@ -7,7 +7,9 @@ DATA = "/var/lib/fencepost"
 LOGS = "/var/log/fencepost"
 
 PROGRAM = "fencepost-node"
+PROGRAM_PATH = f"{HOME}/{PROGRAM}"
 PID_FILE = f"{RUN}/server.pid"
+ETC_HOSTS = "/etc/hosts"
 NAME = f"{RUN}/name"
 """The node's name, on a host of somebody else's that has another."""
 

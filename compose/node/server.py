@@ -23,14 +23,14 @@ from typing import NoReturn
 
 from fencepost.compose.node import disk, kinds, processes
 from fencepost.compose.node.kind import Kind, Start
-from fencepost.compose.node.places import DATA, HOME, LOGS, NAME, PID_FILE, PROGRAM, RUN
+from fencepost.compose.node.places import DATA, LOGS, NAME, PID_FILE, PROGRAM_PATH, RUN
 from fencepost.compose.node.vdso import FILE as SKEW
 
 
 def run(words: list[str]) -> NoReturn:
     if words:
         # By a process that ends, so that whoever reaps orphans reaps the server too.
-        subprocess.run([f"{HOME}/{PROGRAM}", "start", *words], check=True)
+        subprocess.run([PROGRAM_PATH, "start", *words], check=True)
     os.execvp("sleep", ["sleep", "infinity"])
 
 
@@ -46,7 +46,7 @@ def start(words: list[str]) -> None:
     command = list(kind.command(Start(_node(), str(data), version, settings)))
     if os.path.exists(SKEW):
         # Under the skew that a clock fault left, if one is on.
-        command = [f"{HOME}/{PROGRAM}", "launch", *command]
+        command = [PROGRAM_PATH, "launch", *command]
     with log.open("ab") as said:
         server = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True

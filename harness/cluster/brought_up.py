@@ -107,7 +107,7 @@ def _hosted(
     hosts: Hosts, nodes: list[str], say: Say, leave_up: bool, libraries: list[str]
 ) -> Iterator[HostsCluster]:
     hosts.must_name(nodes)
-    with reserved_hosts(hosts) as cluster:
+    with reserved_hosts(hosts, say) as cluster:
         clients = [node for node in nodes if role(node) == CLIENT]
         if lacking := cluster.lacking(libraries, clients):
             raise BadArguments(
@@ -125,11 +125,11 @@ def _hosted(
 
 
 @contextmanager
-def reserved_hosts(hosts: Hosts) -> Iterator[HostsCluster]:
+def reserved_hosts(hosts: Hosts, say: Say) -> Iterator[HostsCluster]:
     """The hosts of a file, for this command alone. Nothing is changed on them."""
     reservation = Reservation(HOSTS)
     reservation.take()
-    cluster = HostsCluster(hosts)
+    cluster = HostsCluster(hosts, say)
     try:
         yield cluster
     finally:

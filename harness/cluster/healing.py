@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from fencepost.compose.node.lazy import CONTROL
 from fencepost.compose.node.places import CODE, DATA, LOGS, PID_FILE, RUN
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.nodes import role
 from fencepost.harness.db.kinds import KINDS
+from fencepost.harness.db.postgres import SOCKETS
 from fencepost.harness.db.server import Server
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.processes import CLIENT, RESOURCE, marked
@@ -28,6 +30,8 @@ _FILES = (
     CODE,
     f"{CODE}.tar",
     f"{RUN}/zoo.cfg",
+    SOCKETS,
+    CONTROL,
     LOGS,
 )
 

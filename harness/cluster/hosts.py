@@ -1,22 +1,31 @@
 """Nodes on machines that exist already, reached by SSH, in the place of containers.
 
 `up` installs what a node needs in /opt/fencepost, writes the nodes' names into /etc/hosts, and
-starts their servers. `down` removes everything but /opt/fencepost. The machines themselves are
-never started or stopped.
+starts their servers. `down` removes everything but /opt/fencepost, also what an older version has
+put elsewhere. The machines themselves are never started or stopped.
 """
 
 from __future__ import annotations
 
 import io
-import shlex
+import json
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from fencepost.compose.node.places import HOME, LIBRARIES, NAME, PROGRAM, PYTHON
+from fencepost.compose.node.places import (
+    ETC_HOSTS,
+    HOME,
+    LIBRARIES,
+    NAME,
+    PROGRAM,
+    PYTHON,
+    RUN,
+)
 from fencepost.harness.cluster import libraries, nodecode
+from fencepost.harness.cluster.engine import Say
 from fencepost.harness.cluster.healing import leave
 from fencepost.harness.cluster.hostsfile import Hosts
 from fencepost.harness.cluster.image import COMPOSE
@@ -27,10 +36,14 @@ from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.remote import Remote, RemoteError
 from fencepost.harness.remote.ssh import SshRemote
 
-_TOOLS = ("bash", "python3", "tar", "iptables", "iptables-restore", "pgrep", "setsid", "timeout")
-_PROGRAM = f"{HOME}/{PROGRAM}"
-_LINK = f"/usr/local/bin/{PROGRAM}"
-_MARK = "# fencepost"
+_OLDER_PROGRAMS = ("node", "clocks", "cpu", "lazy", "vdso")
+_TOOLS = ("bash", "python3", "tar", "iptables", "iptables-restore", "setsid", "timeout")
+_CODE = f"set -e; rm -rf {HOME}/lib; mkdir -p {HOME}; tar -xf - -C {HOME}"
+# Older versions put these into everybody's PATH, where `node` hid Node.js.
+_LINKS = " ".join(f"/usr/local/bin/{name}" for name in (*_OLDER_PROGRAMS, PROGRAM))
+_UNLINK = (
+    f'for link in {_LINKS}; do case "$(readlink "$link")" in {HOME}/*) rm -f "$link";; esac; done'
+)
 _START_S = 60.0
 _INSTALL_S = 180.0
 
@@ -38,8 +51,10 @@ _INSTALL_S = 180.0
 class HostsCluster:
     """A host that refuses or lacks something raises Crashed, which names it."""
 
-    def __init__(self, hosts: Hosts) -> None:
+    def __init__(self, hosts: Hosts, say: Say = lambda words: None) -> None:
         self._hosts = hosts
+        self._say = say
+        self._fresh: set[str] = set()
         self._remotes = {node: SshRemote(node, host) for node, host in hosts.hosts.items()}
         self._up: list[str] = []
 
@@ -72,9 +87,8 @@ class HostsCluster:
 
         def undo(node: str) -> None:
             try:
-                if not self._lacking(node, [_PROGRAM], "-e"):
-                    leave(self._remotes[node], node)
-                    self._remotes[node].run(["bash", "-c", f"{_unnamed('')}; rm -f {NAME}"])
+                if not self._lacking(node, [HOME], "-e"):
+                    self._undo(node)
             except (RemoteError, Crashed) as error:
                 failed.append(str(error))
 
@@ -85,6 +99,15 @@ class HostsCluster:
                 "some hosts could not be cleaned up; `fencepost heal --hosts FILE` tries again: "
                 + "; ".join(failed)
             )
+
+    def _undo(self, node: str) -> None:
+        if node not in self._fresh:
+            # What an older version left is undone by this one's code.
+            self._feed(node, _CODE, nodecode.archive())
+        remote = self._remotes[node]
+        leave(remote, node)
+        self._names(node, "clear")
+        remote.run(["bash", "-c", f"{_UNLINK}; rm -f {NAME}; rmdir {RUN} 2> /dev/null; true"])
 
     def close(self) -> None:
         """Close the connections; the nodes stay as they are."""
@@ -115,13 +138,8 @@ class HostsCluster:
         lacking = self._lacking(node, [*_TOOLS, *(kind.needs if kind else ())])
         if lacking:
             raise Crashed(f"{node}: {', '.join(lacking)} must be installed on the host first")
-        script = (
-            f'set -e; [ ! -e {_LINK} ] || [ "$(readlink -f {_LINK})" = {_PROGRAM} ] '
-            f'|| {{ echo "{_LINK} is there, and not fencepost\'s" >&2; exit 3; }}; '
-            f"rm -rf {HOME}/lib; mkdir -p {HOME}; tar -xf - -C {HOME}; "
-            f"ln -sfn {_PROGRAM} {_LINK}"
-        )
-        self._feed(node, script, nodecode.archive())
+        self._feed(node, _CODE, nodecode.archive())
+        self._fresh.add(node)
         self._up.append(node)
 
     def _provide_client(self, nodes: list[str]) -> None:
@@ -157,10 +175,13 @@ class HostsCluster:
 
     def _name(self, node: str) -> None:
         """Write the nodes' names into /etc/hosts, on lines that `down` recognizes."""
-        remote = self._remotes[node]
-        remote.put(NAME, f"{node}\n".encode())
-        lines = "".join(f"{self.address(name)} {name} {_MARK}\n" for name in self._up)
-        remote.run(["bash", "-c", _unnamed(lines)])
+        self._remotes[node].put(NAME, f"{node}\n".encode())
+        self._names(node, "set", *(w for name in self._up for w in (self.address(name), name)))
+
+    def _names(self, node: str, *words: str) -> None:
+        done = json.loads(self._remotes[node].run([PROGRAM, "names", *words]).out)
+        if done["in_place"]:
+            self._say(f"{node}: {ETC_HOSTS} is a mount of its own there, and was written in place")
 
     def _start(self, node: str) -> None:
         kind = KINDS.get(role(node))
@@ -199,17 +220,6 @@ class HostsCluster:
         if code:
             raise Crashed(f"{node}: it could not be set up (exit code {code}): {said[-500:]}")
         return out
-
-
-def _unnamed(lines: str) -> str:
-    """A script that writes these lines into /etc/hosts, instead of fencepost's earlier ones.
-
-    It writes into the file: in a container the file cannot be replaced by another.
-    """
-    return (
-        f"kept=$(grep -v '{_MARK}$' /etc/hosts); "
-        f'printf "%s\\n%s" "$kept" {shlex.quote(lines)} > /etc/hosts'
-    )
 
 
 def _client(node: str) -> bool:

@@ -58,7 +58,7 @@ def _hosts(path: Path, check: bool) -> int:
     hosts = hostsfile.read(path)
     if check:
         raise BadArguments("--check is about containers: leave it out with --hosts")
-    with reserved_hosts(hosts) as cluster:
+    with reserved_hosts(hosts, screen.say) as cluster:
         nodes = cluster.look()
         cluster.down()
     screen.write(f"{len(nodes)} hosts are cleaned up: nothing of a run is left on them.")

@@ -9,22 +9,35 @@ import time
 from collections.abc import Sequence
 
 from fencepost.compose.node.kind import Clock, Image, Kind, Mark, Start
-from fencepost.compose.node.places import HOME
+from fencepost.compose.node.places import HOME, RUN
 from fencepost.compose.node.watch import Bounds, Watch
 
 _SERVER = "/usr/lib/postgresql/15/bin/postgres"
 _EMPTY = f"{HOME}/postgres"
 """An empty cluster, which every server starts from: to make one takes longer than a test waits."""
 _AS_POSTGRES = ("setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups")
+SOCKETS = f"{RUN}/postgres"
 _TIMEOUT_S = 2.0
 
 
 def _command(start: Start) -> Sequence[str]:
     if not os.path.exists(f"{start.data}/PG_VERSION"):
         subprocess.run(["cp", "-a", f"{_EMPTY}/.", start.data], check=True)
-    shutil.chown(start.data, "postgres")
-    os.chmod(start.data, 0o700)
-    server = [_SERVER, "-D", start.data, "-k", "/tmp", "-h", "0.0.0.0", "-c", "max_connections=200"]
+    os.makedirs(SOCKETS, exist_ok=True)
+    for folder in (start.data, SOCKETS):
+        shutil.chown(folder, "postgres")
+        os.chmod(folder, 0o700)
+    server = [
+        _SERVER,
+        "-D",
+        start.data,
+        "-k",
+        SOCKETS,
+        "-h",
+        "0.0.0.0",
+        "-c",
+        "max_connections=200",
+    ]
     return [*_AS_POSTGRES, *server]
 
 
@@ -45,7 +58,7 @@ def _wall(mark: Mark) -> Bounds:
 
 
 def _query(statement: str) -> str:
-    command = [*_AS_POSTGRES, "psql", "-h", "/tmp", "-qAtc", statement]
+    command = [*_AS_POSTGRES, "psql", "-h", SOCKETS, "-qAtc", statement]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=True)
     except subprocess.SubprocessError as error:

@@ -15,9 +15,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from fencepost.compose.node.places import PROGRAM_PATH
 from fencepost.harness.remote.remote import Program, RemoteError, Result
 
-AGENT = ("fencepost-node", "agent")
+AGENT = (PROGRAM_PATH, "agent")
 
 _SLACK_S = 10.0
 _END_S = 2.0

@@ -6,8 +6,7 @@ fault left for its node, if one is on.
 
 from __future__ import annotations
 
-from fencepost.compose.node.places import CODE, LIBRARIES, MARK, PYTHON
-from fencepost.compose.node.places import PROGRAM as NODE_PROGRAM
+from fencepost.compose.node.places import CODE, LIBRARIES, MARK, PROGRAM_PATH, PYTHON
 from fencepost.harness.remote.processes import CLIENT
 from fencepost.workloads.client import PROGRAM
 from fencepost.workloads.locks.locktype import LockType
@@ -20,7 +19,7 @@ _PUMP = (
     PYTHON,
     "-m",
     "fencepost.workloads.client.pump",
-    NODE_PROGRAM,
+    PROGRAM_PATH,
     "launch",
 )
 

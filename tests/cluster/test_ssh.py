@@ -221,7 +221,8 @@ def test_hosts_that_were_there_are_set_up_and_left_as_they_were(
         assert way.run(["pgrep", "-f", "redis-server|harness"], check=False).out == ""
         assert "FENCEPOST" not in way.run(["iptables", "-w", "-S"]).out
         assert way.get("/etc/hosts") == hosts_file
-        assert way.run(["ls", "/run/fencepost"]).out == ""
+        assert way.run(["ls", "/run/fencepost"], check=False).out == ""
+        assert way.run(["ls", "/usr/local/bin/fencepost-node"], check=False).out == ""
 
     # Somebody else's server is not taken for one of ours, and stays.
     ways[0].run(["bash", "-c", "setsid redis-server --port 6379 > /dev/null 2>&1 < /dev/null &"])

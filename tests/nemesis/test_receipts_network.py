@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fencepost.nemesis.nemesis import Fault
 from nemesis.receipt_faults import CUT, DELAYED, LATE, REJECTED, REPLIES, REQUESTS, cut
 
@@ -132,8 +134,27 @@ def test_without_sch_netem_the_receipt_says_that_it_is_not_supported(director, s
     assert director.inject(LATE).how == "not supported here: no sch_netem"
 
 
-def test_somebody_else_s_queue_is_left_alone(director, site):
-    site.nodes["redis-1"].queue = "qdisc tbf 1: root rate 1Mbit"
-    assert not director.inject(LATE).proved
+@pytest.mark.parametrize(
+    "queue",
+    [
+        "qdisc tbf 1: root rate 1Mbit",
+        # Of a kind that the kernel puts there too: the handle says that it did not.
+        "qdisc fq_codel 8001: root refcnt 2 limit 500p",
+        "qdisc netem 1: root refcnt 2 limit 1000",
+        "qdisc htb fe9c: root refcnt 2",
+    ],
+)
+def test_somebody_else_s_queue_is_left_alone(director, site, queue):
+    site.nodes["redis-1"].queue = queue
+    receipt = director.inject(LATE)
+    assert not receipt.proved
+    assert "somebody else's, which is left alone" in receipt.how
     assert director.heal("d").proved
-    assert site.nodes["redis-1"].queue == "qdisc tbf 1: root rate 1Mbit"
+    assert site.nodes["redis-1"].queue == queue
+
+
+@pytest.mark.parametrize("kind", ["noqueue", "pfifo_fast", "fq_codel", "mq", "fq", "cake"])
+def test_the_kernel_s_own_queue_is_replaced(director, site, kind):
+    site.nodes["redis-1"].queue = f"qdisc {kind} 0: root refcnt 2"
+    assert director.inject(LATE).proved
+    assert director.heal("d").proved

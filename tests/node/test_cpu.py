@@ -77,6 +77,30 @@ def test_a_group_whose_process_has_ended_is_found_and_removed(loop):
     assert cpu.command(["left"]) == {"left": False}
 
 
+def test_a_cgroup_of_somebody_else_s_that_has_our_name_is_left_alone(loop):
+    group = cpu.of(loop.pid)
+    group.path.mkdir()
+    try:
+        with pytest.raises(OSError, match="is not fencepost's own"):
+            cpu.command(["limit", str(loop.pid), "0.5"])
+        cpu._write(group.path / "cgroup.procs", str(loop.pid))
+        assert cpu.command(["free"]) == {"freed": 0}
+        assert cpu.command(["show", str(loop.pid)])["share"] is None
+        assert Path(cpu.of(loop.pid).parent).name == cpu.NAME
+    finally:
+        foreign = cpu.of(loop.pid).parent
+        cpu._write(foreign.parent / "cgroup.procs", str(loop.pid))
+        foreign.rmdir()
+
+
+def test_neither_the_mount_nor_anything_else_stays(loop, tmp_path):
+    cpu.command(["limit", str(loop.pid), "0.5"])
+    assert cpu._mounts()
+    cpu.command(["free"])
+    assert list(tmp_path.iterdir()) == []
+    assert cpu.command(["left"]) == {"left": False}
+
+
 def test_a_process_that_is_gone_can_not_be_limited():
     with pytest.raises(OSError):
         cpu.command(["limit", "999999999", "0.5"])

@@ -1,0 +1,125 @@
+"""Machines of somebody else's: what is put there, and that nothing of it stays."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from fencepost.harness.cluster import healing
+from fencepost.harness.cluster.hosts import HostsCluster
+from fencepost.harness.cluster.hostsfile import Hosts
+from fencepost.harness.errors import Crashed
+from fencepost.harness.remote.remote import RemoteError, Result
+from fencepost.harness.remote.ssh import Host
+
+
+class Ended:
+    """A program that read its input and printed nothing."""
+
+    def __init__(self, said=b""):
+        self.stdin, self.stdout, self.stderr = io.BytesIO(), io.BytesIO(said), io.BytesIO()
+
+    def wait(self, timeout=None):
+        return 0
+
+
+class Machine:
+    """A host with a queue of ours on eth0 and one of somebody else's on eth1."""
+
+    def __init__(self, node, in_place=False):
+        self.node, self.in_place = node, in_place
+        self.queues = {"eth0": "netem fe9c:", "eth1": "fq 8001:"}
+        self.ran, self.fed, self.lacks = [], [], ""
+
+    def run(self, argv, *, timeout_s=10.0, check=True):
+        words = " ".join(argv)
+        self.ran.append(words)
+        out = ""
+        if "names" in argv:
+            out = json.dumps({"changed": True, "in_place": self.in_place})
+        elif "tc qdisc show" in words and argv[0] == "bash":
+            out = "".join(f"qdisc {q} dev {d} root refcnt 2\n" for d, q in self.queues.items())
+        elif argv[:3] == ["tc", "qdisc", "show"]:
+            out = f"qdisc {self.queues.get(argv[4], 'noqueue 0:')} root refcnt 2\n"
+        elif argv[:3] == ["tc", "qdisc", "del"]:
+            del self.queues[argv[4]]
+        elif argv[0] == "test":
+            return Result(1, "", "")
+        return Result(0, out, "")
+
+    def spawn(self, argv):
+        self.fed.append(argv[-1])
+        return Ended(self.lacks.encode())
+
+    def get(self, path):
+        raise RemoteError(f"{self.node}: no {path}")
+
+    def put(self, path, content):
+        pass
+
+    def state(self, pid, started=None):
+        return None
+
+
+def hosts(*nodes):
+    known = {node: Host("h", Path("known_hosts")) for node in nodes}
+    return Hosts(Path("hosts.toml"), known, dict.fromkeys(nodes, "10.0.0.1"))
+
+
+def cluster(*machines):
+    said = []
+    found = HostsCluster(hosts(*(machine.node for machine in machines)), said.append)
+    found._remotes = {machine.node: machine for machine in machines}
+    found.look()
+    return found, said
+
+
+def test_heal_takes_our_queue_off_a_host_and_nobody_else_s():
+    machine = Machine("redis-1")
+    healing.leave(machine, "redis-1")
+    assert machine.queues == {"eth1": "fq 8001:"}
+
+
+def test_what_older_versions_put_into_everybody_s_path_is_taken_away_and_nothing_is_put_there():
+    machine = Machine("client-1")
+    found, _ = cluster(machine)
+    found.down()
+    (unlink,) = [words for words in machine.ran if "/usr/local/bin/node" in words]
+    # Links that lead to us, and no others.
+    assert 'case "$(readlink "$link")" in /opt/fencepost/*) rm -f "$link"' in unlink
+    assert not [script for script in machine.fed if "/usr/local" in script]
+
+
+def test_a_host_is_left_by_the_code_of_this_version_whatever_put_it_there():
+    machine = Machine("redis-1")
+    found, _ = cluster(machine)
+    found.down()
+    assert [script for script in machine.fed if "tar -xf - -C /opt/fencepost" in script]
+
+
+def test_a_host_on_which_nothing_was_ever_installed_is_not_touched():
+    machine = Machine("redis-1")
+    machine.lacks = "/opt/fencepost"
+    found, _ = cluster(machine)
+    found.down()
+    assert machine.ran == [] and len(machine.fed) == 1
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_it_is_said_where_etc_hosts_could_not_be_replaced(in_place):
+    found, said = cluster(Machine("client-1", in_place))
+    found.down()
+    assert bool(said) is in_place
+    assert not in_place or "client-1: /etc/hosts is a mount" in said[0]
+
+
+def test_a_host_that_does_not_answer_is_named_and_all_others_are_left():
+    lost, other = Machine("redis-1"), Machine("redis-2")
+    lost.run = lambda *_, **__: (_ for _ in ()).throw(RemoteError("redis-1: no connection"))
+    found, _ = cluster(lost, other)
+    with pytest.raises(Crashed, match=r"heal --hosts FILE` tries again: redis-1: no connection"):
+        found.down()
+    assert "eth0" not in other.queues
