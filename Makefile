@@ -29,9 +29,9 @@ trial-%: install ## one suite on trial: trial-redlock, trial-etcd, ...; `fencepo
 
 test-redlock: trial-redlock ## Redlock on trial: the published schedules, then faults at random
 
-nightly: install ## every suite with a new seed; the summary in results/nightly.md
+nightly: install ## every suite with a new seed, or with SEED of the environment; the summary in results/nightly.md
 	mkdir -p $(dir $(SUMMARY)) && rm -f $(SUMMARY)
-	$(BIN)/fencepost suite all --summary $(SUMMARY) $(ARGS); code=$$?; cat $(SUMMARY); exit $$code
+	$(BIN)/fencepost suite all --summary $(SUMMARY) $${SEED:+--seed "$$SEED"} $(ARGS); code=$$?; cat $(SUMMARY); exit $$code
 
 bench: install ## what the locks cost, against one Redis
 	$(BIN)/fencepost bench redlock zookeeper etcd etcd-lock-api chubby postgres $(ARGS)

@@ -156,8 +156,8 @@ def _build(name: str, say: Say) -> None:
         context = Path(scratch)
         nodecode.write(context / "node")
         (context / "Dockerfile").write_text(dockerfile())
-        shutil.copy(COMPOSE / "requirements.txt", context)
         pins = COMPOSE / "requirements.txt"
+        (context / "requirements.txt").write_text(libraries.without_hashes(pins))
         libraries.download(pins, context / "wheels", "--only-binary=:all:")
         left_out = libraries.fetch(context, say)
         there = [library for library in libraries.names() if library not in left_out]

@@ -22,7 +22,8 @@ from fencepost.harness.errors import Crashed
 from fencepost.harness.package import PACKAGE
 
 PINS = PACKAGE / "compose" / "libraries"
-"""NAME.txt: what pip installs for a Python library; NAME/package.json: what npm installs."""
+"""NAME.txt: what pip installs for a Python library; NAME/package.json: what npm installs. Both with
+a hash of each file that may be downloaded (`package-lock.json`), and without any address."""
 CURATOR = PACKAGE / "workloads" / "programs" / "curator"
 """The client of Debian's Curator, compiled in the image's build."""
 
@@ -30,7 +31,7 @@ CURATOR = PACKAGE / "workloads" / "programs" / "curator"
 def inputs() -> Iterator[Path]:
     """Every file of the repository that decides which libraries the image has."""
     yield from sorted(PINS.glob("*.txt"))
-    yield from sorted(PINS.glob("*/package.json"))
+    yield from sorted(PINS.glob("*/package*.json"))
     yield from sorted(CURATOR.glob("*.java"))
 
 
@@ -85,12 +86,12 @@ def download(requirements: Path, folder: Path, *options: str) -> None:
     """Download the packages of a requirements file, for the nodes' Python: wheels, or else sources.
 
     Raises:
-        Crashed: a package cannot be downloaded.
+        Crashed: a package cannot be downloaded, or is not one of those whose hashes are known.
     """
     machine = platform.machine()
     _must(
         [
-            sys.executable, "-m", "pip", "download", "-q", "--no-deps",
+            sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--require-hashes",
             "--implementation", "cp", "--python-version", "3.11", "--abi", "cp311",
             "--abi", "abi3", "--abi", "none", "--platform", f"manylinux2014_{machine}",
             "--platform", f"manylinux_2_17_{machine}", "--platform", f"manylinux_2_28_{machine}",
@@ -100,10 +101,17 @@ def download(requirements: Path, folder: Path, *options: str) -> None:
     )  # fmt: skip
 
 
+def without_hashes(pins: Path) -> str:
+    """A requirements file for what was downloaded: its hashes were right, and a wheel that is
+    built from sources here has none that is known."""
+    lines = (line.removesuffix("\\").rstrip() for line in pins.read_text().splitlines())
+    return "".join(f"{line}\n" for line in lines if not line.lstrip().startswith("--hash"))
+
+
 def _python(pins: Path, home: Path) -> None:
     wheels = home / "wheels"
     wheels.mkdir(parents=True)
-    shutil.copy(pins, home / "requirements.txt")
+    (home / "requirements.txt").write_text(without_hashes(pins))
     download(pins, wheels)
     for source in wheels.glob("*.tar.gz"):
         # Some have no wheel. They are pure Python, so this machine can build it.
@@ -126,15 +134,16 @@ def _python(pins: Path, home: Path) -> None:
 
 def _node(package: Path, home: Path, say: Say) -> None:
     home.mkdir()
-    shutil.copy(package, home)
+    for file in (package, package.with_name("package-lock.json")):
+        shutil.copy(file, home)
     if shutil.which("npm") is None:
         if os.geteuid() != 0 or not is_debian():
             raise Crashed("npm is not installed here")
         install(say, "npm")
     _must(
-        ["npm", "install", "--prefix", str(home), "--no-package-lock", "--no-audit", "--no-fund",
-         "--ignore-scripts", "--omit=dev", "--loglevel=error"],
-        "npm install",
+        ["npm", "ci", "--prefix", str(home), "--no-audit", "--no-fund", "--ignore-scripts",
+         "--omit=dev", "--loglevel=error"],
+        "npm ci",
     )  # fmt: skip
     # A record of where each package came from, which nobody reads.
     (home / "node_modules" / ".package-lock.json").unlink(missing_ok=True)
