@@ -10,22 +10,28 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from sys import intern
+from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from fencepost.checker import fields
 from fencepost.strictjson import decode
 
 Type = Literal["invoke", "ok", "fail", "info"]
-TYPES = ("invoke", "ok", "fail", "info")
+TYPES: tuple[Type, ...] = ("invoke", "ok", "fail", "info")
 NEMESIS = "nemesis"
 SPONTANEOUS = ("lost", "renewed")
 """What a client's library says on its own: the hold is over; its lease runs on."""
 
 Found = TypeVar("Found")
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_LONGEST = 16 << 20  # bytes of a line
+_SHARED = ("lock", "resource", "mode")
 _FIELDS = ("index", "time", "process", "type", "f", "value", "error", "node")
 
 
@@ -49,7 +55,7 @@ class Op:
     value: dict[str, Any]
     error: list[Any] | None = None
     node: str | None = None
-    extra: dict[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
 
     def to_json(self) -> dict[str, Any]:
         row: dict[str, Any] = {
@@ -64,7 +70,7 @@ class Op:
             row["error"] = self.error
         if self.node is not None:
             row["node"] = self.node
-        return row | self.extra
+        return {**row, **self.extra}
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,16 +198,22 @@ def parse(row: Any) -> Op:
     node = row.get("node")
     if node is not None and not isinstance(node, str):
         raise ValueError(f"node {node!r:.60} is no text")
+    # The few names that all ops share are kept once, which halves the memory of a long history.
     return Op(
         index=row.get("index", 0),
         time=row["time"],
         process=process,
-        type=row["type"],
-        f=row["f"],
-        value=value or {},
+        type=TYPES[TYPES.index(row["type"])],
+        f=intern(row["f"]),
+        value={
+            intern(name): intern(what) if name in _SHARED and type(what) is str else what
+            for name, what in value.items()
+        }
+        if value
+        else {},
         error=error,
-        node=node,
-        extra={key: row[key] for key in row if key not in _FIELDS},
+        node=None if node is None else intern(node),
+        extra={key: row[key] for key in row if key not in _FIELDS} or _NOTHING,
     )
 
 
@@ -214,22 +226,30 @@ def read(path: Path) -> History:
     Raises:
         HistoryError: naming the file, the line and the reason.
     """
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise HistoryError(f"{path}: cannot be read: {error.strerror}") from error
-    torn = lines.pop()
     notes: list[str] = []
     ops: list[Op] = []
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            ops.append(_parse_line(path, number, line))
-    if torn.strip():
-        try:
-            ops.append(parse(decode(torn)))
-        except ValueError:
-            notes.append(f"the last line ({len(lines) + 1}) is torn and was dropped")
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(iter(partial(file.readline, _LONGEST), b""), 1):
+                if line.endswith(b"\n"):
+                    if line.strip():
+                        ops.append(_parse_line(path, number, line))
+                elif len(line) == _LONGEST:
+                    raise HistoryError(f"{path}:{number}: the line is longer than {_LONGEST} bytes")
+                elif line.strip():
+                    ops += _torn(line, number, notes)
+    except OSError as error:
+        raise HistoryError(f"{path}: cannot be read: {error.strerror}") from error
     return History(_in_order(ops, notes), notes)
+
+
+def _torn(line: bytes, number: int, notes: list[str]) -> list[Op]:
+    """The op of a last line without newline, if it is whole all the same."""
+    try:
+        return [parse(decode(line))]
+    except ValueError:
+        notes.append(f"the last line ({number}) is torn and was dropped")
+        return []
 
 
 def _parse_line(path: Path, number: int, line: bytes) -> Op:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.checker.faults import Fault, faults
+from fencepost.checker.history import History
 from fencepost.report import page
 from fencepost.report.charts import has_tokens, latencies
 from fencepost.report.measures import QUANTILES, acquires, summary
@@ -36,10 +37,11 @@ _SCENARIO: dict[str, Any] = {
 _STEP = dict.fromkeys(("at_s", "family", "targets", "duration_s", "arguments"))
 
 
-def render(run: Path, colour: Colour = lambda family: None) -> Path:
+def render(run: Path, colour: Colour = lambda family: None, history: History | None = None) -> Path:
     """Write report.html into the folder of a run; returns its path.
 
-    A family of faults that `colour` does not know is grey.
+    A family of faults that `colour` does not know is grey. `history` is the run's, if it was read
+    already: what the checkers asked of it need not be found again.
 
     A run that was killed gets a report as well: what was recorded, and that no checker ran.
 
@@ -47,7 +49,7 @@ def render(run: Path, colour: Colour = lambda family: None) -> Path:
         ReportError: the folder has no readable test.json.
         OSError: report.html cannot be written.
     """
-    return page.write(run / "report.html", "run.html", contents(load(run), run, colour))
+    return page.write(run / "report.html", "run.html", contents(load(run, history), run, colour))
 
 
 def contents(run: Run, folder: Path, colour: Colour) -> dict[str, Any]:

@@ -28,8 +28,8 @@ class Run:
     problems: list[str] = field(default_factory=list)
 
 
-def load(folder: Path) -> Run:
-    """What the folder of a run holds.
+def load(folder: Path, history: History | None = None) -> Run:
+    """What the folder of a run holds; `history` is its history, if that was read already.
 
     Raises:
         ReportError: test.json is missing or is no JSON object: this is no run's folder.
@@ -49,14 +49,13 @@ def load(folder: Path) -> Run:
         problems.append("The run ended before its checkers: it has no results.json.")
     except (OSError, ValueError) as error:
         problems.append(f"results.json cannot be read: {_why(error)}.")
-    history = History([])
     try:
-        found = read(folder / "history.jsonl")
+        found = read(folder / "history.jsonl") if history is None else history
         found.calls()
-        history = found
     except HistoryError as error:
         problems.append(f"No picture could be drawn, because the history cannot be read: {error}.")
-    return Run(test, results, history, problems)
+        found = History([])
+    return Run(test, results, found, problems)
 
 
 def _why(error: Exception) -> str:

@@ -224,3 +224,36 @@ def test_until_a_history_is_written_whole_it_stands_beside_the_old_one_by_anothe
 
     write(file, ops())
     assert seen == ["history.jsonl", "history.jsonl.new", "old"]
+
+
+def test_a_line_without_end_is_refused_and_not_read_into_memory(file, monkeypatch):
+    monkeypatch.setattr("fencepost.checker.history._LONGEST", 60)
+    line = b'{"time": 1, "process": 0, "type": "ok", "f": "read"}'
+    file.write_bytes(line + b"\n")
+    assert len(read(file)) == 1
+    file.write_bytes(line + b"\n" + b" " * 60 + line + b"\n")
+    with pytest.raises(HistoryError, match=r"history\.jsonl:2: the line is longer than 60 bytes"):
+        read(file)
+
+
+def test_a_whole_last_line_needs_no_newline_and_a_blank_one_says_nothing(file):
+    line = b'{"time": 1, "process": 0, "type": "ok", "f": "read"}'
+    for end in (b"", b"\n", b"\n\n", b"\n  "):
+        file.write_bytes(line + end)
+        found = read(file)
+        assert (len(found), found.notes) == (1, [])
+
+
+def test_names_that_ops_share_are_kept_once(file):
+    line = b'{"time": %d, "process": 0, "type": "ok", "f": "read", "node": "client-1", "value": '
+    line += b'{"resource": "account", "value": "v"}}\n'
+    file.write_bytes(line % 1 + line % 2)
+    first, second = read(file).ops
+    assert first.node is second.node
+    assert first.f is second.f
+    assert first.value["resource"] is second.value["resource"]
+    assert [key for key, other in zip(first.value, second.value, strict=True) if key is other] == [
+        "resource",
+        "value",
+    ]
+    assert first.extra is second.extra
