@@ -9,7 +9,7 @@ from fencepost.checker.fields import check
 CLIENTS = {
     "deadline": [0, 1.5, None, -(2**127)],
     "ttl": [1, 2.0, None],
-    "token": [7, None, 2**127 - 1],
+    "token": [7, None, 2**127 - 1, -(2**127)],
     "version": [0, None],
     "stored": [1, None],
     "lock": ["orders", 3, None],

@@ -94,6 +94,13 @@ def test_a_whole_last_line_that_only_lacks_its_line_end_is_kept(file):
         (line(time="1"), "time '1' is no integer"),
         (line(time=1.5), "time 1.5 is no integer"),
         (line(index=True), "index True is no integer"),
+        (line(time=2**63), "time 9223372036854775808 is no integer of 64 bits"),
+        (line(time=-(2**63) - 1), "time -9223372036854775809 is no integer of 64 bits"),
+        (line(index=2**63), "index 9223372036854775808 is no integer of 64 bits"),
+        (line(f=["read"]), "f ['read'] is no text"),
+        (line(node=1), "node 1 is no text"),
+        (line(value={"token": "x"}), "value.token 'x' is not an integer"),
+        (line(process="nemesis", value={"targets": 1}), "value.targets 1 is not a list of nodes"),
         (line(process="p1"), "process 'p1' is neither an integer nor 'nemesis'"),
         (line(process=False), "process False is neither"),
         (line(value=[1]), "value [1] is no object"),
@@ -107,6 +114,19 @@ def test_a_bad_line_is_an_error_that_names_the_file_the_line_and_the_reason(file
         read(file)
     assert f"{file}:2: " in str(error.value)
     assert reason in str(error.value)
+
+
+@pytest.mark.parametrize("time", [2**63 - 1, -(2**63)])
+def test_a_time_has_64_bits(file, time):
+    file.write_text(line(time=time))
+    assert [op.time for op in read(file)] == [time]
+
+
+def test_clients_and_the_nemesis_have_their_own_fields(file):
+    file.write_text(
+        line(value={"targets": 1}) + line(index=1, process="nemesis", value={"token": "x"})
+    )
+    assert [op.value for op in read(file)] == [{"targets": 1}, {"token": "x"}]
 
 
 def test_a_history_that_is_not_there_is_an_error_that_names_it(file):

@@ -281,3 +281,14 @@ def test_objects_spread_over_processes_have_the_same_verdict(monkeypatch):
         spread = check(events, "owner-mutex", fast=False).valid
         monkeypatch.setattr("os.cpu_count", lambda: 1)
         assert check(events, "owner-mutex", fast=False).valid is spread is (not spoil)
+
+
+def test_interrupted_it_says_so_and_has_no_verdict(monkeypatch, capsys):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fencepost.checker.lincheck.command._file", interrupt)
+    assert main(["--model", "register", "some file"]) == 130
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "interrupted" in said.err
