@@ -24,6 +24,7 @@ Mark = dict[str, Any]
 class Start:
     """What a server is started with: on which node, with which folder for its data.
 
+    `listen` are the IPv4 addresses that it may listen on, the one that others use first.
     `settings` are PERSISTENCE (none, everysec, always), CLOCK (real, fake), PRIMARY (an address to
     replicate from) and JOIN (new, existing); each kind reads those that it knows.
     """
@@ -32,6 +33,7 @@ class Start:
     data: str
     version: str
     settings: Mapping[str, str]
+    listen: tuple[str, ...] = ("0.0.0.0",)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ PID_FILE = f"{RUN}/server.pid"
 ETC_HOSTS = "/etc/hosts"
 NAME = f"{RUN}/name"
 """The node's name, on a host of somebody else's that has another."""
+ADDRESS = f"{RUN}/address"
+"""The address by which other nodes reach it, on a host of somebody else's."""
 
 MARK = "FENCEPOST_PROCESS"
 """The variable of the environment by which our own programs on a node are told from others."""

@@ -21,7 +21,7 @@ import subprocess
 from pathlib import Path
 from typing import NoReturn
 
-from fencepost.compose.node import disk, kinds, processes
+from fencepost.compose.node import disk, kinds, listen, processes
 from fencepost.compose.node.kind import Kind, Start
 from fencepost.compose.node.places import DATA, LOGS, NAME, PID_FILE, PROGRAM_PATH, RUN
 from fencepost.compose.node.vdso import FILE as SKEW
@@ -43,7 +43,8 @@ def start(words: list[str]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     disk.lay(data, settings.pop("DISK", "plain"), kind.disk_mb, log)
     version = settings.pop("VERSION", kind.versions[0])
-    command = list(kind.command(Start(_node(), str(data), version, settings)))
+    given_to = Start(_node(), str(data), version, settings, listen.everywhere())
+    command = list(kind.command(given_to))
     if os.path.exists(SKEW):
         # Under the skew that a clock fault left, if one is on.
         command = [PROGRAM_PATH, "launch", *command]

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from fencepost.compose.node.places import (
+    ADDRESS,
     ETC_HOSTS,
     HOME,
     LIBRARIES,
@@ -107,7 +108,9 @@ class HostsCluster:
         remote = self._remotes[node]
         leave(remote, node)
         self._names(node, "clear")
-        remote.run(["bash", "-c", f"{_UNLINK}; rm -f {NAME}; rmdir {RUN} 2> /dev/null; true"])
+        remote.run(["bash", "-c", _UNLINK])
+        remote.run(["rm", "-f", NAME, ADDRESS])
+        remote.run(["rmdir", "--ignore-fail-on-non-empty", RUN], check=False)
 
     def close(self) -> None:
         """Close the connections; the nodes stay as they are."""
@@ -176,6 +179,7 @@ class HostsCluster:
     def _name(self, node: str) -> None:
         """Write the nodes' names into /etc/hosts, on lines that `down` recognizes."""
         self._remotes[node].put(NAME, f"{node}\n".encode())
+        self._remotes[node].put(ADDRESS, f"{self.address(node)}\n".encode())
         self._names(node, "set", *(w for name in self._up for w in (self.address(name), name)))
 
     def _names(self, node: str, *words: str) -> None:
@@ -187,12 +191,13 @@ class HostsCluster:
         kind = KINDS.get(role(node))
         if kind is None:
             return
-        taken = ["timeout", "2", "bash", "-c", f"echo > /dev/tcp/127.0.0.1/{kind.port}"]
-        if self._remotes[node].run(taken, check=False).code == 0:
-            raise Crashed(
-                f"{node}: something listens on port {kind.port} already, and is not fencepost's: "
-                f"stop the host's own {kind.name}"
-            )
+        for address in ("127.0.0.1", self.address(node)):
+            taken = ["timeout", "2", "bash", "-c", f"echo > /dev/tcp/{address}/{kind.port}"]
+            if self._remotes[node].run(taken, check=False).code == 0:
+                raise Crashed(
+                    f"{node}: something listens on port {kind.port} already, and is not "
+                    f"fencepost's: stop the host's own {kind.name}"
+                )
         Server(self._remotes[node], kind, {}).start()
 
     def _lacking(self, node: str, wanted: list[str], test: str = "-x") -> list[str]:

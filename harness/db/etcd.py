@@ -24,7 +24,7 @@ from fencepost.compose.node.kind import Clock, Image, Kind, Mark, Start
 from fencepost.compose.node.places import HOME, PID_FILE
 from fencepost.compose.node.watch import Bounds, Hidden, Watch
 
-_PORT = 2379
+_PORT, _PEER_PORT = 2379, 2380
 _NODES = 3
 _TIMEOUT_S = 2.0
 _PROGRAMS = {"3.5": f"{HOME}/etcd-3.5", "3.4": "/usr/bin/etcd"}
@@ -38,13 +38,17 @@ def _command(start: Start) -> Sequence[str]:
     return [
         program if os.access(program, os.X_OK) else "etcd",
         "--name", node, "--data-dir", f"{start.data}/etcd", "--logger", "zap",
-        "--listen-client-urls", "http://0.0.0.0:2379",
+        "--listen-client-urls", _urls(start.listen, _PORT),
         "--advertise-client-urls", f"http://{node}:2379",
-        "--listen-peer-urls", "http://0.0.0.0:2380",
+        "--listen-peer-urls", _urls(start.listen[:1], _PEER_PORT),
         "--initial-advertise-peer-urls", f"http://{node}:2380",
         "--initial-cluster-state", start.settings.get("JOIN", "new"),
         "--initial-cluster", members,
     ]  # fmt: skip
+
+
+def _urls(addresses: Sequence[str], port: int) -> str:
+    return ",".join(f"http://{address}:{port}" for address in addresses)
 
 
 def _health() -> bool:

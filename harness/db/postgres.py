@@ -34,7 +34,7 @@ def _command(start: Start) -> Sequence[str]:
         "-k",
         SOCKETS,
         "-h",
-        "0.0.0.0",
+        ",".join(start.listen),
         "-c",
         "max_connections=200",
     ]

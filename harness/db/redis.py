@@ -21,7 +21,7 @@ _TIMEOUT_S = 2.0
 
 def command(start: Start, program: str = "redis-server") -> list[str]:
     """The server's command line; another program takes the same (Valkey)."""
-    words = [program, "--port", str(_PORT), "--bind", "0.0.0.0", "--protected-mode", "no"]
+    words = [program, "--port", str(_PORT), "--bind", *start.listen, "--protected-mode", "no"]
     words += ["--dir", start.data, "--save", ""]
     persistence = start.settings.get("PERSISTENCE", "none")
     if persistence == "none":

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from fencepost.compose.node.kind import Clock, Image, Kind, Mark, Start
+from fencepost.compose.node.listen import own
 from fencepost.compose.node.places import DATA, RUN
 from fencepost.compose.node.watch import Bounds, Hidden, Watch
 
@@ -36,7 +37,9 @@ maxClientCnxns=0
 def _command(start: Start) -> Sequence[str]:
     members = [f"server.{n}=zookeeper-{n}:2888:3888\n" for n in range(1, _NODES + 1)]
     config = Path(RUN) / "zoo.cfg"
-    config.write_text(_CONFIG.format(data=start.data) + "".join(members))
+    # It takes one address; between themselves the members listen on the one of their name.
+    listens = f"clientPortAddress={start.listen[0]}\n"
+    config.write_text(_CONFIG.format(data=start.data) + listens + "".join(members))
     (Path(start.data) / "myid").write_text(f"{start.node.rpartition('-')[2]}\n")
     return ["env", "JVMFLAGS=-Xmx256m", _SERVER, "start-foreground", str(config)]
 
@@ -82,7 +85,7 @@ _GOODBYE = struct.pack(">iii", 8, -1, -11)
 def _shown(field: str, clock: int, mark: Mark) -> Bounds:
     """Open a session and see what `cons` says of its connection, in ms."""
     watch = Watch(clock)
-    with socket.create_connection(("127.0.0.1", _PORT), _TIMEOUT_S) as session:
+    with socket.create_connection((own(), _PORT), _TIMEOUT_S) as session:
         session.sendall(struct.pack(">i", len(HELLO)) + HELLO)
         while len(answer := _some(session)) < 4:
             pass
@@ -111,7 +114,7 @@ def _some(link: socket.socket) -> bytes:
 
 
 def _four_letters(word: bytes) -> str:
-    with socket.create_connection(("127.0.0.1", _PORT), _TIMEOUT_S) as link:
+    with socket.create_connection((own(), _PORT), _TIMEOUT_S) as link:
         link.sendall(word)
         answer = b""
         while chunk := link.recv(65536):

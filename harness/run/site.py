@@ -114,12 +114,13 @@ class RunSite:
         self._ship(STORAGE, code)
         remote = self.remote(STORAGE)
         etcd = [f"{self.address(node)}:{self.port(node)}" for node in self.servers]
-        serve = ["-m", module, str(PORT), str(self._storage.kind.port), *etcd]
+        own = self.address(STORAGE)
+        serve = ["-m", module, own, str(PORT), str(self._storage.kind.port), *etcd]
         words = shlex.join(["env", f"{MARK}={RESOURCE}", f"PYTHONPATH={CODE}", PYTHON, *serve])
         for process in marked(remote, RESOURCE):
             remote.signal(process.pid, signal.SIGKILL, process.started)
         remote.run(["bash", "-c", f"setsid {words} > {LOGS}/resource.log 2>&1 < /dev/null &"])
-        wait = f"until echo > /dev/tcp/127.0.0.1/{PORT}; do sleep 0.05; done 2> /dev/null"
+        wait = f"until echo > /dev/tcp/{own}/{PORT}; do sleep 0.05; done 2> /dev/null"
         remote.run(["timeout", "10", "bash", "-c", wait], timeout_s=12)
 
     def _ship(self, node: str, code: bytes) -> None:

@@ -1,8 +1,9 @@
 """Resources that ask the lock service before they accept a write (Chubby's CheckSequencer).
 
-    python -m fencepost.workloads.resources.server PORT REDIS_PORT HOST:PORT...
+    python -m fencepost.workloads.resources.server ADDRESS PORT REDIS_PORT HOST:PORT...
 
-Runs on the storage node in front of its Redis, and knows the etcd servers. One JSON object a line:
+Runs on the storage node in front of its Redis, listens on that node's address alone, and knows the
+etcd servers. One JSON object a line:
 `{"read": NAME}` is answered by `{"value", "version"}`, and a write, `{"write": NAME, "value",
 "key", "revision"}`, by `{"stored"}`; both by `{"refused": why}` where it will not. Requests are
 taken one at a time, so that no other comes between the look at the sequencer and the write; the
@@ -74,9 +75,9 @@ class _Server(socketserver.ThreadingTCPServer):
 
 
 def main(arguments: list[str]) -> None:
-    port, redis_port, *etcd = arguments
+    own, port, redis_port, *etcd = arguments
     addresses = [(host, int(number)) for host, _, number in (a.partition(":") for a in etcd)]
-    with _Server(("0.0.0.0", int(port)), _Handler) as server:
+    with _Server((own, int(port)), _Handler) as server:
         server.store = Store(int(redis_port), addresses)
         server.serve_forever()
 
