@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -14,12 +14,10 @@ from fencepost.nemesis.nemesis import Fault, Nemesis, Receipt
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.nemesis.site import Site
 from fencepost.nemesis.targets import PRIMARY, leader, renamed
+from fencepost.nemesis.timetable import Over, Timetable
 
 Record = Callable[[str, str, dict[str, Any], list[str] | None], None]
 """Writes an op of the nemesis: type, f, value, error."""
-
-# How often is looked whether a fault may end before its time.
-_LOOK_S = 0.01
 
 
 class Director:
@@ -36,8 +34,7 @@ class Director:
         self._on: dict[str, Fault] = {}
         self.unhealed: list[str] = []
         self._lock = threading.Lock()
-        self._stop = threading.Event()
-        self._begun = 0.0
+        self._timetable: Timetable | None = None
 
     @property
     def on(self) -> list[Fault]:
@@ -98,41 +95,23 @@ class Director:
 
     def heal_all(self) -> None:
         """Heal what is on, and take the chains off that rules were in."""
+        if self._timetable is not None:
+            self._timetable.stop()
         for fault in self.on:
             self.heal(fault.name)
         self._chains.take_off()
 
     def run(self, schedule: Sequence[Scheduled], until: Callable[[], bool]) -> None:
         """Carry out a schedule, and heal what is on at its end or once `until` says so."""
-        threads = [
-            threading.Thread(target=self._one_fault, args=(index, fault), daemon=True)
-            for index, fault in enumerate(schedule)
-        ]
-        self._begun = time.monotonic()
-        for thread in threads:
-            thread.start()
+        self._timetable = Timetable(self.inject, self.heal, self._over)
         try:
-            while any(thread.is_alive() for thread in threads) and not until():
-                time.sleep(0.05)
+            self._timetable.carry_out(schedule, until)
         finally:
-            self._stop.set()
-            for thread in threads:
-                thread.join()
             self.heal_all()
 
-    def _one_fault(self, index: int, scheduled: Scheduled) -> None:
-        if self._stop.wait(max(0.0, self._begun + scheduled.at_s - time.monotonic())):
-            return
-        name = f"{scheduled.family}-{index + 1}"
-        fault = Fault(name, scheduled.family, scheduled.targets, scheduled.arguments)
-        self.inject(fault)
-        end = time.monotonic() + scheduled.duration_s
-        family = FAMILIES[scheduled.family]
-        over = family.over(self._site, fault) if family.over else None
-        while (left_s := end - time.monotonic()) > 0:
-            if self._stop.wait(min(left_s, _LOOK_S) if over else left_s) or (over and over()):
-                break
-        self.heal(name)
+    def _over(self, fault: Fault) -> Over | None:
+        family = FAMILIES[fault.family]
+        return family.over(self._site, fault) if family.over else None
 
     def _do(self, fault: Fault, phase: str, act: Callable[[Fault], Receipt]) -> Receipt:
         value = {
@@ -143,7 +122,9 @@ class Director:
         }
         if phase == "start":
             value |= facts(fault.family, fault.targets, fault.arguments)
-        self._record("invoke", fault.family, value, None)
+        # What cannot be recorded is not injected; what is on is healed in any case.
+        with suppress(OSError) if phase == "end" else nullcontext():
+            self._record("invoke", fault.family, value, None)
         try:
             receipt = act(fault)
         except Exception as error:  # what a node or a server did wrong is booked, not fatal
@@ -151,7 +132,8 @@ class Director:
         # Without proof nobody knows whether it happened: that is what info means.
         type = "ok" if receipt.proved else "info"
         error_field = None if receipt.proved else ["unproved", receipt.how]
-        self._record(type, fault.family, value | {"receipt": receipt.to_json()}, error_field)
+        with suppress(OSError) if phase == "end" else nullcontext():
+            self._record(type, fault.family, value | {"receipt": receipt.to_json()}, error_field)
         return receipt
 
 

@@ -27,7 +27,9 @@ _TRIES = 8
 _LATER_S = 1.0
 
 
-Seconds = Annotated[float, msgspec.Meta(ge=0)]
+# A year; longer is a mistake, and what has no end (Infinity, which Python writes) never heals.
+_LONGEST_S = 366 * 24 * 3600.0
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=_LONGEST_S)]
 
 
 class Scheduled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

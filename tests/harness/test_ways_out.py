@@ -440,6 +440,19 @@ def test_a_disk_that_fills_up_ends_the_run_with_the_history_that_it_had_room_for
     assert 4000 < stored.stat().st_size <= 5000
 
 
+def test_a_fault_that_is_on_when_the_disk_is_full_is_healed(cluster, monkeypatch):
+    def before(call):
+        if (call.node, call.what) == ("redis-1", "SIGSTOP"):
+            full = OSError(28, "No space left on device")
+            monkeypatch.setattr(Recorder, "_write", lambda *_: (_ for _ in ()).throw(full))
+
+    cluster.before = before
+    ended = carried_out(cluster)
+    assert isinstance(ended.error, OSError)
+    assert cluster.left == []
+    assert [call.what for call in cluster.calls if call.verb == "signal"][-1] == "SIGCONT"
+
+
 def test_what_ended_a_run_is_told_and_not_that_it_could_not_be_judged(cluster, monkeypatch):
     def before(call):
         if call.verb == "spawn":

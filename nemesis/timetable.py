@@ -1,0 +1,168 @@
+"""Carries out a schedule of faults: one thread knows what is due when, and a few others do it.
+
+A night has tens of thousands of faults, of which a handful are on at a time: a thread for each
+would not even start. Injecting and healing wait for nodes, some of which may not answer for a
+while. So neither is done by the thread that watches the clock; and heals have threads of their own,
+so that a fault which takes long to inject keeps no other one on.
+
+The thread that calls is none of them. Signals interrupt that one, wherever it is: between a fault's
+being due and its being known to be on, for example.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from fencepost.nemesis.nemesis import Fault
+from fencepost.nemesis.schedule import Scheduled
+
+Over = Callable[[], bool]
+"""Tells whether a fault is to end before its time."""
+
+# Faults that are injected at a time, and healed. More of them have to wait.
+INJECTING, HEALING = 8, 16
+# How often is looked whether a fault may end before its time, and whether all is to end.
+_LOOK_S, _UNTIL_S = 0.01, 0.05
+
+
+class Timetable:
+    """`over` is asked once a fault was injected: what tells whether it may end early, or None."""
+
+    def __init__(
+        self,
+        inject: Callable[[Fault], object],
+        heal: Callable[[str], object],
+        over: Callable[[Fault], Over | None],
+    ) -> None:
+        self._inject = inject
+        self._heal = heal
+        self._over = over
+        self._changed = threading.Condition()
+        self._due: list[tuple[float, int, Callable[[], None]]] = []
+        self._on: dict[str, Over | None] = {}
+        self._under_way: set[Future[Any]] = set()
+        self._failed: list[BaseException] = []
+        self._count = self._to_come = 0
+        self._injecting = ThreadPoolExecutor(INJECTING, "inject")
+        self._healing = ThreadPoolExecutor(HEALING, "heal")
+        self._state = threading.Lock()
+        self._begun = self._stopped = self._ended = False
+
+    def carry_out(self, schedule: Sequence[Scheduled], until: Callable[[], bool]) -> None:
+        """Inject and heal what is scheduled; at its end, or once `until` says so, heal the rest.
+
+        What injecting or healing raised is raised when all is healed.
+        """
+        watch = threading.Thread(target=self._watch, args=(schedule,), name="faults", daemon=True)
+        try:
+            watch.start()
+            while not self._ended and not until():
+                time.sleep(_UNTIL_S)
+        finally:
+            self.stop()
+        watch.join()
+        if self._failed:
+            raise self._failed[0]
+
+    def stop(self) -> None:
+        """Inject no more, heal what is on, and wait until all that is done. Twice is once."""
+        with self._state:
+            self._stopped = True
+            begun = self._begun
+        while begun and not self._ended:
+            time.sleep(_LOOK_S)
+
+    def _watch(self, schedule: Sequence[Scheduled]) -> None:
+        with self._state:
+            if self._stopped:
+                return
+            self._begun = True
+        begun, self._to_come = time.monotonic(), len(schedule)
+        try:
+            for index, one in enumerate(schedule):
+                self._at(begun + one.at_s, self._injection(f"{one.family}-{index + 1}", one))
+            while self._left() and not self._stopped:
+                self._do_what_is_due()
+        except Exception as error:  # a defect; the caller is told
+            self._failed.append(error)
+        finally:
+            self._injecting.shutdown()  # what is being injected is on after that
+            for name in list(self._on):
+                self._end(name)
+            self._healing.shutdown()
+            self._ended = True
+
+    def _left(self) -> bool:
+        with self._changed:
+            # Not by what is due: the end of a fault that has ended early stays there.
+            return bool(self._to_come or self._on or self._under_way)
+
+    def _do_what_is_due(self) -> None:
+        with self._changed:
+            acts = []
+            while self._due and self._due[0][0] <= time.monotonic():
+                acts.append(heapq.heappop(self._due)[2])
+            early = {name: over for name, over in self._on.items() if over is not None}
+        for act in acts:
+            act()
+        for name in [name for name, over in early.items() if over()]:
+            self._end(name)
+        look_s = _LOOK_S if early else _UNTIL_S
+        with self._changed:
+            if self._due:
+                look_s = min(look_s, self._due[0][0] - time.monotonic())
+            if look_s > 0:
+                self._changed.wait(look_s)
+
+    def _at(self, when_s: float, act: Callable[[], None]) -> None:
+        with self._changed:
+            self._count += 1  # two that are due at a time are done in the order in which they came
+            heapq.heappush(self._due, (when_s, self._count, act))
+            self._changed.notify()
+
+    def _injection(self, name: str, scheduled: Scheduled) -> Callable[[], None]:
+        fault = Fault(name, scheduled.family, scheduled.targets, scheduled.arguments)
+
+        def inject() -> None:
+            if self._stopped:
+                return
+            try:
+                self._inject(fault)
+            finally:  # it may be on, whatever was raised
+                self._on[name] = None
+                self._at(time.monotonic() + scheduled.duration_s, lambda: self._end(name))
+            over = self._over(fault)
+            with self._changed:
+                if name in self._on:
+                    self._on[name] = over
+
+        def start() -> None:
+            self._start(self._injecting, inject)
+            self._to_come -= 1
+
+        return start
+
+    def _end(self, name: str) -> None:
+        with self._changed:
+            if name not in self._on:
+                return  # it has ended early
+            del self._on[name]
+        self._start(self._healing, lambda: self._heal(name))
+
+    def _start(self, pool: ThreadPoolExecutor, act: Callable[[], object]) -> None:
+        with self._changed:
+            task = pool.submit(act)
+            self._under_way.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: Future[Any]) -> None:
+        with self._changed:
+            self._under_way.discard(task)
+            if error := task.exception():
+                self._failed.append(error)
+            self._changed.notify()

@@ -1,0 +1,148 @@
+"""A schedule is carried out by few threads, and no fault keeps another one on."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from fencepost.nemesis.schedule import Scheduled, stored
+from fencepost.nemesis.targets import Layout
+from fencepost.nemesis.timetable import HEALING, INJECTING, Timetable
+
+WAIT_S = 20.0
+
+
+class Carried:
+    """What was injected and healed. `slow`: an injection of this family waits for `free`."""
+
+    def __init__(self, slow=""):
+        self.slow = slow
+        self.free = threading.Event()
+        self.events = []
+        self.threads = 0
+        self.changed = threading.Condition()
+
+    def inject(self, fault):
+        self._note("inject", fault.name)
+        if fault.family == self.slow:
+            assert self.free.wait(WAIT_S)
+        self._note("injected", fault.name)
+
+    def heal(self, name):
+        self._note("heal", name)
+
+    def over(self, fault):
+        return None
+
+    def _note(self, what, name):
+        with self.changed:
+            self.threads = max(self.threads, threading.active_count())
+            self.events.append((what, name))
+            self.changed.notify_all()
+
+    def seen(self, what, name):
+        with self.changed:
+            return self.changed.wait_for(lambda: (what, name) in self.events, WAIT_S)
+
+    def names(self, what):
+        return [name for verb, name in self.events if verb == what]
+
+
+def timetable(carried, over=None):
+    return Timetable(carried.inject, carried.heal, over or carried.over)
+
+
+def fault(at_s, duration_s, family="pause"):
+    return Scheduled(at_s, duration_s, family, ["redis-1"], {})
+
+
+def test_a_night_of_faults_takes_a_few_threads():
+    before = threading.active_count()
+    carried = Carried()
+    night = [fault(0.0, 0.0) for _ in range(3000)]
+    timetable(carried).carry_out(night, lambda: False)
+    assert carried.threads <= before + 1 + INJECTING + HEALING
+    assert len(carried.names("inject")) == len(carried.names("heal")) == 3000
+    assert threading.active_count() == before
+
+
+def test_faults_that_never_end_being_injected_keep_no_other_one_on():
+    carried = Carried(slow="partition")
+    schedule = [fault(0.0, 0.05), *(fault(0.01, 0.0, "partition") for _ in range(5 * INJECTING))]
+
+    def frees():
+        carried.seen("heal", "pause-1")
+        carried.free.set()
+
+    other = threading.Thread(target=frees)
+    other.start()
+    timetable(carried).carry_out(schedule, lambda: False)
+    other.join()
+    assert carried.names("heal")[0] == "pause-1"
+    assert len(carried.names("heal")) == len(schedule)
+
+
+def test_what_is_being_injected_when_all_is_to_end_is_healed_after_that():
+    carried = Carried(slow="pause")
+
+    def until():
+        begun = carried.seen("inject", "pause-1")
+        carried.free.set()
+        return begun
+
+    timetable(carried).carry_out([fault(0.0, 3600.0), fault(3600.0, 1.0)], until)
+    assert carried.events == [("inject", "pause-1"), ("injected", "pause-1"), ("heal", "pause-1")]
+
+
+def test_faults_are_injected_and_healed_in_the_order_of_their_times():
+    carried = Carried()
+    schedule = [fault(0.0, 0.2, "a"), fault(0.05, 0.05, "b"), fault(0.3, 0.0, "c")]
+    timetable(carried).carry_out(schedule, lambda: False)
+    assert [event for event in carried.events if event[0] != "injected"] == [
+        ("inject", "a-1"), ("inject", "b-2"), ("heal", "b-2"), ("heal", "a-1"),
+        ("inject", "c-3"), ("heal", "c-3"),
+    ]  # fmt: skip
+
+
+def test_a_fault_that_ends_early_is_healed_once_and_awaited_no_longer():
+    carried = Carried()
+    timetable(carried, lambda fault: lambda: True).carry_out([fault(0.0, 3600.0)], lambda: False)
+    assert carried.names("heal") == ["pause-1"]
+
+
+def test_what_injecting_raised_is_raised_when_all_is_healed():
+    carried = Carried()
+
+    def inject(fault):
+        carried.inject(fault)
+        if fault.family == "pause":
+            raise ZeroDivisionError("a defect of ours")
+
+    broken = Timetable(inject, carried.heal, carried.over)
+    with pytest.raises(ZeroDivisionError):
+        broken.carry_out([fault(0.0, 0.01), fault(0.0, 0.01, "kill")], lambda: False)
+    assert sorted(carried.names("heal")) == ["kill-2", "pause-1"]
+
+
+def test_stopping_twice_is_stopping_once():
+    carried = Carried()
+    table = timetable(carried)
+    table.carry_out([fault(0.0, 0.0)], lambda: False)
+    table.stop()
+    assert carried.names("heal") == ["pause-1"]
+
+
+LAYOUT = Layout(
+    [f"redis-{n}" for n in range(1, 6)], ["client-1", "client-2"], ttl_s=2.0, restart_s=2.2
+)
+
+
+@pytest.mark.parametrize("field", ["at_s", "duration_s"])
+@pytest.mark.parametrize("number", [float("inf"), float("nan"), 1e12, -1.0])
+def test_a_fault_without_an_end_is_refused_before_anything_starts(field, number):
+    row = {"at_s": 1.0, "duration_s": 1.0, "family": "pause", "targets": ["redis-1"],
+           "arguments": {}}  # fmt: skip
+    assert stored([row], LAYOUT)
+    with pytest.raises(ValueError, match=f"fault 1: {field}: expected `float`"):
+        stored([row | {field: number}], LAYOUT)
