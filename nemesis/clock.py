@@ -156,7 +156,12 @@ def _options(skew: Skew) -> list[str]:
 
 def _mark(process: Clocked, clock: str) -> dict[str, Any] | Hidden:
     try:
-        return process.mark_clock(clock)
+        try:
+            return process.mark_clock(clock)
+        except Hidden:
+            raise
+        except Exception:  # a busy server may answer the next time; if not, that is raised
+            return process.mark_clock(clock)
     except Hidden as why:
         return why
 

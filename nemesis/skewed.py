@@ -19,6 +19,10 @@ from fencepost.nemesis.site import Clocked, Hidden
 
 # Longer than the second that the coarsest clock takes to show the next.
 _PATIENCE_S = 1.5
+# On a machine that has too much to do, a look takes a second, and few of them say little. So many
+# are taken in any case, for so much longer at most.
+_LOOKS, _LONGER_S = 12, 15.0
+_AGAIN_S = 0.1
 # libfaketime's file has microseconds, and a kernel's coarse clock lags by up to a tick.
 _SLACK_S = 0.001
 # The narrowest bounds that are waited for, and the widest that will do.
@@ -60,14 +64,44 @@ class Look:
         return Bounds(time.monotonic(), low_s + self.from_s, high_s + self.from_s)
 
 
+class _Patience:
+    """How long is looked: for some time, and where looks take long, for some looks."""
+
+    def __init__(self, time_s: float) -> None:
+        self._end = time.monotonic() + time_s
+        self._looks = 0
+
+    def left(self) -> bool:
+        over_s = time.monotonic() - self._end
+        return over_s < 0 or (self._looks < _LOOKS and over_s < _LONGER_S)
+
+    def look(self, look: Look) -> Bounds:
+        """Look once; again where there was no answer, which a busy server may give later.
+
+        Raises:
+            Hidden: the clock is not shown.
+            Exception: whatever the last attempt raised.
+        """
+        while True:
+            self._looks += 1
+            try:
+                return look()
+            except Hidden:
+                raise
+            except Exception:
+                if time.monotonic() >= self._end:
+                    raise
+                time.sleep(_AGAIN_S)
+
+
 def stands(look: Look, offset_s: float, step_s: float) -> Proof:
     """Whether the offset is this one, and known much closer than the step that was taken."""
     enough_s = min(max(step_s / 4, _FINEST_S), _COARSEST_S)
-    end = time.monotonic() + _PATIENCE_S
+    patience = _Patience(_PATIENCE_S)
     low_s, high_s = -math.inf, math.inf
     try:
-        while high_s - low_s > enough_s and time.monotonic() < end:
-            seen = look()
+        while high_s - low_s > enough_s and patience.left():
+            seen = patience.look(look)
             low_s, high_s = max(low_s, seen.low_s), min(high_s, seen.high_s)
             if low_s - _SLACK_S > offset_s or high_s + _SLACK_S < offset_s:
                 break
@@ -81,12 +115,12 @@ def stands(look: Look, offset_s: float, step_s: float) -> Proof:
 def drifts(look: Look, rate: float) -> Proof:
     """Whether the offset grows as it would at this rate, and not as at the right one."""
     enough = abs(rate - 1) / 2
-    end = time.monotonic() + 2 * _PATIENCE_S
+    patience = _Patience(2 * _PATIENCE_S)
     looks: list[Bounds] = []
     low, high = -math.inf, math.inf
     try:
-        while high - low > enough and time.monotonic() < end:
-            new = look()
+        while high - low > enough and patience.left():
+            new = patience.look(look)
             for old in looks:
                 if (passed_s := new.at_s - old.at_s) < _APART_S:
                     break
@@ -104,11 +138,11 @@ def drifts(look: Look, rate: float) -> Proof:
 
 def strobes(look: Look, offset_s: float, period_s: float) -> Proof:
     """Whether the clock is seen off, and right, and off again or right again, in turns."""
-    end = time.monotonic() + max(2 * _PATIENCE_S, 6 * period_s)
+    patience = _Patience(max(2 * _PATIENCE_S, 6 * period_s))
     seen: list[bool] = []
     try:
-        while len(seen) < 4 and time.monotonic() < end:
-            bounds = look()
+        while len(seen) < 4 and patience.left():
+            bounds = patience.look(look)
             off, right = (_fits(bounds, wanted_s) for wanted_s in (offset_s, 0.0))
             if off != right and seen[-1:] != [off]:
                 seen.append(off)

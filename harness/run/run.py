@@ -99,7 +99,7 @@ def _set_up(
     results.write(folder / "test.json", test)
     recorder.start()
     live.say("starting clients")
-    site.start_clients()
+    site.start_clients(live.say)
 
 
 def _director(site: RunSite, recorder: Recorder) -> Director:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import signal
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -128,11 +128,12 @@ class RunSite:
         remote.put(f"{CODE}.tar", code)
         remote.run(["bash", "-c", f"rm -rf {CODE}; mkdir {CODE}; tar -xf {CODE}.tar -C {CODE}"])
 
-    def start_clients(self) -> None:
+    def start_clients(self, say: Callable[[str], None] = lambda words: None) -> None:
+        """Start every client, then wait until all are up; `say` is told which one is slow."""
         for number, node in enumerate(self.clients):
             self._workers[node] = self._start(node, number)
         for worker in self._workers.values():
-            worker.wait_ready()
+            worker.wait_ready(say)
 
     def primary(self) -> str | None:
         """The server that says that it leads, if one does."""

@@ -36,6 +36,8 @@ from fencepost.workloads.critical_section import work_seed
 
 # A client that comes up takes a second; on a machine that has too much to do, a hundred.
 _START_S = 180.0
+# After so long, and again after each time as long, is said which client is waited for.
+_SLOW_S = 5.0
 # A client reads orders between two ops, and some ops take a while.
 _CLOCK_S = 3.0
 # How long a client may take to close its sessions and connections before it is killed.
@@ -45,10 +47,7 @@ Answered = TypeVar("Answered", bound=Answer)
 
 
 class Worker:
-    """One worker on one node. `pid` is its pid there, `started` when that process was started.
-
-    `took_s`: how long it took to come up.
-    """
+    """One worker on one node. `pid` is its pid there, `started` when that process was started."""
 
     def __init__(
         self,
@@ -78,7 +77,6 @@ class Worker:
         self._said = ""
         self._hearing = Hearing(self.node, self.process, self._stride, recorder.now, recorder.aside)
         self._begun = time.monotonic()
-        self.took_s = 0.0
         self._program = remote.spawn(command)
         self._reader = threading.Thread(target=self._read, name=f"read {self.node}", daemon=True)
         self._reader.start()
@@ -89,15 +87,19 @@ class Worker:
         self._listener.start()
         self._send({"control": "setup", **setup})
 
-    def wait_ready(self) -> None:
-        """Wait until it is up.
+    def wait_ready(self, say: Callable[[str], None] = lambda words: None) -> None:
+        """Wait until it is up; say so if that takes long.
 
         Raises:
             Crashed: with its last output, if it does not come up; or it gives the pid of a process
                 that is not its own.
         """
-        ready = self._answer(Ready, _START_S)
-        self.took_s = time.monotonic() - self._begun
+
+        def slow() -> None:
+            waited_s = time.monotonic() - self._begun
+            say(f"waiting for {self.node}, which was started {waited_s:.0f} s ago")
+
+        ready = self._answer(Ready, _START_S, slow)
         process = own(self._remote, ready.pid, CLIENT) if ready.pid > 0 else None
         if process is None:
             raise Crashed(
@@ -107,12 +109,18 @@ class Worker:
         self.pid, self.started = process.pid, process.started
         self._generates = ready.generates
 
-    def _answer(self, wanted: type[Answered], timeout_s: float) -> Answered:
+    def _answer(
+        self, wanted: type[Answered], timeout_s: float, slow: Callable[[], None] = lambda: None
+    ) -> Answered:
         def found() -> Answered | None:
             return next((one for one in self._answers if isinstance(one, wanted)), None)
 
+        end = time.monotonic() + timeout_s
         with self._changed:
-            self._changed.wait_for(lambda: self._gone or found() is not None, timeout_s)
+            while (left_s := end - time.monotonic()) > 0:
+                if self._changed.wait_for(lambda: self._gone or found(), min(left_s, _SLOW_S)):
+                    break
+                slow()
             answer = found()
             if answer is not None:
                 self._answers.remove(answer)

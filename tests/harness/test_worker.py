@@ -385,3 +385,33 @@ def test_a_client_that_gives_the_pid_of_another_process_is_refused(recorder, spa
     with pytest.raises(Crashed, match=f"says that its pid is {pid}, and no process of its own"):
         worker.wait_ready()
     worker.close()
+
+
+SLOW = """
+import os, sys
+sys.stdin.readline()
+open(sys.argv[1]).read()
+print('{"control":"ready","pid":%d}' % os.getpid(), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_client_that_is_slow_to_come_up_is_named_and_waited_for(
+    recorder, spawn, setup, monkeypatch, tmp_path
+):
+    """It comes up once it was twice said to be slow: it waits for a pipe to be opened."""
+    monkeypatch.setattr(process, "_SLOW_S", 0.01)
+    gate, said = tmp_path / "gate", []
+    os.mkfifo(gate)
+
+    def say(words):
+        said.append(words)
+        if len(said) == 2:
+            gate.write_text("now")
+
+    started = [*MARKED, sys.executable, "-c", SLOW, str(gate)]
+    worker = Worker(Local(spawn), recorder, setup, started)
+    worker.wait_ready(say)
+    worker.close()
+    assert len(said) >= 2
+    assert said[0].startswith("waiting for client-1, which was started ")

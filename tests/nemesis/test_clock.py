@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
@@ -84,6 +86,54 @@ def test_a_clock_that_shows_whole_seconds_is_looked_at_until_it_is_known_well_en
 def test_a_jump_too_small_for_what_the_server_shows_is_not_proved(clocks, site):
     site.nodes["etcd-1"].clocks.grain_s = 1000.0
     assert not clocks.inject(fault("etcd-1", offset_s=3.0)).proved
+
+
+class Slow:
+    """A clock that shows whole seconds, on a machine where a look takes its time."""
+
+    def __init__(self, monkeypatch, offset_s, look_s):
+        self.now_s, self.offset_s, self.look_s, self.lost = 100.5, offset_s, look_s, 0
+        clock = SimpleNamespace(monotonic=lambda: self.now_s, sleep=self.sleep)
+        monkeypatch.setattr(skewed, "time", clock)
+        monkeypatch.setattr(skewed, "_PATIENCE_S", 1.5)
+
+    def sleep(self, seconds):
+        self.now_s += seconds
+
+    def __call__(self):
+        at_s = self.now_s
+        self.now_s += self.look_s
+        if self.lost:
+            self.lost -= 1
+            raise RuntimeError("no answer in time")
+        low_s = math.floor(at_s + self.offset_s) - at_s
+        return skewed.Bounds(at_s, low_s, low_s + 1)
+
+
+@pytest.mark.parametrize(("offset_s", "right"), [(2.0, True), (0.0, False)])
+def test_a_clock_is_looked_at_for_longer_where_a_look_takes_long(monkeypatch, offset_s, right):
+    slow = Slow(monkeypatch, offset_s, look_s=0.9)
+    assert skewed.stands(slow, 2.0, 2.0).right is right
+
+
+def test_a_look_that_was_not_answered_is_taken_again(monkeypatch):
+    slow = Slow(monkeypatch, 2.0, look_s=0.3)
+    slow.lost = 2
+    assert skewed.stands(slow, 2.0, 2.0).right
+
+
+def test_a_clock_that_never_answers_is_given_up(monkeypatch):
+    slow = Slow(monkeypatch, 2.0, look_s=0.3)
+    slow.lost = 10**9
+    with pytest.raises(RuntimeError, match="no answer in time"):
+        skewed.stands(slow, 2.0, 2.0)
+    assert slow.now_s < 103
+
+
+def test_a_clock_that_never_gets_clearer_is_given_up(monkeypatch):
+    slow = Slow(monkeypatch, 2.0, look_s=1.0)
+    assert skewed.stands(slow, 2.0, 2.0).right is False
+    assert slow.now_s < 120
 
 
 def test_a_clock_that_only_the_leader_shows_is_proved_by_the_leader(clocks, site):
