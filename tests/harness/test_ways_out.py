@@ -441,13 +441,16 @@ def test_a_disk_that_fills_up_ends_the_run_with_the_history_that_it_had_room_for
 
 
 def test_a_fault_that_is_on_when_the_disk_is_full_is_healed(cluster, monkeypatch):
+    def no_room(recorder, data):
+        recorder.failure = OSError(28, "No space left on device")
+        raise recorder.failure
+
     def before(call):
         if (call.node, call.what) == ("redis-1", "SIGSTOP"):
-            full = OSError(28, "No space left on device")
-            monkeypatch.setattr(Recorder, "_write", lambda *_: (_ for _ in ()).throw(full))
+            monkeypatch.setattr(Recorder, "_write", no_room)
 
     cluster.before = before
-    ended = carried_out(cluster)
+    ended = carried_out(cluster, replace(SPEC, time_s=60.0), PAUSES[:1])
     assert isinstance(ended.error, OSError)
     assert cluster.left == []
     assert [call.what for call in cluster.calls if call.verb == "signal"][-1] == "SIGCONT"
