@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 from fencepost.compose.node.places import (
@@ -34,7 +37,7 @@ from fencepost.harness.cluster.nodes import CLIENT, role
 from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.db.server import Server
 from fencepost.harness.errors import Crashed
-from fencepost.harness.remote.remote import Remote, RemoteError
+from fencepost.harness.remote.remote import Program, Remote, RemoteError
 from fencepost.harness.remote.ssh import SshRemote
 
 _OLDER_PROGRAMS = ("node", "clocks", "cpu", "lazy", "vdso")
@@ -45,8 +48,8 @@ _LINKS = " ".join(f"/usr/local/bin/{name}" for name in (*_OLDER_PROGRAMS, PROGRA
 _UNLINK = (
     f'for link in {_LINKS}; do case "$(readlink "$link")" in {HOME}/*) rm -f "$link";; esac; done'
 )
-_START_S = 60.0
 _INSTALL_S = 180.0
+_SLACK_S = 20.0
 
 
 class HostsCluster:
@@ -214,17 +217,32 @@ class HostsCluster:
                 ["timeout", f"{_INSTALL_S:.0f}", "sh", "-c", script]
             )
             assert program.stdin and program.stdout and program.stderr
-            if content:
-                program.stdin.write(content)
-            program.stdin.close()
-            out = program.stdout.read().decode(errors="replace")
-            said = program.stderr.read().decode(errors="replace").strip()
-            code = program.wait(_START_S)
+            with _cut_off(program, _INSTALL_S + _SLACK_S):
+                if content:
+                    program.stdin.write(content)
+                program.stdin.close()
+                out = program.stdout.read().decode(errors="replace")
+                said = program.stderr.read().decode(errors="replace").strip()
+                code = program.wait(_SLACK_S)
+        except subprocess.TimeoutExpired as error:
+            raise Crashed(f"{node}: the connection is silent: try again") from error
         except OSError as error:
             raise Crashed(f"{node}: {error}") from error
         if code:
             raise Crashed(f"{node}: it could not be set up (exit code {code}): {said[-500:]}")
         return out
+
+
+@contextmanager
+def _cut_off(program: Program, after_s: float) -> Iterator[None]:
+    """Cut a program off that takes longer: what reads its output then comes to an end."""
+    watch = threading.Timer(after_s, program.kill)
+    watch.daemon = True
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.cancel()
 
 
 def _client(node: str) -> bool:

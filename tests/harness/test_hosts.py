@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from fencepost.harness.cluster import healing
+from fencepost.harness.cluster import hosts as module
 from fencepost.harness.cluster.hosts import HostsCluster
 from fencepost.harness.cluster.hostsfile import Hosts
 from fencepost.harness.errors import Crashed
@@ -24,6 +27,9 @@ class Ended:
 
     def wait(self, timeout=None):
         return 0
+
+    def kill(self):
+        pass
 
 
 class Machine:
@@ -123,3 +129,28 @@ def test_a_host_that_does_not_answer_is_named_and_all_others_are_left():
     with pytest.raises(Crashed, match=r"heal --hosts FILE` tries again: redis-1: no connection"):
         found.down()
     assert "eth0" not in other.queues
+
+
+class Silent(Ended):
+    """A program whose connection hangs until it is cut off."""
+
+    def __init__(self):
+        super().__init__()
+        self.cut = threading.Event()
+        self.stdout = SimpleNamespace(read=lambda: self.cut.wait() and b"")
+
+    def kill(self):
+        self.cut.set()
+
+    def wait(self, timeout=None):
+        return -1
+
+
+def test_a_host_that_hangs_while_it_is_set_up_is_given_up(monkeypatch):
+    monkeypatch.setattr(module, "_INSTALL_S", 0.0)
+    monkeypatch.setattr(module, "_SLACK_S", 0.01)
+    machine = Machine("redis-1")
+    machine.spawn = lambda argv: Silent()
+    found, _ = cluster(machine)
+    with pytest.raises(Crashed, match=r"redis-1: it could not be set up \(exit code -1\)"):
+        found.up(["redis-1"])
