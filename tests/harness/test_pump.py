@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -48,3 +49,25 @@ def test_the_last_words_of_a_program_that_is_killed_come_out_and_how_it_ended(sp
     pump = spawn([*PUMP, DIES])
     assert read(pump, 100) == b"last words"
     assert pump.wait(10) == -signal.SIGKILL & 0xFF
+
+
+WRITES = """
+import os, sys
+for number in range(150):
+    os.write(1, b"%099d\\n" % number * 10_000)
+os.write(2, b"written")
+sys.stdin.read()
+"""
+
+
+def test_a_program_whose_words_nobody_reads_takes_a_bounded_part_of_the_memory(spawn):
+    pump = spawn([*PUMP, WRITES])
+    assert pump.stderr.read(7) == b"written"
+    pump.stdin.close()
+    said = pump.stdout.read()
+    assert pump.wait(10) == 0
+    rows = said.splitlines()
+    (gap,) = [json.loads(row) for row in rows if row.startswith(b"{")]
+    assert len(said) < 70 << 20
+    assert gap["bytes"] + 100 * (len(rows) - 1) == 150 * 1_000_000
+    assert (rows[0], rows[-1]) == (b"%099d" % 0, b"%099d" % 149)

@@ -11,27 +11,25 @@ nothing of it and speaks its line protocol on standard input and output.
 
 from __future__ import annotations
 
-import ctypes
-import fcntl
 import os
+import select
 import subprocess
 import sys
 import time
+
+from fencepost.workloads.client.spool import Spool
 
 # How long an event may lie here: not long where a scripted step waits for the one before, and
 # longer where there is much to carry, since what carrying costs is the number of trips.
 QUIET_S = 0.004
 BUSY_S = 0.05
 _BUSY = 2048
-_CHUNK = 1 << 20
-# FALLOC_FL_KEEP_SIZE and FALLOC_FL_PUNCH_HOLE, of linux/falloc.h.
-_PUNCH_HOLE = 1 | 2
 
 
 def main(command: list[str]) -> int:
-    spool = os.memfd_create("fencepost-spool")
-    fcntl.fcntl(spool, fcntl.F_SETFL, os.O_APPEND)
-    program = subprocess.Popen(command, stdout=spool)
+    spool = Spool()
+    program = subprocess.Popen(command, stdout=spool.fd)
+    os.set_blocking(1, False)
     try:
         _pump(spool, program)
     except BrokenPipeError:
@@ -39,26 +37,32 @@ def main(command: list[str]) -> int:
     return program.wait()
 
 
-def _pump(spool: int, program: subprocess.Popen[bytes]) -> None:
-    allocate = ctypes.CDLL(None).fallocate
-    allocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
-    place = 0
+def _pump(spool: Spool, program: subprocess.Popen[bytes]) -> None:
     while True:
         # Asked before the read: what a dead program wrote is then surely in it.
         over = program.poll() is not None
-        # By place: the program's own writes go by the position that this descriptor shares.
-        chunk = os.pread(spool, _CHUNK, place)
-        view = memoryview(chunk)
-        while view:
-            view = view[os.write(1, view) :]
+        chunk = spool.read()
+        _write(chunk, spool)
         if over and not chunk:
             return
         if chunk:
-            # What is under way, and no more, takes memory.
-            place += len(chunk)
-            allocate(spool, _PUNCH_HOLE, 0, place)
+            spool.done()
         if not over:
             time.sleep(BUSY_S if len(chunk) > _BUSY else QUIET_S)
+
+
+def _write(chunk: bytes, spool: Spool) -> None:
+    """Hand it on, however long that takes, and see to what comes meanwhile."""
+    room = select.poll()
+    room.register(1, select.POLLOUT)
+    view = memoryview(chunk)
+    while view:
+        spool.trim()
+        if room.poll(BUSY_S * 1000):
+            try:
+                view = view[os.write(1, view) :]
+            except BlockingIOError:
+                continue
 
 
 if __name__ == "__main__":
