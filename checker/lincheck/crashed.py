@@ -121,6 +121,18 @@ class Crashed:
         if not self._relevant.get(needs, True):
             del self._relevant[needs]
 
+    def withdraw(self, number: int) -> None:
+        """One op less of this class, used or not: see `without`."""
+        self._own()
+        self.counts[number] -= 1
+        if not self.counts[number]:
+            self.remove(number)
+
+    def without(self, number: int, used: int) -> int:
+        """The record of who used one op of this class less, if it used any: of equal ops the one
+        that is withdrawn is the one that was used."""
+        return used - self._units[number] if used >> self.shifts[number] & FULL else used
+
     def want(self, action: Action) -> None:
         """An op came that is out from now on, open or crashed."""
         wants = self.model.wants(action)

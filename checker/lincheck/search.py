@@ -182,11 +182,21 @@ class Search:
         self.crashed.add(self.table.action_number(action), action)
 
     def withdraw(self, action: Action) -> None:
-        """A step given to `loose` cannot happen any more."""
+        """A step given to `loose` cannot happen any more.
+
+        An equal one may come later, or be there still: no record of what was used counts this one.
+        """
         number = self.table.numbers.get(action)
-        if number in self.crashed.counts:
-            self.crashed.remove(number)
-            self.crashed.unwant(action)
+        if number not in self.crashed.counts:
+            return
+        if number in self.crashed.shifts:
+            moved: Configurations = {}
+            for key, entries in self.configurations.items():
+                for used, path in entries:
+                    put(moved, key, self.crashed.without(number, used), path, self.crashed)
+            self.configurations = moved
+        self.crashed.withdraw(number)
+        self.crashed.unwant(action)
 
     def complete(self, op: int) -> bool:
         """Op `op` has returned. False if no configuration can place it: not linearizable.

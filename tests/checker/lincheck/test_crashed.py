@@ -190,3 +190,29 @@ def test_an_op_that_nobody_wants_serves_only_as_long_as_one_is_out_that_may_over
     assert crashed.serves(CLASSES[1])
     crashed.unwant(write)
     assert not crashed.serves(CLASSES[1])
+
+
+def test_who_used_an_op_that_is_withdrawn_may_use_an_equal_one_that_comes_later():
+    crashed = Crashed(MODEL)
+    crashed.want(CLASSES[2])
+    crashed.add(1, CLASSES[1])
+    one = crashed.unit(1)
+    crashed.withdraw(1)
+    assert (crashed.counts, crashed.without(1, one), crashed.without(1, 0)) == ({}, 0, 0)
+    crashed.add(1, CLASSES[1])
+    assert crashed.moves(1, one, False) == []
+    assert crashed.moves(1, 0, False) == [(0, 1, one)]
+
+
+def test_of_two_equal_ops_one_may_be_withdrawn():
+    crashed = Crashed(MODEL)
+    crashed.want(CLASSES[2])
+    for _ in range(2):
+        crashed.add(1, CLASSES[1])
+    one = crashed.unit(1)
+    original = crashed.copy()
+    crashed.withdraw(1)
+    assert (crashed.counts, original.counts) == ({1: 1}, {1: 2})
+    assert [crashed.without(1, used * one) for used in range(3)] == [0, 0, one]
+    assert crashed.moves(1, one, False) == []
+    assert crashed.moves(1, 0, False) == [(0, 1, one)]

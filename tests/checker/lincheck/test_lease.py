@@ -133,3 +133,48 @@ def test_an_event_without_a_time_ends_no_lease(granted, expected):
         if event["f"] == "release":
             del event["time"]
     assert check(events, "lease-mutex").valid is expected
+
+
+def leased(*ops: tuple[int, str, str, int, int]) -> list[dict[str, Any]]:
+    """Events (process, type, f, time, ttl) of a lock whose grants have no names."""
+    return [
+        {"process": p, "type": type, "f": f, "value": {"lock": "a", "ttl": ttl}, "time": time}
+        for p, type, f, time, ttl in ops
+    ]
+
+
+AGAIN = [
+    *[(1, "invoke", "acquire", 0, 3), (1, "ok", "acquire", 1, 3)],
+    *[(0, "invoke", "acquire", 2, 0), (0, "ok", "acquire", 3, 0)],
+    *[(1, "invoke", "release", 3, 0), (1, "ok", "release", 3, 0)],
+]
+
+
+@pytest.mark.parametrize(("ttl", "valid"), [(0, True), (1, True), (2, False)])
+def test_two_leases_of_a_client_that_end_at_one_time_end_twice(ttl, valid):
+    """The first was over and given back; the second ends when the first did."""
+    events = leased(
+        *AGAIN,
+        *[(1, "invoke", "acquire", 3, ttl), (1, "ok", "acquire", 4, ttl)],
+        *[(2, "invoke", "acquire", 4, 5), (2, "ok", "acquire", 4, 5)],
+    )
+    assert accepts("lease-mutex", events, "nothing") is valid
+    assert check(events, named("lease-mutex")).valid is valid
+
+
+@pytest.mark.parametrize(("again", "valid"), [(1, True), (2, False)])
+def test_a_release_settles_one_of_two_leases_that_end_at_one_time(again, valid):
+    """Nobody heard of the first; it came after the release of the second."""
+    late = [(2, "invoke", "acquire", 9, 9), (2, "ok", "acquire", 10, 9)]
+    once = [(1, "invoke", "release", 11, 0), (1, "ok", "release", 12, 0)]
+    events = leased(
+        *[(1, "invoke", "acquire", 0, 3), (1, "info", "acquire", 1, 3)],
+        *[(1, "invoke", "acquire", 1, 2), (1, "ok", "acquire", 2, 2)],
+        *[(0, "invoke", "acquire", 4, 9), (0, "ok", "acquire", 5, 9)],
+        *[(1, "invoke", "release", 6, 0), (1, "ok", "release", 7, 0)],
+        *[(0, "invoke", "release", 7, 0), (0, "ok", "release", 8, 0)],
+        *late,
+        *(once * again),
+    )
+    assert accepts("lease-mutex", events, "nothing") is valid
+    assert check(events, named("lease-mutex")).valid is valid
