@@ -9,6 +9,7 @@ import json
 import signal
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from fencepost.compose.node.kind import Kind
@@ -18,6 +19,17 @@ from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.processes import children
 from fencepost.harness.remote.remote import Remote, RemoteError, Result
 from fencepost.nemesis.site import Hidden
+
+LOG_MOST = 32 << 20
+"""Bytes of a server's log that are fetched at most."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """A server's log, and how many bytes of it are not here."""
+
+    text: str
+    left_out: int = 0
 
 
 class Server:
@@ -139,14 +151,23 @@ class Server:
         if not _until(self.ready, timeout_s):
             raise Crashed(
                 f"{self.node}: {self.kind.name} did not get ready within {timeout_s:.0f} s. "
-                f"The end of its log:\n{self.log()[-1500:]}"
+                f"The end of its log:\n{self.log().text[-1500:]}"
             )
 
-    def log(self) -> str:
+    def log(self) -> Log:
+        """Its log, empty if it has none; of one that is too long, its begin and its end."""
+        path = f"{LOGS}/{self.kind.role}.log"
         try:
-            return self._remote.get(f"{LOGS}/{self.kind.role}.log").decode(errors="replace")
+            size = self._remote.run(["stat", "-c", "%s", path], check=False).out.strip()
+            if not size.isdigit() or int(size) <= LOG_MOST:
+                return Log(self._remote.get(path).decode(errors="replace"))
+            half = str(LOG_MOST // 2)
+            begin = self._remote.run(["head", "-c", half, path]).out
+            end = self._remote.run(["tail", "-c", half, path]).out
         except RemoteError:
-            return ""
+            return Log("")
+        left_out = int(size) - LOG_MOST
+        return Log(f"{begin}\n... {left_out} bytes were left out here ...\n{end}", left_out)
 
     def version(self) -> str:
         return self._ask("version").out.strip().splitlines()[0]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from fencepost.harness.run.boundedlog import BoundedLog
 from fencepost.harness.run.recorder import Recorder
 from fencepost.nemesis.director import Director
 
@@ -70,8 +71,9 @@ class Live:
 
 @contextmanager
 def logged(path: Path, progress: Progress) -> Iterator[Progress]:
-    """A progress that is also written to a file."""
-    with path.open("a") as log:
+    """A progress that is also written to a file, of which a night leaves the begin and the end."""
+    log = BoundedLog(path)
+    with closing(log):
 
         def tell(status: Status) -> None:
             on = "; ".join(status.on) or "none"
@@ -79,7 +81,6 @@ def logged(path: Path, progress: Progress) -> Iterator[Progress]:
                 f"{status.elapsed_s:8.3f} s  {status.phase}  ops {status.ops}  "
                 f"holds {status.holds}  faults on: {on}\n"
             )
-            log.flush()
             progress(status)
 
         yield tell

@@ -128,14 +128,15 @@ def _put_away(
     Returns a sentence for each step that failed, and for each fault that could not be healed.
     """
     steps: list[tuple[str, Callable[[], None]]] = []
+    failed: list[str] = []
     if director is not None:
         # Once more: a signal may have come just before it was the first time.
         steps.append(("The faults could not be healed", director.heal_all))
     if site is not None:
         steps.append(("The clients could not be closed", site.close_clients))
-        steps.append(("The nodes' logs could not be fetched", partial(_keep_logs, folder, site)))
+        fetch = partial(_keep_logs, folder, site, failed)
+        steps.append(("The nodes' logs could not be fetched", fetch))
     steps.append(("The history could not be closed", recorder.close))
-    failed = []
     for words, step in steps:
         try:
             step()
@@ -170,11 +171,14 @@ def _judged(
     return outcome
 
 
-def _keep_logs(folder: Path, site: RunSite) -> None:
-    for name, text in site.logs().items():
+def _keep_logs(folder: Path, site: RunSite, notes: list[str]) -> None:
+    for name, log in site.logs().items():
         place = folder / "nodes" / name
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
+        place.write_text(log.text)
+        if log.left_out:
+            # A server may have panicked in what nobody looks at.
+            notes.append(f"{name} is not complete: {log.left_out} bytes in its middle are missing.")
 
 
 def _describe(spec: Spec, schedule: list[Scheduled], cluster: dict[str, str]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from fencepost.harness.cluster import timing
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.nodes import role
 from fencepost.harness.db.kinds import KINDS, chosen
-from fencepost.harness.db.server import Server
+from fencepost.harness.db.server import Log, Server
 from fencepost.harness.remote.processes import RESOURCE, marked
 from fencepost.harness.remote.remote import Remote
 from fencepost.harness.run.client_program import command
@@ -210,11 +210,11 @@ class RunSite:
         for one in closing:
             one.result()
 
-    def logs(self) -> dict[str, str]:
+    def logs(self) -> dict[str, Log]:
         """The logs of servers and clients, by <node>/<file>."""
         logs = {f"{node}/server.log": server.log() for node, server in self._servers.items()}
         said = {f"{worker.node}/worker.log": worker.last_words() for worker in self.workers}
-        return logs | {name: text for name, text in said.items() if text}
+        return logs | {name: Log(text) for name, text in said.items() if text}
 
 
 def needs_of(families: Iterable[str]) -> dict[str, str]:

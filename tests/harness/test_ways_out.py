@@ -18,7 +18,7 @@ from fencepost.checker import history
 from fencepost.harness import interrupts
 from fencepost.harness.db import server
 from fencepost.harness.errors import Crashed
-from fencepost.harness.remote.remote import RemoteError
+from fencepost.harness.remote.remote import RemoteError, Result
 from fencepost.harness.run import judge, needs, results, site, timed, worker
 from fencepost.harness.run.judge import Outcome
 from fencepost.harness.run.recorder import Recorder
@@ -29,7 +29,7 @@ from fencepost.nemesis.director import Director
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.scenario import Begin, Do, Finish, Heal, Inject, Scenario
-from harness.memory import Call, Cluster
+from harness.memory import Call, Cluster, Node
 from harness.memory_service import Silent
 from harness.recording import Full
 
@@ -469,6 +469,30 @@ def test_what_ended_a_run_is_told_and_not_that_it_could_not_be_judged(cluster, m
     with pytest.raises(RemoteError, match="client-1 is gone"):
         run(SPEC, cluster, lambda status: None, schedule=[])
     assert cluster.left == []
+
+
+def test_of_a_server_s_log_that_is_too_long_both_ends_are_kept_and_the_run_says_so(
+    cluster, monkeypatch
+):
+    monkeypatch.setattr(server, "LOG_MOST", 20)
+    long = {"stat": "5020\n", "head": "it starts\n", "tail": "\nit ends\n"}
+    answering = Node.run
+
+    def run(node, argv, **options):
+        answer = answering(node, argv, **options)
+        if node.node == "redis-1" and argv[0] in long:
+            return Result(0, long[argv[0]], "")
+        return answer
+
+    monkeypatch.setattr(Node, "run", run)
+    ended = carried_out(cluster, schedule=[])
+    assert_judged_and_put_away(ended, cluster)
+    kept = (ended.folder / "nodes/redis-1/server.log").read_text().split("\n")
+    assert kept[0] == "it starts"
+    assert "... 5000 bytes were left out here ..." in kept
+    assert kept[-2] == "it ends"
+    words = "redis-1/server.log is not complete: 5000 bytes in its middle are missing."
+    assert (ended.notes, ended.outcome.valid) == (words, "unknown")
 
 
 def test_a_run_whose_terminal_is_gone_goes_on(cluster, monkeypatch):
