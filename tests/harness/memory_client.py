@@ -50,13 +50,7 @@ class Program:
 
     def _run(self) -> None:
         try:
-            self._setup = self.stdin.line(None) or {}
-            self._process = self._setup["process"]
-            self._say({"control": "ready", "pid": self.pid})
-            self._serve()
-        except EOFError:
-            self._event("invoke", "close", {})
-            self._event("ok", "close", {})
+            self._live()
         except Killed:
             pass
         finally:
@@ -64,6 +58,16 @@ class Program:
                 self._node.processes.pop(self.pid, None)
             for pipe in (self.stdin, self.stdout, self.stderr):
                 pipe.close()
+
+    def _live(self) -> None:
+        try:
+            self._setup = self.stdin.line(None) or {}
+            self._process = self._setup["process"]
+            self._say({"control": "ready", "pid": self.pid})
+            self._serve()
+        except EOFError:
+            self._event("invoke", "close", {})
+            self._event("ok", "close", {})
 
     def _serve(self) -> None:
         while True:
