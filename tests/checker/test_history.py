@@ -266,7 +266,7 @@ def test_a_whole_last_line_needs_no_newline_and_a_blank_one_says_nothing(file):
 
 def test_names_that_ops_share_are_kept_once(file):
     line = b'{"time": %d, "process": 0, "type": "ok", "f": "read", "node": "client-1", "value": '
-    line += b'{"resource": "account", "value": "v"}}\n'
+    line += b'{"resource": "account", "value": "client-1.0.7"}}\n'
     file.write_bytes(line % 1 + line % 2)
     first, second = read(file).ops
     assert first.node is second.node
@@ -277,3 +277,4 @@ def test_names_that_ops_share_are_kept_once(file):
         "value",
     ]
     assert first.extra is second.extra
+    assert first.value["value"] is not second.value["value"]
