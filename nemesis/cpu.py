@@ -101,6 +101,7 @@ FAMILY = Family(
     describe=describe,
     targets=TARGETS,
     validate=validate,
+    mounts=True,
     leftovers=leftovers,
     colour=Colour("#5f8894", "#8db4c0"),
 )

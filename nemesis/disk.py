@@ -100,6 +100,7 @@ FAMILY = Family(
     describe=describe,
     targets=TARGETS,
     needs={"DISK": "small"},
+    mounts=True,
     leftovers=leftovers,
     forgets=True,  # a server may end on it (PostgreSQL), and every session with it
     colour=Colour("#c07a3e", "#e0a06a"),

@@ -78,6 +78,7 @@ class Family:
     - `moment`: waits for the right moment before a fault is injected. `over`: gives a function
       that tells whether a fault is to end before its time, or None.
     - `needs`: the settings that servers must be started with (compose/node/server.py).
+    - `mounts`: it mounts a file system or cgroups in a server's node, which needs more rights then.
 
     What a run that was killed leaves:
     - `leftovers`: what is left on a node now. The server is None where a node has none.
@@ -106,6 +107,7 @@ class Family:
     moment: Callable[[Site, Fault], None] | None = None
     over: Callable[[Site, Fault], Callable[[], bool] | None] | None = None
     needs: Mapping[str, str] = field(default_factory=dict)
+    mounts: bool = False
     leftovers: Callable[[Remote, Server | None], Sequence[Leftover]] = _nothing_left
     files: tuple[str, ...] = ()
     impairs: Callable[[list[str], dict[str, Any]], list[str]] = _targets

@@ -113,6 +113,7 @@ FAMILY = Family(
     targets=TARGETS,
     variants=VARIANTS,
     needs={"DISK": "lazy"},
+    mounts=True,
     forgets=True,
     colour=Colour("#3f444a", "#c3c8ce"),
 )

@@ -28,10 +28,14 @@ from fencepost.harness.interrupts import interruptible, undisturbed
 
 @dataclass(frozen=True)
 class Way:
-    """How nodes are reached, docker or ssh. `hosts` are machines in the place of containers."""
+    """How nodes are reached, docker or ssh. `hosts` are machines in the place of containers.
+
+    `mounts`: whether servers' containers get the rights that faults need which mount something.
+    """
 
     remote: str = "docker"
     hosts: Hosts | None = None
+    mounts: bool = True
 
 
 @contextmanager
@@ -56,7 +60,7 @@ def brought_up(
         with _hosted(way.hosts, wanted, say, leave_up, list(libraries)) as hosted:
             yield hosted
         return
-    with reserved(engine.ensure(say), by=way.remote) as (cluster, reservation):
+    with reserved(engine.ensure(say), way) as (cluster, reservation):
         name = image.ensure(say)
         image.must_hold(name, libraries)
         if not reservation.keep and cluster.look():
@@ -88,14 +92,15 @@ def _down(cluster: ComposeCluster) -> None:
 
 @contextmanager
 def reserved(
-    found: engine.Engine, by: str = "docker"
+    found: engine.Engine, way: Way | None = None
 ) -> Iterator[tuple[ComposeCluster, Reservation]]:
     """The cluster of an engine as it is, for this command alone. Nothing is started or stopped."""
     reservation = Reservation()
     reservation.take()
-    doors = Doors() if by == "ssh" else None
+    way = way or Way()
+    doors = Doors() if way.remote == "ssh" else None
     try:
-        yield ComposeCluster(found, doors), reservation
+        yield ComposeCluster(found, doors, way.mounts), reservation
     finally:
         reservation.release()
         if doors is not None:

@@ -27,11 +27,13 @@ from fencepost.harness.remote.remote import Remote
 class ComposeCluster:
     """Whatever Docker refuses raises Crashed, with Docker's own message.
 
-    With `doors`, sshd is started on each node, and the nodes are reached by SSH.
+    With `doors`, sshd is started on each node, and the nodes are reached by SSH. `mounts`: see
+    composefile.py. A node that is up with other rights than these is brought up again.
     """
 
-    def __init__(self, engine: Engine, doors: Doors | None = None) -> None:
+    def __init__(self, engine: Engine, doors: Doors | None = None, mounts: bool = True) -> None:
         self._doors = doors
+        self._mounts = mounts
         self._engine = engine
         self._image = composefile.IMAGE
         self._client = docker.from_env()
@@ -121,7 +123,7 @@ class ComposeCluster:
     def _compose(self, *arguments: str) -> None:
         done = subprocess.run(
             [*self._engine.compose, "-p", PROJECT, "-f", "-", *arguments],
-            input=composefile.content(self._image),
+            input=composefile.content(self._image, self._mounts, sudo=self._doors is not None),
             capture_output=True,
             text=True,
             check=False,

@@ -17,29 +17,36 @@ from fencepost.nemesis.targets import STORAGE
 
 IMAGE = "fencepost-node"
 _NETWORK = "cluster"
-# What happens to a server's disk is done in its node: a file system of its own is mounted there.
-_SERVER = {
-    "cap_add": ["NET_ADMIN", "SYS_PTRACE", "SYS_ADMIN"],
-    "device_cgroup_rules": ["c 10:229 rwm"],
-    "security_opt": ["apparmor:unconfined"],
-}
+# A node that is to mount something: it may, also FUSE's device, and AppArmor does not forbid it.
+_CAPABILITIES = ["NET_ADMIN", "SYS_PTRACE"]
+_MOUNTS = {"cap_add": [*_CAPABILITIES, "SYS_ADMIN"], "device_cgroup_rules": ["c 10:229 rwm"]}
+_UNCONFINED, _NO_MORE = "apparmor:unconfined", "no-new-privileges:true"
 
 
-def content(image: str = IMAGE) -> str:
-    """The file's text, every node from this image."""
-    services = {node: _service(node, image) for node in nodes.every()}
+def content(image: str = IMAGE, mounts: bool = True, sudo: bool = False) -> str:
+    """The file's text, every node from this image.
+
+    `mounts`: servers' nodes may mount file systems and cgroups, as some families of faults do.
+    `sudo`: users in a node may become root.
+    """
+    services = {node: _service(node, image, mounts, sudo) for node in nodes.every()}
     networks = {_NETWORK: {"internal": True, "labels": LABELS}}
     file = {"services": services, "networks": networks}
     return json.dumps(file, indent=1)
 
 
-def _service(node: str, image: str) -> dict[str, Any]:
+def _service(node: str, image: str, mounts: bool, sudo: bool) -> dict[str, Any]:
     role = nodes.role(node)
+    mounting = mounts and role != nodes.CLIENT and node != STORAGE
     service: dict[str, Any] = {
         "image": image,
         "hostname": node,
         "networks": [_NETWORK],
-        "cap_add": ["NET_ADMIN", "SYS_PTRACE"],
+        "cap_add": _CAPABILITIES,
+        "security_opt": [*[_NO_MORE] * (not sudo), *[_UNCONFINED] * mounting],
+        # Far more than any node uses: one that runs wild takes the machine from nobody.
+        "mem_limit": "2g",
+        "pids_limit": 4000,
         # A node must not come back by itself: what is down was taken down by a test.
         "restart": "no",
         "labels": LABELS,
@@ -53,4 +60,4 @@ def _service(node: str, image: str) -> dict[str, Any]:
         "timeout": "4s",
         "retries": 3,
     }
-    return service if node == STORAGE else service | _SERVER
+    return service | _MOUNTS if mounting else service

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fencepost.harness.cluster import engine, image
-from fencepost.harness.cluster.brought_up import brought_up, reserved
+from fencepost.harness.cluster.brought_up import Way, brought_up, reserved
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.nodes import every, role
 from fencepost.harness.command import screen
@@ -23,7 +23,7 @@ def up(
 ) -> None:
     """Bring nodes up, and leave them up until `cluster down`."""
     wanted = _expand(nodes or [])
-    with brought_up(wanted, screen.say, leave_up=True) as cluster:
+    with brought_up(wanted, screen.say, leave_up=True, way=Way(mounts=False)) as cluster:
         servers = _servers(cluster, wanted)
         # All at one time: while the members of a cluster come in, one may go out once more.
         while True:

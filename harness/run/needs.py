@@ -9,6 +9,7 @@ from pathlib import Path
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import choose
 from fencepost.harness.run.spec import Spec
+from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.targets import STORAGE
 
 REMOTES = ("docker", "ssh")
@@ -18,6 +19,12 @@ def nodes(specs: Sequence[Spec]) -> list[str]:
     """Every node that one of these tests needs, each once."""
     needed = [node for spec in specs for node in (*spec.servers, STORAGE, *spec.clients)]
     return list(dict.fromkeys(needed))
+
+
+def mounts(specs: Sequence[Spec]) -> bool:
+    """Whether a fault of one of these tests mounts something in a server's node."""
+    asked = {family for spec in specs for family in spec.families}
+    return any(FAMILIES[family].mounts for family in asked)
 
 
 def cluster_for(
@@ -38,7 +45,7 @@ def cluster_for(
 
     choose("remote", remote, REMOTES)
     needed = nodes(specs)
-    way = Way(remote)
+    way = Way(remote, mounts=mounts(specs))
     if hosts is not None:
         found = hostsfile.read(hosts)
         found.must_name(needed)

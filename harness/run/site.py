@@ -21,7 +21,6 @@ from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.shipped import archive_for
 from fencepost.harness.run.spec import Spec
 from fencepost.harness.run.worker import Worker
-from fencepost.nemesis.asked import families
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.targets import STORAGE
 from fencepost.workloads.resources.redis_register import write_script
@@ -53,7 +52,7 @@ class RunSite:
             "PERSISTENCE": spec.persistence,
             "CLOCK": "real",
             "DISK": "plain",
-        } | needs_of([*families(spec.nemesis), *((spec.scenario or {}).get("families") or ())])
+        } | needs_of(spec.families)
         first = spec.servers[0]
         if spec.lock_type.replicated and node != first:
             settings["PRIMARY"] = self._cluster.address(first)

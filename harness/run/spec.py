@@ -14,6 +14,7 @@ from fencepost.harness.db.kinds import chosen
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.run.early_stop import ANY, check_until
 from fencepost.harness.run.results import must_name_a_folder
+from fencepost.nemesis.asked import families
 from fencepost.nemesis.families import check
 from fencepost.nemesis.restart import NEVER_S
 from fencepost.nemesis.targets import Layout
@@ -54,6 +55,11 @@ class Spec(Settings):
     @property
     def clients(self) -> list[str]:
         return [f"client-{n + 1}" for n in range(self.concurrency)]
+
+    @property
+    def families(self) -> list[str]:
+        """The families of its faults, those of a schedule and of a scenario too."""
+        return [*families(self.nemesis), *((self.scenario or {}).get("families") or ())]
 
     @property
     def checkers(self) -> dict[str, str | None]:

@@ -26,7 +26,7 @@ def engine(monkeypatch):
     monkeypatch.setattr(module.engine, "ensure", lambda say: None)
     monkeypatch.setattr(module.image, "ensure", lambda say: "image")
     monkeypatch.setattr(module.image, "must_hold", lambda name, libraries: None)
-    monkeypatch.setattr(module, "ComposeCluster", lambda engine, doors: cluster)
+    monkeypatch.setattr(module, "ComposeCluster", lambda engine, doors, mounts: cluster)
     return cluster
 
 

@@ -94,7 +94,7 @@ def test_a_suite_runs_on_what_was_asked_for_but_where_a_scenario_names_another()
 
 
 def test_compose_is_told_of_every_node_and_of_what_a_server_s_node_may_do():
-    services = json.loads(composefile.content("an-image"))["services"]
+    services = json.loads(composefile.content("an-image", mounts=True))["services"]
     assert list(services) == nodes.every()
     assert {name.rpartition("-")[0] for name in services} == {*roles(), "client", ""}
     assert all(service["image"] == "an-image" for service in services.values())
