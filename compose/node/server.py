@@ -16,6 +16,7 @@ A node stays up whether or not its server does, as a machine would. Settings: VE
 from __future__ import annotations
 
 import os
+import pwd
 import socket
 import subprocess
 from pathlib import Path
@@ -44,7 +45,8 @@ def start(words: list[str]) -> None:
     disk.lay(data, settings.pop("DISK", "plain"), kind.disk_mb, log)
     version = settings.pop("VERSION", kind.versions[0])
     given_to = Start(_node(), str(data), version, settings, listen.everywhere())
-    command = list(kind.command(given_to))
+    command = [*_as(kind.user), *kind.command(given_to)]
+    _give(kind.user, data)
     if os.path.exists(SKEW):
         # Under the skew that a clock fault left, if one is on.
         command = [PROGRAM_PATH, "launch", *command]
@@ -53,6 +55,25 @@ def start(words: list[str]) -> None:
             command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
         )
     Path(PID_FILE).write_text(f"{server.pid} {processes.started(server.pid)}\n")
+
+
+def _as(user: str) -> list[str]:
+    """What has a command run as this user; nothing where the node has none of that name."""
+    if not _known(user):
+        return []
+    return ["setpriv", "--reuid", user, "--regid", user, "--init-groups", "--"]
+
+
+def _give(user: str, data: Path) -> None:
+    """Let the user have the data."""
+    if _known(user):
+        found = pwd.getpwnam(user)
+        for path in (data, *data.rglob("*")):
+            os.chown(path, found.pw_uid, found.pw_gid, follow_symlinks=False)
+
+
+def _known(user: str) -> bool:
+    return user in (entry.pw_name for entry in pwd.getpwall())
 
 
 def health(words: list[str]) -> bool:

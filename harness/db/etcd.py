@@ -156,6 +156,7 @@ KIND = Kind(
     identity=_identity,
     version=_version,
     clocks={"wall": Clock(_wall), "monotonic": Clock(_monotonic, _mark)},
+    user="etcd",
     members=True,
     elects=True,
 )

@@ -122,5 +122,6 @@ KIND = Kind(
     version=version,
     clocks={"wall": Clock(wall)},
     disk_mb=64,
+    user="redis",
     faketime=True,
 )
