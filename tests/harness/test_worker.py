@@ -378,8 +378,9 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("pid", [-1, 1, os.getpid(), 2**22 + 1])
-def test_a_client_that_gives_the_pid_of_another_process_is_refused(recorder, spawn, setup, pid):
+@pytest.mark.parametrize("whose", ["nobody's", "init's", "the harness's", "none's"])
+def test_a_client_that_gives_the_pid_of_another_process_is_refused(recorder, spawn, setup, whose):
+    pid = {"nobody's": -1, "init's": 1, "the harness's": os.getpid(), "none's": 2**22 + 1}[whose]
     program = FOREIGN.replace("PID", str(pid))
     worker = Worker(Local(spawn), recorder, setup, [*MARKED, sys.executable, "-c", program])
     with pytest.raises(Crashed, match=f"says that its pid is {pid}, and no process of its own"):

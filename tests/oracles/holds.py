@@ -215,7 +215,7 @@ def _cut(ops: list[Op], test: dict[str, Any], asked: Op) -> float:
             continue
         arguments = op.value.get("arguments", {})
         links = list(arguments.get("links", ()))
-        if op.f == "hold":
+        if op.f in ("delay", "hold"):  # its name, and its old one
             links.append([arguments.get("source"), arguments.get("to")])
         far = {node for link in links if asked.node in link for node in link} - {asked.node}
         if far & set(test.get("servers", far)) and op.time >= asked.time:
