@@ -22,7 +22,12 @@ EVENTS = [
 def command(*words, **kwargs):
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     return subprocess.Popen(
-        [sys.executable, "-m", "fencepost", *words], env=environment, text=True, **kwargs
+        [sys.executable, "-m", "fencepost", *words],
+        env=environment,
+        text=True,
+        # Whoever runs the tests in the background may have it ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        **kwargs,
     )
 
 
