@@ -143,7 +143,7 @@ def _scenario(test: Mapping[str, Any], checkers: Mapping[str, Any]) -> dict[str,
     found: dict[str, Any] = test.get("scenario") or {}
     if not found:
         return {}
-    expected: Mapping[str, Any] = found.get("expected") or {}
+    expected = {name: verdict(value) for name, value in (found.get("expected") or {}).items()}
     observed = {
         name: verdict(checkers[name].get("valid")) if name in checkers else None
         for name in expected
@@ -151,12 +151,13 @@ def _scenario(test: Mapping[str, Any], checkers: Mapping[str, Any]) -> dict[str,
     outcome = "It came out as predicted."
     if untested(checkers):
         outcome = "This run says nothing about the prediction: it did not test all of it."
-    elif observed != {name: verdict(value) for name, value in expected.items()}:
+    elif observed != expected:
         outcome = "It did not come out as predicted."
     return (
         _SCENARIO
         | found
         | {
+            "expected": expected,
             "observed": observed,
             "outcome": outcome if expected else "",
             "letters": _letters(str(found.get("what", "")), test.get("servers") or []),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import runfiles
+from fencepost.checker.ends import ends_with
 from fencepost.checker.history import History, HistoryError, read
 
 
@@ -36,6 +37,7 @@ def load(folder: Path, history: History | None = None) -> Run:
     """
     try:
         test = runfiles.test(folder / "test.json")
+        ends_with(test)
     except (OSError, ValueError) as error:
         raise ReportError(
             f"{folder}: no report, because its test.json cannot be read ({_why(error)}); "

@@ -143,6 +143,17 @@ def test_a_folder_without_test_json_is_refused_with_what_to_do(tmp_path):
         render(tmp_path)
 
 
+def test_a_test_whose_lock_ends_in_no_known_way_is_refused_with_the_ways(store, calm):
+    folder = store(calm, checked=False, lock={"name": "mine", "ends_with": "luck"})
+    with pytest.raises(ReportError, match="choose one of lease, close, connection"):
+        render(folder)
+
+
+def test_an_expectation_that_is_no_verdict_is_shown_as_unknown(store, calm):
+    found = {"name": "odd", "claim": "C1", "steps": [], "expected": {"store": "nemesis"}}
+    assert "did not come out as predicted" in page(store(calm, scenario=found))
+
+
 def test_an_empty_description_and_history_still_give_a_page(tmp_path):
     (tmp_path / "test.json").write_text("{}")
     (tmp_path / "results.json").write_text('{"valid": "unknown", "checkers": {}}')
