@@ -183,12 +183,13 @@ class _Queue:
 
     def _before(self, first: Hold, second: Hold) -> bool:
         """Whether the service certainly granted the one before the other: their tokens say so. Or
-        the one was over when the other's grant arrived, whose lease cannot have been before it."""
+        the one was over when the other's grant arrived, whose lease cannot have been before it:
+        it ran on when the one was granted, and nothing may have ended it by then."""
         if None not in (first.token, second.token) and first.token != second.token:
             return bool(first.token < second.token)  # type: ignore[operator]
         gap = self._clocks.between(first.node, second.node)
         over = first.believed_end + gap <= second.start
-        return over and first.start + gap < second.leases[0][1]
+        return over and first.start + gap < min(second.leases[0][1], second.may_end)
 
     def _separated(self, first: Hold, second: Hold) -> bool:
         """Whether an exclusive hold lay between two shared ones."""

@@ -42,6 +42,16 @@ def test_an_exclusive_grant_that_may_not_lie_between_them_separates_nothing(
     assert queue(story).valid is True
 
 
+@pytest.mark.parametrize(("cut", "valid"), [(1200, True), (1300, True), (1301, False)])
+def test_a_grant_that_a_cut_may_have_ended_by_then_may_have_come_before(story, cut, valid):
+    """The service may have granted and ended it before the exclusive one, and told of it late."""
+    one_between(story, 1300, 1400)
+    story.fault("partition", cut, cut + 10, ["client-2"], arguments={"links": [["client-2", "s1"]]})
+    test = {"lock": {"ends_with": "connection"}, "servers": ["s1", "s2", "s3"]}
+    assert (queue(story, **test).details["fifo"]["overtakings"] == 0) is valid
+    assert queue(story, **test | {"lock": {}}).details["fifo"]["overtakings"] == 1
+
+
 def test_a_shared_grant_between_them_separates_nothing(story):
     one_between(story, 1300, 1400, shared=True)
     assert queue(story).valid is True

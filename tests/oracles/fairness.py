@@ -76,4 +76,4 @@ def _first(test: dict[str, Any], one: Held, other: Held) -> bool:
     between = gap(test, one.node, other.node)
     if one.believed_until() + between > other.grant.time:
         return False
-    return one.grant.time + between < other.leases[0][1]
+    return one.grant.time + between < min(other.leases[0][1], other.early)

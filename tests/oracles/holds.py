@@ -218,7 +218,8 @@ def _cut(ops: list[Op], test: dict[str, Any], asked: Op) -> float:
         if op.f in ("delay", "hold"):  # its name, and its old one
             links.append([arguments.get("source"), arguments.get("to")])
         far = {node for link in links if asked.node in link for node in link} - {asked.node}
-        if far & set(test.get("servers", far)) and op.time >= asked.time:
+        unknown = op.f == "gremlin" and "links" not in op.value
+        if (unknown or far & set(test.get("servers", far))) and op.time >= asked.time:
             found = min(found, op.time)
     return found
 
