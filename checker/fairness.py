@@ -167,13 +167,14 @@ class _Queue:
     def _overtakes(self, call: _Asked, hold: Hold, other: _Asked) -> bool:
         """Whether `call`, which asked later, was certainly granted while `other` waited in calm.
 
-        Who gives up leaves the queue some time before its acquire ends.
+        Who gives up leaves the queue some time before its acquire ends, and may have been granted
+        the lock, unheard, once a fault is on.
         """
         gap = self._clocks.between(call.node, other.node)
         leaves = 0 if other.hold else SETTLED_NS
         if hold.start + gap + leaves >= other.until:
             return False
-        if not self._calm.between(other.begin, hold.start):
+        if not self._calm.between(other.begin, hold.start + leaves):
             return False
         if other.hold is None:
             return True

@@ -23,6 +23,7 @@ from fencepost.checker.lincheck.models import NAMES, named
 from fencepost.checker.lincheck.models.lock import FAILED_RELEASE
 from fencepost.checker.lincheck.page import page
 from fencepost.checker.lincheck.verdict import Verdict, check_numbered
+from fencepost.strictjson import DECODER
 
 VALID, INVALID, UNKNOWN, INTERRUPTED, BAD, CRASHED = 0, 1, 2, 130, 254, 255
 EVIDENCE_S: Final = 2.0  # the most that evidence may add to a verdict of false
@@ -96,7 +97,7 @@ def _positive(text: str) -> float:
 
 def _json(text: str | None) -> Any:
     try:
-        return None if text is None else json.loads(text)
+        return None if text is None else DECODER.decode(text)
     except (ValueError, RecursionError) as error:
         raise _Usage(f"--init is no JSON: {error}") from None
 

@@ -23,7 +23,7 @@ def decode(content: bytes) -> Any:
     """
     text = content.decode("utf-8")
     try:
-        found = _DECODER.decode(text)
+        found = DECODER.decode(text)
         if "\\ud" in text or "\\uD" in text:
             json.dumps(found, ensure_ascii=False).encode("utf-8")
         if text.count("[") + text.count("{") > DEEPEST and _is_deep(found):
@@ -58,4 +58,4 @@ def _finite(digits: str) -> float:
     return number
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite)
+DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite)

@@ -141,3 +141,14 @@ def test_the_longer_of_two_faults_decides(story):
     story.fault("clock", moved - 3000, moved - 1000, ["redis-1"])
     story.fault("clock", moved - 2500, moved - 2400, ["redis-2"])
     assert queue(story).valid is True
+
+
+@pytest.mark.parametrize(("paused", "valid"), [(1599, True), (1600, False), (1700, False)])
+def test_who_is_paused_as_another_reader_is_granted_the_lock_may_have_been_too(
+    story, paused, valid
+):
+    """Its session ended in the pause, and it was told of nothing but that."""
+    waits(story, 9, 0, 3000, mode="shared", error=("not-granted", "its session ended"))
+    held(story, 3, "r", 1000, 1100, 1200, shared=True)
+    story.fault("pause", paused, 2900, ["client-9"])
+    assert (queue(story).details["fifo"]["overtakings"] == 0) is valid

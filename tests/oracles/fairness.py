@@ -53,7 +53,8 @@ def _overtakes(
         return False
     for fault in faults:
         end = min(fault.end, ops[-1].time)
-        if fault.start < granted and other.begun.time <= end + (end - fault.start):
+        leaves = SETTLED if other.held is None else 0
+        if fault.start < granted + leaves and other.begun.time <= end + (end - fault.start):
             return False
     if other.held is None:
         return True

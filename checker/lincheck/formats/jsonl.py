@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from fencepost.checker.lincheck.history import BadHistory
+from fencepost.strictjson import DECODER
 
-_scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+_scan: Callable[[str, int], tuple[Any, int]] = DECODER.scan_once  # type: ignore[attr-defined]
 
 
 def events(lines: Iterable[str], warn: Callable[[str], None]) -> Iterator[tuple[int, Any]]:
@@ -22,13 +22,13 @@ def events(lines: Iterable[str], warn: Callable[[str], None]) -> Iterator[tuple[
         try:
             event, end = _scan(line, 0)
             if line[end:] not in ("\n", ""):
-                event = json.loads(line)
+                event = DECODER.decode(line)
         except (StopIteration, ValueError, RecursionError):
             text = line.strip()
             if not text:
                 continue
             try:
-                event = json.loads(text)
+                event = DECODER.decode(text)
             except (ValueError, RecursionError) as error:
                 if not line.endswith("\n"):
                     warn(f"line {number} is torn (no newline, no JSON) and was dropped")
