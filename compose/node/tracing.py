@@ -25,7 +25,7 @@ _WALL = 0x40000000
 # More than any of the replaced code has instructions.
 _STEPS = 5000
 # What a server's start may go through before the program that is the server.
-_ON_THE_WAY = {"bash", "dash", "env", "setsid", "sh"}
+_ON_THE_WAY = {"bash", "dash", "env", "setpriv", "setsid", "sh"}
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.ptrace.restype = ctypes.c_long

@@ -29,6 +29,7 @@ class Doors:
         made.write_private_key_file(str(self.key))
         self.known_hosts.touch(0o600)
         self._public = f"{made.get_name()} {made.get_base64()} fencepost\n".encode()
+        self._known: dict[str, str] = {}
         self._lock = threading.Lock()
 
     def open(self, inside: Remote, address: str) -> SshRemote:
@@ -49,8 +50,10 @@ class Doors:
         finally:
             inside.close()
         kind, code = host_key.split()[:2]
-        with self._lock, self.known_hosts.open("a") as file:
-            file.write(f"{address} {kind} {code}\n")
+        with self._lock:
+            # A node that is brought up anew may have the address that another one had.
+            self._known[address] = f"{address} {kind} {code}\n"
+            self.known_hosts.write_text("".join(self._known.values()))
         return SshRemote(inside.node, Host(address, self.known_hosts, key=self.key))
 
     def close(self) -> None:
