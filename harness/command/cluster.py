@@ -38,8 +38,9 @@ def down() -> None:
     """Remove every node and the network."""
     try:
         with reserved(engine.find()) as (cluster, reservation):
-            cluster.down()
+            # Nobody wants it kept, whatever of it cannot be removed now.
             reservation.set_keep(False)
+            cluster.down()
     except engine.NoEngine as none:
         screen.write(str(none))
         return

@@ -11,6 +11,8 @@ import fencepost
 from fencepost.harness import interrupts
 from fencepost.harness.cluster import brought_up as module
 from fencepost.harness.cluster.brought_up import brought_up, reserved
+from fencepost.harness.cluster.network import NetworkLeft
+from fencepost.harness.command import cluster as command
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.harness.run import judge, worker
@@ -70,6 +72,23 @@ def test_a_second_signal_does_not_stop_the_removing(engine, monkeypatch, capsys)
         signal.signal(signal.SIGINT, before)
     assert engine.nodes == []
     assert "cleaning up" in capsys.readouterr().out
+
+
+def test_a_cluster_that_was_taken_down_is_kept_no_longer_whatever_is_left_of_it(
+    engine, monkeypatch
+):
+    def left(self):
+        self._nodes.clear()
+        raise NetworkLeft("Docker keeps an endpoint")
+
+    with brought_up(NODES, print, leave_up=True):
+        pass
+    monkeypatch.setattr(module.engine, "find", lambda: None)
+    monkeypatch.setattr(Cluster, "down", left)
+    with pytest.raises(NetworkLeft):
+        command.down()
+    with reserved(None) as (_, reservation):
+        assert reservation.keep is False
 
 
 def test_what_an_earlier_run_left_is_removed_first(engine):
