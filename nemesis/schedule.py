@@ -88,7 +88,7 @@ def stored(rows: object, layout: Layout, seed: int = 0) -> list[Scheduled]:
     for number, row in enumerate(rows, 1):
         try:
             found += _row(row, Random(f"{seed}/row/{number}"), layout)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"fault {number}: {error}") from error
     return sorted(found, key=lambda fault: fault.at_s)
 

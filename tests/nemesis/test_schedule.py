@@ -205,3 +205,10 @@ def test_a_schedule_that_is_cut_short_injects_no_more_and_heals_what_is_on(site,
     assert director.on == []
     assert {op.value["fault"] for op in recorded.ops} == {"pause-1"}
     assert site.nodes["redis-1"].states[100] == "S"
+
+
+def test_a_number_without_end_is_refused_with_the_fault_that_has_it():
+    skew = {"offset_s": 10**400}
+    row = {"at_s": 1, "duration_s": 2, "family": "clock", "targets": ["redis-1"], "arguments": skew}
+    with pytest.raises(ValueError, match="fault 1: int too large"):
+        stored([row], LAYOUT)
