@@ -71,7 +71,7 @@ class Kind:
     place this one can run, by `--server SERVES=NAME`; it has no nodes of its own then. `versions`
     are those to choose from, the default first. `needs` are commands and paths that a host that is
     not ours must have. `disk_mb` is the size of a small disk, which the disk fault fills.
-    `user`: whom it runs as, where the node has that user; without one it is started as root.
+    `user`: the user that runs the server. If the node has no such user, root runs it.
     `forks`: it serves each connection in a process of its own. `faketime`: its wall clock can be
     set by libfaketime. `elects`: its servers elect a leader among themselves. `members`: they keep
     a list of themselves, from which one that leaves is removed.

@@ -1,4 +1,4 @@
-"""Which processes there are on a node, which of them is which, and who has forked whom.
+"""Finds the processes of a node: one by its pid and start, its children, those with a mark.
 
     process show PID               when it was started, and its mark
     process children PID STARTED   what it has forked, unless another process has its number now

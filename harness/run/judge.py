@@ -48,8 +48,15 @@ def judge(folder: Path, notes: list[str] | None = None, written: int | None = No
         BadArguments: test.json cannot be read, or names a checker that does not exist.
         HistoryError: history.jsonl is no history.
     """
+    try:
+        return _judge(folder, notes, written)
+    finally:
+        gc.unfreeze()
+
+
+def _judge(folder: Path, notes: list[str] | None, written: int | None) -> Outcome:
     live = is_live(folder / "history.jsonl")
-    with _kept_out_of_collections():
+    with _frozen():
         history = finish(folder / "history.jsonl")
     test = _description(folder, history, store=not live)
     verdicts = check(Run(history, test, results.server_logs(folder)), test["checkers"])
@@ -83,10 +90,10 @@ def judge(folder: Path, notes: list[str] | None = None, written: int | None = No
 
 
 @contextmanager
-def _kept_out_of_collections() -> Iterator[None]:
-    """What is made within stays, and no garbage collection need look at it again and again.
+def _frozen() -> Iterator[None]:
+    """Keep what is made within out of garbage collections until the run is judged.
 
-    That takes a third of the time of judging a long history.
+    A long history is millions of objects, and each collection would look at them all.
     """
     gc.disable()
     try:
