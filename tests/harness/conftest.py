@@ -1,15 +1,23 @@
-"""The program of a worker on this machine, in the place of one on a node."""
+"""The program of a worker on this machine, in the place of one on a node; a cluster in memory."""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
+from fencepost.harness import interrupts
 from fencepost.harness.cluster import reservation
+from fencepost.harness.db import server
+from fencepost.harness.run import judge, needs, site, timed, worker
+from fencepost.harness.run.recorder import Recorder
+from fencepost.nemesis import pause
+from harness.disturbed import ENDING, SPEC
+from harness.memory import Cluster
 from harness.talk import DEADLINE_S, PROGRAM, Talk
 
 ROOT = Path(__file__).parents[2]
@@ -99,3 +107,46 @@ def talk(spawn, setup):
     talk.say(control="setup", **setup)
     assert talk.hear() == {"control": "ready", "pid": talk.program.pid}
     return talk
+
+
+@pytest.fixture
+def recorder(tmp_path):
+    """Writes the history of a test's workers."""
+    recorder = Recorder(tmp_path / "history.jsonl")
+    yield recorder
+    recorder.close()
+
+
+@pytest.fixture
+def short(monkeypatch, tmp_path):
+    """Waits that are there for real servers are short, and the page is not laid out each time."""
+    monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setattr(timed, "_REST_S", 0.1)
+    monkeypatch.setattr(timed, "_READ_S", 0.1)
+    monkeypatch.setattr(timed, "_LOOK_S", 0.005)
+    monkeypatch.setattr(worker, "_END_S", 0.05)
+    monkeypatch.setattr(pause, "_STATE_S", 0.05)
+    monkeypatch.setattr(site, "archive_for", lambda lock: b"")
+    until = server._until
+    monkeypatch.setattr(server, "_until", lambda true, most_s: until(true, min(most_s, 0.05)))
+    monkeypatch.setattr(judge.report, "render", lambda run, *_: (run / "report.html").touch())
+
+
+@pytest.fixture
+def cluster(short):
+    made = Cluster()
+    made.up(needs.nodes([SPEC]))
+    made.calls.clear()
+    return made
+
+
+@pytest.fixture
+def signals():
+    """Signals are interrupts, as for a command; afterwards they are what they were."""
+    before = {number: signal.getsignal(number) for number in ENDING}
+    for number in ENDING:  # whoever runs the tests in the background may have them ignored
+        signal.signal(number, signal.default_int_handler)
+    interrupts.interrupt_on_signals()
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)

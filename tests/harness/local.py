@@ -1,0 +1,44 @@
+"""A worker's program on this machine, in the place of one on a node."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import node_program
+from fencepost.checker.history import read
+from fencepost.compose.node.places import CODE, MARK, PYTHON
+from fencepost.harness.remote.processes import CLIENT
+from fencepost.harness.run.client_program import command
+from fencepost.workloads.locks.registry import LOCKS
+
+ROOT = Path(__file__).parents[2]
+
+COMMAND = command(LOCKS["redis"])
+
+MARKED = ("env", f"{MARK}={CLIENT}")
+
+
+class Local:
+    """A Remote that starts a node's programs on this machine."""
+
+    node = "client-1"
+
+    def __init__(self, spawn):
+        self._spawn = spawn
+
+    def spawn(self, argv):
+        here = {
+            PYTHON: sys.executable,
+            f"PYTHONPATH={CODE}": f"PYTHONPATH={ROOT}/src",
+        }
+        return self._spawn(node_program.here(here.get(word, word) for word in argv))
+
+    def run(self, argv):
+        return SimpleNamespace(out=subprocess.check_output(node_program.here(argv), text=True))
+
+
+def recorded(recorder):
+    return [(op.process, op.f, op.type) for op in read(recorder.path)]
