@@ -10,7 +10,7 @@ COUNT ?= 1000000
 ORACLES = PYTHONPATH=src:tests $(BIN)/python -m oracles.soak
 FUZZ = PYTHONPATH=src:tests $(BIN)/python -m fuzz.run
 .PHONY: help install test test-unit test-oracles test-cluster fuzz soak-checkers lint format docs nightly bench bench-adapters bench-checkers bench-harness \
-        bench-lincheck bench-nemesis api heal clean lock mutants test-redlock
+        bench-judge bench-lincheck bench-nemesis api heal clean lock mutants test-redlock
 
 help: ## what there is
 	@awk -F':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ bench-nemesis: install ## how long faults take from decision to effect
 
 bench-checkers: install ## what the history checkers take, and how it grows
 	$(BIN)/python benchmarks/checkers.py
+
+bench-judge: install ## what judging a long run takes, and its page in Chromium; ARGS=--long
+	$(BIN)/python benchmarks/judge.py $(ARGS)
 
 bench-lincheck: install ## the checker's speed against Porcupine's
 	$(BIN)/python benchmarks/lincheck.py

@@ -1,0 +1,217 @@
+"""What judging a long run takes: `fencepost analyze` on runs of 100,000 and 1,000,000 events.
+
+The runs are made here (long_runs.py) in a temporary folder: one in which all promises hold, one of
+several locks, and one whose clients are paused past their leases. Each is judged by a process of
+its own, as by anybody; its page is then opened and zoomed in Chromium, where there is one. Prints a
+table, and exits with 1 where a figure is over its bound or a verdict is not the expected one.
+
+    make bench-judge                  some minutes
+    make bench-judge ARGS=--long      also 10,000,000 events: some 5 GB of disk, half an hour
+    make bench-judge ARGS='--events 100000 --keep /tmp/runs'
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "src"))
+
+import browser  # noqa: E402
+import long_runs  # noqa: E402
+from long_runs import CALM, TROUBLED, Wanted  # noqa: E402
+
+MB = 1 << 20
+SHORT, MIDDLE, LONG = 100_000, 1_000_000, 10_000_000
+EXPECTED = {0: "valid", 1: "INVALID", 2: "unknown"}
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What judging so many events may take at most."""
+
+    wall_s: float
+    memory_mb: float
+
+
+BOUNDS = {MIDDLE: Bounds(30, 700), LONG: Bounds(360, 2048)}
+PAGE_MB, OPEN_S, ZOOMS, ZOOMS_S = 8, 2.0, 20, 1.0
+"""Of every page, whatever the run: its size, its opening, and the scripting of so many zooms."""
+
+
+@dataclass
+class Row:
+    """One run, judged: what it took, and what its page takes; None where there is no Chromium."""
+
+    name: str
+    events: int
+    verdict: str
+    wall_s: float
+    cpu_s: float
+    memory_mb: float
+    page_mb: float
+    open_s: float | None = None
+    zooms_s: float | None = None
+
+    def over(self) -> list[str]:
+        """The figures that are over their bounds, in words."""
+        bounds = BOUNDS.get(self.events, Bounds(float("inf"), float("inf")))
+        rows = [
+            ("wall time", self.wall_s, bounds.wall_s, "s"),
+            ("memory", self.memory_mb, bounds.memory_mb, "MB"),
+            ("page", self.page_mb, PAGE_MB, "MB"),
+            ("opening", self.open_s or 0.0, OPEN_S, "s"),
+            (f"{ZOOMS} zooms", self.zooms_s or 0.0, ZOOMS_S, "s"),
+        ]
+        return [
+            f"{self.name}, {self.events:,} events: {what} {found:.1f} {unit} (bound: {bound:g})"
+            for what, found, bound, unit in rows
+            if found > bound
+        ]
+
+
+def runs(events: int) -> list[tuple[Wanted, str]]:
+    """The runs of this length, each with its verdict."""
+    calm = (Wanted("calm", events, CALM), "valid")
+    if events == LONG:
+        return [calm]
+    return [
+        calm,
+        (Wanted("four-locks", events, CALM, concurrency=10, locks=4), "valid"),
+        (Wanted("paused-clients", events, TROUBLED), "INVALID"),
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="what judging long runs takes")
+    parser.add_argument("--long", action="store_true", help="also a run of 10,000,000 events")
+    parser.add_argument("--events", type=int, help="runs of this length alone")
+    parser.add_argument("--only", help="one of the runs: calm, four-locks, paused-clients")
+    parser.add_argument(
+        "--keep", type=Path, help="keep the runs in this folder, and use them again"
+    )
+    asked = parser.parse_args()
+    lengths = [asked.events] if asked.events else [SHORT, MIDDLE, *([LONG] if asked.long else [])]
+    chromium = browser.program()
+    print(f"{'run':15}{'events':>12}{'verdict':>9}{'wall s':>8}{'CPU s':>8}{'memory MB':>11}"
+          f"{'page MB':>9}{'open s':>8}{f'{ZOOMS} zooms s':>12}{'growth':>8}")  # fmt: skip
+    wrong: list[str] = []
+    before: dict[str, Row] = {}
+    with tempfile.TemporaryDirectory(prefix="fencepost-judge-") as scratch:
+        for events in lengths:
+            for wanted, verdict in runs(events):
+                if asked.only in (None, wanted.name):
+                    row = judged(wanted, asked.keep or Path(scratch), chromium)
+                    show(row, before.get(row.name))
+                    before[row.name] = row
+                    wrong += row.over()
+                    if row.verdict != verdict:
+                        wrong.append(f"{row.name} is judged {row.verdict}, and is {verdict}")
+    if chromium is None:
+        print(f"No page was opened: none of {', '.join(browser.NAMES)} is installed.")
+    for what in wrong:
+        print(f"over its bound: {what}" if "bound" in what else f"wrong: {what}")
+    return 1 if wrong else 0
+
+
+def show(row: Row, shorter: Row | None) -> None:
+    """`growth`: how many times the CPU time, for how many times the events."""
+    growth = ""
+    if shorter is not None:
+        growth = f"{row.cpu_s / shorter.cpu_s:.1f}/{row.events / shorter.events:.0f}"
+    opened, zooms = ("-" if one is None else f"{one:.2f}" for one in (row.open_s, row.zooms_s))
+    print(f"{row.name:15}{row.events:>12,}{row.verdict:>9}{row.wall_s:>8.1f}{row.cpu_s:>8.1f}"
+          f"{row.memory_mb:>11.0f}{row.page_mb:>9.2f}{opened:>8}{zooms:>12}{growth:>8}",
+          flush=True)  # fmt: skip
+
+
+def judged(wanted: Wanted, place: Path, chromium: str | None) -> Row:
+    """Make the run if it is not there, judge it, and look at its page."""
+    folder = place / f"{wanted.name}-{wanted.events}"
+    if not (folder / "test.json").is_file():
+        folder.mkdir(parents=True)
+        long_runs.write(folder, wanted)
+    wall_s, cpu_s, memory_mb, code = analyzed(folder)
+    page = folder / "report.html"
+    row = Row(
+        wanted.name,
+        wanted.events,
+        EXPECTED.get(code, f"exit {code}"),
+        wall_s,
+        cpu_s,
+        memory_mb,
+        page.stat().st_size / MB if page.is_file() else 0.0,
+    )
+    if chromium and page.is_file():
+        with browser.chromium(chromium) as found:
+            row.open_s = found.open(page)
+            row.zooms_s = found.wheel("canvas.detail", ZOOMS, -100)
+    return row
+
+
+def analyzed(folder: Path) -> tuple[float, float, float, int]:
+    """Run `fencepost analyze` on it: wall and CPU seconds, peak memory in MB, and its exit code."""
+    command = [sys.executable, "-m", "fencepost", "analyze", str(folder)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    output = folder / "analyze.log"
+    begun = time.monotonic()
+    with output.open("wb") as file:
+        actions = [(os.POSIX_SPAWN_DUP2, file.fileno(), 1), (os.POSIX_SPAWN_DUP2, file.fileno(), 2)]
+        pid = os.posix_spawn(sys.executable, command, environment, file_actions=actions)
+        memory = _Memory(pid)
+        _, status, used = os.wait4(pid, 0)
+    wall_s = time.monotonic() - begun
+    # The largest of its processes to the byte, and all of them together as sampled.
+    peak_mb = max(_largest_mb(used), memory.peak_mb())
+    return wall_s, used.ru_utime + used.ru_stime, peak_mb, os.waitstatus_to_exitcode(status)
+
+
+def _largest_mb(used: resource.struct_rusage) -> float:
+    return used.ru_maxrss / 1024
+
+
+class _Memory(threading.Thread):
+    """Samples what a process and its descendants have in memory, pages that they share once."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self._pid, self._peak_kb, self._over = pid, 0, threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        while not self._over.wait(0.2):
+            self._peak_kb = max(self._peak_kb, sum(map(_shared_out_kb, _tree(self._pid))))
+
+    def peak_mb(self) -> float:
+        self._over.set()
+        self.join()
+        return self._peak_kb / 1024
+
+
+def _tree(pid: int) -> list[int]:
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return []
+    return [pid, *(found for child in children for found in _tree(int(child)))]
+
+
+def _shared_out_kb(pid: int) -> int:
+    """The proportional set size: what is its own, and its share of what it shares."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
