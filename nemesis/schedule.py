@@ -18,8 +18,8 @@ from msgspec.structs import asdict, replace
 
 from fencepost.nemesis.asked import Asked, today
 from fencepost.nemesis.families import FAMILIES, check, describe, validate
-from fencepost.nemesis.family import Strike
-from fencepost.nemesis.targets import Layout
+from fencepost.nemesis.family import Family, Strike
+from fencepost.nemesis.targets import Drawn, Layout
 from fencepost.strictjson import decode
 
 QUIET_START_S = 1.0
@@ -100,7 +100,8 @@ def _row(row: Any, random: Random, layout: Layout) -> list[Scheduled]:
     else:
         short = _convert(row, _Short)
         (asked,) = check([short.fault], layout)
-        found = _drawn(asked, random, short.at_s, short.duration_s, layout)
+        ways = _drawn(asked, random, layout)
+        found = [_scheduled(way, short.at_s, short.duration_s) for way in ways]
     for one in found:
         validate(one.family, one.targets, one.arguments, layout)
     return [_said(fault) for fault in found]
@@ -143,31 +144,45 @@ def draw(
         for place, name in enumerate(names)
     ]
     found: list[Scheduled] = []
-    near: list[_Placed] = []  # those of `found` that a later one may still collide with
+    near: list[_Placed] = []  # those that a later one may still collide with
     while queue:
         stream = min(queue, key=lambda one: (one.at_s, one.place))
         if stream.at_s >= time_s:
             queue.remove(stream)
             continue
-        near = [one for one in near if one.until_s > round(stream.at_s, 3)]
-        placed = stream.next(time_s, layout, near)
-        near += placed
-        found += [_said(one.fault) for one in placed]
+        now_s = round(stream.at_s, 3)
+        near = [one for one in near if one.until_s > now_s]
+        found += stream.next(time_s, layout, near)
     return sorted((fault for fault in found if fault.at_s < time_s), key=lambda fault: fault.at_s)
 
 
 @dataclass(frozen=True)
-class _Placed:
-    """A fault with the time that it has for itself, and what it may strike."""
+class _Way:
+    """A way in which a fault may strike; its time is still open."""
 
-    fault: Scheduled
-    until_s: float
+    family: Family
+    drawn: Drawn
     strike: Strike
 
+    def times(self, at_s: float, length_s: float) -> tuple[float, float]:
+        """When it begins and how long it is on, if the fault is due then and lasts so long."""
+        drawn = self.drawn
+        lasts_s = length_s if drawn.duration_s is None else drawn.duration_s
+        return round(at_s + drawn.after_s, 3), round(lasts_s, 3)
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A way, with the time that it has for itself."""
+
+    at_s: float
+    until_s: float
+    way: _Way
+
     @classmethod
-    def of(cls, fault: Scheduled, layout: Layout) -> _Placed:
-        strike = FAMILIES[fault.family].strike(fault.targets, fault.arguments, layout)
-        return cls(fault, fault.at_s + fault.duration_s + _MARGIN_S, strike)
+    def of(cls, way: _Way, at_s: float, length_s: float) -> _Placed:
+        begin_s, lasts_s = way.times(at_s, length_s)
+        return cls(begin_s, begin_s + lasts_s + _MARGIN_S, way)
 
 
 class _Stream:
@@ -179,61 +194,73 @@ class _Stream:
         self.place = place
         self._name = f"{seed}/{name}"
         self._among = among
+        self._weights = [asked.weight for asked in among]
         self._apart_s = among[0].interval_s or interval_s
         self._times = Random(self._name)
         self._number = 0
         self.at_s = QUIET_START_S + self._times.uniform(0, self._apart_s / 2)
-        self._length = self._times.uniform(0.5, 2)
+        self._begin()
 
-    def next(self, time_s: float, layout: Layout, near: list[_Placed]) -> list[_Placed]:
-        """The fault that is due, if there is room for it, else none: it is due again soon."""
+    def _begin(self) -> None:
+        """The next fault: how long it is, and what draws the ways in which it may strike."""
+        self._length = self._times.uniform(0.5, 2)
+        self._targets = Random(f"{self._name}/{self._number}")
+        # Kept, with the time before which there is no room for each: a night's faults are tried
+        # again millions of times.
+        self._ways: list[list[_Way]] = []
+        self._taken_s: list[float] = []
+
+    def next(self, time_s: float, layout: Layout, near: list[_Placed]) -> list[Scheduled]:
+        """The fault that is due, if there is room for it beside those in `near`, to which it is
+        added. Else none: it is due again soon. A rolling one is several."""
         length_s = self._length * layout.ttl_s
-        targets = Random(f"{self._name}/{self._number}")
-        drawn = _one(self._among, targets, self.at_s, min(length_s, time_s), layout, near)
-        if not drawn:
+        placed = self._room(min(length_s, time_s), layout, near)
+        if not placed:
             self.at_s += _LATER_S
             return []
-        # A rolling one has several, one after another.
-        last_s = max(one.fault.at_s for one in drawn)
+        near += placed
+        found = [_scheduled(one.way, self.at_s, min(length_s, time_s)) for one in placed]
+        last_s = max(one.at_s for one in placed)
         self.at_s = last_s + length_s + self._apart_s * self._times.uniform(0.3, 1.0)
-        self._length = self._times.uniform(0.5, 2)
         self._number += 1
-        return drawn
+        self._begin()
+        return found
+
+    def _room(self, length_s: float, layout: Layout, near: list[_Placed]) -> list[_Placed]:
+        """A way that collides with no other fault; none where none was found."""
+        for number in range(_TRIES):
+            if number == len(self._ways):
+                self._ways.append(self._way(layout))
+                self._taken_s.append(0.0)
+            if self.at_s < self._taken_s[number]:
+                continue
+            placed = [_Placed.of(way, self.at_s, length_s) for way in self._ways[number]]
+            until_s = _taken_until_s(placed, near, self.at_s, layout)
+            if not until_s:
+                return placed
+            self._taken_s[number] = until_s - _ROUNDED_S
+        return []
+
+    def _way(self, layout: Layout) -> list[_Way]:
+        asked = self._among[0]
+        if len(self._among) > 1:
+            (asked,) = self._targets.choices(self._among, self._weights)
+        return _drawn(asked, self._targets, layout)
 
 
-def _one(
-    among: list[Asked],
-    random: Random,
-    at_s: float,
-    length_s: float,
-    layout: Layout,
-    near: list[_Placed],
-) -> list[_Placed]:
-    """A fault (a rolling one is several) that collides with no other; none where none was found."""
-    for _ in range(_TRIES):
-        asked = among[0]
-        if len(among) > 1:
-            (asked,) = random.choices(among, [one.weight for one in among])
-        faults = _drawn(asked, random, at_s, length_s, layout)
-        drawn = [_Placed.of(fault, layout) for fault in faults]
-        if not any(_collide(one, other, layout) for one in drawn for other in near):
-            return drawn
-    return []
-
-
-def _drawn(
-    asked: Asked, random: Random, at_s: float, length_s: float, layout: Layout
-) -> list[Scheduled]:
+def _drawn(asked: Asked, random: Random, layout: Layout) -> list[_Way]:
+    """One way to strike; of a rolling fault, those of all its parts."""
+    family = FAMILIES[asked.family]
     return [
-        Scheduled(
-            round(at_s + one.after_s, 3),
-            round(length_s if one.duration_s is None else one.duration_s, 3),
-            asked.family,
-            one.targets,
-            one.arguments,
-        )
-        for one in FAMILIES[asked.family].draw(random, layout, asked)
+        _Way(family, one, family.strike(one.targets, one.arguments, layout))
+        for one in family.draw(random, layout, asked)
     ]
+
+
+def _scheduled(way: _Way, at_s: float, length_s: float) -> Scheduled:
+    begin_s, lasts_s = way.times(at_s, length_s)
+    drawn = way.drawn
+    return _said(Scheduled(begin_s, lasts_s, way.family.name, drawn.targets, drawn.arguments))
 
 
 def _said(fault: Scheduled) -> Scheduled:
@@ -246,12 +273,31 @@ def _said(fault: Scheduled) -> Scheduled:
 _MARGIN_S = 4.0
 
 
+# What rounding may take off a fault's begin.
+_ROUNDED_S = 0.001
+
+
+def _taken_until_s(
+    placed: list[_Placed], near: list[_Placed], at_s: float, layout: Layout
+) -> float:
+    """0 if none of what is placed for `at_s` collides; else until when that is no different.
+
+    One that begins later ends later, too: it collides until the other one is over.
+    """
+    for one in placed:
+        for other in near:
+            if _collide(one, other, layout):
+                return other.until_s - (one.at_s - at_s)
+    return 0.0
+
+
 def _collide(one: _Placed, other: _Placed, layout: Layout) -> bool:
-    first, second = (one, other) if one.fault.at_s <= other.fault.at_s else (other, one)
-    if second.fault.at_s >= first.until_s:
+    if other.at_s >= one.until_s or one.at_s >= other.until_s:
         return False
-    family, other_family = FAMILIES[one.fault.family], FAMILIES[other.fault.family]
-    mine, its = one.strike, other.strike
-    if family.exclusive and other_family.exclusive and not mine.nodes.isdisjoint(its.nodes):
-        return True
-    return family.clashes(mine, its, layout) or other_family.clashes(its, mine, layout)
+    mine, its = one.way, other.way
+    if mine.family.exclusive and its.family.exclusive:
+        if not mine.strike.nodes.isdisjoint(its.strike.nodes):
+            return True
+    return mine.family.clashes(mine.strike, its.strike, layout) or its.family.clashes(
+        its.strike, mine.strike, layout
+    )

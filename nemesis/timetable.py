@@ -14,7 +14,7 @@ from __future__ import annotations
 import heapq
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -23,6 +23,7 @@ from fencepost.nemesis.schedule import Scheduled
 
 Over = Callable[[], bool]
 """Tells whether a fault is to end before its time."""
+_Coming = tuple[float, str, Scheduled]
 
 # Faults that are injected at a time, and healed. More of them have to wait.
 INJECTING, HEALING = 8, 16
@@ -82,10 +83,9 @@ class Timetable:
             if self._stopped:
                 return
             self._begun = True
-        begun, self._to_come = time.monotonic(), len(schedule)
+        self._to_come = len(schedule)
         try:
-            for index, one in enumerate(schedule):
-                self._at(begun + one.at_s, self._injection(f"{one.family}-{index + 1}", one))
+            self._next(_in_order(schedule, time.monotonic()))
             while self._left() and not self._stopped:
                 self._do_what_is_due()
         except Exception as error:  # a defect; the caller is told
@@ -125,6 +125,22 @@ class Timetable:
             heapq.heappush(self._due, (when_s, self._count, act))
             self._changed.notify()
 
+    def _next(self, coming: Iterator[_Coming]) -> None:
+        """Wait for the next fault; when that is due, for the one after it, and so on.
+
+        All of a night's at once would be a hundred thousand.
+        """
+        for when_s, name, scheduled in coming:
+            inject = self._injection(name, scheduled)
+
+            def start() -> None:
+                self._start(self._injecting, inject)
+                self._to_come -= 1
+                self._next(coming)
+
+            self._at(when_s, start)
+            return
+
     def _injection(self, name: str, scheduled: Scheduled) -> Callable[[], None]:
         fault = Fault(name, scheduled.family, scheduled.targets, scheduled.arguments)
 
@@ -141,11 +157,7 @@ class Timetable:
                 if name in self._on:
                     self._on[name] = over
 
-        def start() -> None:
-            self._start(self._injecting, inject)
-            self._to_come -= 1
-
-        return start
+        return inject
 
     def _end(self, name: str) -> None:
         with self._changed:
@@ -166,3 +178,10 @@ class Timetable:
             if error := task.exception():
                 self._failed.append(error)
             self._changed.notify()
+
+
+def _in_order(schedule: Sequence[Scheduled], begun_s: float) -> Iterator[_Coming]:
+    """When each fault is due, its name and itself. A name has the fault's place in the schedule."""
+    for place in sorted(range(len(schedule)), key=lambda place: schedule[place].at_s):
+        one = schedule[place]
+        yield begun_s + one.at_s, f"{one.family}-{place + 1}", one

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import combinations, permutations
 
 import pytest
@@ -175,6 +176,22 @@ def test_a_crashed_server_stays_down_for_as_long_as_the_test_says():
     down = [f for f in draw(["kill"], 7, 300, 5, away) if f.targets[0] in SERVERS]
     assert down
     assert {fault.duration_s for fault in down} == {2.2}
+
+
+def test_a_fault_that_is_tried_again_is_not_drawn_again(monkeypatch):
+    drawn = []
+    of_family = FAMILIES["kill"].draw
+
+    def draws(random, at, asked):
+        drawn.append(asked)
+        return of_family(random, at, asked)
+
+    counted = replace(FAMILIES["kill"], draw=draws)
+    monkeypatch.setitem(FAMILIES._ours, "kill", counted)
+    # One server for both: while one family has it, the other one tries again each second.
+    one = replace(FEW, restart_s=60.0)
+    found = draw(["kill:one", "power"], 1, 3600, 5, one)
+    assert len(drawn) <= 8 * (len(of(found, "kill")) + 1) + 1
 
 
 def test_what_was_scheduled_is_stored_as_it_is():

@@ -67,6 +67,21 @@ def test_a_night_of_faults_takes_a_few_threads():
     assert threading.active_count() == before
 
 
+def test_of_a_night_of_faults_the_next_one_alone_waits_for_its_time():
+    carried = Carried()
+    table = timetable(carried)
+    schedule = [fault(0.0, 0.0), fault(0.0, 0.0), *(fault(1000.0 + n, 1.0) for n in range(5000))]
+    most = 0
+
+    def until():
+        nonlocal most
+        most = max(most, len(table._due))
+        return carried.seen("heal", "pause-2")
+
+    table.carry_out(schedule, until)
+    assert most <= 5
+
+
 def test_faults_that_never_end_being_injected_keep_no_other_one_on():
     carried = Carried(slow="partition")
     schedule = [fault(0.0, 0.05), *(fault(0.01, 0.0, "partition") for _ in range(5 * INJECTING))]
