@@ -8,7 +8,6 @@ family away leaves the others' faults where they were, but for those that made w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any, TypeVar
@@ -18,14 +17,9 @@ from msgspec.structs import asdict, replace
 
 from fencepost.nemesis.asked import Asked, today
 from fencepost.nemesis.families import FAMILIES, check, describe, validate
-from fencepost.nemesis.family import Family, Strike
-from fencepost.nemesis.targets import Drawn, Layout
+from fencepost.nemesis.stream import Placed, Stream, place, ways
+from fencepost.nemesis.targets import Layout
 from fencepost.strictjson import decode
-
-QUIET_START_S = 1.0
-_TRIES = 8
-_LATER_S = 1.0
-
 
 # A year; longer is a mistake, and what has no end (Infinity, which Python writes) never heals.
 _LONGEST_S = 366 * 24 * 3600.0
@@ -100,8 +94,8 @@ def _row(row: Any, random: Random, layout: Layout) -> list[Scheduled]:
     else:
         short = _convert(row, _Short)
         (asked,) = check([short.fault], layout)
-        ways = _drawn(asked, random, layout)
-        found = [_scheduled(way, short.at_s, short.duration_s) for way in ways]
+        drawn = ways(asked, random, layout)
+        found = [_scheduled(place(way, short.at_s, short.duration_s)) for way in drawn]
     for one in found:
         validate(one.family, one.targets, one.arguments, layout)
     return [_said(fault) for fault in found]
@@ -140,164 +134,31 @@ def draw(
     order = list(FAMILIES)
     names = sorted(streams, key=lambda name: (order.index(streams[name][0].family), name))
     queue = [
-        _Stream(place, name, sorted(streams[name], key=lambda asked: asked.text), seed, interval_s)
-        for place, name in enumerate(names)
+        Stream(rank, name, sorted(streams[name], key=lambda asked: asked.text), seed, interval_s)
+        for rank, name in enumerate(names)
     ]
     found: list[Scheduled] = []
-    near: list[_Placed] = []  # those that a later one may still collide with
+    near: list[Placed] = []  # those that a later one may still collide with
     while queue:
-        stream = min(queue, key=lambda one: (one.at_s, one.place))
+        stream = min(queue, key=lambda one: (one.at_s, one.rank))
         if stream.at_s >= time_s:
             queue.remove(stream)
             continue
         now_s = round(stream.at_s, 3)
         near = [one for one in near if one.until_s > now_s]
-        found += stream.next(time_s, layout, near)
+        placed = stream.next(time_s, layout, near)
+        near += placed
+        found += [_scheduled(one) for one in placed]
     return sorted((fault for fault in found if fault.at_s < time_s), key=lambda fault: fault.at_s)
 
 
-@dataclass(frozen=True)
-class _Way:
-    """A way in which a fault may strike; its time is still open."""
-
-    family: Family
-    drawn: Drawn
-    strike: Strike
-
-    def times(self, at_s: float, length_s: float) -> tuple[float, float]:
-        """When it begins and how long it is on, if the fault is due then and lasts so long."""
-        drawn = self.drawn
-        lasts_s = length_s if drawn.duration_s is None else drawn.duration_s
-        return round(at_s + drawn.after_s, 3), round(lasts_s, 3)
-
-
-@dataclass(frozen=True)
-class _Placed:
-    """A way, with the time that it has for itself."""
-
-    at_s: float
-    until_s: float
-    way: _Way
-
-    @classmethod
-    def of(cls, way: _Way, at_s: float, length_s: float) -> _Placed:
-        begin_s, lasts_s = way.times(at_s, length_s)
-        return cls(begin_s, begin_s + lasts_s + _MARGIN_S, way)
-
-
-class _Stream:
-    """Faults of one family, or of one entry with an interval of its own, one after another."""
-
-    def __init__(
-        self, place: int, name: str, among: list[Asked], seed: int, interval_s: float
-    ) -> None:
-        self.place = place
-        self._name = f"{seed}/{name}"
-        self._among = among
-        self._weights = [asked.weight for asked in among]
-        self._apart_s = among[0].interval_s or interval_s
-        self._times = Random(self._name)
-        self._number = 0
-        self.at_s = QUIET_START_S + self._times.uniform(0, self._apart_s / 2)
-        self._begin()
-
-    def _begin(self) -> None:
-        """The next fault: how long it is, and what draws the ways in which it may strike."""
-        self._length = self._times.uniform(0.5, 2)
-        self._targets = Random(f"{self._name}/{self._number}")
-        # Kept, with the time before which there is no room for each: a night's faults are tried
-        # again millions of times.
-        self._ways: list[list[_Way]] = []
-        self._taken_s: list[float] = []
-
-    def next(self, time_s: float, layout: Layout, near: list[_Placed]) -> list[Scheduled]:
-        """The fault that is due, if there is room for it beside those in `near`, to which it is
-        added. Else none: it is due again soon. A rolling one is several."""
-        length_s = self._length * layout.ttl_s
-        placed = self._room(min(length_s, time_s), layout, near)
-        if not placed:
-            self.at_s += _LATER_S
-            return []
-        near += placed
-        found = [_scheduled(one.way, self.at_s, min(length_s, time_s)) for one in placed]
-        last_s = max(one.at_s for one in placed)
-        self.at_s = last_s + length_s + self._apart_s * self._times.uniform(0.3, 1.0)
-        self._number += 1
-        self._begin()
-        return found
-
-    def _room(self, length_s: float, layout: Layout, near: list[_Placed]) -> list[_Placed]:
-        """A way that collides with no other fault; none where none was found."""
-        for number in range(_TRIES):
-            if number == len(self._ways):
-                self._ways.append(self._way(layout))
-                self._taken_s.append(0.0)
-            if self.at_s < self._taken_s[number]:
-                continue
-            placed = [_Placed.of(way, self.at_s, length_s) for way in self._ways[number]]
-            until_s = _taken_until_s(placed, near, self.at_s, layout)
-            if not until_s:
-                return placed
-            self._taken_s[number] = until_s - _ROUNDED_S
-        return []
-
-    def _way(self, layout: Layout) -> list[_Way]:
-        asked = self._among[0]
-        if len(self._among) > 1:
-            (asked,) = self._targets.choices(self._among, self._weights)
-        return _drawn(asked, self._targets, layout)
-
-
-def _drawn(asked: Asked, random: Random, layout: Layout) -> list[_Way]:
-    """One way to strike; of a rolling fault, those of all its parts."""
-    family = FAMILIES[asked.family]
-    return [
-        _Way(family, one, family.strike(one.targets, one.arguments, layout))
-        for one in family.draw(random, layout, asked)
-    ]
-
-
-def _scheduled(way: _Way, at_s: float, length_s: float) -> Scheduled:
-    begin_s, lasts_s = way.times(at_s, length_s)
-    drawn = way.drawn
-    return _said(Scheduled(begin_s, lasts_s, way.family.name, drawn.targets, drawn.arguments))
+def _scheduled(placed: Placed) -> Scheduled:
+    drawn, family = placed.way.drawn, placed.way.family.name
+    fault = Scheduled(placed.at_s, placed.duration_s, family, drawn.targets, drawn.arguments)
+    return _said(fault)
 
 
 def _said(fault: Scheduled) -> Scheduled:
     """The fault with its words, for whoever reads the schedule or the history."""
     words = describe(fault.family, fault.targets, fault.arguments)
     return replace(fault, arguments=fault.arguments | {"words": words})
-
-
-# A fault takes a while to be proved and healed, and a client a while to reach its failpoint.
-_MARGIN_S = 4.0
-
-
-# What rounding may take off a fault's begin.
-_ROUNDED_S = 0.001
-
-
-def _taken_until_s(
-    placed: list[_Placed], near: list[_Placed], at_s: float, layout: Layout
-) -> float:
-    """0 if none of what is placed for `at_s` collides; else until when that is no different.
-
-    One that begins later ends later, too: it collides until the other one is over.
-    """
-    for one in placed:
-        for other in near:
-            if _collide(one, other, layout):
-                return other.until_s - (one.at_s - at_s)
-    return 0.0
-
-
-def _collide(one: _Placed, other: _Placed, layout: Layout) -> bool:
-    if other.at_s >= one.until_s or one.at_s >= other.until_s:
-        return False
-    mine, its = one.way, other.way
-    if mine.family.exclusive and its.family.exclusive:
-        if not mine.strike.nodes.isdisjoint(its.strike.nodes):
-            return True
-    return mine.family.clashes(mine.strike, its.strike, layout) or its.family.clashes(
-        its.strike, mine.strike, layout
-    )

@@ -130,16 +130,18 @@ class Timetable:
 
         All of a night's at once would be a hundred thousand.
         """
-        for when_s, name, scheduled in coming:
-            inject = self._injection(name, scheduled)
-
-            def start() -> None:
-                self._start(self._injecting, inject)
-                self._to_come -= 1
-                self._next(coming)
-
-            self._at(when_s, start)
+        found = next(coming, None)
+        if found is None:
             return
+        when_s, name, scheduled = found
+        inject = self._injection(name, scheduled)
+
+        def start() -> None:
+            self._start(self._injecting, inject)
+            self._to_come -= 1
+            self._next(coming)
+
+        self._at(when_s, start)
 
     def _injection(self, name: str, scheduled: Scheduled) -> Callable[[], None]:
         fault = Fault(name, scheduled.family, scheduled.targets, scheduled.arguments)

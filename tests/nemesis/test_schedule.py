@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from fencepost.nemesis.director import Director
 from fencepost.nemesis.families import FAMILIES
-from fencepost.nemesis.schedule import QUIET_START_S, Scheduled, draw, stored
+from fencepost.nemesis.schedule import Scheduled, draw, stored
+from fencepost.nemesis.stream import QUIET_START_S
 from fencepost.nemesis.targets import Layout
 
 SERVERS = [f"redis-{n}" for n in range(1, 6)]

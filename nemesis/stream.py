@@ -1,0 +1,144 @@
+"""Faults of one family one after another, each where there is room for it beside the others'.
+
+A fault lasts for half to twice the TTL. If each way in which it may strike collides with
+a fault that is on then, it is tried again a little later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from fencepost.nemesis.asked import Asked
+from fencepost.nemesis.families import FAMILIES
+from fencepost.nemesis.family import Family, Strike
+from fencepost.nemesis.targets import Drawn, Layout
+
+QUIET_START_S = 1.0
+_TRIES = 8
+_LATER_S = 1.0
+# A fault takes a while to be proved and healed, and a client a while to reach its failpoint.
+_MARGIN_S = 4.0
+# What rounding may take off a fault's begin.
+_ROUNDED_S = 0.001
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way in which a fault may strike; its time is still open."""
+
+    family: Family
+    drawn: Drawn
+    strike: Strike
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A way, with the time in which it is on, and until when it has that for itself."""
+
+    way: Way
+    at_s: float
+    duration_s: float
+    until_s: float
+
+
+class Stream:
+    """Faults of one family, or of one entry with an interval of its own, one after another."""
+
+    def __init__(
+        self, rank: int, name: str, among: list[Asked], seed: int, interval_s: float
+    ) -> None:
+        self.rank = rank
+        self._name = f"{seed}/{name}"
+        self._among = among
+        self._weights = [asked.weight for asked in among]
+        self._apart_s = among[0].interval_s or interval_s
+        self._times = Random(self._name)
+        self._number = 0
+        self.at_s = QUIET_START_S + self._times.uniform(0, self._apart_s / 2)
+        self._begin()
+
+    def _begin(self) -> None:
+        """The next fault: how long it is, and what draws the ways in which it may strike."""
+        self._length = self._times.uniform(0.5, 2)
+        self._targets = Random(f"{self._name}/{self._number}")
+        # Kept, with the time before which there is no room for each: a night's faults are tried
+        # again millions of times.
+        self._ways: list[list[Way]] = []
+        self._taken_s: list[float] = []
+
+    def next(self, time_s: float, layout: Layout, near: list[Placed]) -> list[Placed]:
+        """The fault that is due, if there is room for it beside those in `near`; a rolling one is
+        several. Else none: it is due again soon."""
+        length_s = self._length * layout.ttl_s
+        placed = self._room(min(length_s, time_s), layout, near)
+        if not placed:
+            self.at_s += _LATER_S
+            return []
+        last_s = max(one.at_s for one in placed)
+        self.at_s = last_s + length_s + self._apart_s * self._times.uniform(0.3, 1.0)
+        self._number += 1
+        self._begin()
+        return placed
+
+    def _room(self, length_s: float, layout: Layout, near: list[Placed]) -> list[Placed]:
+        """A way that collides with no other fault; none where none was found."""
+        for number in range(_TRIES):
+            if number == len(self._ways):
+                self._ways.append(self._way(layout))
+                self._taken_s.append(0.0)
+            if self.at_s < self._taken_s[number]:
+                continue
+            placed = [place(way, self.at_s, length_s) for way in self._ways[number]]
+            until_s = _taken_until_s(placed, near, self.at_s, layout)
+            if not until_s:
+                return placed
+            self._taken_s[number] = until_s - _ROUNDED_S
+        return []
+
+    def _way(self, layout: Layout) -> list[Way]:
+        asked = self._among[0]
+        if len(self._among) > 1:
+            (asked,) = self._targets.choices(self._among, self._weights)
+        return ways(asked, self._targets, layout)
+
+
+def ways(asked: Asked, random: Random, layout: Layout) -> list[Way]:
+    """One way to strike; of a rolling fault, those of all its parts."""
+    family = FAMILIES[asked.family]
+    return [
+        Way(family, one, family.strike(one.targets, one.arguments, layout))
+        for one in family.draw(random, layout, asked)
+    ]
+
+
+def place(way: Way, at_s: float, length_s: float) -> Placed:
+    """A way of a fault that is due then and lasts for so long, unless the way says otherwise."""
+    lasts_s = way.drawn.duration_s
+    begin_s = round(at_s + way.drawn.after_s, 3)
+    duration_s = round(length_s if lasts_s is None else lasts_s, 3)
+    return Placed(way, begin_s, duration_s, begin_s + duration_s + _MARGIN_S)
+
+
+def _taken_until_s(placed: list[Placed], near: list[Placed], at_s: float, layout: Layout) -> float:
+    """0 if none of what is placed for `at_s` collides; else until when that is no different.
+
+    One that begins later ends later, too: it collides until the other one is over.
+    """
+    for one in placed:
+        for other in near:
+            if _collide(one, other, layout):
+                return other.until_s - (one.at_s - at_s)
+    return 0.0
+
+
+def _collide(one: Placed, other: Placed, layout: Layout) -> bool:
+    if other.at_s >= one.until_s or one.at_s >= other.until_s:
+        return False
+    mine, its = one.way, other.way
+    exclusive = mine.family.exclusive and its.family.exclusive
+    if exclusive and not mine.strike.nodes.isdisjoint(its.strike.nodes):
+        return True
+    return mine.family.clashes(mine.strike, its.strike, layout) or its.family.clashes(
+        its.strike, mine.strike, layout
+    )
