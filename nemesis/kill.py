@@ -24,7 +24,7 @@ DATA = ("kept", "wiped")
 TARGETS = (*SERVERS, "rolling", "client")
 VARIANTS = (*DATA, "never")
 
-_GONE_S = 5.0
+_GONE_S = 20.0
 
 
 class Kill:

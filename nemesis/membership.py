@@ -21,7 +21,7 @@ TARGETS = ("one", PRIMARY)
 KINDS = ("redis", "zookeeper", "etcd")
 
 # etcd changes no members before all have been in touch for 5 s (strict-reconfig-check).
-_UNHEALTHY_S = 8.0
+_UNHEALTHY_S = 30.0
 
 
 class Membership:

@@ -30,7 +30,7 @@ VARIANTS = (*ALL_FAILPOINTS, UNTIL)
 
 # How long a client may take to reach its failpoint before it is stopped wherever it is.
 _POINT_S = 3.0
-_STATE_S = 2.0
+_STATE_S = 10.0
 
 
 def await_failpoint(site: Site, fault: Fault) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from fencepost.nemesis.nemesis import Receipt
@@ -12,6 +13,7 @@ from fencepost.nemesis.targets import Drawn, Layout
 NEVER_S = 100_000.0
 # A server is back some hundred ms after it was started, a member of a cluster a second or two.
 _BETWEEN_S = 3.0
+_SLOW_S = 10.0
 
 
 def revive(site: Site, nodes: list[str], wiped: bool) -> list[Receipt]:
@@ -26,10 +28,13 @@ def revive(site: Site, nodes: list[str], wiped: bool) -> list[Receipt]:
 
 def _serves(site: Site, node: str, wiped: bool) -> Receipt:
     server = site.server(node)
+    begun = time.monotonic()
     server.wait_ready()
+    took_s = time.monotonic() - begun
     pid = server.pid()
     empty = ", with an empty disk" if wiped else ""
-    return Receipt(True, f"{node} serves again{empty}, pid {pid}", {"pid": pid})
+    slow = f", after {took_s:.0f} s" if took_s > _SLOW_S else ""
+    return Receipt(True, f"{node} serves again{empty}{slow}, pid {pid}", {"pid": pid})
 
 
 def rolling(at: Layout, one: Callable[[list[str], float], Drawn]) -> list[Drawn]:

@@ -106,7 +106,7 @@ def sentence(nodes: Sequence[str], one: str, several: str) -> str:
 
 
 # An election takes a second or two, longer while members come and go.
-_ELECTION_S = 6.0
+_ELECTION_S = 10.0
 
 
 def leader(site: Site) -> str:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from fencepost.compose.node.places import PROGRAM_PATH
 
-_MOUNT_S = 5.0
+# Python starts in it, which takes a second or two, and longer where there is much to do.
+_MOUNT_S = 60.0
 _FUSE = Path("/dev/fuse")
 
 
@@ -58,7 +59,7 @@ def _serve(backing: Path, data: Path, log: Path) -> None:
     if not _FUSE.exists():
         os.mknod(_FUSE, stat.S_IFCHR | 0o600, os.makedev(10, 229))
     with log.open("ab") as said:
-        subprocess.Popen(
+        daemon = subprocess.Popen(
             [PROGRAM_PATH, "lazy", "serve", str(backing), str(data)],
             stdin=subprocess.DEVNULL,
             stdout=said,
@@ -67,7 +68,7 @@ def _serve(backing: Path, data: Path, log: Path) -> None:
         )
     end = time.monotonic() + _MOUNT_S
     while not os.path.ismount(data):
-        if time.monotonic() > end:
+        if time.monotonic() > end or daemon.poll() is not None:
             raise OSError(f"the lazy disk is not mounted: see {log}")
         time.sleep(0.05)
 

@@ -28,7 +28,7 @@ def up(
         # All at one time: while the members of a cluster come in, one may go out once more.
         while True:
             for server in servers:
-                server.wait_ready(60)
+                server.wait_ready(screen.say)
             if all(server.ready() for server in servers):
                 break
     screen.write(f"{len(wanted)} nodes are up and healthy.")

@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import json
 import signal
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from fencepost.compose.node.kind import Kind
 from fencepost.compose.node.places import DATA, LOGS, PID_FILE, PROGRAM
 from fencepost.compose.node.processes import Process
+from fencepost.harness.db.patience import START_S, Say, said, silent, until
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.processes import children
 from fencepost.harness.remote.remote import Remote, RemoteError, Result
 from fencepost.nemesis.site import Hidden
+
+# How long a process may take to die that was killed.
+_GONE_S = 20.0
+# How long a command may take that starts a server, or wipes its data.
+_COMMAND_S = 120.0
 
 LOG_MOST = 32 << 20
 """Bytes of a server's log that are fetched at most."""
@@ -49,7 +54,7 @@ class Server:
         if not self.running():
             wanted = {"VERSION": self._version, **self._settings, **changed}
             settings = [f"{name}={value}" for name, value in wanted.items()]
-            self._ask("start", *settings)
+            self._ask("start", *settings, timeout_s=_COMMAND_S)
 
     def pid(self) -> int | None:
         """Its pid; None if it does not run."""
@@ -67,10 +72,11 @@ class Server:
     def _lives(self, process: Process) -> bool:
         return self._remote.state(process.pid, process.started) is not None
 
-    def wait_pid(self, timeout_s: float = 20.0) -> None:
+    def wait_pid(self, say: Say = silent) -> None:
         """Wait until the node has a pid file. Raise Crashed if it does not get one."""
-        if not _until(lambda: self._recorded() is not None, timeout_s):
-            raise Crashed(f"{self.node} did not start its server within {timeout_s:.0f} s")
+        words = f"waiting for {self.node} to start its server"
+        if not until(lambda: self._recorded() is not None, START_S, said(say, words)):
+            raise Crashed(f"{self.node} did not start its server within {START_S:.0f} s")
 
     def running(self) -> bool:
         return self.pid() is not None
@@ -86,7 +92,7 @@ class Server:
         for child in forked:
             self._send(child, signal.SIGKILL)
         for one in (process, *forked):
-            _until(lambda one=one: not self._lives(one), 5.0)  # type: ignore[misc]
+            until(lambda one=one: not self._lives(one), _GONE_S)  # type: ignore[misc]
         return process.pid
 
     def pause(self) -> int | None:
@@ -120,7 +126,7 @@ class Server:
 
     def wipe(self) -> None:
         """Delete its data; the server must be down."""
-        self._ask("wipe")
+        self._ask("wipe", timeout_s=_COMMAND_S)
 
     def settle(self) -> None:
         """Let a lazy disk keep what was written so far, even if power fails.
@@ -146,13 +152,27 @@ class Server:
     def removed_by_others(self) -> bool:
         return self.kind.members
 
-    def wait_ready(self, timeout_s: float = 30.0) -> None:
-        """Wait until it serves. Raise Crashed, with the end of its log, if it does not in time."""
-        if not _until(self.ready, timeout_s):
-            raise Crashed(
-                f"{self.node}: {self.kind.name} did not get ready within {timeout_s:.0f} s. "
-                f"The end of its log:\n{self.log().text[-1500:]}"
-            )
+    def wait_ready(self, say: Say = silent) -> None:
+        """Wait until it serves; `say` is told if that takes long.
+
+        Raises:
+            Crashed: with the end of its log, if it does not serve in time, or has ended.
+        """
+        ended = False
+
+        def slow(waited_s: float) -> None:
+            nonlocal ended
+            process = self._recorded()
+            ended = process is not None and not self._lives(process)
+            if not ended:
+                said(say, f"waiting for {self.kind.name} on {self.node}")(waited_s)
+
+        if until(lambda: ended or self.ready(), START_S, slow) and not ended:
+            return
+        what = "has ended" if ended else f"did not get ready within {START_S:.0f} s"
+        raise Crashed(
+            f"{self.node}: {self.kind.name} {what}. The end of its log:\n{self.log().text[-1500:]}"
+        )
 
     def log(self) -> Log:
         """Its log, empty if it has none; of one that is too long, its begin and its end."""
@@ -172,8 +192,9 @@ class Server:
     def version(self) -> str:
         return self._ask("version").out.strip().splitlines()[0]
 
-    def _ask(self, verb: str, *words: str, check: bool = True) -> Result:
-        return self._remote.run([PROGRAM, verb, self.kind.name, *words], check=check)
+    def _ask(self, verb: str, *words: str, check: bool = True, timeout_s: float = 10.0) -> Result:
+        command = [PROGRAM, verb, self.kind.name, *words]
+        return self._remote.run(command, check=check, timeout_s=timeout_s)
 
     @property
     def shown_clocks(self) -> tuple[str, ...]:
@@ -203,12 +224,3 @@ class Server:
         if "hidden" in answer:
             raise Hidden(answer["hidden"])
         return answer
-
-
-def _until(condition: Callable[[], bool], timeout_s: float) -> bool:
-    end = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.03)
-    return True

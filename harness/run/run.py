@@ -93,7 +93,7 @@ def _set_up(
 ) -> None:
     """Start servers, then clients; write versions and clocks into test.json."""
     live.say("starting servers")
-    test["versions"] |= site.prepare()
+    test["versions"] |= site.prepare(live.say)
     if clocks := site.clocks():
         test["clocks"] = clocks
     results.write(folder / "test.json", test)

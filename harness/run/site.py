@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,6 +13,7 @@ from fencepost.harness.cluster import timing
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.nodes import role
 from fencepost.harness.db.kinds import KINDS, chosen
+from fencepost.harness.db.patience import START_S, Say, silent
 from fencepost.harness.db.server import Log, Server
 from fencepost.harness.remote.processes import RESOURCE, marked
 from fencepost.harness.remote.remote import Remote
@@ -26,6 +27,9 @@ from fencepost.nemesis.targets import STORAGE
 from fencepost.workloads.resources.redis_register import write_script
 from fencepost.workloads.resources.registry import GUARDS, STORES
 from fencepost.workloads.resources.server import PORT
+
+# How long a node may take to unpack what a client needs.
+_SHIP_S = 120.0
 
 
 class RunSite:
@@ -88,17 +92,20 @@ class RunSite:
     def client(self, node: str) -> Worker:
         return self._workers[node]
 
-    def prepare(self) -> dict[str, str]:
-        """Start every server anew and empty, install the clients' code; return the versions."""
+    def prepare(self, say: Say = silent) -> dict[str, str]:
+        """Start every server anew and empty, install the clients' code; return the versions.
+
+        `say` is told which one is slow.
+        """
         code = archive_for(self._spec.lock)
         with ThreadPoolExecutor(16) as pool:
             shipped = [pool.submit(self._ship, node, code) for node in self.clients]
             servers = [*self._servers.values(), self._storage]
             # All are down before the first one starts. It would meet members of the old cluster,
             # and take over their data (ZooKeeper) or be refused by them (etcd).
-            for task in [pool.submit(_empty, self.remote(s.node), s) for s in servers]:
+            for task in [pool.submit(_empty, self.remote(s.node), s, say) for s in servers]:
                 task.result()
-            for task in [*shipped, *(pool.submit(_start, server) for server in servers)]:
+            for task in [*shipped, *(pool.submit(_start, server, say) for server in servers)]:
                 task.result()
             self._clocks = self._measured()
             if self._store.server:
@@ -120,14 +127,17 @@ class RunSite:
             remote.signal(process.pid, signal.SIGKILL, process.started)
         remote.run(["bash", "-c", f"setsid {words} > {LOGS}/resource.log 2>&1 < /dev/null &"])
         wait = f"until echo > /dev/tcp/{own}/{PORT}; do sleep 0.05; done 2> /dev/null"
-        remote.run(["timeout", "10", "bash", "-c", wait], timeout_s=12)
+        remote.run(["timeout", f"{START_S:.0f}", "bash", "-c", wait], timeout_s=START_S + 10)
 
     def _ship(self, node: str, code: bytes) -> None:
         remote = self.remote(node)
         remote.put(f"{CODE}.tar", code)
-        remote.run(["bash", "-c", f"rm -rf {CODE}; mkdir {CODE}; tar -xf {CODE}.tar -C {CODE}"])
+        remote.run(
+            ["bash", "-c", f"rm -rf {CODE}; mkdir {CODE}; tar -xf {CODE}.tar -C {CODE}"],
+            timeout_s=_SHIP_S,
+        )
 
-    def start_clients(self, say: Callable[[str], None] = lambda words: None) -> None:
+    def start_clients(self, say: Say = silent) -> None:
         """Start every client, then wait until all are up; `say` is told which one is slow."""
         for number, node in enumerate(self.clients):
             self._workers[node] = self._start(node, number)
@@ -228,15 +238,15 @@ def needs_of(families: Iterable[str]) -> dict[str, str]:
     return {name: ",".join(dict.fromkeys(values)) for name, values in needed.items()}
 
 
-def _empty(remote: Remote, server: Server) -> None:
+def _empty(remote: Remote, server: Server, say: Say) -> None:
     # A node that has just come up starts its server by itself; wait for that, then kill it.
-    server.wait_pid()
+    server.wait_pid(say)
     server.kill()
     server.wipe()
     files = " ".join(file for family in FAMILIES.values() for file in family.files)
     remote.run(["bash", "-c", f"rm -f {LOGS}/*.log {files}"])
 
 
-def _start(server: Server) -> None:
+def _start(server: Server, say: Say) -> None:
     server.start()
-    server.wait_ready()
+    server.wait_ready(say)

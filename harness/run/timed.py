@@ -22,7 +22,7 @@ _LOOK_S = 0.05
 # Added to the bound of liveness: until a grant at its very end is recorded, until a client has
 # left its critical section, and until a client ends that cannot be told to.
 _MARGIN_S, _REST_S, _UNTOLD_S = 0.5, 10.0, 60.0
-_READ_S = 5.0
+_READ_S = 30.0
 
 
 def play(running: Running, schedule: Sequence[Scheduled]) -> None:

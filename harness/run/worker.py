@@ -39,7 +39,7 @@ _START_S = 180.0
 # After so long, and again after each time as long, is said which client is waited for.
 _SLOW_S = 5.0
 # A client reads orders between two ops, and some ops take a while.
-_CLOCK_S = 3.0
+_CLOCK_S = 10.0
 # How long a client may take to close its sessions and connections before it is killed.
 _END_S = 2.0
 _CLOSE = "close"

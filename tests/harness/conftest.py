@@ -127,8 +127,8 @@ def short(monkeypatch, tmp_path):
     monkeypatch.setattr(worker, "_END_S", 0.05)
     monkeypatch.setattr(pause, "_STATE_S", 0.05)
     monkeypatch.setattr(site, "archive_for", lambda lock: b"")
-    until = server._until
-    monkeypatch.setattr(server, "_until", lambda true, most_s: until(true, min(most_s, 0.05)))
+    until = server.until
+    monkeypatch.setattr(server, "until", lambda true, most_s, *_: until(true, min(most_s, 0.05)))
     monkeypatch.setattr(judge.report, "render", lambda run, *_: (run / "report.html").touch())
 
 
