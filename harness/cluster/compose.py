@@ -6,16 +6,15 @@ run left behind. reservation.py keeps a second command out while the first one l
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-import docker
-from docker.errors import DockerException, NotFound
+from docker.errors import NotFound
 from docker.models.containers import Container
 
-from fencepost.harness.cluster import composefile, network, ours
+from fencepost.harness.cluster import asking, composefile, network, ours
+from fencepost.harness.cluster import image as images
 from fencepost.harness.cluster.doors import Doors
 from fencepost.harness.cluster.engine import Engine
 from fencepost.harness.cluster.ours import PROJECT
@@ -23,9 +22,12 @@ from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.docker import DockerRemote
 from fencepost.harness.remote.remote import Remote
 
+# On a busy machine all nodes take a minute to come up.
+_UP_S = 300.0
+
 
 class ComposeCluster:
-    """Whatever Docker refuses raises Crashed, with Docker's own message.
+    """Whatever Docker refuses, or does not do in time, raises Crashed, with Docker's own message.
 
     With `doors`, sshd is started on each node, and the nodes are reached by SSH. `mounts`: see
     composefile.py. A node that is up with other rights than these is brought up again.
@@ -35,8 +37,8 @@ class ComposeCluster:
         self._doors = doors
         self._mounts = mounts
         self._engine = engine
-        self._image = composefile.IMAGE
-        self._client = docker.from_env()
+        self._image, self._base = composefile.IMAGE, "not looked at"
+        self._client = asking.client()
         self._remotes: dict[str, Remote] = {}
         self._containers: dict[str, str] = {}
         self._addresses: dict[str, str] = {}
@@ -48,7 +50,7 @@ class ComposeCluster:
     @property
     def versions(self) -> dict[str, str]:
         by = {"remote": "ssh"} if self._doors else {}
-        return {"docker": self._engine.version, "image": self._image, **by}
+        return {"docker": self._engine.version, "image": self._image, "base": self._base, **by}
 
     def up(self, nodes: Iterable[str], image: str) -> None:
         """Start these nodes from an image; those that are up stay as they are.
@@ -56,7 +58,7 @@ class ComposeCluster:
         Raises:
             Crashed: naming what somebody else has under the project's name; nothing was started.
         """
-        self._image = image
+        self._image, self._base = image, images.base(image)
         ours.must_be_alone(self._client)
         self._compose("up", "-d", "--no-build", *nodes)
         self.look()
@@ -66,14 +68,12 @@ class ComposeCluster:
     def look(self) -> list[str]:
         """Find the nodes that are up, even those of an earlier command; return their names."""
         self._addresses, found = {}, {}
-        try:
+        with asking.asked("list its containers"):
             for container in ours.containers(self._client, all=False):
-                node = container.labels["com.docker.compose.service"]
+                node = _service(container)
                 networks = container.attrs["NetworkSettings"]["Networks"].values()
                 self._addresses[node] = next((one["IPAddress"] for one in networks), "")
                 found[node] = str(container.id)
-        except DockerException as error:
-            raise Crashed(f"Docker does not list its containers: {error}") from error
         for node, remote in list(self._remotes.items()):
             # If the image has changed, Compose replaces the node's container.
             if found.get(node) != self._containers[node]:
@@ -89,25 +89,28 @@ class ComposeCluster:
 
         Raises:
             NetworkLeft: every node is removed, but Docker cannot remove the network.
-            Crashed: a node cannot be removed.
+            Crashed: a node cannot be removed, or Docker does not say so; the text names the nodes
+                that were up.
         """
+        were = ", ".join(self.nodes) or "those of an earlier command"
         for remote in self._remotes.values():
             remote.close()
         self._remotes, self._containers, self._addresses = {}, {}, {}
-        try:
-            with ThreadPoolExecutor(8) as pool:
-                list(pool.map(_remove, ours.containers(self._client)))
+        with asking.asked(f"remove every node ({were})"), ThreadPoolExecutor(8) as pool:
+            list(pool.map(_remove, ours.containers(self._client)))
+        with asking.asked("remove the nodes' network"):
             network.remove(self._client)
-        except DockerException as error:
-            raise Crashed(f"Docker does not remove every node: {error}") from error
 
     @property
-    def networks(self) -> list[str]:
-        """The names of the networks that are there, with or without a node."""
-        try:
-            return [str(found.name) for found in ours.networks(self._client)]
-        except DockerException as error:
-            raise Crashed(f"Docker does not list its networks: {error}") from error
+    def remains(self) -> list[str]:
+        """What is there that is no node which is up: stopped nodes; networks where no node is."""
+        with asking.asked("list what it keeps"):
+            every = ours.containers(self._client)
+            stopped = [one for one in every if one.id not in self._containers.values()]
+            found = [f"the stopped node {_service(one)}" for one in stopped]
+            if every:
+                return found
+            return [f"the network {one.name}" for one in ours.networks(self._client)]
 
     def remote(self, node: str) -> Remote:
         if node not in self._remotes:
@@ -121,18 +124,20 @@ class ComposeCluster:
         return self._addresses[node]
 
     def _compose(self, *arguments: str) -> None:
-        done = subprocess.run(
+        done = asking.command(
             [*self._engine.compose, "-p", PROJECT, "-f", "-", *arguments],
+            _UP_S,
             input=composefile.content(self._image, self._mounts, sudo=self._doors is not None),
-            capture_output=True,
-            text=True,
-            check=False,
             # Ctrl-C is for this command, which removes the nodes then.
             start_new_session=True,
         )
         if done.returncode:
             said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])
             raise Crashed(f"docker compose {' '.join(arguments[:2])} failed:\n{said}{_hint(said)}")
+
+
+def _service(container: Container) -> str:
+    return str(container.labels["com.docker.compose.service"])
 
 
 def _remove(container: Container) -> None:

@@ -15,15 +15,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import docker
-from docker.errors import DockerException
-
+from fencepost.harness.cluster import asking
 from fencepost.harness.errors import Crashed
 
 Say = Callable[[str], None]
 
 _DAEMON_LOG = Path("/var/log/fencepost-dockerd.log")
-_TIMEOUT_S = 30
+_COMMAND_S = 30.0
+_SYSTEMCTL_S = 90.0
 _PID_FILES = (
     Path("/var/run/docker.pid"),
     Path("/var/run/docker/containerd/containerd.pid"),
@@ -51,13 +50,12 @@ def find() -> Engine:
     """
     try:
         return Engine(_compose_there(), version())
-    except DockerException as error:
+    except asking.Refused as error:
         if not any(map(shutil.which, ("docker", "dockerd"))):
             raise NoEngine("Docker is not installed here, so no node is up.") from error
         _must_be_allowed(str(error))
         raise Crashed(
-            f"The Docker engine does not answer, and what it keeps cannot be seen: {error}. Start "
-            "it (`systemctl start docker`, say) and try again; this command does not start it."
+            f"{error}. Until then what it keeps cannot be seen; this command does not start it."
         ) from error
 
 
@@ -73,15 +71,17 @@ def ensure(say: Say) -> Engine:
         _provide(say)
     try:
         found = version()
-    except DockerException as error:
+    except asking.Hung:
+        raise  # it is alive: another one beside it would take its bridge from it
+    except asking.Refused as error:
         _provide(say, str(error))
         found = version()
     return Engine(_compose(say), found)
 
 
 def version() -> str:
-    """Return the engine's version. Raise DockerException if none answers."""
-    with contextlib.closing(docker.from_env(timeout=_TIMEOUT_S)) as client:
+    """Return the engine's version. Raise Refused if none answers."""
+    with contextlib.closing(asking.client()) as client, asking.asked("answer"):
         return str(client.version()["Version"])
 
 
@@ -123,8 +123,7 @@ def _compose_there() -> tuple[str, ...]:
     for call in (("docker", "compose"), ("docker-compose",)):
         if shutil.which(call[0]) is None:
             continue
-        tried = subprocess.run([*call, "version"], capture_output=True, check=False)
-        if tried.returncode == 0:
+        if asking.command([*call, "version"], _COMMAND_S).returncode == 0:
             return call
     return ()
 
@@ -157,7 +156,7 @@ def install(say: Say, *packages: str) -> None:
 def _start(say: Say) -> None:
     say("Starting the Docker daemon")
     if Path("/run/systemd/system").is_dir():
-        subprocess.run(["systemctl", "start", "docker"], capture_output=True, check=False)
+        asking.command(["systemctl", "start", "docker"], _SYSTEMCTL_S)
         if _wait(20):
             return
     for attempt in range(2):
@@ -190,7 +189,7 @@ def _clear_what_a_killed_daemon_left() -> None:
 def _wait(seconds: float, daemon: subprocess.Popen[bytes] | None = None) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        with contextlib.suppress(DockerException):
+        with contextlib.suppress(asking.Refused):
             version()
             return True
         if daemon is not None and daemon.poll() is not None:

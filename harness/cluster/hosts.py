@@ -12,10 +12,8 @@ import json
 import subprocess
 import tarfile
 import tempfile
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 from fencepost.compose.node.places import (
@@ -37,7 +35,8 @@ from fencepost.harness.cluster.nodes import CLIENT, role
 from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.db.server import Server
 from fencepost.harness.errors import Crashed
-from fencepost.harness.remote.remote import Program, Remote, RemoteError
+from fencepost.harness.remote.cutoff import cut_off
+from fencepost.harness.remote.remote import Remote, RemoteError
 from fencepost.harness.remote.ssh import SshRemote
 
 _OLDER_PROGRAMS = ("node", "clocks", "cpu", "lazy", "vdso")
@@ -217,7 +216,7 @@ class HostsCluster:
                 ["timeout", f"{_INSTALL_S:.0f}", "sh", "-c", script]
             )
             assert program.stdin and program.stdout and program.stderr
-            with _cut_off(program, _INSTALL_S + _SLACK_S):
+            with cut_off(program.kill, _INSTALL_S + _SLACK_S):
                 if content:
                     program.stdin.write(content)
                 program.stdin.close()
@@ -231,18 +230,6 @@ class HostsCluster:
         if code:
             raise Crashed(f"{node}: it could not be set up (exit code {code}): {said[-500:]}")
         return out
-
-
-@contextmanager
-def _cut_off(program: Program, after_s: float) -> Iterator[None]:
-    """Cut a program off that takes longer: what reads its output then comes to an end."""
-    watch = threading.Timer(after_s, program.kill)
-    watch.daemon = True
-    watch.start()
-    try:
-        yield
-    finally:
-        watch.cancel()
 
 
 def _client(node: str) -> bool:

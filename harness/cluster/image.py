@@ -18,9 +18,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import docker
-from docker.errors import DockerException, ImageNotFound
+from docker.errors import ImageNotFound
 
-from fencepost.harness.cluster import libraries, nodecode
+from fencepost.harness.cluster import asking, libraries, nodecode
 from fencepost.harness.cluster.engine import Say, install
 from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.errors import BadArguments, Crashed
@@ -30,8 +30,9 @@ BASE = "debian:bookworm-slim"
 REPOSITORY = "fencepost-node"
 COMPOSE = PACKAGE / "compose"
 
-_REGISTRY_S = 8.0
-_LABEL = "fencepost.libraries"
+_REGISTRY_S, _PULL_S = 8.0, 600.0
+_BUILD_S = 3600.0
+_LABEL, _BASE_LABEL = "fencepost.libraries", "fencepost.base"
 
 
 def ensure(say: Say, whole: bool = False) -> str:
@@ -49,9 +50,17 @@ def ensure(say: Say, whole: bool = False) -> str:
 
 def held(name: str) -> set[str]:
     """The libraries under test that an image holds."""
-    with _client() as client:
-        label: str = client.images.get(name).labels.get(_LABEL, "")
-    return set(label.split(","))
+    return set(_label(name, _LABEL).split(","))
+
+
+def base(name: str) -> str:
+    """What an image was built from: the base by its digest, or how it was made here."""
+    return _label(name, _BASE_LABEL) or "not recorded"
+
+
+def _label(name: str, label: str) -> str:
+    with _client(f"show the image {name}") as client:
+        return str(client.images.get(name).labels.get(label, ""))
 
 
 def must_hold(name: str, wanted: Iterable[str]) -> None:
@@ -93,7 +102,7 @@ def dockerfile() -> str:
 
 
 def _there(name: str) -> bool:
-    with _client() as client:
+    with _client(f"look for the image {name}") as client:
         try:
             client.images.get(name)
         except ImageNotFound:
@@ -102,13 +111,17 @@ def _there(name: str) -> bool:
 
 
 @contextmanager
-def _client() -> Iterator[docker.DockerClient]:
-    """The engine's client. Whatever the engine refuses raises Crashed, with its message."""
-    with contextlib.closing(docker.from_env()) as client:
-        try:
-            yield client
-        except DockerException as error:
-            raise Crashed(f"Docker refuses: {error}") from error
+def _client(what: str) -> Iterator[docker.DockerClient]:
+    """The engine's client, for a call within: "Docker does not WHAT". Refusals raise Crashed."""
+    with contextlib.closing(asking.client()) as client, asking.asked(what):
+        yield client
+
+
+def _digest() -> str | None:
+    """The base by the digest of the registry that it was pulled from; None if it was made here."""
+    with _client(f"show the image {BASE}") as client:
+        known = client.images.get(BASE).attrs.get("RepoDigests") or []
+    return next((str(one) for one in known), None)
 
 
 def _base(say: Say) -> None:
@@ -127,7 +140,7 @@ def _base(say: Say) -> None:
         tar = subprocess.Popen(["tar", "-C", folder, "-c", "."], stdout=subprocess.PIPE)
         assert tar.stdout
         repository, tag = BASE.split(":")
-        with _client() as client:
+        with _client(f"take {BASE}") as client:
             client.api.import_image_from_stream(tar.stdout, repository=repository, tag=tag)
         if tar.wait():
             raise Crashed(f"{BASE} could not be made: tar of {folder} failed")
@@ -146,8 +159,12 @@ def _pull(say: Say) -> bool:
             pull.wait()
             return False
     say(f"Pulling {BASE}")
-    pull.communicate()
-    return pull.returncode == 0
+    try:
+        return pull.wait(_PULL_S) == 0
+    except subprocess.TimeoutExpired:
+        pull.kill()
+        pull.wait()
+        return False
 
 
 def _build(name: str, say: Say) -> None:
@@ -155,7 +172,10 @@ def _build(name: str, say: Say) -> None:
     with tempfile.TemporaryDirectory(prefix="fencepost-image-") as scratch:
         context = Path(scratch)
         nodecode.write(context / "node")
-        (context / "Dockerfile").write_text(dockerfile())
+        # By its digest, or else the build asks the registry anew what the tag means today.
+        digest = _digest()
+        pinned = dockerfile().replace(f"FROM {BASE}", f"FROM {digest or BASE}")
+        (context / "Dockerfile").write_text(pinned)
         pins = COMPOSE / "requirements.txt"
         (context / "requirements.txt").write_text(libraries.without_hashes(pins))
         libraries.download(pins, context / "wheels", "--only-binary=:all:")
@@ -168,12 +188,14 @@ def _build(name: str, say: Say) -> None:
         _must(
             [
                 "docker", "build", "--network", "host", "-t", name,
-                "--label", f"{_LABEL}={','.join(there)}", str(context),
+                "--label", f"{_LABEL}={','.join(there)}",
+                "--label", f"{_BASE_LABEL}={digest or f'{BASE}, made here by debootstrap'}",
+                str(context),
             ],
             "docker build",
             environment,
         )  # fmt: skip
-        with _client() as client:
+        with _client(f"name the image {name}") as client:
             client.images.get(name).tag(REPOSITORY, "latest")
         say(f"Built {name} in {time.monotonic() - started:.0f} s")
 
@@ -190,4 +212,4 @@ def _must(command: list[str], what: str, environment: dict[str, str] | None = No
 def _run(
     command: list[str], environment: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    return asking.command(command, _BUILD_S, env=environment)

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from docker import DockerClient
-from docker.errors import DockerException
 from docker.models.containers import Container
 from docker.models.networks import Network
 
+from fencepost.harness.cluster.asking import asked
 from fencepost.harness.errors import Crashed
 
 PROJECT = "fencepost"
@@ -27,23 +27,21 @@ _OF_PROJECT: dict[str, str | list[str] | bool] = {"label": f"com.docker.compose.
 
 
 def containers(client: DockerClient, all: bool = True) -> list[Container]:
-    """Our containers: all, or those that run. DockerException where Docker does not list them."""
+    """Our containers: all, or those that run. Called within `asked`."""
     found = client.containers.list(all=all, filters=_OF_PROJECT)
     return [one for one in found if _is_ours(one.labels)]
 
 
 def networks(client: DockerClient) -> list[Network]:
-    """Our networks, with or without a node. DockerException where Docker does not list them."""
+    """Our networks, with or without a node. Called within `asked`."""
     found = client.networks.list(filters=_OF_PROJECT)
     return [one for one in found if _is_ours(one.attrs.get("Labels"))]
 
 
 def must_be_alone(client: DockerClient) -> None:
     """Raise Crashed if somebody else has anything under the project's name, and name it."""
-    try:
+    with asked("list what it keeps"):
         foreign = list(_foreign(client))
-    except DockerException as error:
-        raise Crashed(f"Docker does not list what it keeps: {error}") from error
     if foreign:
         raise Crashed(
             f"There is a Compose project {PROJECT!r} that is not fencepost's own, with "

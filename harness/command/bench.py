@@ -27,15 +27,15 @@ def bench(
     specs = [costs.spec_of(choose("lock", name, LOCKS), number) for name in names]
     with cluster_for(specs, screen.say) as cluster:
         found = [costs.measure(spec, cluster, time_s, screen.say).to_json() for spec in specs]
-        versions = cluster.versions
-    folder = results.create("bench")
-    stored = {
-        "baseline": costs.BASELINE,
-        "locks": found,
-        "command": f"fencepost bench {' '.join(locks)} --time {time_s:g}s --seed {number}",
-        "versions": versions,
-    }
-    results.write(folder / "bench.json", stored)
+        folder = results.create("bench")
+        stored = {
+            "baseline": costs.BASELINE,
+            "locks": found,
+            "command": f"fencepost bench {' '.join(locks)} --time {time_s:g}s --seed {number}",
+            "versions": cluster.versions,
+        }
+        # Before the nodes are removed, which may fail.
+        results.write(folder / "bench.json", stored)
     _table(report.relative(found, costs.BASELINE))
     screen.write(f"report: {report.render(folder)}")
 

@@ -36,21 +36,21 @@ def heal(
         return 0
     with reserved(found) as (cluster, reservation):
         nodes = cluster.look()
-        networks = [] if nodes else cluster.networks
+        remains = [] if nodes and reservation.keep else cluster.remains
         if check:
-            return _check(cluster, nodes, networks, reservation.keep)
+            return _check(cluster, nodes, remains, reservation.keep)
         if not nodes:
-            # A network or a stopped node may be there without a running one.
             cluster.down()
-            for name in networks:
-                screen.write(f"Removed the network {name} that a run had left behind.")
+            for what in remains:
+                screen.write(f"Removed {what} that a run had left behind.")
             screen.write("No node is up; nothing is left behind.")
         elif reservation.keep:
             healed = heal_nodes(cluster, nodes)
             screen.write("\n".join(healed) or "The cluster is up, and nothing needs healing.")
         else:
             cluster.down()
-            screen.write(f"Removed {len(nodes)} nodes that a run had left behind.")
+            many = len(nodes) + len(remains)
+            screen.write(f"Removed {many} nodes that a run had left behind.")
     return 0
 
 
@@ -65,8 +65,8 @@ def _hosts(path: Path, check: bool) -> int:
     return 0
 
 
-def _check(cluster: Cluster, nodes: list[str], networks: list[str], kept: bool) -> int:
+def _check(cluster: Cluster, nodes: list[str], remains: list[str], kept: bool) -> int:
     found = problems(cluster, nodes) if kept else [f"{node}: a run left it up" for node in nodes]
-    found += [f"network {name}: a run left it, without a node" for name in networks]
+    found += [f"{what}: a run left it" for what in remains]
     screen.write("\n".join(found) or "Nothing is left behind, and nothing needs healing.")
     return 1 if found else 0

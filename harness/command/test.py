@@ -98,12 +98,11 @@ def test(
         spec, faults = written.scheduled(written.spec(lock, options, given), schedule)
     told = "" if faults is None else f", {len(faults)} faults as scheduled"
     screen.say(f"Testing {spec.lock}, seed {spec.seed}{told}")
-    with (
-        cluster_for([spec], screen.say, leave_up, remote, hosts) as cluster,
-        screen.progress(spec.name) as progress,
-    ):
-        outcome = run(spec, cluster, progress, schedule=faults)
-    screen.verdict(outcome)
+    with cluster_for([spec], screen.say, leave_up, remote, hosts) as cluster:
+        with screen.progress(spec.name) as progress:
+            outcome = run(spec, cluster, progress, schedule=faults)
+        # Before the nodes are removed: that may fail, and this be the last that is said.
+        screen.verdict(outcome)
     return EXIT[outcome.valid]
 
 

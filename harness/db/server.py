@@ -17,7 +17,7 @@ from fencepost.compose.node.processes import Process
 from fencepost.harness.db.patience import START_S, Say, said, silent, until
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.processes import children
-from fencepost.harness.remote.remote import Remote, RemoteError, Result
+from fencepost.harness.remote.remote import NoAnswer, Remote, RemoteError, Result
 from fencepost.nemesis.site import Hidden
 
 # How long a process may take to die that was killed.
@@ -62,10 +62,16 @@ class Server:
         return process.pid if process is not None and self._lives(process) else None
 
     def _recorded(self) -> Process | None:
-        """What the node's pid file says, of a live process or a dead one."""
+        """What the node's pid file says, of a live process or a dead one.
+
+        Raises:
+            NoAnswer: the node does not say. A server that is stopped must not pass for none.
+        """
         try:
             pid, started = self._remote.get(PID_FILE).decode().split()
             return Process(int(pid), started)
+        except NoAnswer:
+            raise
         except (RemoteError, ValueError):
             return None
 

@@ -16,11 +16,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from fencepost.compose.node.places import PROGRAM_PATH
-from fencepost.harness.remote.remote import Program, RemoteError, Result
+from fencepost.harness.remote.cutoff import cut_off
+from fencepost.harness.remote.remote import NoAnswer, Program, RemoteError, Result
 
 AGENT = (PROGRAM_PATH, "agent")
 
 _SLACK_S = 10.0
+# A line that an empty pipe takes whole, though nobody reads it.
+_FITS = 16 << 10
 _END_S = 2.0
 # These can be sent twice: the effect and the answer are the same.
 _HARMLESS = (0, signal.SIGSTOP, signal.SIGCONT)
@@ -86,8 +89,8 @@ class AgentRemote(ABC):
                 answer = self._once(line, timeout_s)
             except _Lost as error:
                 if not again:
-                    raise RemoteError(f"{self.node}: {what}: the connection was lost, and nobody "
-                                      f"knows whether it was done: {error}") from error  # fmt: skip
+                    raise NoAnswer(f"{self.node}: {what}: the connection was lost, and nobody "
+                                   f"knows whether it was done: {error}") from error  # fmt: skip
                 answer = self._last(line, timeout_s, what)
             except (OSError, ValueError) as error:
                 raise self._silent(what, error) from error
@@ -101,8 +104,8 @@ class AgentRemote(ABC):
         except (OSError, ValueError, _Lost) as error:
             raise self._silent(what, error) from error
 
-    def _silent(self, what: str, error: Exception) -> RemoteError:
-        return RemoteError(f"{self.node}: {what}: the node does not answer: {error}")
+    def _silent(self, what: str, error: Exception) -> NoAnswer:
+        return NoAnswer(f"{self.node}: {what}: the node does not answer: {error}")
 
     def _once(self, line: bytes, timeout_s: float) -> dict[str, Any]:
         # An agent that ended between two requests has not begun this one.
@@ -156,11 +159,16 @@ class _Agent:
         """Send a request; return its answer. Raise _Lost, TimeoutError, or ValueError (no JSON)."""
         assert self._program.stdin
         end = time.monotonic() + timeout_s
-        try:
-            while line:
-                line = line[self._program.stdin.write(line) or 0 :]
-        except OSError as error:
-            raise _Lost(str(error)) from error
+        if len(line) <= _FITS:
+            self._send(line)
+        else:
+            with cut_off(self._program.kill, timeout_s) as late:
+                try:
+                    self._send(line)
+                except _Lost:
+                    if late.is_set():
+                        raise TimeoutError(f"it takes nothing for {timeout_s:.0f} s") from None
+                    raise
         try:
             answer = self._answers.get(timeout=max(0.0, end - time.monotonic()))
         except queue.Empty:
@@ -169,6 +177,14 @@ class _Agent:
             raise _Lost("its agent has ended")
         decoded: dict[str, Any] = json.loads(answer)
         return decoded
+
+    def _send(self, line: bytes) -> None:
+        assert self._program.stdin
+        try:
+            while line:
+                line = line[self._program.stdin.write(line) or 0 :]
+        except OSError as error:
+            raise _Lost(str(error)) from error
 
     def last_words(self) -> str:
         """What it wrote to its standard error; empty if it still runs."""

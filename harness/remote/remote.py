@@ -20,6 +20,10 @@ class RemoteError(RuntimeError):
     """A command could not be run, or failed: the text has the node, the command, its output."""
 
 
+class NoAnswer(RemoteError):
+    """The node could not be reached, or did not answer: so nobody knows how things are there."""
+
+
 class Sink(Protocol):
     """A program's standard input. OSError if the program, or the connection to it, is gone."""
 

@@ -20,6 +20,7 @@ from typing import NoReturn
 import paramiko
 
 from fencepost.harness.remote.agent import AgentRemote
+from fencepost.harness.remote.cutoff import cut_off
 from fencepost.harness.remote.remote import Program, RemoteError
 
 _OPEN_S = 10.0
@@ -61,7 +62,8 @@ class SshRemote(AgentRemote):
         sudo = ["sudo", "-n", "--"] if self.host.sudo else []
         with _as_os_error():
             channel = self._transport().open_session(timeout=_OPEN_S)
-            channel.exec_command(shlex.join([*sudo, "env", _PATH, *argv]))
+            with cut_off(channel.close, _OPEN_S):
+                channel.exec_command(shlex.join([*sudo, "env", _PATH, *argv]))
         return SshProgram(channel)
 
     def close(self) -> None:

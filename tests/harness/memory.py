@@ -2,7 +2,8 @@
 
 It stands where a Remote does, so all of the harness and of the nemesis runs on it as it is. A node
 answers each command well unless the test says otherwise: `Cluster.before` is asked ahead of every
-call and may raise, as a node that dies does. Clients (memory_client.py) are threads; the lock
+call and may raise, as a node that dies does; `Cluster.after` once it was carried out, as a
+connection that is lost before the answer does. Clients (memory_client.py) are threads; the lock
 service that they share (memory_service.py) is sound, and broken, slow or silent on demand.
 """
 
@@ -12,7 +13,8 @@ import itertools
 import json
 import signal
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,6 +40,7 @@ class Cluster:
         self.service = Service()
         self.calls: list[Call] = []
         self.before: Callable[[Call], None] = lambda call: None
+        self.after: Callable[[Call], None] = lambda call: None
         self.deaf: set[str] = set()
         self.ups = self.downs = 0
         self._nodes: dict[str, Node] = {}
@@ -52,8 +55,8 @@ class Cluster:
         return {"cluster": "in memory"}
 
     @property
-    def networks(self) -> list[str]:
-        return ["memory"] if self._nodes else []
+    def remains(self) -> list[str]:
+        return []
 
     def up(self, nodes: Iterable[str], image: str = "") -> None:
         self.ups += 1
@@ -79,6 +82,7 @@ class Cluster:
         return f"10.0.0.{1 + self.nodes.index(node)}"
 
     def called(self, call: Call) -> None:
+        """Count a call that is about to be carried out."""
         self.calls.append(call)
         self.before(call)
 
@@ -122,13 +126,19 @@ class Node:
     def called(self, verb: str, what: str = "") -> None:
         self.cluster.called(Call(self.node, verb, what))
 
+    @contextmanager
+    def _call(self, verb: str, what: str = "") -> Iterator[None]:
+        self.called(verb, what)
+        yield
+        self.cluster.after(Call(self.node, verb, what))
+
     def run(self, argv: Sequence[str], *, timeout_s: float = 10.0, check: bool = True) -> Result:
-        self.called("run", " ".join(argv))
-        if "start" in argv:
-            self._start()
-        if argv[:2] == ["fencepost-node", "process"]:
-            return Result(0, json.dumps(self._process(*argv[2:])), "")
-        return Result(0, "in memory 1.0\n" if "version" in " ".join(argv) else "", "")
+        with self._call("run", " ".join(argv)):
+            if "start" in argv:
+                self._start()
+            if argv[:2] == ["fencepost-node", "process"]:
+                return Result(0, json.dumps(self._process(*argv[2:])), "")
+            return Result(0, "in memory 1.0\n" if "version" in " ".join(argv) else "", "")
 
     def _process(self, verb: str, about: str) -> Any:
         """What compose/node/processes.py answers: every program here is a client."""
@@ -140,8 +150,8 @@ class Node:
         return {"started": born(pid) if pid in self.processes else None, "mark": mark}
 
     def put(self, path: str, content: bytes) -> None:
-        self.called("put", path)
-        self.files[path] = content
+        with self._call("put", path):
+            self.files[path] = content
 
     def get(self, path: str) -> bytes:
         self.called("get", path)
@@ -152,8 +162,7 @@ class Node:
         return self.files[path]
 
     def signal(self, pid: int, number: int, started: str | None = None) -> bool:
-        self.called("signal", signal.Signals(number).name)
-        with self.changed:
+        with self._call("signal", signal.Signals(number).name), self.changed:
             if pid not in self.processes or started not in (None, born(pid)):
                 return False
             match number:
@@ -174,6 +183,11 @@ class Node:
         self.called("spawn")
         program = Program(self, self.cluster.new_pid(), self.cluster.service)
         self.programs.append(program)
+        try:
+            self.cluster.after(Call(self.node, "spawn", ""))
+        except Exception:
+            program.stdin.close()  # its streams go with the connection
+            raise
         return program
 
     def close(self) -> None:

@@ -62,6 +62,9 @@ class Program:
     def _live(self) -> None:
         try:
             self._setup = self.stdin.line(None) or {}
+        except EOFError:
+            return
+        try:
             self._process = self._setup["process"]
             self._say({"control": "ready", "pid": self.pid})
             self._serve()

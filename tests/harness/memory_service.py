@@ -12,7 +12,8 @@ class Service:
     """A lock service and the store of resources, by one monotonic clock.
 
     `broken`: it grants a lock that somebody holds. `answers` is asked before each op of a client,
-    by its node and f: it may take its time, or raise `Silent`.
+    by its node and f: it may take its time, or raise `Silent`. `written`: every write that was
+    stored, as the resource and its value.
     """
 
     def __init__(self) -> None:
@@ -20,6 +21,7 @@ class Service:
         self.answers: Callable[[str, str], None] = lambda node, f: None
         self._held: dict[str, tuple[str, int]] = {}
         self._stored: dict[str, tuple[Any, int]] = {}
+        self.written: list[tuple[str, Any]] = []
         self._lock = threading.Lock()
 
     def acquire(self, lock: str, hold: str, ttl_ns: int) -> int | None:
@@ -56,6 +58,7 @@ class Service:
         with self._lock:
             version = self._stored.get(resource, (None, 0))[1] + 1
             self._stored[resource] = (value, version)
+            self.written.append((resource, value))
             return version
 
 

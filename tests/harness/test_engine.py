@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 
-from fencepost.harness.cluster import engine
+from fencepost.harness.cluster import asking, engine
 from fencepost.harness.command import app
 
 LOOKING = (("heal",), ("heal", "--check"), ("cluster", "status"), ("cluster", "down"))
@@ -19,7 +22,7 @@ def test_a_command_that_looks_or_removes_installs_and_starts_nothing(
     monkeypatch, capsys, command, installed
 ):
     def silent():
-        raise engine.DockerException("no socket")
+        raise asking.Refused("Docker does not answer: no socket")
 
     def never(*_, **__):
         raise AssertionError("something was started")
@@ -61,3 +64,72 @@ def test_what_is_installed_and_started_is_said_first(monkeypatch):
     assert engine.ensure(did.append).version == "20.10"
     before = "Installing docker.io, docker-compose, iptables from the distribution"
     assert did == [before, "apt-get", "apt-get", "Starting the Docker daemon", "dockerd", "started"]
+
+
+class Engine:
+    """A socket where an engine might be: it answers each request with `answer`, or dies, or hangs.
+
+    None as the answer: it says nothing.
+    """
+
+    def __init__(self, path, answer):
+        self._answer = answer
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(path))
+        self._listener.listen()
+        self._links = []
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                link, _ = self._listener.accept()
+                self._links.append(link)
+                if self._answer is not None:
+                    link.recv(65536)
+                    link.sendall(self._answer)
+                    link.close()
+
+    def close(self):
+        for one in (self._listener, *self._links):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+
+
+def http(body, status="200 OK"):
+    head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nContent-Type: application/json"
+    return f"{head}\r\n\r\n{body}".encode()
+
+
+STRANGE = {
+    "silent": (None, "The engine hangs: restart it"),
+    "dying": (b"", "Start it"),
+    "torn": (http("[" * 99)[:-40], "does not answer"),
+    "no HTTP": (b"220 mail.example.org\r\n", "does not answer"),
+    "no JSON": (http("<html>"), "makes no sense"),
+    "another shape": (http("[1]"), "makes no sense"),
+    "an error": (http('{"message": "out of order"}', "500 Broken"), "out of order"),
+}
+
+
+@pytest.mark.parametrize("command", [*LOOKING, ("test", "redis", "--time", "1s")])
+@pytest.mark.parametrize("how", STRANGE)
+def test_an_engine_that_hangs_dies_or_talks_nonsense_is_a_sentence_and_not_a_traceback(
+    monkeypatch, capsys, tmp_path, command, how
+):
+    answer, words = STRANGE[how]
+    there = Engine(tmp_path / "docker.sock", answer)
+    monkeypatch.setattr(asking, "CALL_S", 0.2)
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
+    monkeypatch.setattr(engine.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(engine, "_compose_there", lambda: ("compose",))
+    monkeypatch.setattr(engine.os, "geteuid", lambda: 1000)  # nothing is started
+    monkeypatch.setattr(sys, "argv", ["fencepost", *command])
+    code = app.run()
+    there.close()
+    said = capsys.readouterr().err
+    assert code == 255
+    assert words in said
+    assert "Traceback" not in said and "defect" not in said
+    assert said.count("\n") == 1

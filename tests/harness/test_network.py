@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 from docker.errors import APIError
 
+from fencepost.harness.cluster import asking, compose
 from fencepost.harness.cluster import brought_up as module
-from fencepost.harness.cluster import compose
 from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.engine import Engine
@@ -29,7 +29,7 @@ class Docker:
         self.stubborn = False
         self.there = True
         self.networks = self
-        self.containers = SimpleNamespace(list=lambda all, filters: [Container(self)])
+        self.containers = SimpleNamespace(list=lambda all, filters: [Container(self)] * self.stuck)
         self.volumes = SimpleNamespace(list=lambda filters: [])
 
     def list(self, filters):
@@ -42,7 +42,7 @@ class Docker:
 
 
 class Container:
-    name, labels = "fencepost_redis-1_1", LABELS
+    name, id, labels = "fencepost_redis-1_1", "c0ffee", LABELS
 
     def __init__(self, docker):
         self._docker = docker
@@ -76,8 +76,9 @@ class Network:
 @pytest.fixture
 def docker(monkeypatch):
     found = Docker()
-    monkeypatch.setattr(compose.docker, "from_env", lambda: found)
-    monkeypatch.setattr(compose.subprocess, "run", found.compose)
+    monkeypatch.setattr(asking, "client", lambda: found)
+    monkeypatch.setattr(compose.images, "base", lambda name: "a base")
+    monkeypatch.setattr(asking.subprocess, "run", found.compose)
     monkeypatch.setattr(module.engine, "ensure", lambda say: Engine(("compose",), "20.10"))
     monkeypatch.setattr(module.engine, "find", lambda: Engine(("compose",), "20.10"))
     monkeypatch.setattr(module.image, "ensure", lambda say: "image")
@@ -137,7 +138,7 @@ def run(docker, monkeypatch, capsys):
 def test_heal_names_a_network_that_was_left_and_removes_it(docker, run):
     docker.endpoints = {"ep-17": "fencepost_redis-1_1"}
     code, said = run("heal", "--check")
-    assert (code, said) == (1, "network fencepost_cluster: a run left it, without a node\n")
+    assert (code, said) == (1, "the network fencepost_cluster: a run left it\n")
     code, said = run("heal")
     assert code == 0
     assert "Removed the network fencepost_cluster" in said

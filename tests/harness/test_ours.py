@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fencepost.harness.cluster import compose, composefile, ours
+from fencepost.harness.cluster import asking, compose, composefile, ours
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.engine import Engine
 from fencepost.harness.errors import Crashed
@@ -55,8 +55,9 @@ class Docker:
 @pytest.fixture
 def docker(monkeypatch):
     found = Docker()
-    monkeypatch.setattr(compose.docker, "from_env", lambda: found)
-    monkeypatch.setattr(compose.subprocess, "run", found.compose)
+    monkeypatch.setattr(asking, "client", lambda: found)
+    monkeypatch.setattr(compose.images, "base", lambda name: "a base")
+    monkeypatch.setattr(asking.subprocess, "run", found.compose)
     return found
 
 
@@ -92,11 +93,17 @@ def test_every_container_and_network_that_is_created_has_our_label():
 
 def test_a_foreign_project_of_our_name_is_not_counted_and_not_removed(both, cluster):
     assert cluster.look() == ["redis-1"]
-    assert cluster.networks == ["network-ours"]
+    assert cluster.remains == []
     cluster.down()
     assert both.names() == ["container-web", "network-web", "volume-web"]
     # Compose goes by the project's name alone.
     assert both.composed == []
+
+
+def test_what_is_left_without_a_node_that_is_up_is_named(both, cluster):
+    assert cluster.remains == ["the stopped node redis-1"]
+    both.things = [thing for thing in both.things if thing.name != "container-ours"]
+    assert cluster.remains == ["the network network-ours"]
 
 
 @pytest.mark.parametrize("name", ["container-web", "network-web", "volume-web"])

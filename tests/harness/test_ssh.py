@@ -14,9 +14,10 @@ import paramiko
 import pytest
 
 import node_program
+import ssh_server
 from fencepost.compose.node.places import CODE, PYTHON
-from fencepost.harness.remote import agent
-from fencepost.harness.remote.remote import RemoteError
+from fencepost.harness.remote import agent, ssh
+from fencepost.harness.remote.remote import NoAnswer, RemoteError
 from fencepost.harness.remote.ssh import Host, SshRemote
 from fencepost.harness.run.client_program import command
 from fencepost.harness.run.recorder import Recorder
@@ -239,3 +240,22 @@ def test_a_command_that_may_have_run_is_not_run_again(remote, server, tmp_path):
     assert "the connection was lost, and nobody knows whether it was done" in errors[0]
     assert (tmp_path / "runs").read_text() == "once\n"
     assert remote.run(["echo", "again"]).out == "again\n"
+
+
+def test_a_node_that_takes_nothing_any_more_is_given_up(remote, monkeypatch):
+    """More than a pipe and a window hold: the write itself is what hangs."""
+    monkeypatch.setattr(agent, "AGENT", ("sleep", "600"))
+    monkeypatch.setattr(agent, "_SLACK_S", 0.1)
+    with pytest.raises(NoAnswer, match=r"redis-1: write it: .* takes nothing for 0 s"):
+        remote._ask({"put": "it", "content": "x" * (8 << 20)}, "write it", timeout_s=0.1)
+
+
+def test_an_sshd_that_hangs_is_given_up(remote, monkeypatch):
+    remote.run(["true"])
+    remote.close()
+    hangs = threading.Event()
+    monkeypatch.setattr(ssh_server._Session, "check_channel_exec_request", lambda *_: hangs.wait())
+    monkeypatch.setattr(ssh, "_OPEN_S", 0.3)
+    with pytest.raises(NoAnswer, match="redis-1: read /it: the node does not answer"):
+        remote.get("/it")
+    hangs.set()

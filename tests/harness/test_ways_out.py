@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fencepost.harness.errors import Crashed
-from fencepost.harness.remote.remote import RemoteError
+from fencepost.harness.remote.remote import NoAnswer, RemoteError
 from fencepost.harness.run import judge, results, worker
 from fencepost.harness.run.run import run
 from harness.disturbed import (
@@ -65,7 +65,7 @@ def test_a_node_that_dies_at_any_call_ends_in_a_judged_run(cluster):
         def die(of, node=call.node):
             def dead(now):
                 if now.node == node:
-                    raise RemoteError(f"{node} is dead")
+                    raise NoAnswer(f"{node} is dead")
 
             of.before = dead
             dead(Call(node, "", ""))

@@ -1,0 +1,83 @@
+"""Failures of the harness' own world: nothing that was acknowledged is lost, nothing is left.
+
+Whole runs on a cluster in memory (memory.py). The resource keeps a list of all that it stored,
+which is compared with the history. tests/cluster/test_injected.py does the same to containers.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import Counter
+
+import pytest
+
+from fencepost.checker import history
+from fencepost.harness.errors import Crashed
+from fencepost.harness.remote.remote import NoAnswer, RemoteError
+from fencepost.harness.run import needs
+from fencepost.nemesis.schedule import Scheduled
+from harness.disturbed import PAUSES, SPEC, assert_judged_and_put_away, carried_out
+from harness.memory import Cluster
+
+STRUCK = [*PAUSES, Scheduled(0.05, 0.02, "kill", ["redis-1"], {}),
+          Scheduled(0.06, 0.02, "kill", ["client-2"], {})]  # fmt: skip
+
+
+def assert_nothing_acknowledged_is_lost(ended, cluster):
+    """What the resource stored and what the history has of it are the same."""
+    stored = Counter(value for _, value in cluster.service.written)
+    ops = [op for op in history.read(ended.folder / "history.jsonl") if op.f == "write"]
+    begun = {op.value["value"] for op in ops if op.type == "invoke"}
+    done = Counter(op.value["value"] for op in ops if op.type == "ok")
+    assert set(stored) <= begun
+    assert done <= stored
+    # What was stored and is not `ok` in the history is unknown there; each client has one at most.
+    open = {op.process for op in ops if op.type == "info"}
+    assert sum((stored - done).values()) <= len(open)
+
+
+def one_by_one(calls):
+    """Each call by its kind, and which one of its kind it is."""
+    counted = Counter()
+    for call in calls:
+        kind = kind_of(call)
+        counted[kind] += 1
+        yield kind, counted[kind]
+
+
+def kind_of(call):
+    return call.node, call.verb, re.sub(r"\d+", "N", call.what[:60])
+
+
+def failing(kind, which, error):
+    """Raises the error at that call, once."""
+    counted, lock = Counter(), threading.Lock()
+
+    def fail(call):
+        with lock:
+            counted[kind_of(call)] += 1
+            if (kind_of(call), counted[kind]) == (kind, which):
+                raise error
+
+    return fail
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_each_call_of_a_node_may_fail_once_and_nothing_is_lost_or_left(cluster, when):
+    """Before it is carried out; or after that, so that nobody knows whether it was."""
+    ended = carried_out(cluster, schedule=STRUCK)
+    assert ended.outcome.valid is True, ended.results
+    assert_nothing_acknowledged_is_lost(ended, cluster)
+    crashed = 0
+    for kind, which in list(one_by_one(cluster.calls)):
+        with Cluster() as hit:
+            hit.up(needs.nodes([SPEC]))
+            error = NoAnswer(f"{kind[0]}: the connection was lost")
+            setattr(hit, when, failing(kind, which, error))
+            ended = carried_out(hit, schedule=STRUCK)
+            assert isinstance(ended.error, RemoteError | Crashed | None), kind
+            crashed += ended.error is not None
+            assert_judged_and_put_away(ended, hit)
+            assert_nothing_acknowledged_is_lost(ended, hit)
+    assert crashed > 10
