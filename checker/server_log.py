@@ -7,6 +7,9 @@ A fault leaves its marks in logs as well, and nobody is accused for these. Serve
 write nothing, and as they start again PostgreSQL refuses clients with FATAL, which is no failure of
 the server and is not looked for. A server that ends because its disk is full says so: where a fault
 of the run struck that server, the line is named (`after_faults`), else it counts.
+
+A night's log comes without its middle (`left_out`), which its node has searched by the same
+patterns before it went. Where nobody did, what is missing may have had anything in it.
 """
 
 from __future__ import annotations
@@ -15,12 +18,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fencepost.checker.checker import Checker, Run
 from fencepost.checker.faults import faults
 from fencepost.checker.verdict import Verdict, count
 
-_BAD = re.compile(
+BAD = re.compile(
     r"^(?:panic|fatal error|runtime error): "  # Go's runtime: etcd
     r"|\"level\":\"(?:panic|dpanic|fatal)\""  # etcd's own log
     r"|Out Of Memory allocating|REDIS BUG REPORT START|Guru Meditation|ASSERTION FAILED"  # Redis
@@ -30,9 +34,17 @@ _BAD = re.compile(
     r"|terminated by signal (?:4|6|7|8|11)\b"  # PostgreSQL's own processes; 9 and 15 are kills
     r"|Out of memory: Killed process|segfault at "  # the kernel
 )
+"""What a line has that a server writes as it breaks down."""
 _FULL = re.compile(r"no space left on device", re.IGNORECASE)
+_GAP = re.compile(r"^\.\.\. (\d+) bytes were left out here(, once they had been searched)?")
 _NEAR = 5  # lines after a bad one in which a Java program says why
 _SHOWN = 200  # characters of a line that evidence shows
+
+
+def gap(count: int, searched: bool) -> str:
+    """The line of a log that stands where so many bytes were left out. `searched`: what this
+    checker looks for was looked for in them, and follows."""
+    return f"... {count} bytes were left out here{', once they had been searched' * searched} ...\n"
 
 
 @dataclass(frozen=True)
@@ -56,22 +68,38 @@ def server_log(run: Run) -> Verdict:
     bad: list[_Line] = []
     excused: list[_Line] = []
     silent = []
+    searched: list[str] = []
+    missing: list[str] = []
     for server in servers:
         lines = _lines(run.logs.get(server))
         if not lines:
             silent.append(server)
+        for count_, looked in _gaps(lines):
+            (searched if looked else missing).append(f"{server} ({count_} bytes)")
         for line in _bad(server, lines):
             (excused if line.full and server in struck else bad).append(line)
-    details = {"logs": len(servers) - len(silent), "after_faults": [str(line) for line in excused]}
+    details: dict[str, Any] = {
+        "logs": len(servers) - len(silent),
+        "after_faults": [str(line) for line in excused],
+    }
+    if searched or missing:
+        details["left_out"] = [*searched, *missing]
     if bad:
         summary = f"{count(len(bad), 'line')} of the servers' logs should not be there: {bad[0]}"
         rows = [{"what": str(line), "server": line.server, "line": line.number} for line in bad]
         return Verdict(False, summary, rows, details)
     if silent or not servers:
         return Verdict("unknown", f"No log of {', '.join(silent) or 'any server'}.", [], details)
+    if missing:
+        summary = (
+            f"The middle of these logs is missing, and was not searched: {', '.join(missing)}."
+        )
+        return Verdict("unknown", summary, [], details)
     summary = f"No panic, fatal error or lack of memory in {count(len(servers), 'log')}."
     if excused:
         summary += f" Of a full disk, which was a fault of the run: {excused[0]}."
+    if searched:
+        summary += f" Left out, once it had been searched: the middle of {', '.join(searched)}."
     return Verdict(True, summary, [], details)
 
 
@@ -81,9 +109,15 @@ def _lines(log: Path | None) -> list[str]:
     return log.read_text(errors="replace").splitlines()
 
 
+def _gaps(lines: list[str]) -> list[tuple[int, bool]]:
+    """How many bytes are missing at each place, and whether they were searched."""
+    found = [match for line in lines if (match := _GAP.match(line))]
+    return [(int(match[1]), bool(match[2])) for match in found]
+
+
 def _bad(server: str, lines: list[str]) -> Iterator[_Line]:
     for place, text in enumerate(lines):
-        if _BAD.search(text):
+        if BAD.search(text):
             near = lines[place : place + _NEAR + 1]
             yield _Line(server, place + 1, text.strip(), any(map(_FULL.search, near)))
 

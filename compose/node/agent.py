@@ -25,7 +25,7 @@ Request = dict[str, Any]
 Answer = dict[str, Any]
 
 # Verbs of our own that are quicker called than started: a fault is to take hold at once.
-_CALLED = ("clocks", "vdso", "health", "leads", "identity", "process")
+_CALLED = ("clocks", "vdso", "health", "leads", "identity", "log", "process")
 
 
 def run(request: Request) -> Answer:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fencepost.compose.node.kind import Kind
 from fencepost.compose.node.places import DATA, LOGS, PID_FILE, PROGRAM
 from fencepost.compose.node.processes import Process
+from fencepost.harness.db import serverlog
 from fencepost.harness.db.patience import START_S, Say, said, silent, until
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.processes import children
@@ -24,17 +24,6 @@ from fencepost.nemesis.site import Hidden
 _GONE_S = 20.0
 # How long a command may take that starts a server, or wipes its data.
 _COMMAND_S = 120.0
-
-LOG_MOST = 32 << 20
-"""Bytes of a server's log that are fetched at most."""
-
-
-@dataclass(frozen=True)
-class Log:
-    """A server's log, and how many bytes of it are not here."""
-
-    text: str
-    left_out: int = 0
 
 
 class Server:
@@ -177,23 +166,20 @@ class Server:
             return
         what = "has ended" if ended else f"did not get ready within {START_S:.0f} s"
         raise Crashed(
-            f"{self.node}: {self.kind.name} {what}. The end of its log:\n{self.log().text[-1500:]}"
+            f"{self.node}: {self.kind.name} {what}. The end of its log:\n{self.log()[-1500:]}"
         )
 
-    def log(self) -> Log:
-        """Its log, empty if it has none; of one that is too long, its begin and its end."""
-        path = f"{LOGS}/{self.kind.role}.log"
-        try:
-            size = self._remote.run(["stat", "-c", "%s", path], check=False).out.strip()
-            if not size.isdigit() or int(size) <= LOG_MOST:
-                return Log(self._remote.get(path).decode(errors="replace"))
-            half = str(LOG_MOST // 2)
-            begin = self._remote.run(["head", "-c", half, path]).out
-            end = self._remote.run(["tail", "-c", half, path]).out
-        except RemoteError:
-            return Log("")
-        left_out = int(size) - LOG_MOST
-        return Log(f"{begin}\n... {left_out} bytes were left out here ...\n{end}", left_out)
+    @property
+    def _log(self) -> str:
+        return f"{LOGS}/{self.kind.role}.log"
+
+    def log(self) -> str:
+        """Its log, empty if it has none; of one that is too long, what matters."""
+        return serverlog.fetch(self._remote, self._log)
+
+    def shorten_log(self) -> None:
+        """Keep its log from growing without end. RemoteError if its node does not answer."""
+        serverlog.shorten(self._remote, self._log)
 
     def version(self) -> str:
         return self._ask("version").out.strip().splitlines()[0]

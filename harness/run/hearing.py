@@ -23,6 +23,8 @@ from fencepost.harness.run.lines import TooLong
 # How far a client's clock may be ahead of ours: far more than clocks on two hosts ever are.
 _AHEAD_NS = 60 * 10**9
 _CONTROL = b'{"control"'
+# Of so many processes of a client is known what they have said. One of them is alive.
+_PROCESSES = 100
 
 
 @dataclass
@@ -79,7 +81,7 @@ class Hearing:
         self._must_be_its_own(event, until)
         if event.f not in SPONTANEOUS:
             self._must_fit(event)
-            self._latest[event.process] = event.time
+            self._said(event)
             missing = self._open.pop(event.process, None)
             if event.type == "invoke":
                 if missing is not None:
@@ -101,6 +103,17 @@ class Hearing:
             raise ValueError(f"its time, {event.time} ns, lies before that of what it said last")
         if event.type != "invoke" and (begun is None or begun.f != event.f):
             raise ValueError(f"it completes {event.f}, which process {event.process} has not begun")
+
+    def _said(self, event: Event) -> None:
+        """Remember when a process has said something last, and forget those that are long gone.
+
+        A process may say something after its successor has begun: that its own close is over.
+        """
+        self._latest[event.process] = event.time
+        if len(self._latest) > _PROCESSES:
+            for process in sorted(self._latest)[: -_PROCESSES // 2]:
+                del self._latest[process]
+                self._open.pop(process, None)
 
     def _complete(self, begun: Event, time: int, heard: Heard) -> None:
         """Complete an op of which the client's own word could not be taken."""

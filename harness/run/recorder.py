@@ -34,16 +34,20 @@ from fencepost.wholefile import beside, rename
 class Recorder:
     """`origin_ns` is the test's start on CLOCK_MONOTONIC; before `start`, when this was created.
 
-    `counts`: ops by f and type; `grants`: by lock and process; `last`: the lock that a process was
-    granted last. `aside`: what clients say that is no event.
+    `counts`: ops by f and type; `grants`: by lock and client. `aside`: what clients say that is no
+    event. Of `clients`, the one with number n has the processes n, n + clients and so on; without
+    it each process is a client. A night has many processes, and nothing is kept of each.
     """
 
-    def __init__(self, path: Path, locks: Sequence[str] = ("",)) -> None:
+    def __init__(
+        self, path: Path, locks: Sequence[str] = ("",), clients: int | None = None
+    ) -> None:
         self.path = path
         self.origin_ns = time.monotonic_ns()
         self.counts: Counter[tuple[str, str]] = Counter()
         self.grants: Counter[tuple[str, int]] = Counter()
-        self.last: dict[int, str] = {}
+        self._clients = clients
+        self._last: dict[int, tuple[int, str]] = {}
         self.failure: OSError | None = None
         self.aside = Aside(path.parent)
         self._file = path.open("ab", buffering=0)
@@ -79,8 +83,15 @@ class Recorder:
         lock = self._only
         if lock is None:
             lock = (event.value and event.value.lock) or ""
-        self.grants[lock, event.process] += 1
-        self.last[event.process] = lock
+        client = event.process % self._clients if self._clients else event.process
+        self.grants[lock, client] += 1
+        self._last[client] = event.process, lock
+
+    def last_granted(self, process: int) -> str | None:
+        """The lock that a process was granted last."""
+        client = process % self._clients if self._clients else process
+        owner, lock = self._last.get(client, (None, None))
+        return lock if owner == process else None
 
     def grants_of(self, lock: str) -> int:
         """The number of recorded grants of this lock."""

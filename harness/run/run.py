@@ -22,6 +22,7 @@ from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import Crashed
 from fencepost.harness.interrupts import interruptible, undisturbed
 from fencepost.harness.run import results, timed
+from fencepost.harness.run.chores import now_and_then
 from fencepost.harness.run.judge import Outcome, judge
 from fencepost.harness.run.progress import Live, Progress, logged
 from fencepost.harness.run.recorder import Recorder
@@ -53,7 +54,8 @@ def run(
     if schedule is None:
         schedule = [] if scenario else schedule_of(spec)
     folder = results.create(spec.name)
-    recorder = Recorder(folder / "history.jsonl", [lock for lock, _ in spec.locked])
+    locks = [lock for lock, _ in spec.locked]
+    recorder = Recorder(folder / "history.jsonl", locks, spec.concurrency)
     site: RunSite | None = None
     director: Director | None = None
     notes: list[str] = []
@@ -69,7 +71,8 @@ def run(
                     live.director = director = _director(site, recorder)
                     _set_up(site, recorder, folder, test, live)
                     running = Running(spec, site, director, recorder, live.say, notes.append)
-                    _carry_out(running, scenario, schedule)
+                    with now_and_then(site.shorten_logs):
+                        _carry_out(running, scenario, schedule)
                     notes += site.drifted()
         except NotAsScheduled as error:
             notes.append(f"The schedule was not carried out: {error}")
@@ -134,7 +137,7 @@ def _put_away(
         steps.append(("The faults could not be healed", director.heal_all))
     if site is not None:
         steps.append(("The clients could not be closed", site.close_clients))
-        fetch = partial(_keep_logs, folder, site, failed)
+        fetch = partial(_keep_logs, folder, site)
         steps.append(("The nodes' logs could not be fetched", fetch))
     steps.append(("The history could not be closed", recorder.close))
     for words, step in steps:
@@ -171,14 +174,11 @@ def _judged(
     return outcome
 
 
-def _keep_logs(folder: Path, site: RunSite, notes: list[str]) -> None:
+def _keep_logs(folder: Path, site: RunSite) -> None:
     for name, log in site.logs().items():
         place = folder / "nodes" / name
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(log.text)
-        if log.left_out:
-            # A server may have panicked in what nobody looks at.
-            notes.append(f"{name} is not complete: {log.left_out} bytes in its middle are missing.")
+        place.write_text(log)
 
 
 def _describe(spec: Spec, schedule: list[Scheduled], cluster: dict[str, str]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import shlex
 import signal
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from fencepost.compose.node.places import CODE, LOGS, MARK, PYTHON
@@ -14,9 +15,9 @@ from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.nodes import role
 from fencepost.harness.db.kinds import KINDS, chosen
 from fencepost.harness.db.patience import START_S, Say, silent
-from fencepost.harness.db.server import Log, Server
+from fencepost.harness.db.server import Server
 from fencepost.harness.remote.processes import RESOURCE, marked
-from fencepost.harness.remote.remote import Remote
+from fencepost.harness.remote.remote import Remote, RemoteError
 from fencepost.harness.run.client_program import command
 from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.shipped import archive_for
@@ -156,11 +157,11 @@ class RunSite:
         If it was granted none, grants of any lock count.
         """
         number = self.clients.index(without)
-        wanted = self._recorder.last.get(self.client(without).process)
+        wanted = self._recorder.last_granted(self.client(without).process)
         of_others = (
             count
-            for (lock, process), count in list(self._recorder.grants.items())
-            if process % self._spec.concurrency != number and wanted in (None, lock)
+            for (lock, client), count in list(self._recorder.grants.items())
+            if client != number and wanted in (None, lock)
         )
         return sum(of_others)
 
@@ -219,11 +220,17 @@ class RunSite:
         for one in closing:
             one.result()
 
-    def logs(self) -> dict[str, Log]:
+    def shorten_logs(self) -> None:
+        """Keep the servers' logs from growing without end; a node that is silent keeps its own."""
+        for server in (*self._servers.values(), self._storage):
+            with suppress(RemoteError):
+                server.shorten_log()
+
+    def logs(self) -> dict[str, str]:
         """The logs of servers and clients, by <node>/<file>."""
         logs = {f"{node}/server.log": server.log() for node, server in self._servers.items()}
         said = {f"{worker.node}/worker.log": worker.last_words() for worker in self.workers}
-        return logs | {name: Log(text) for name, text in said.items() if text}
+        return logs | {name: text for name, text in said.items() if text}
 
 
 def needs_of(families: Iterable[str]) -> dict[str, str]:
@@ -244,7 +251,7 @@ def _empty(remote: Remote, server: Server, say: Say) -> None:
     server.kill()
     server.wipe()
     files = " ".join(file for family in FAMILIES.values() for file in family.files)
-    remote.run(["bash", "-c", f"rm -f {LOGS}/*.log {files}"])
+    remote.run(["bash", "-c", f"rm -f {LOGS}/*.log* {files}"])
 
 
 def _start(server: Server, say: Say) -> None:

@@ -43,6 +43,8 @@ _CLOCK_S = 10.0
 # How long a client may take to close its sessions and connections before it is killed.
 _END_S = 2.0
 _CLOSE = "close"
+# Answers that nobody has waited for yet: one or two, unless a client answers what nobody asked.
+_ANSWERS = 20
 Answered = TypeVar("Answered", bound=Answer)
 
 
@@ -69,7 +71,7 @@ class Worker:
         self.working: tuple[dict[str, Any], int] | None = None
         self._open: Event | None = None
         self._closing: Event | None = None
-        self._answers: deque[Answer] = deque()
+        self._answers: deque[Answer] = deque(maxlen=_ANSWERS)
         self._completions: deque[dict[str, Any]] = deque()
         self._point: str | None = None
         self._changed = threading.Condition()
@@ -228,7 +230,8 @@ class Worker:
         not matter. Raise Crashed if the program does not answer in time.
         """
         with self._changed:
-            self._answers = deque(a for a in self._answers if not isinstance(a, Clock))
+            others = (one for one in self._answers if not isinstance(one, Clock))
+            self._answers = deque(others, _ANSWERS)
         self._send({"control": "clock"})
         shown = self._answer(Clock, _CLOCK_S)
         mine = json.loads(self._remote.run(["fencepost-node", "clocks", "node", "wall"]).out)

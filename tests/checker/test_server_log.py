@@ -5,7 +5,7 @@ import pytest
 from fencepost.checker.checker import Run
 from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.history import History, Op
-from fencepost.checker.server_log import server_log
+from fencepost.checker.server_log import gap, server_log
 from fencepost.checker.verdict import Verdict
 
 TEST = {"servers": ["etcd-1", "etcd-2"]}
@@ -144,3 +144,29 @@ def test_it_is_not_asked_of_a_history_that_came_without_logs_nor_of_a_run_that_g
     checker = CHECKERS["server-log"]
     assert (checker.touches(History([])), checker.at_the_end) == (False, True)
     assert (checker.name, checker.about, checker.control) == ("server-log", ("service",), True)
+
+
+def test_a_log_whose_middle_was_searched_before_it_went_is_judged_by_what_is_left(judged):
+    found = judged("fine", f"one\n{gap(5000, searched=True)}two")
+    assert found.valid is True
+    assert found.summary == (
+        "No panic, fatal error or lack of memory in 2 logs. Left out, once it had been searched: "
+        "the middle of etcd-2 (5000 bytes)."
+    )
+    assert found.details["left_out"] == ["etcd-2 (5000 bytes)"]
+
+
+def test_a_breakdown_that_was_kept_of_the_middle_counts(judged):
+    found = judged("fine", f"one\n{gap(5000, searched=True)}{BAD[0]}\ntwo")
+    assert [(row["server"], row["line"]) for row in found.evidence] == [("etcd-2", 3)]
+    assert found.details["left_out"] == ["etcd-2 (5000 bytes)"]
+
+
+@pytest.mark.parametrize("line", ["... 5000 bytes were left out here ...", gap(5000, False)])
+def test_what_nobody_has_searched_may_have_had_anything_in_it(judged, line):
+    found = judged(f"one\n{line}\ntwo", "fine")
+    assert found.valid == "unknown"
+    assert found.summary == (
+        "The middle of these logs is missing, and was not searched: etcd-1 (5000 bytes)."
+    )
+    assert judged(f"{BAD[0]}\n{line}\n", "fine").valid is False

@@ -147,6 +147,14 @@ def test_a_successor_and_news_of_a_library_are_heard(hearing):
     assert len(heard(hearing, *said)) == len(said)
 
 
+def test_of_processes_that_are_gone_little_is_kept(hearing):
+    for number in range(1000):
+        process, time = 3 + 5 * number, 10 * number
+        said = [line(process=process, time=time), line("info", process=process, time=time + 1)]
+        assert len(heard(hearing, *said)) == 2
+    assert len(hearing._latest) <= 100
+
+
 def spoilt(random, good):
     """The line with one thing wrong with it, most likely."""
     text = bytearray(good)

@@ -92,14 +92,24 @@ def test_grants_of_several_locks_are_counted_apart(tmp_path):
     record(recorder, [grant(6, "b")])
     assert [recorder.grants_of(lock) for lock in "abc"] == [1, 2, 0]
     assert recorder.grants == {("a", 1): 1, ("b", 1): 1, ("b", 6): 1}
-    assert recorder.last == {1: "b", 6: "b"}
+    assert [recorder.last_granted(process) for process in (1, 2, 6)] == ["b", None, "b"]
     recorder.close()
 
 
 def test_of_one_lock_a_grant_is_counted_without_a_look_at_its_value(tmp_path):
     recorder = Recorder(tmp_path / "history.jsonl", ["orders"])
     record(recorder, [b'{"time":0,"process":4,"type":"ok","f":"acquire"}'])
-    assert (recorder.grants_of("orders"), recorder.last) == (1, {4: "orders"})
+    assert (recorder.grants_of("orders"), recorder.last_granted(4)) == (1, "orders")
+    recorder.close()
+
+
+def test_of_processes_that_are_gone_nothing_is_kept(tmp_path):
+    recorder = Recorder(tmp_path / "history.jsonl", ["a"], clients=5)
+    record(recorder, [grant(process, "a") for process in range(0, 5000, 5)])
+    assert recorder.grants == {("a", 0): 1000}
+    assert recorder.last_granted(4995) == "a"
+    assert recorder.last_granted(4990) is None
+    assert len(recorder._last) == 1
     recorder.close()
 
 

@@ -27,7 +27,8 @@ def grant(process, lock):
 
 @pytest.fixture
 def recorder(tmp_path):
-    recorder = Recorder(tmp_path / "history.jsonl", [lock for lock, _ in SPEC.locked])
+    locks = [lock for lock, _ in SPEC.locked]
+    recorder = Recorder(tmp_path / "history.jsonl", locks, SPEC.concurrency)
     yield recorder
     recorder.close()
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from dataclasses import replace
+from functools import partial
 
-from fencepost.harness.db import server
-from fencepost.harness.remote.remote import Result
+import pytest
+
+from fencepost.harness.remote.remote import RemoteError, Result
+from fencepost.harness.run import run
 from fencepost.harness.run.recorder import Recorder
 from harness.disturbed import (
     PAUSES,
@@ -74,25 +78,58 @@ def test_a_fault_that_is_on_when_the_disk_is_full_is_healed(cluster, monkeypatch
     assert [call.what for call in cluster.calls if call.verb == "signal"][-1] == "SIGCONT"
 
 
-def test_of_a_server_s_log_that_is_too_long_both_ends_are_kept_and_the_run_says_so(
-    cluster, monkeypatch
+@pytest.mark.parametrize(
+    ("unkept", "valid", "gap"),
+    [
+        (0, True, "... 5000 bytes were left out here, once they had been searched ..."),
+        (7, "unknown", "... 5000 bytes were left out here ..."),
+    ],
+)
+def test_a_server_s_log_comes_without_its_middle_and_is_judged_by_what_was_searched(
+    cluster, monkeypatch, unkept, valid, gap
 ):
-    monkeypatch.setattr(server, "LOG_MOST", 20)
-    long = {"stat": "5020\n", "head": "it starts\n", "tail": "\nit ends\n"}
-    answering = Node.run
+    parts = {
+        "fencepost-node": json.dumps({"start": 10, "end": 5010, "unkept": unkept}),
+        "head": "it starts\n",
+        "tail": "it ends\n",
+    }
+    answering, getting = Node.run, Node.get
 
-    def run(node, argv, **options):
+    def answers(node, argv, **options):
         answer = answering(node, argv, **options)
-        if node.node == "redis-1" and argv[0] in long:
-            return Result(0, long[argv[0]], "")
+        if node.node == "redis-1" and (argv[0] in ("head", "tail") or argv[1] == "log"):
+            return Result(0, parts[argv[0]], "")
         return answer
 
-    monkeypatch.setattr(Node, "run", run)
+    def get(node, path):
+        return b"a line that matters\n" if path.endswith(".kept") else getting(node, path)
+
+    monkeypatch.setattr(Node, "run", answers)
+    monkeypatch.setattr(Node, "get", get)
     ended = carried_out(cluster, schedule=[])
     assert_judged_and_put_away(ended, cluster)
-    kept = (ended.folder / "nodes/redis-1/server.log").read_text().split("\n")
-    assert kept[0] == "it starts"
-    assert "... 5000 bytes were left out here ..." in kept
-    assert kept[-2] == "it ends"
-    words = "redis-1/server.log is not complete: 5000 bytes in its middle are missing."
-    assert (ended.notes, ended.outcome.valid) == (words, "unknown")
+    kept = (ended.folder / "nodes/redis-1/server.log").read_text().splitlines()
+    assert kept == ["it starts", gap, "a line that matters", "it ends"]
+    assert ended.outcome.verdicts["server-log"].valid is valid
+    assert ended.notes == ""
+
+
+def test_servers_logs_are_kept_short_while_a_run_goes_on(cluster, monkeypatch):
+    monkeypatch.setattr(run, "now_and_then", partial(run.now_and_then, every_s=0.01))
+    carried_out(cluster, schedule=[])
+    asked = [call.node for call in cluster.calls if call.what.startswith("fencepost-node log")]
+    # Once at the end for each server's log, which is then fetched.
+    assert asked.count("redis-1") > 1
+    assert "storage" in asked
+
+
+def test_a_node_that_is_silent_keeps_its_log_and_the_run_goes_on(cluster, monkeypatch):
+    monkeypatch.setattr(run, "now_and_then", partial(run.now_and_then, every_s=0.01))
+
+    def before(call):
+        if call.node == "redis-1" and call.what.startswith("fencepost-node log"):
+            raise RemoteError("redis-1: the node does not answer")
+
+    cluster.before = before
+    ended = carried_out(cluster, schedule=[])
+    assert_judged_and_put_away(ended, cluster)

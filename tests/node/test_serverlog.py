@@ -1,0 +1,118 @@
+"""A server's log loses its middle, and nothing that tells of a breakdown."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from fencepost.compose.node import serverlog
+from fencepost.compose.node.serverlog import shorten
+
+HEAD, TAIL = 1 << 14, 1 << 16
+LINES = 40_000  # of 7 bytes
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "redis.log"
+
+
+def line(number):
+    return f"{number:06d}\n"
+
+
+def write(path, numbers, bad=()):
+    """The server writes on, at the end of its file, whatever was left out of it."""
+    with path.open("a") as log:
+        for number in numbers:
+            log.write(line(number))
+            if number in bad:
+                log.write(f"panic: {number}\nwhy\n")
+
+
+def cut(path, pattern="^panic: "):
+    return shorten(path, HEAD, TAIL, pattern)
+
+
+def ends(path, found):
+    """The lines before and after what was left out."""
+    with path.open() as log:
+        before = log.read(found["start"]).splitlines()
+        log.seek(found["end"])
+        return before, log.read().splitlines()
+
+
+def kept(path):
+    return path.with_name("redis.log.kept").read_text().splitlines()
+
+
+def test_a_short_log_is_whole(path):
+    write(path, range(10_000))
+    assert cut(path) is None
+    assert path.read_text() == "".join(map(line, range(10_000)))
+
+
+def test_of_a_long_one_both_ends_stay_in_whole_lines(path):
+    write(path, range(LINES))
+    before, after = ends(path, cut(path))
+    assert before == [f"{number:06d}" for number in range(len(before))]
+    assert after == [f"{number:06d}" for number in range(LINES - len(after), LINES)]
+    assert HEAD <= 7 * len(before) < HEAD + 14
+    assert TAIL - 14 < 7 * len(after) <= TAIL
+
+
+def test_what_was_left_out_takes_no_room(path):
+    write(path, range(10 * LINES))
+    cut(path)
+    assert path.stat().st_size == 70 * LINES
+    assert path.stat().st_blocks * 512 < HEAD + TAIL + 4 * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_log_that_grows_all_the_time_stays_short(path):
+    for start in range(0, 20 * LINES, LINES):
+        write(path, range(start, start + LINES))
+        found = cut(path)
+    before, after = ends(path, found)
+    assert before[0] == "000000"
+    assert after[-1] == f"{20 * LINES - 1:06d}"
+    assert path.stat().st_blocks * 512 < HEAD + 2 * TAIL + 7 * LINES
+
+
+def test_a_breakdown_in_what_is_left_out_is_kept_with_what_follows_it(path):
+    bad = (20_000, 60_000)
+    for start in range(0, 4 * LINES, LINES):
+        write(path, range(start, start + LINES), bad)
+        found = cut(path)
+    assert kept(path) == [
+        words
+        for number in bad
+        for words in (f"panic: {number}", "why", *(f"{number + n:06d}" for n in range(1, 5)))
+    ]
+    assert found["unkept"] == 0
+
+
+def test_what_is_kept_is_bounded_and_the_rest_is_counted(path, monkeypatch):
+    monkeypatch.setattr(serverlog, "KEPT_MOST", 1000)
+    write(path, range(LINES), bad=range(5000, 6000))
+    found = cut(path)
+    assert path.with_name("redis.log.kept").stat().st_size <= 1000
+    assert len(kept(path)) + found["unkept"] >= 2000
+    write(path, range(LINES, 2 * LINES))
+    assert cut(path)["unkept"] == found["unkept"]
+
+
+def test_a_log_without_a_line_end_is_shortened_too(path):
+    path.write_bytes(b"x" * (1 << 20))
+    found = cut(path)
+    assert (found["start"], found["end"]) == (HEAD, (1 << 20) - TAIL)
+
+
+def test_that_there_is_no_log_is_an_error(path):
+    with pytest.raises(OSError, match="No such file"):
+        cut(path)
+
+
+def test_a_verb_that_there_is_not_is_an_error():
+    with pytest.raises(OSError, match="no log forget: there is shorten"):
+        serverlog.command(["forget", "x"])
