@@ -6,37 +6,42 @@ timeline's tables already, with the holds and writes that carried them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from math import log10
 from typing import Any
 
-from fencepost.report.measures import QUANTILES, Answer, windows
-from fencepost.report.timeline import table
+from fencepost.report.focus import WHOLE, Focus
+from fencepost.report.grid import Grid
+from fencepost.report.measures import QUANTILES, Answers, windows
+from fencepost.report.table import table, us
+
+_DECADES = 11  # from a µs to a day
 
 
-def latencies(answers: Sequence[Answer], end_s: float) -> dict[str, Any]:
-    """Each answer with its latency in µs, and quantiles of the granted ones over time."""
+def latencies(answers: Answers, end_ns: int, focus: Focus = WHOLE) -> dict[str, Any]:
+    """Each answer in focus with its latency in µs, some of the others, and quantiles of the granted
+    ones over time."""
     return {
-        "acquires": table(
-            ("time", "latency", "what"),
-            (
-                (round(answer.time_s * 1e6), round(answer.latency_ms * 1000), answer.what)
-                for answer in answers
-            ),
-        ),
+        "acquires": table(("time", "latency", "what"), _dots(answers, end_ns, focus)),
         "quantiles": table(
             ("time", *(f"p{percent}" for percent in QUANTILES)),
-            (
-                (round(time_s * 1e6), *(round(ms * 1000) for ms in found))
-                for time_s, found in windows(answers, end_s)
-            ),
+            ((us(time), *map(us, found)) for time, found in windows(answers, end_ns)),
         ),
     }
 
 
-def has_tokens(timeline: dict[str, Any]) -> bool:
+def _dots(answers: Answers, end_ns: int, focus: Focus) -> Iterator[tuple[Any, ...]]:
+    grid = Grid(end_ns, 0, _DECADES)
+    for time, took, what in answers:
+        tall = log10(max(took / 1000, 1))
+        if focus.shows(time) or grid.takes(time, tall, what):
+            yield us(time), us(took), what
+
+
+def has_tokens(tables: dict[str, Any]) -> bool:
     """Whether any grant or write of a timeline carried a token."""
     return any(
-        row[timeline[name]["columns"].index("token")] is not None
-        for name in ("holds", "writes")
-        for row in timeline[name]["rows"]
+        row[tables[name]["columns"].index("token")] is not None
+        for name in ("holds", "writes", "tokens")
+        for row in tables[name]["rows"]
     )

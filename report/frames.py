@@ -16,7 +16,6 @@ from pathlib import Path
 import pandas as pd
 
 from fencepost.checker import holds as found
-from fencepost.report.measures import acquires as answers
 from fencepost.report.stored import Run, load
 
 
@@ -68,5 +67,9 @@ def holds(run: Run) -> pd.DataFrame:
 
 def acquires(run: Run) -> pd.DataFrame:
     """A row an acquire that was answered: when, after how many ms, and how."""
-    rows = [(answer.time_s, answer.latency_ms, answer.what) for answer in answers(run.history)]
+    rows = [
+        (call.end.time / 1e9, (call.end.time - call.begin.time) / 1e6, call.type)
+        for call in run.history.calls()
+        if call.begin.f == "acquire" and call.end
+    ]
     return pd.DataFrame(rows, columns=["time_s", "latency_ms", "what"])

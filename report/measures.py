@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-from fencepost.checker.history import History
 
 OUTCOMES = ("ok", "fail", "info")
 QUANTILES = (50, 95, 99)
@@ -16,14 +14,27 @@ WINDOWS = 30
 FEWEST = 20
 """Acquires a span should have: a quantile of fewer says nothing."""
 
+_MOST = 2**63 - 1
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An acquire that was answered: when (s since the test's start), after how long, and how."""
 
-    time_s: float
-    latency_ms: float
-    what: str
+class Answers:
+    """The acquires that were answered, in the order of answers: when (ns since the test's start),
+    after how many ns, and how. In columns: there may be millions."""
+
+    def __init__(self) -> None:
+        self._times, self._took, self._what = array("q"), array("q"), array("b")
+
+    def add(self, time_ns: int, took_ns: int, what: str) -> None:
+        self._times.append(time_ns)
+        self._took.append(min(took_ns, _MOST))
+        self._what.append(OUTCOMES.index(what))
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def __iter__(self) -> Iterator[tuple[int, int, str]]:
+        names = (OUTCOMES[what] for what in self._what)
+        return zip(self._times, self._took, names, strict=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,36 +47,32 @@ class Summary:
     longest: float
 
 
-def acquires(history: History) -> list[Answer]:
-    """Every acquire that was answered, in the order of asking."""
-    return [
-        Answer(call.end.time / 1e9, (call.end.time - call.begin.time) / 1e6, call.type)
-        for call in history.calls()
-        if call.begin.f == "acquire" and call.end
-    ]
-
-
 def quantiles(values: Sequence[float]) -> tuple[float, ...]:
     """QUANTILES of some values, at least one; between two of them, in proportion."""
-    if len(values) == 1:
-        return tuple(values[0] for _ in QUANTILES)
-    cuts = statistics.quantiles(values, n=100, method="inclusive")
-    return tuple(cuts[percent - 1] for percent in QUANTILES)
+    ordered = sorted(values)
+    found = []
+    for percent in QUANTILES:
+        place, rest = divmod((len(ordered) - 1) * percent, 100)
+        after = ordered[min(place + 1, len(ordered) - 1)]
+        found.append(ordered[place] + (after - ordered[place]) * rest / 100)
+    return tuple(found)
 
 
-def windows(answers: Sequence[Answer], end_s: float) -> list[tuple[float, tuple[float, ...]]]:
-    """The latency of granted acquires over time: the middle of each window (s), its quantiles.
+def windows(answers: Answers, end_ns: int) -> list[tuple[float, tuple[float, ...]]]:
+    """The latency of granted acquires over time: the middle of each window (ns), and its quantiles
+    in ns.
 
     Windows in which nothing was granted are left out; a run with few grants has no windows.
     """
-    granted = [answer for answer in answers if answer.what == "ok"]
-    count = min(WINDOWS, len(granted) // FEWEST)
+    granted = sum(1 for _, _, what in answers if what == "ok")
+    count = min(WINDOWS, granted // FEWEST)
     if count < 2:
         return []
-    width = max(end_s, 1e-9) / count
-    latencies: list[list[float]] = [[] for _ in range(count)]
-    for answer in granted:
-        latencies[min(int(answer.time_s / width), count - 1)].append(answer.latency_ms)
+    width = max(end_ns, 1) / count
+    latencies = [array("q") for _ in range(count)]
+    for time, took, what in answers:
+        if what == "ok":
+            latencies[min(int(time / width), count - 1)].append(took)
     return [
         ((number + 0.5) * width, quantiles(found))
         for number, found in enumerate(latencies)
@@ -73,11 +80,12 @@ def windows(answers: Sequence[Answer], end_s: float) -> list[tuple[float, tuple[
     ]
 
 
-def summary(answers: Sequence[Answer]) -> list[Summary]:
+def summary(answers: Answers) -> list[Summary]:
     """A row for each outcome that there was."""
     rows = []
-    for what in OUTCOMES:
-        found = [answer.latency_ms for answer in answers if answer.what == what]
+    for one in OUTCOMES:
+        found = array("q", (took for _, took, what in answers if what == one))
         if found:
-            rows.append(Summary(what, len(found), quantiles(found), max(found)))
+            in_ms = tuple(took / 1e6 for took in quantiles(found))
+            rows.append(Summary(one, len(found), in_ms, max(found) / 1e6))
     return rows

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ from fencepost.checker.faults import Fault, faults
 from fencepost.checker.history import History
 from fencepost.report import page
 from fencepost.report.charts import has_tokens, latencies
-from fencepost.report.measures import QUANTILES, acquires, summary
+from fencepost.report.lanes import affected
+from fencepost.report.measures import QUANTILES, summary
 from fencepost.report.questions import headline, ordered, question, questions, untested, verdict
 from fencepost.report.settings import again, settings
 from fencepost.report.stored import Run, load
-from fencepost.report.timeline import affected, timeline
+from fencepost.report.timeline import Timeline, Told, timeline
 
 Colour = Callable[[str], tuple[str, str] | None]
 """Gives the CSS colours of a family of faults, on a light page and on a dark one."""
@@ -24,7 +26,10 @@ Colour = Callable[[str], tuple[str, str] | None]
 FIRST = 3
 """Sentences of evidence shown at once; the rest is folded away."""
 MOST = 200
-"""Sentences of evidence on the page at most; results.json has every one."""
+"""Sentences of a checker's evidence, faults and steps of a schedule on the page, at most each:
+results.json and test.json have every one."""
+LONGEST = 200_000
+"""Characters of test.json on the page, at most."""
 
 _SCENARIO: dict[str, Any] = {
     "name": "",
@@ -59,9 +64,11 @@ def contents(run: Run, folder: Path, colour: Colour) -> dict[str, Any]:
     checkers: Mapping[str, Any] = results.get("checkers") or {}
     asked = questions(checkers)
     valid = None if run.results is None else verdict(results.get("valid"))
-    picture = timeline(history, test)
-    on = faults(history)
-    answers = acquires(history)
+    evidence = [_evidence(name, checkers[name]) for name in _in_order(checkers)]
+    picture = timeline(history, test, list(_told(evidence)))
+    on, answers = faults(history), picture.recorded.answers
+    drawn = picture.tables | latencies(answers, picture.end_ns, picture.focus)
+    schedule = list(test.get("schedule") or ())
     return {
         "name": test.get("name", "test"),
         "started": test.get("started", ""),
@@ -70,24 +77,27 @@ def contents(run: Run, folder: Path, colour: Colour) -> dict[str, Any]:
         "untested": untested(checkers),
         "questions": asked,
         "scenario": _scenario(test, checkers),
-        "schedule": [_STEP | step for step in test.get("schedule") or ()],
-        "stats": _stats(run, on),
-        "evidence": [_evidence(name, checkers[name]) for name in _in_order(checkers)],
-        "timeline": picture | latencies(answers, picture["end"] / 1e6),
-        "tokens": has_tokens(picture),
+        "schedule": [_STEP | step for step in schedule[:MOST]],
+        "more_scheduled": len(schedule[MOST:]),
+        "stats": _stats(run, on, picture.recorded.ops),
+        "evidence": evidence,
+        "timeline": drawn,
+        "thinned": _thinned(picture, len(drawn["acquires"]["rows"])),
+        "tokens": has_tokens(drawn),
         "latencies": summary(answers),
         "quantiles": [f"p{percent}" for percent in QUANTILES],
         "faults": [
             {"words": f.what, "nodes": affected(f), "fault": f, "at": _moment(f.start, f.end)}
-            for f in on
+            for f in _telling(on)
         ],
+        "more_faults": len(on[MOST:]),
         "colours": {f.family: both for f in on if (both := colour(f.family))},
         "settings": settings(test),
         "again": again(test, folder.resolve()),
         "work": bool(test.get("work")),
         "problems": run.problems,
         "notes": _notes(run),
-        "test_json": json.dumps(test, indent=2, ensure_ascii=False),
+        "test_json": _test_json(test),
         "not_checked": dict(test.get("not_checked") or {}),
     }
 
@@ -118,6 +128,41 @@ def _evidence(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
         "rest": shown[FIRST:],
         "left_out": len(found) - len(shown),
     }
+
+
+def _told(evidence: list[dict[str, Any]]) -> Iterator[Told]:
+    """The moments that the evidence is about: of each checker the first, then the second, ..."""
+    pieces = [[*row["first"], *row["rest"]] for row in evidence]
+    for turn in zip_longest(*pieces):
+        for piece in turn:
+            if piece is not None and piece["at"] is not None:
+                at = piece["at"]
+                yield Told(at["from"] * 1000, at["until"] * 1000, at["holds"])
+
+
+def _thinned(picture: Timeline, acquires: int) -> dict[str, Any]:
+    """What the page says of a run too long to be drawn whole; empty for any other."""
+    numbers = picture.drawn | {"acquires": (acquires, len(picture.recorded.answers))}
+    if all(drawn == of for drawn, of in numbers.values()):
+        return {}
+    said = [f"{n:,} of {of:,} {what}" for what, (n, of) in numbers.items() if of]
+    blocks = [end - start for start, end in picture.focus.blocks]
+    return {"said": said, "block_s": f"{max(blocks, default=0) / 1e9:.1f}"}
+
+
+def _telling(on: list[Fault]) -> list[Fault]:
+    """The faults of which the page has receipts: what was not proved or not healed, and the first
+    others."""
+    amiss = sorted(on, key=lambda fault: fault.proved and fault.healed)[:MOST]
+    return sorted(amiss, key=lambda fault: fault.start)
+
+
+def _test_json(test: Mapping[str, Any]) -> str:
+    """test.json with as much of its schedule as there is room for."""
+    schedule = list(test.get("schedule") or ())
+    shown = {**test, "schedule": schedule[:MOST]} if schedule[MOST:] else test
+    text = json.dumps(shown, indent=2, ensure_ascii=False)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n... cut off here"
 
 
 def _sentence(piece: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,7 +219,7 @@ def _letters(what: str, servers: list[str]) -> str:
     return ", ".join(f"{letter} is {server}" for letter, server in pairs if letter in named) + "."
 
 
-def _stats(run: Run, on: list[Fault]) -> list[tuple[str, str]]:
+def _stats(run: Run, on: list[Fault], ops: int) -> list[tuple[str, str]]:
     """The run in a line: what was locked, how it was guarded and troubled, how much happened."""
     test, stats = run.test, (run.results or {}).get("stats") or {}
     length = stats.get("duration_s", run.history.end_ns / 1e9)
@@ -184,7 +229,7 @@ def _stats(run: Run, on: list[Fault]) -> list[tuple[str, str]]:
         ("faults", page.plain(list(dict.fromkeys(fault.family for fault in on)))),
         ("seed", page.plain(test.get("seed"))),
         ("duration", f"{float(length):.1f} s"),
-        ("ops", f"{stats.get('ops', len(run.history.calls())):,}"),
+        ("ops", f"{stats.get('ops', ops):,}"),
     ]
     if broken := (run.results or {}).get("first_violation"):
         found.append(("first violation", f"at {broken['time_s']:.3f} s"))

@@ -1,24 +1,28 @@
-"""What the timeline draws: lanes, holds, overlaps, writes and faults, as plain tables.
+"""What the timeline draws: lanes, holds, overlaps, writes, faults and blocks, as plain tables.
 
 The browser draws and decides nothing: which holds there are, until when they were believed
 and which overlap is asked of the checkers' own functions, so that the picture cannot differ
-from the verdict. Every table is {"columns": [...], "rows": [[...]]}; times are whole µs since
-the test's start, `null` where an end was never seen.
+from the verdict. Of a long run that is what lies in its focus (focus.py); between, a block has the
+counts of what a node did (blocks.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.faults import Fault, faults
-from fencepost.checker.history import Call, History
+from fencepost.checker.history import History
 from fencepost.checker.holds import FOREVER, Hold, Overlap, believed, holds, overlaps, strictly
-from fencepost.checker.writes import registers
-
-NOWHERE = "clients"
-"""The lane of ops that name no node."""
+from fencepost.report.blocks import Blocks
+from fencepost.report.focus import BLOCKS, LONG, Focus, Moment, apart, focus, near
+from fencepost.report.grid import Grid
+from fencepost.report.lanes import Lanes, affected, struck
+from fencepost.report.recorded import Recorded, Write, recorded
+from fencepost.report.table import digits, short, table, us
 
 _HOLD = (
     *("lane", "row", "name", "lock", "process", "token"),
@@ -28,87 +32,86 @@ _OVERLAP = ("first", "second", "start", "until", "believed")
 _WRITE = ("lane", "time", "sent", "state", "value", "token", "hold", "error")
 _FAULT = ("words", "family", "start", "until", "lanes", "edges", "proved")
 
-DEEPEST = 6
-"""Rows of one lane at most; holds beyond share the last row, where they would only blur."""
+FAULTS = 3000
+"""Faults that are drawn one by one, at most; where there are others, their lanes are shaded."""
+_SHADES = 600  # of a run's length: what is apart by less has one shade then
 
 
-def timeline(history: History, test: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything the timeline needs, ready for JSON."""
-    found = holds(history, test)
-    on = faults(history)
-    writes = list(outcomes(history))
-    lanes = _lanes(test, found, writes, on)
-    place = {name: number for number, (name, _) in enumerate(lanes)}
-    rows = _rows(found)
-    depth = [1] * len(lanes)
-    for hold, row in zip(found, rows, strict=True):
-        lane = place[hold.node or NOWHERE]
-        depth[lane] = max(depth[lane], row + 1)
-    return {
-        "end": _us(_length_ns(history, test)),
-        "lanes": table(
-            ("name", "kind", "depth"),
-            ((name, kind, depth[number]) for number, (name, kind) in enumerate(lanes)),
+@dataclass(frozen=True)
+class Timeline:
+    """`tables` are ready for JSON; `recorded` is what else was seen on the way.
+
+    `drawn`: by name, how many are drawn one by one, and of how many.
+    """
+
+    tables: dict[str, Any]
+    recorded: Recorded
+    focus: Focus
+    end_ns: int
+    drawn: dict[str, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class _Clash:
+    """An overlap of two strict holds, or of two believed ones."""
+
+    overlap: Overlap
+    leased: bool
+
+
+@dataclass(frozen=True)
+class Told:
+    """A moment that the page tells of, in ns, and the names of the holds that it is about."""
+
+    start: float
+    end: float
+    holds: Sequence[str] = ()
+
+
+def timeline(history: History, test: Mapping[str, Any], told: Sequence[Told] = ()) -> Timeline:
+    """Everything the timeline needs; `told` in order of importance."""
+    found, on, end_ns = holds(history, test), faults(history), _length_ns(history, test)
+    clashes = list(_clashes(found, Clocks(test)))
+    asked = {name for moment in told for name in moment.holds}
+    named = {hold.name: hold for hold in found if hold.name in asked}
+    on_page = focus(found, _moments(told, named, clashes, on), end_ns)
+    grid = _token_grid(found, end_ns)
+    seen = recorded(history, on_page, grid)
+    lanes = Lanes(test, _nodes(found, seen), on)
+    blocks = Blocks(on_page, lanes, seen.counts)
+    shown, others = [], []
+    for hold in found:
+        if hold.name in named or _is_shown(hold, on_page, blocks, end_ns):
+            shown.append(hold)
+        else:
+            blocks.add(hold)
+            if hold.token is not None and grid.takes(hold.start, hold.token, "granted"):
+                others.append((hold.start, hold.token, "granted"))
+    overlapping = list(_overlaps(shown, clashes, blocks))
+    struck_by = [fault for fault in on if _tells(fault, on_page)][:FAULTS]
+    least = 0 if len(struck_by) == len(on) else end_ns / _SHADES
+    tables = {
+        "end": us(end_ns),
+        "holds": table(_HOLD, map(_hold, shown, lanes.rows(shown))),
+        "overlaps": table(_OVERLAP, overlapping),
+        "writes": table(_WRITE, (_write(write, lanes) for write in seen.writes)),
+        "tokens": table(
+            ("time", "token", "state"),
+            ((us(time), digits(token), state) for time, token, state in [*others, *seen.others]),
         ),
-        "holds": table(
-            _HOLD,
-            (
-                _hold(hold, place[hold.node or NOWHERE], row)
-                for hold, row in zip(found, rows, strict=True)
-            ),
-        ),
-        "overlaps": table(_OVERLAP, _overlaps(found, Clocks(test))),
-        "writes": table(
-            _WRITE,
-            (_write(call, state, place) for call, state in writes),
-        ),
-        "faults": table(
-            _FAULT,
-            (_fault(fault, place) for fault in on),
-        ),
+        "faults": table(_FAULT, (_fault(fault, lanes) for fault in struck_by)),
+        "shade": list(_shades(on, least)),
+        "shades": table(("lane", "start", "until"), _lane_shades(on, lanes, least)),
+        "blocks": blocks.table(),
     }
-
-
-def outcomes(history: History) -> Iterable[tuple[Call, str]]:
-    """Each write and what became of it: "accepted", "refused" or "unknown".
-
-    One without an answer was accepted if somebody read what it wrote.
-    """
-    accepted = {write.begin for register in registers(history) for write in register.writes}
-    for call in history.calls():
-        if call.begin.f == "write":
-            state = "accepted" if call.begin.index in accepted else "unknown"
-            yield call, "refused" if call.type == "fail" else state
-
-
-def affected(fault: Fault) -> list[str]:
-    """The nodes a fault touches: its targets, and both ends of every link that it cuts."""
-    links = [str(node) for link in fault.arguments.get("links") or () for node in link]
-    return list(dict.fromkeys([*map(str, fault.targets), *links]))
-
-
-def struck(fault: Fault) -> list[str]:
-    """The nodes that the fault is about: of links that all end at one node, that node.
-
-    A server that is cut off from nine others is one node's trouble, not ten's.
-    """
-    links = [{str(node) for node in link} for link in fault.arguments.get("links") or ()]
-    centre = set.intersection(*links) if links else set()
-    return [node for node in affected(fault) if node in centre] or affected(fault)
-
-
-def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> dict[str, Any]:
-    """Rows as the page's script reads them."""
-    return {"columns": list(columns), "rows": [list(row) for row in rows]}
-
-
-def _us(time_ns: float) -> int | None:
-    return None if time_ns == FOREVER else round(time_ns / 1000)
-
-
-def _digits(token: int | None) -> str | None:
-    """A token as text: a browser's numbers lose the last digits of a long one."""
-    return None if token is None else str(token)
+    tables["lanes"] = table(("name", "kind", "depth"), lanes)
+    drawn = {
+        "holds": (len(shown), len(found)),
+        "writes": (len(seen.writes), seen.written),
+        "overlaps": (len(overlapping), len(clashes)),
+        "faults": (len(struck_by), len(on)),
+    }
+    return Timeline(tables, seen, on_page, end_ns, drawn)
 
 
 def _length_ns(history: History, test: Mapping[str, Any]) -> int:
@@ -116,80 +119,120 @@ def _length_ns(history: History, test: Mapping[str, Any]) -> int:
     return history.end_ns or int(float(test.get("time_s") or 1) * 1e9)
 
 
-def _lanes(
-    test: Mapping[str, Any], found: list[Hold], writes: list[tuple[Call, str]], on: list[Fault]
-) -> list[tuple[str, str]]:
-    """One lane a client node, then one for each other node that a fault touched."""
-    seen = [hold.node or NOWHERE for hold in found]
-    seen += [call.begin.node or NOWHERE for call, _ in writes]
-    clients = list(dict.fromkeys([*map(str, test.get("clients") or ()), *seen]))
-    touched = {node for fault in on for node in affected(fault)} - set(clients)
-    known = [str(node) for node in test.get("servers") or () if node in touched]
-    rest = sorted(touched - set(known))
-    return [(name, "client") for name in clients] + [(name, "server") for name in known + rest]
+def _clashes(found: list[Hold], clocks: Clocks) -> Iterator[_Clash]:
+    for overlap in overlaps(strictly(found), clocks):
+        yield _Clash(overlap, False)
+    for overlap in overlaps(believed(found), clocks):
+        yield _Clash(overlap, True)
 
 
-def _rows(found: list[Hold]) -> list[int]:
-    """A row in its lane for each hold: the first one that no earlier hold still takes up."""
-    taken: dict[str, list[float]] = {}
-    rows = []
-    for hold in found:
-        ends = taken.setdefault(hold.node or NOWHERE, [])
-        row = next((r for r, end in enumerate(ends) if end <= hold.start), len(ends))
-        row = min(row, DEEPEST - 1)
-        ends[row : row + 1] = [hold.strict_end]
-        rows.append(row)
-    return rows
+def _moments(
+    told: Iterable[Told],
+    named: Mapping[str, Hold],
+    clashes: Sequence[_Clash],
+    on: Sequence[Fault],
+) -> Iterator[Moment]:
+    """What is to be in focus, the most important first."""
+    for moment in told:
+        starts = [named[name].start for name in moment.holds if name in named]
+        yield near(moment.start, moment.end, min(starts, default=None))
+    # Some from every part of the run.
+    for clash in Random(0).sample(clashes, len(clashes)):
+        overlap = clash.overlap
+        yield near(overlap.start, overlap.end, overlap.first.start)
+    for fault in Random(0).sample(on, len(on)):
+        yield near(fault.start, fault.start if fault.end is None else fault.end)
 
 
-def _hold(hold: Hold, lane: int, row: int) -> tuple[Any, ...]:
-    spans = [[_us(start), _us(end)] for start, end in hold.believed]
+def _token_grid(found: list[Hold], end_ns: int) -> Grid:
+    tokens = [hold.token for hold in found if hold.token is not None]
+    return Grid(end_ns, min(tokens, default=0), max(tokens, default=0))
+
+
+def _nodes(found: Iterable[Hold], seen: Recorded) -> Iterator[str | None]:
+    yield from dict.fromkeys(hold.node for hold in found)
+    yield from (write.node for write in seen.writes)
+    yield from (node for node, _ in seen.counts)
+
+
+def _is_shown(hold: Hold, focus: Focus, blocks: Blocks, end_ns: int) -> bool:
+    """Whether a hold is drawn: in focus, or so long that no block could tell of it."""
+    if focus.shows(hold.start, max(hold.start, hold.strict_end)):
+        return True
+    if hold.strict_end - hold.start > end_ns / BLOCKS and blocks.long < LONG:
+        blocks.long += 1
+        return True
+    return False
+
+
+def _hold(hold: Hold, place: tuple[int, int]) -> tuple[Any, ...]:
     return (
-        lane,
-        row,
-        hold.name,
-        hold.lock,
+        *place,
+        short(hold.name),
+        short(hold.lock),
         hold.process,
-        _digits(hold.token),
-        _us(hold.start),
-        spans,
-        _us(hold.deadline),
-        _us(hold.strict_end),
+        digits(hold.token),
+        us(hold.start),
+        [[us(start), us(end)] for start, end in hold.believed],
+        us(hold.deadline),
+        us(hold.strict_end),
         hold.ended_by,
     )
 
 
-def _overlaps(found: list[Hold], clocks: Clocks) -> Iterable[tuple[Any, ...]]:
-    """Overlaps of strict holds and of believed ones; holds by their position in the table."""
-    place = {hold.index: number for number, hold in enumerate(found)}
+def _overlaps(
+    shown: list[Hold], clashes: Iterable[_Clash], blocks: Blocks
+) -> Iterator[tuple[Any, ...]]:
+    """Overlaps of holds that are drawn, by their position in the table; the others are counted."""
+    place = {hold.index: number for number, hold in enumerate(shown)}
+    for clash in clashes:
+        overlap = clash.overlap
+        first, second = place.get(overlap.first.index), place.get(overlap.second.index)
+        if first is None or second is None:
+            blocks.add_overlap(overlap)
+        else:
+            yield first, second, us(overlap.start), us(overlap.end), clash.leased
 
-    def row(overlap: Overlap, leased: bool) -> tuple[Any, ...]:
-        first, second = place[overlap.first.index], place[overlap.second.index]
-        return first, second, _us(overlap.start), _us(overlap.end), leased
 
-    for overlap in overlaps(strictly(found), clocks):
-        yield row(overlap, False)
-    for overlap in overlaps(believed(found), clocks):
-        yield row(overlap, True)
-
-
-def _write(call: Call, state: str, place: Mapping[str, int]) -> tuple[Any, ...]:
+def _write(write: Write, lanes: Lanes) -> tuple[Any, ...]:
     """A write at the time it was answered, or sent where no answer came."""
-    value = call.begin.value
     return (
-        place[call.begin.node or NOWHERE],
-        _us((call.end or call.begin).time),
-        _us(call.begin.time),
-        state,
-        value.get("value"),
-        _digits(value.get("token")),
-        value.get("hold"),
-        " ".join(map(str, call.end.error)) if call.end and call.end.error else None,
+        lanes.of(write.node),
+        us(write.time),
+        us(write.sent),
+        write.state,
+        short(write.value),
+        digits(write.token),
+        short(write.hold),
+        short(write.error),
     )
 
 
-def _fault(fault: Fault, place: Mapping[str, int]) -> tuple[Any, ...]:
-    lanes = [place[node] for node in struck(fault)]
-    edges = [place[node] for node in affected(fault) if place[node] not in lanes]
-    end = None if fault.end is None else _us(fault.end)
-    return fault.what, fault.family, _us(fault.start), end, lanes, edges, fault.proved
+def _tells(fault: Fault, focus: Focus) -> bool:
+    return not fault.proved or focus.shows(fault.start, FOREVER if fault.end is None else fault.end)
+
+
+def _fault(fault: Fault, lanes: Lanes) -> tuple[Any, ...]:
+    about = lanes.all_of(struck(fault))
+    edges = [lane for lane in lanes.all_of(affected(fault)) if lane not in about]
+    end = None if fault.end is None else us(fault.end)
+    return short(fault.what), fault.family, us(fault.start), end, about, edges, fault.proved
+
+
+def _lane_shades(
+    on: Sequence[Fault], lanes: Lanes, least: float
+) -> Iterator[tuple[int | None, ...]]:
+    """When faults were on that are about the node of each lane, drawn one by one or not."""
+    by_lane: dict[int, list[Fault]] = {}
+    for fault in on if least else ():
+        for lane in lanes.all_of(struck(fault)):
+            by_lane.setdefault(lane, []).append(fault)
+    for lane, its in by_lane.items():
+        yield from ((lane, start, until) for start, until in _shades(its, least))
+
+
+def _shades(on: Iterable[Fault], least: float) -> Iterator[tuple[int | None, int | None]]:
+    """When any of these faults was on: from, until, in order and apart by more than `least` ns;
+    until None for never."""
+    spans = ((fault.start, FOREVER if fault.end is None else fault.end) for fault in on)
+    return ((us(start), us(end)) for start, end in apart(spans, least))

@@ -14,11 +14,11 @@ const DASHES = {p50: [], p95: [6, 3], p99: [2, 3]};
 const DEAREST_US = 1;
 
 function chartsOf(scene, data) {
-  return {tokens: tokensChart(scene), latency: latencyChart(rowsOf(data.acquires), rowsOf(data.quantiles))};
+  return {tokens: tokensChart(scene, rowsOf(data.tokens)), latency: latencyChart(rowsOf(data.acquires), rowsOf(data.quantiles))};
 }
 
 /** Tokens as they were granted, and as they came with writes. */
-function tokensChart(scene) {
+function tokensChart(scene, others) {
   const dots = [];
   for (const {token, start, name} of scene.holds)
     if (token !== null)
@@ -26,6 +26,8 @@ function tokensChart(scene) {
   for (const {token, time, state} of scene.writes)
     if (token !== null)
       dots.push({time, value: Number(token), what: state, text: `token ${token}, write ${state === "unknown" ? "of unknown outcome" : state}`});
+  for (const {time, token, state} of others)
+    dots.push({time, value: Number(token), what: state, text: `token ${token}, ${state === "granted" ? state : "write " + state}; others lie here too`});
   let low = Infinity, high = -Infinity;
   for (const {value} of dots) { low = Math.min(low, value); high = Math.max(high, value); }
   const pad = Math.max((high - low) * .05, 1);

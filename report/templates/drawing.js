@@ -19,15 +19,16 @@ function rowsOf(table) {
 function sceneOf(data) {
   const lanes = rowsOf(data.lanes), holds = rowsOf(data.holds), writes = rowsOf(data.writes);
   const faults = rowsOf(data.faults), overlaps = rowsOf(data.overlaps);
+  const blocks = rowsOf(data.blocks), shades = rowsOf(data.shades);
   const end = Math.max(data.end, 1);
-  for (const item of [...holds, ...faults, ...overlaps]) item.shown = item.until ?? Math.max(end, item.start);
+  for (const item of [...holds, ...faults, ...overlaps, ...shades]) item.shown = item.until ?? Math.max(end, item.start);
   for (const hold of holds)
     hold.believed = hold.believed.map(([from, until]) => [from, until ?? hold.shown]);
   const byName = new Map(holds.map(hold => [hold.name, hold]));
   for (const write of writes) write.row = byName.get(String(write.hold))?.row ?? 0;
-  for (const lane of lanes) { lane.bands = []; lane.edges = []; }
+  for (const lane of lanes) { lane.bands = []; lane.edges = []; lane.ends = []; }
   for (const fault of faults) {
-    for (const number of fault.lanes) stack(lanes[number].bands, fault);
+    for (const number of fault.lanes) stack(lanes[number], fault);
     for (const number of fault.edges) lanes[number].edges.push(fault);
   }
   let y = AXIS;
@@ -37,14 +38,16 @@ function sceneOf(data) {
     lane.height = lane.kind === "client" ? lane.depth * ROW + PAD : rows * BAND_ROW;
     y += lane.height + GAP;
   }
-  return {lanes, holds, writes, faults, overlaps, byName, end, height: y, troubled: spansOf(faults)};
+  const troubled = data.shade.map(([from, until]) => [from, until ?? end]);
+  return {lanes, holds, writes, faults, overlaps, blocks, shades, byName, end, height: y, troubled};
 }
 
-/** Adds a fault to a lane's bands, in the first row where it covers no other. */
-function stack(bands, fault) {
-  let row = 0;
-  while (bands.some(band => band.row === row && band.fault.shown > fault.start)) row++;
-  bands.push({fault, row});
+/** Adds a fault to a lane's bands, in the first row where it covers no other; they come in order. */
+function stack(lane, fault) {
+  let row = lane.ends.findIndex(end => end <= fault.start);
+  if (row < 0) row = lane.ends.length;
+  lane.ends[row] = fault.shown;
+  lane.bands.push({fault, row});
 }
 
 /** The page's colours, and hatchings made of them, as they are now (light or dark). */
@@ -86,6 +89,7 @@ function drawDetail(ink, scene, view, width, gutter, palette) {
   ink.save();
   ink.beginPath(); ink.rect(gutter, 0, width - gutter, scene.height); ink.clip();
   drawBands();
+  drawBlocks();
   drawHolds();
   drawOverlaps();
   drawWrites();
@@ -96,6 +100,7 @@ function drawDetail(ink, scene, view, width, gutter, palette) {
 
   function drawBands() {
     drawTroubled(ink, scene, view, at, AXIS, scene.height - AXIS, palette);
+    drawShades();
     ink.font = "11px " + palette.font;
     ink.textBaseline = "middle";
     for (const lane of scene.lanes) {
@@ -104,6 +109,18 @@ function drawDetail(ink, scene, view, width, gutter, palette) {
       for (const fault of lane.edges)
         if (visible(fault.start, fault.shown)) drawEdge(lane, fault);
     }
+  }
+
+  /** When a node had any fault, where not all of them are drawn. */
+  function drawShades() {
+    ink.fillStyle = palette.other;
+    for (const shade of scene.shades) {
+      if (!visible(shade.start, shade.shown)) continue;
+      const lane = scene.lanes[shade.lane], left = at(shade.start);
+      ink.globalAlpha = lane.kind === "server" ? .22 : .1;
+      ink.fillRect(left, lane.y, Math.max(1, at(shade.shown) - left), lane.height);
+    }
+    ink.globalAlpha = 1;
   }
 
   /** The other end of a link that a fault cut: a thin line under the lane. */
@@ -142,6 +159,30 @@ function drawDetail(ink, scene, view, width, gutter, palette) {
     const length = Math.max(least, right - left);
     const x = length > right - left ? left - (least > 1 ? (length - right + left) / 2 : 0) : left;
     ink.fillRect(x, rowY(lane, row), length, BAR);
+  }
+
+  /** What is only counted: pale, filled as high as the share of the time that a lock was held. */
+  function drawBlocks() {
+    for (const block of scene.blocks) {
+      if (!visible(block.start, block.until)) continue;
+      const left = at(block.start), length = Math.max(1, at(block.until) - left);
+      const y = rowY(scene.lanes[block.lane], 0), share = Math.min(1, block.held / (block.until - block.start));
+      ink.fillStyle = palette.ok;
+      ink.globalAlpha = .25;
+      ink.fillRect(left, y, length, BAR);
+      ink.globalAlpha = .7;
+      ink.fillRect(left, y + BAR * (1 - share), length, BAR * share);
+      ink.globalAlpha = 1;
+      for (const [what, colour] of [["unknown", "info"], ["refused", "fail-line"]])
+        if (block[what]) {
+          ink.fillStyle = palette[colour];
+          ink.fillRect(left + length / 2 - 1, y + BAR - 3, 2, 6);
+        }
+      if (block.overlaps) {
+        ink.fillStyle = palette.clash;
+        ink.fillRect(left, y - 3, Math.max(2, length), 3);
+      }
+    }
   }
 
   function drawHolds() {
@@ -268,6 +309,10 @@ function drawWhole(ink, scene, view, width, height, gutter, palette) {
     drawn.set(hold.lane, pixel);
     mark(palette.ok, hold.start, hold.shown, 4 + hold.lane * tall, Math.max(1, tall - 1), 1);
   }
+  for (const block of scene.blocks) {
+    mark(palette.ok, block.start, block.until, 4 + block.lane * tall, Math.max(1, tall - 1), 1);
+    if (block.overlaps) mark(palette.clash, block.start, block.until, height - 4, 4, 2);
+  }
   for (const overlap of scene.overlaps)
     mark(palette.clash, overlap.start, overlap.shown, overlap.believed ? 0 : height - 4, 4, 3);
   ink.fillStyle = palette.quiet;
@@ -285,17 +330,6 @@ function drawTroubled(ink, scene, view, at, y, height, palette) {
   for (const [from, until] of scene.troubled)
     if (until >= view.from && from <= view.until)
       ink.fillRect(at(from), y, Math.max(1, at(until) - at(from)), height);
-}
-
-/** The spans of time in which any of the faults was on, in order and apart. */
-function spansOf(faults) {
-  const spans = [];
-  for (const fault of [...faults].sort((a, b) => a.start - b.start)) {
-    const last = spans[spans.length - 1];
-    if (last && fault.start <= last[1]) last[1] = Math.max(last[1], fault.shown);
-    else spans.push([fault.start, fault.shown]);
-  }
-  return spans;
 }
 
 function niceStep(least) {

@@ -163,6 +163,8 @@ function startTimeline(frame) {
       const hold = exact[0] ?? nearest(holds, time);
       if (hold) lines.push(aboutHold(hold), "");
       if (holds.length > 1) lines.push(`and ${holds.length - 1} more here: zoom in`, "");
+      const block = scene.blocks.find(b => b.lane === number && b.start <= time && time < b.until);
+      if (block && !hold) lines.push(aboutBlock(block), "");
     }
     for (const {fault} of faults) lines.push(aboutFault(fault));
     for (const fault of lane.edges)
@@ -180,6 +182,14 @@ function startTimeline(frame) {
     const deadline = hold.deadline === null ? "no lease that the client sees" : `deadline ${clock(hold.deadline)}`;
     return `hold ${hold.name} of ${hold.lock || "the lock"}, process ${hold.process}\n`
       + `token ${hold.token ?? "none"}\ngranted ${clock(hold.start)}\n${deadline}\n${until}`;
+  }
+
+  function aboutBlock(block) {
+    const counts = ["accepted", "refused", "unknown"].filter(what => block[what])
+      .map(what => `${block[what]} ${what}`).join(", ");
+    const share = Math.round(100 * Math.min(1, block.held / (block.until - block.start)));
+    return `${clock(block.start)} to ${clock(block.until)}, counted only:\n${block.holds} holds, ${share} % of the time\n`
+      + `writes: ${counts || "none"}` + (block.overlaps ? `\n${block.overlaps} overlaps` : "");
   }
 
   function aboutWrite(write) {

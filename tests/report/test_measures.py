@@ -9,12 +9,16 @@ import pytest
 
 from fencepost.checker.faults import faults
 from fencepost.report.charts import has_tokens, latencies
-from fencepost.report.measures import Answer, acquires, quantiles, summary, windows
-from fencepost.report.timeline import struck, timeline
+from fencepost.report.lanes import struck
+from fencepost.report.measures import Answers, quantiles, summary, windows
+from fencepost.report.recorded import recorded
+from fencepost.report.timeline import timeline
+
+SECOND, MS = 10**9, 10**6
 
 
 def test_latencies_are_told_apart_by_outcome(calm):
-    rows = summary(acquires(calm.history()))
+    rows = summary(recorded(calm.history()).answers)
     assert [(row.what, row.count) for row in rows] == [("ok", 20), ("fail", 1)]
     assert [*rows[0].quantiles, rows[0].longest] == pytest.approx([5, 5, 5, 5])
     assert [*rows[1].quantiles, rows[1].longest] == pytest.approx([50, 50, 50, 50])
@@ -29,27 +33,27 @@ def test_quantiles_are_those_of_pandas(count):
 
 
 def test_quantiles_follow_time():
-    slow = [Answer(second + 0.5, 100.0 if second < 5 else 10.0, "ok") for second in range(10)] * 20
-    found = windows(slow, 10.0)
-    assert [time_s for time_s, _ in found] == [n + 0.5 for n in range(10)]
-    assert found[0][1][2] == 100.0
-    assert found[9][1][0] == 10.0
+    slow = answers((second, 100 if second < 5 else 10) for second in list(range(10)) * 20)
+    found = windows(slow, 10 * SECOND)
+    assert [time for time, _ in found] == [(n + 0.5) * SECOND for n in range(10)]
+    assert found[0][1][2] == 100 * MS
+    assert found[9][1][0] == 10 * MS
 
 
 def test_few_acquires_have_no_quantiles(calm):
-    assert windows(acquires(calm.history()), 8.0) == []
+    assert windows(recorded(calm.history()).answers, 8 * SECOND) == []
 
 
 def test_a_window_in_which_nothing_was_granted_has_no_quantiles():
-    answers = [Answer(second + 0.5, 10.0, "ok") for second in (0, 2)] * 40
-    assert [time_s for time_s, _ in windows(answers, 4.0)] == [0.5, 2.5]
+    found = windows(answers((second, 10) for second in (0, 2) * 40), 4 * SECOND)
+    assert [time for time, _ in found] == [0.5 * SECOND, 2.5 * SECOND]
 
 
 def test_tokens_are_those_of_grants_and_of_the_writes_that_came_with_them(story):
     late, early = story.acquire(100, 0), story.acquire(1200, 1)
     story.write(1210, 1, early, story.read(1206, 1))
     story.write(1300, 0, late, 0, refused=True)
-    drawn = timeline(story.history(), {})
+    drawn = timeline(story.history(), {}).tables
     assert column(drawn["holds"], "token") == ["1", "2"]
     assert column(drawn["writes"], "token") == ["2", "1"]
     assert column(drawn["writes"], "state") == ["accepted", "refused"]
@@ -59,7 +63,7 @@ def test_tokens_are_those_of_grants_and_of_the_writes_that_came_with_them(story)
 def test_a_run_without_tokens_says_so(story):
     story.op(100, 0, "invoke", "acquire", value={"lock": "orders"})
     story.op(110, 0, "ok", "acquire", value={"lock": "orders", "hold": "h1"})
-    assert not has_tokens(timeline(story.history(), {}))
+    assert not has_tokens(timeline(story.history(), {}).tables)
 
 
 def test_a_write_without_answer_counts_once_somebody_read_it(story):
@@ -70,7 +74,7 @@ def test_a_write_without_answer_counts_once_somebody_read_it(story):
         story.op(at + 1, 0, "info", "write", value=value, error=["timeout", "no answer"])
     story.versions = 1
     story.read(150, 1)
-    drawn = timeline(story.history(), {})["writes"]
+    drawn = timeline(story.history(), {}).tables["writes"]
     states = [row[drawn["columns"].index("state")] for row in drawn["rows"]]
     assert states == ["accepted", "unknown"]
 
@@ -86,15 +90,23 @@ def test_a_node_cut_off_from_all_others_is_one_nodes_fault(story):
 def test_each_hold_of_a_node_has_a_row_of_its_own_while_it_lasts(story):
     story.acquire(100, 0)
     story.acquire(200, 0)
-    drawn = timeline(story.history(), {})
+    drawn = timeline(story.history(), {}).tables
     assert [row[drawn["holds"]["columns"].index("row")] for row in drawn["holds"]["rows"]] == [0, 1]
     assert drawn["lanes"]["rows"] == [["client-1", "client", 2]]
 
 
 def test_the_latency_chart_has_a_dot_for_each_acquire_that_was_answered(calm):
-    drawn = latencies(acquires(calm.history()), 8.1)["acquires"]
+    drawn = latencies(recorded(calm.history()).answers, 8 * SECOND)["acquires"]
     assert column(drawn, "what") == ["ok"] * 20 + ["fail"]
     assert column(drawn, "latency") == [5000] * 20 + [50_000]
+
+
+def answers(granted):
+    """Acquires that were granted in the middle of these seconds, after so many ms."""
+    found = Answers()
+    for second, took_ms in granted:
+        found.add(second * SECOND + SECOND // 2, took_ms * MS, "ok")
+    return found
 
 
 def column(table, name):
