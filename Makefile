@@ -8,8 +8,11 @@ READY := .venv/.ready
 SUMMARY ?= results/nightly.md
 COUNT ?= 1000000
 ORACLES = PYTHONPATH=src:tests $(BIN)/python -m oracles.soak
+BUDGET ?= 20m
+TIME ?= 20m
+SOAK = PYTHONPATH=src:tests $(BIN)/python -m soak
 FUZZ = PYTHONPATH=src:tests $(BIN)/python -m fuzz.run
-.PHONY: help install test test-unit test-oracles test-cluster fuzz soak-checkers lint format docs nightly bench bench-adapters bench-checkers bench-harness \
+.PHONY: help install test test-unit test-oracles test-cluster fuzz soak soak-checkers lint format docs nightly bench bench-adapters bench-checkers bench-flat bench-harness \
         bench-judge bench-lincheck bench-nemesis api heal clean lock mutants test-redlock
 
 help: ## what there is
@@ -52,6 +55,9 @@ test-oracles: install ## the checkers against brute force, on 20,000 fresh histo
 fuzz: install ## spoilt files to every reader of files, for some minutes; ARGS='--seconds 600 --seed 7'
 	$(FUZZ) --seconds 300 $(ARGS)
 
+soak: install ## real runs for BUDGET=20m in one process; what each may leave is the same at the end
+	$(SOAK).run --budget $(BUDGET) $(ARGS)
+
 soak-checkers: install ## the same on a million each (COUNT=...), on simulated services, and lincheck's evidence
 	$(ORACLES) --count $(COUNT) $(ARGS)
 	PYTHONPATH=src:tests $(BIN)/python -m simulated.soak --runs $$(($(COUNT) / 400 + 1))
@@ -74,6 +80,9 @@ format: install ## put the code into shape
 
 bench-harness: install ## what recording costs, against the same loop without it
 	$(BIN)/python benchmarks/recording.py
+
+bench-flat: install ## one run of TIME=20m with every fault, and what grows in it; ARGS=etcd for another lock
+	$(SOAK).flat --time $(TIME) $(ARGS)
 
 bench-adapters: install ## what our adapters cost, against the bare calls beneath them
 	$(BIN)/python benchmarks/adapters.py $(ARGS)

@@ -44,6 +44,9 @@ def _command(start: Start) -> Sequence[str]:
         "--initial-advertise-peer-urls", f"http://{node}:2380",
         "--initial-cluster-state", start.settings.get("JOIN", "new"),
         "--initial-cluster", members,
+        # A night's revisions would fill its quota (2 GB), and its log a small disk.
+        "--auto-compaction-mode", "periodic", "--auto-compaction-retention", "30m",
+        "--max-wals", "2", "--max-snapshots", "2",
     ]  # fmt: skip
 
 

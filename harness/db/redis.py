@@ -28,6 +28,8 @@ def command(start: Start, program: str = "redis-server") -> list[str]:
         words += ["--appendonly", "no"]
     else:
         words += ["--appendonly", "yes", "--appendfsync", persistence]
+        # From 64 MB on by default, which a small disk has not.
+        words += ["--auto-aof-rewrite-min-size", "16mb"]
     # A primary waits 5 s for more replicas before it sends the first one what it has.
     words += ["--repl-diskless-sync-delay", "0"]
     if primary := start.settings.get("PRIMARY"):

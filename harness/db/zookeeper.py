@@ -21,7 +21,8 @@ _PORT = 2181
 _NODES = 3
 _TIMEOUT_S = 2.0
 _SERVER = "/usr/share/zookeeper/bin/zkServer.sh"
-# A tick of 500 ms, because a session is at least two ticks and a test may ask for 1 s.
+# A tick of 500 ms, because a session is at least two ticks and a test may ask for 1 s. Without
+# autopurge (hours, and how many snapshots stay) each snapshot and each log would stay.
 _CONFIG = """\
 tickTime=500
 initLimit=20
@@ -31,6 +32,8 @@ clientPort=2181
 4lw.commands.whitelist=srvr,ruok,mntr,cons
 admin.enableServer=false
 maxClientCnxns=0
+autopurge.purgeInterval=1
+autopurge.snapRetainCount=3
 """
 
 

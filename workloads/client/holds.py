@@ -11,6 +11,9 @@ from dataclasses import replace
 from fencepost.workloads.client.wire import Outbox
 from fencepost.workloads.locks.lock import Failed, Grant
 
+# So many that are over are remembered: those that are held, and those that no `acquire` returned.
+_LOST = 1000
+
 
 class Holds:
     """Grants by the name of their hold. What is not asked for (`lost`, `renewed`) is said here."""
@@ -52,6 +55,7 @@ class Holds:
             grant = self.granted(hold)
             del self._grants[hold]
             self._names.pop(grant.secret, None)
+            self._lost.pop(grant.secret, None)
         return grant
 
     def settle(self, hold: str | None) -> None:
@@ -87,6 +91,8 @@ class Holds:
             if self._dropped or secret in self._lost:
                 return
             self._lost[secret] = why
+            if len(self._lost) > _LOST:
+                del self._lost[next(iter(self._lost))]
             self._say_lost(secret)
 
     def say_if_lost_already(self, grant: Grant) -> None:

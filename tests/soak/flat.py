@@ -1,0 +1,166 @@
+"""One long run, and what grows in it: `python -m soak.flat LOCK --time 20m`.
+
+With every family of faults that the lock can take. Every few seconds of the run, not of its
+judging, the memory of all that belongs to it is looked at: the harness, the programs of clients,
+what carries their lines, what answers on nodes, the disks that lose power; and the room that
+servers' logs and data take. Printed is how fast each grows. Exit code 1 if a night at that pace
+would take too much.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import docker
+
+import fencepost
+from fencepost.compose.node.places import DATA, LOGS, MARK
+from fencepost.harness.cluster import ours
+from fencepost.harness.remote.processes import CLIENT
+from fencepost.harness.run.progress import Status
+from fencepost.times import describe, seconds
+from soak.judgement import growth
+from soak.measures import MB, resident
+from soak.run import families
+
+EVERY_S, ROOMS_S = 5.0, 20.0
+# A process' memory in its first seconds is what it imports.
+WARM_S = 30.0
+LEAST_S = 60.0
+MOST = 0.1
+WHY = f"{MOST:g} MB a minute are 72 MB in a night of 12 hours"
+
+Series = list[tuple[float, float]]
+"""Seconds, and MB."""
+
+
+@dataclass
+class Sampler:
+    """Amounts by group and process, while a run goes on."""
+
+    begun: float = field(default_factory=time.monotonic)
+    seen: dict[str, dict[int, Series]] = field(default_factory=lambda: defaultdict(dict))
+    events: Series = field(default_factory=list)
+    next_s: float = 0.0
+    rooms_s: float = 0.0
+
+    def __call__(self, status: Status) -> None:
+        """Called twice a second (harness/run/progress.py)."""
+        now = time.monotonic() - self.begun
+        if status.phase != "running" or now < self.next_s:
+            return
+        self.next_s = now + EVERY_S
+        self.events.append((now, status.ops))
+        amounts_of = looked()
+        if now >= self.rooms_s:
+            self.rooms_s = now + ROOMS_S
+            amounts_of |= rooms()
+        for group, amounts in amounts_of.items():
+            for pid, amount in amounts.items():
+                self.seen[group].setdefault(pid, []).append((now, amount / MB))
+
+
+def looked() -> dict[str, dict[int, float]]:
+    """Bytes by group and process; where there is no process, by the number of the node."""
+    found: dict[str, dict[int, float]] = defaultdict(dict)
+    found["harness"][os.getpid()] = resident(os.getpid())
+    for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
+        if group := _group(pid):
+            found[group][pid] = resident(pid)
+    return found
+
+
+def _group(pid: int) -> str:
+    """What a process on a node is of a run; empty if it is none of ours."""
+    with suppress(OSError):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes()
+        if b"fencepost.compose.node.command" in words:
+            verb = words.split(b"\0")[3:5]
+            return {b"agent": "agents", b"lazy": "disks"}.get(verb[0], "") if verb else ""
+        environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        if f"{MARK}={CLIENT}".encode() in environment:
+            return "pumps" if b"client.pump" in words else "clients"
+    return ""
+
+
+def rooms() -> dict[str, dict[int, float]]:
+    """Bytes that servers' logs and data take on the nodes' disks."""
+    client = docker.from_env()
+    try:
+        pids = [int(one.attrs["State"]["Pid"]) for one in ours.containers(client, all=False)]
+    finally:
+        client.close()
+    places = {"servers' logs": LOGS, "servers' data": DATA}
+    return {
+        name: {pid: _room(Path(f"/proc/{pid}/root{place}")) for pid in pids}
+        for name, place in places.items()
+    }
+
+
+def _room(folder: Path) -> float:
+    size = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                size += os.lstat(f"{place}/{name}").st_blocks * 512
+    return size
+
+
+def slope(series: Mapping[int, Series]) -> float:
+    """MB a minute: the median of what single processes grow by, of those that lived for long."""
+    slopes = sorted(
+        growth([amount for _, amount in warm], [at for at, _ in warm]) * 60
+        for all_of_it in series.values()
+        if (warm := [one for one in all_of_it if one[0] > all_of_it[0][0] + WARM_S])
+        and warm[-1][0] - warm[0][0] >= LEAST_S
+    )
+    return slopes[len(slopes) // 2] if slopes else 0.0
+
+
+def table(sampler: Sampler) -> tuple[list[str], bool]:
+    """A line a group, and whether all are flat."""
+    lines = [f"{'MB':16}{'processes':>10}{'first':>9}{'last':>9}{'worst':>9}{'a minute':>10}"]
+    flat = True
+    for group, series in sampler.seen.items():
+        amounts = [amount for one in series.values() for _, amount in one]
+        longest = max(series.values(), key=len)
+        pace = slope(series)
+        much = group != "servers' data" and pace > MOST
+        flat = flat and not much
+        lines.append(
+            f"{group:16}{len(series):>10}{longest[0][1]:>9.1f}{longest[-1][1]:>9.1f}"
+            f"{max(amounts):>9.1f}{pace:>+10.3f}" + (f"  GROWS: {WHY}" if much else "")
+        )
+    return lines, flat
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make bench-flat", description=__doc__)
+    parser.add_argument("lock", nargs="?", default="redlock")
+    parser.add_argument("--time", type=seconds, default=1200.0, help="20m, 1h, ...")
+    parser.add_argument("--nemesis", help="all that the lock can take, if none are given")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    nemesis = given.nemesis.split(",") if given.nemesis else families(given.lock)
+    sampler = Sampler()
+    outcome = fencepost.run(
+        given.lock, nemesis=nemesis, time=given.time, seed=given.seed, progress=sampler
+    )
+    lines, flat = table(sampler)
+    print(f"{given.lock} for {describe(given.time)} with {', '.join(nemesis)}: {outcome.valid}")
+    print(f"{sampler.events[-1][1]:.0f} events, {len(outcome.results['faults'])} faults")
+    print("\n".join(lines))
+    print("flat" if flat else "NOT FLAT")
+    return 0 if flat else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
