@@ -15,6 +15,8 @@ from fencepost.report.grid import Grid
 from fencepost.report.measures import QUANTILES, Answers, windows
 from fencepost.report.table import table, us
 
+EACH = 20_000
+"""Acquires in focus that have a dot each, at most."""
 _DECADES = 11  # from a µs to a day
 
 
@@ -31,10 +33,11 @@ def latencies(answers: Answers, end_ns: int, focus: Focus = WHOLE) -> dict[str, 
 
 
 def _dots(answers: Answers, end_ns: int, focus: Focus) -> Iterator[tuple[Any, ...]]:
-    grid = Grid(end_ns, 0, _DECADES)
+    grid, room = Grid(end_ns, 0, _DECADES), EACH
     for time, took, what in answers:
-        tall = log10(max(took / 1000, 1))
-        if focus.shows(time) or grid.takes(time, tall, what):
+        shown = room > 0 and focus.shows(time)
+        room -= shown
+        if shown or grid.takes(time, log10(max(took / 1000, 1)), what):
             yield us(time), us(took), what
 
 

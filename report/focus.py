@@ -1,10 +1,10 @@
 """What of a long run is drawn one by one, and where the rest is only counted.
 
 A page with every hold of a night is too large to be sent or opened, and most of it shows the same
-again and again. So a run of more than `HOLDS` holds has a focus: the spans of time around what went
-wrong, the evidence on the page first, then other overlaps; with the room that is left, the spans
-around some of its faults. All that happened in them is drawn. The time between them is cut into
-blocks, and a block shows how much happened in it. A shorter run is drawn whole.
+again and again. So a run of more than `EVENTS` events or `HOLDS` holds has a focus: the spans of
+time around what went wrong, the evidence on the page first, then other overlaps; with the room that
+is left, the spans around some of its faults. All that happened in them is drawn. The time between
+them is cut into blocks, and a block shows how much happened in it. A shorter run is drawn whole.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ from math import inf
 
 from fencepost.checker.holds import Hold
 
+EVENTS = 120_000
 HOLDS = 10_000
 """Holds that are drawn one by one, at most about."""
+SPANS = 1000
+"""Spans of a focus, at most."""
 BLOCKS = 600
 """Blocks of a run without focus; each span of the focus adds two at most."""
 LONG = 1000
@@ -62,12 +65,12 @@ def near(start: float, end: float, since: float | None = None) -> Moment:
     return max(before, start - _FAR_NS) - _NEAR_NS, min(end, start + _FAR_NS) + _NEAR_NS
 
 
-def focus(found: Sequence[Hold], moments: Iterable[Moment], end_ns: int) -> Focus:
+def focus(events: int, found: Sequence[Hold], moments: Iterable[Moment], end_ns: int) -> Focus:
     """The focus on as many of these moments as there is room for, the first ones first.
 
-    `found` are the holds of the run, in order of grant.
+    `found` are the holds of the run, in order of grant; `events`: how many it has of all kinds.
     """
-    if len(found) <= HOLDS:
+    if events <= EVENTS and len(found) <= HOLDS:
         return WHOLE
     taken = bytearray(len(found))
     room, spans = HOLDS, []
@@ -79,17 +82,23 @@ def focus(found: Sequence[Hold], moments: Iterable[Moment], end_ns: int) -> Focu
             taken[first:last] = b"\1" * (last - first)
             room -= more
             spans.append((start, end))
-        if room < HOLDS // 100:
+        if room < HOLDS // 100 or len(spans) == SPANS:
             break
     shown = apart(spans)
     return Focus(shown, _between(shown, end_ns))
 
 
-def apart(spans: Iterable[Moment], least: float = 0) -> list[Moment]:
-    """The same time, in order, in spans that are apart by more than `least` ns."""
+def apart(spans: Iterable[Moment], least: float = 0, focus: Focus | None = None) -> list[Moment]:
+    """The same time, in order, in spans that are apart.
+
+    Out of focus, those that are apart by no more than `least` ns are one.
+    """
     found: list[Moment] = []
     for start, end in sorted(spans):
-        if found and start <= found[-1][1] + least:
+        if found and (
+            start <= found[-1][1]
+            or (focus and start <= found[-1][1] + least and not focus.shows(found[-1][1], start))
+        ):
             found[-1] = found[-1][0], max(found[-1][1], end)
         else:
             found.append((start, end))

@@ -10,7 +10,7 @@ from fencepost.checker.holds import Hold
 
 NOWHERE = "clients"
 """The lane of ops that name no node, and of nodes for which there is no lane left."""
-LANES = 60
+LANES = 30
 DEEPEST = 6
 """Rows of one lane at most; holds beyond share the last row, where they would only blur."""
 

@@ -7,6 +7,7 @@ of focus are counted in their block.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from fencepost.checker.history import NEMESIS, SPONTANEOUS, History, Op
@@ -14,6 +15,8 @@ from fencepost.report.focus import WHOLE, Focus
 from fencepost.report.grid import Grid
 from fencepost.report.measures import Answers
 
+WRITES = 20_000
+"""Writes that are drawn one by one, at most."""
 STATES = ("accepted", "refused", "unknown")
 _STATE_OF = {"ok": "accepted", "fail": "refused"}
 
@@ -36,8 +39,8 @@ class Write:
 
 @dataclass
 class Recorded:
-    """`ops`: how many were invoked. `writes`: those in focus, and those without answer, in the
-    order of sending; of all, `written`. `others`: (time, token, state) of some out of focus.
+    """`ops`: how many were invoked. `writes`: those in focus, in the order of sending; of
+    all, `written`. `others`: (time, token, state) of some out of focus.
 
     `counts`: for each node and block, how many writes out of focus there were of each of STATES.
     """
@@ -58,66 +61,63 @@ def recorded(history: History, focus: Focus = WHOLE, grid: Grid | None = None) -
 class _Pass:
     def __init__(self, focus: Focus, grid: Grid | None) -> None:
         self._focus, self._grid, self._found = focus, grid, Recorded()
+        self._room = WRITES if focus.blocks else inf
+        self._sent: dict[int | str, Write] = {}
         # Writes without answer so far, by what a read would show.
         self._unsure: dict[tuple[str, str], Write] = {}
 
     def over(self, history: History) -> Recorded:
         begun: dict[int | str, Op] = {}
         for op in history:
+            if op.process == NEMESIS or op.f in SPONTANEOUS:
+                continue
             if op.type == "invoke":
-                if op.process != NEMESIS:
-                    self._found.ops += 1
-                    begun[op.process] = op
-                    if op.f == "write":
-                        self._send(op)
-            elif op.f not in SPONTANEOUS and op.process != NEMESIS:
-                begin = begun.pop(op.process, None)
-                if begin is None:
-                    continue
-                if op.f == "acquire":
-                    self._found.answers.add(op.time, op.time - begin.time, op.type)
-                elif op.f == "read" and op.type == "ok":
-                    self._read(begin, op)
-                elif op.f == "write":
-                    self._answer(begin, op)
-        self._found.writes += self._unsure.values()
+                self._found.ops += 1
+                begun[op.process] = op
+                if op.f == "write":
+                    self._send(op)
+            elif (begin := begun.pop(op.process, None)) is not None:
+                self._complete(begin, op)
+        left = {id(write): write for write in (*self._unsure.values(), *self._sent.values())}
+        for write in left.values():
+            self._keep(write)
         self._found.writes.sort(key=lambda write: write.number)
         return self._found
 
+    def _complete(self, begin: Op, end: Op) -> None:
+        if begin.f == "acquire":
+            self._found.answers.add(end.time, end.time - begin.time, end.type)
+        elif begin.f == "read" and end.type == "ok":
+            if (write := self._unsure.get(_what(begin, end))) is not None:
+                write.state = "accepted"
+        elif begin.f == "write":
+            self._answer(begin, end)
+
     def _send(self, begin: Op) -> None:
+        value = begin.value
         write = Write(
-            begin.index,
-            begin.node,
-            begin.time,
-            begin.time,
-            "unknown",
-            begin.value.get("value"),
-            begin.value.get("token"),
-            begin.value.get("hold"),
-            None,
+            *(begin.index, begin.node, begin.time, begin.time, "unknown"),
+            *(value.get("value"), value.get("token"), value.get("hold"), None),
         )
         self._found.written += 1
-        same = self._unsure.setdefault(_what(begin, begin), write)
-        if same is not write:  # a value that is no write's own proves none
-            self._found.writes.append(write)
-
-    def _read(self, begin: Op, end: Op) -> None:
-        write = self._unsure.get(_what(begin, end))
-        if write is not None:
-            write.state = "accepted"
+        self._sent[begin.process] = write
+        # One of the same value could be the one that is read.
+        self._unsure.setdefault(_what(begin, begin), write)
 
     def _answer(self, begin: Op, end: Op) -> None:
-        write = self._unsure.get(_what(begin, begin))
-        if write is None or write.number != begin.index:
-            return
+        write, what = self._sent.pop(begin.process), _what(begin, begin)
         write.time = end.time
-        if end.error:
-            write.error = " ".join(map(str, end.error))
-        if end.type == "info":
-            return
-        del self._unsure[_what(begin, begin)]
-        write.state = _STATE_OF[end.type]
-        if self._focus.shows(write.time):
+        write.error = " ".join(map(str, end.error)) if end.error else None
+        first = self._unsure.get(what) is write
+        if end.type == "info" and first:
+            return  # a read may tell
+        if first:
+            del self._unsure[what]
+        write.state = _STATE_OF.get(end.type, "unknown")
+        self._keep(write)
+
+    def _keep(self, write: Write) -> None:
+        if self._focus.shows(write.time) and len(self._found.writes) < self._room:
             self._found.writes.append(write)
         else:
             self._count(write)
@@ -132,6 +132,11 @@ class _Pass:
             self._found.others.append((write.time, write.token, write.state))
 
 
-def _what(begin: Op, end: Op) -> tuple[str, str]:
+def _what(begin: Op, end: Op) -> tuple[object, object]:
     """What a write writes, or a read shows: its resource and its value."""
-    return repr(begin.value.get("resource")), repr(end.value.get("value"))
+    resource, value = begin.value.get("resource"), end.value.get("value")
+    # What is no text may not be hashable, and 1 is not True.
+    return (
+        resource if type(resource) is str else (repr(resource),),
+        value if type(value) is str else (repr(value),),
+    )

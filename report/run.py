@@ -13,12 +13,13 @@ from fencepost.checker.faults import Fault, faults
 from fencepost.checker.history import History
 from fencepost.report import page
 from fencepost.report.charts import has_tokens, latencies
+from fencepost.report.drawn import Drawn, Told, drawn
 from fencepost.report.lanes import affected
 from fencepost.report.measures import QUANTILES, summary
 from fencepost.report.questions import headline, ordered, question, questions, untested, verdict
 from fencepost.report.settings import again, settings
 from fencepost.report.stored import Run, load
-from fencepost.report.timeline import Timeline, Told, timeline
+from fencepost.report.timeline import timeline
 
 Colour = Callable[[str], tuple[str, str] | None]
 """Gives the CSS colours of a family of faults, on a light page and on a dark one."""
@@ -65,9 +66,9 @@ def contents(run: Run, folder: Path, colour: Colour) -> dict[str, Any]:
     asked = questions(checkers)
     valid = None if run.results is None else verdict(results.get("valid"))
     evidence = [_evidence(name, checkers[name]) for name in _in_order(checkers)]
-    picture = timeline(history, test, list(_told(evidence)))
-    on, answers = faults(history), picture.recorded.answers
-    drawn = picture.tables | latencies(answers, picture.end_ns, picture.focus)
+    shown = drawn(history, test, list(_told(evidence)))
+    on, answers = faults(history), shown.recorded.answers
+    picture = timeline(shown, test) | latencies(answers, shown.end_ns, shown.focus)
     schedule = list(test.get("schedule") or ())
     return {
         "name": test.get("name", "test"),
@@ -79,11 +80,11 @@ def contents(run: Run, folder: Path, colour: Colour) -> dict[str, Any]:
         "scenario": _scenario(test, checkers),
         "schedule": [_STEP | step for step in schedule[:MOST]],
         "more_scheduled": len(schedule[MOST:]),
-        "stats": _stats(run, on, picture.recorded.ops),
+        "stats": _stats(run, on, shown.recorded.ops),
         "evidence": evidence,
-        "timeline": drawn,
-        "thinned": _thinned(picture, len(drawn["acquires"]["rows"])),
-        "tokens": has_tokens(drawn),
+        "timeline": picture,
+        "thinned": _thinned(shown, len(picture["acquires"]["rows"])),
+        "tokens": has_tokens(picture),
         "latencies": summary(answers),
         "quantiles": [f"p{percent}" for percent in QUANTILES],
         "faults": [
@@ -140,13 +141,13 @@ def _told(evidence: list[dict[str, Any]]) -> Iterator[Told]:
                 yield Told(at["from"] * 1000, at["until"] * 1000, at["holds"])
 
 
-def _thinned(picture: Timeline, acquires: int) -> dict[str, Any]:
+def _thinned(shown: Drawn, acquires: int) -> dict[str, Any]:
     """What the page says of a run too long to be drawn whole; empty for any other."""
-    numbers = picture.drawn | {"acquires": (acquires, len(picture.recorded.answers))}
-    if all(drawn == of for drawn, of in numbers.values()):
+    numbers = shown.numbers() | {"acquires": (acquires, len(shown.recorded.answers))}
+    if all(n == of for n, of in numbers.values()):
         return {}
     said = [f"{n:,} of {of:,} {what}" for what, (n, of) in numbers.items() if of]
-    blocks = [end - start for start, end in picture.focus.blocks]
+    blocks = [end - start for start, end in shown.focus.blocks]
     return {"said": said, "block_s": f"{max(blocks, default=0) / 1e9:.1f}"}
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from fencepost.checker.faults import faults
 from fencepost.report.charts import has_tokens, latencies
+from fencepost.report.drawn import drawn
 from fencepost.report.lanes import struck
 from fencepost.report.measures import Answers, quantiles, summary, windows
 from fencepost.report.recorded import recorded
@@ -53,17 +54,17 @@ def test_tokens_are_those_of_grants_and_of_the_writes_that_came_with_them(story)
     late, early = story.acquire(100, 0), story.acquire(1200, 1)
     story.write(1210, 1, early, story.read(1206, 1))
     story.write(1300, 0, late, 0, refused=True)
-    drawn = timeline(story.history(), {}).tables
-    assert column(drawn["holds"], "token") == ["1", "2"]
-    assert column(drawn["writes"], "token") == ["2", "1"]
-    assert column(drawn["writes"], "state") == ["accepted", "refused"]
-    assert has_tokens(drawn)
+    picture = timeline(drawn(story.history(), {}), {})
+    assert column(picture["holds"], "token") == ["1", "2"]
+    assert column(picture["writes"], "token") == ["2", "1"]
+    assert column(picture["writes"], "state") == ["accepted", "refused"]
+    assert has_tokens(picture)
 
 
 def test_a_run_without_tokens_says_so(story):
     story.op(100, 0, "invoke", "acquire", value={"lock": "orders"})
     story.op(110, 0, "ok", "acquire", value={"lock": "orders", "hold": "h1"})
-    assert not has_tokens(timeline(story.history(), {}).tables)
+    assert not has_tokens(timeline(drawn(story.history(), {}), {}))
 
 
 def test_a_write_without_answer_counts_once_somebody_read_it(story):
@@ -74,8 +75,8 @@ def test_a_write_without_answer_counts_once_somebody_read_it(story):
         story.op(at + 1, 0, "info", "write", value=value, error=["timeout", "no answer"])
     story.versions = 1
     story.read(150, 1)
-    drawn = timeline(story.history(), {}).tables["writes"]
-    states = [row[drawn["columns"].index("state")] for row in drawn["rows"]]
+    picture = timeline(drawn(story.history(), {}), {})["writes"]
+    states = [row[picture["columns"].index("state")] for row in picture["rows"]]
     assert states == ["accepted", "unknown"]
 
 
@@ -90,9 +91,12 @@ def test_a_node_cut_off_from_all_others_is_one_nodes_fault(story):
 def test_each_hold_of_a_node_has_a_row_of_its_own_while_it_lasts(story):
     story.acquire(100, 0)
     story.acquire(200, 0)
-    drawn = timeline(story.history(), {}).tables
-    assert [row[drawn["holds"]["columns"].index("row")] for row in drawn["holds"]["rows"]] == [0, 1]
-    assert drawn["lanes"]["rows"] == [["client-1", "client", 2]]
+    picture = timeline(drawn(story.history(), {}), {})
+    assert [row[picture["holds"]["columns"].index("row")] for row in picture["holds"]["rows"]] == [
+        0,
+        1,
+    ]
+    assert picture["lanes"]["rows"] == [["client-1", "client", 2]]
 
 
 def test_the_latency_chart_has_a_dot_for_each_acquire_that_was_answered(calm):
