@@ -35,6 +35,8 @@ class Write:
     token: Any
     hold: Any
     error: str | None
+    alone: bool = True
+    """Whether no other is known that a read of its value could show."""
 
 
 @dataclass
@@ -64,7 +66,7 @@ class _Pass:
         self._room = WRITES if focus.blocks else inf
         self._sent: dict[int | str, Write] = {}
         # Writes without answer so far, by what a read would show.
-        self._unsure: dict[tuple[str, str], Write] = {}
+        self._unsure: dict[tuple[object, object], Write] = {}
 
     def over(self, history: History) -> Recorded:
         begun: dict[int | str, Op] = {}
@@ -88,7 +90,8 @@ class _Pass:
         if begin.f == "acquire":
             self._found.answers.add(end.time, end.time - begin.time, end.type)
         elif begin.f == "read" and end.type == "ok":
-            if (write := self._unsure.get(_what(begin, end))) is not None:
+            write = self._unsure.get(_what(begin, end))
+            if write is not None and write.alone:
                 write.state = "accepted"
         elif begin.f == "write":
             self._answer(begin, end)
@@ -101,8 +104,8 @@ class _Pass:
         )
         self._found.written += 1
         self._sent[begin.process] = write
-        # One of the same value could be the one that is read.
-        self._unsure.setdefault(_what(begin, begin), write)
+        other = self._unsure.setdefault(_what(begin, begin), write)
+        other.alone = other is write
 
     def _answer(self, begin: Op, end: Op) -> None:
         write, what = self._sent.pop(begin.process), _what(begin, begin)
