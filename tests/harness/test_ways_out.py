@@ -24,7 +24,8 @@ def test_an_undisturbed_run_is_valid_and_has_its_report(cluster, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setenv("FENCEPOST_RESULTS", str(results.root()))
     monkeypatch.setattr(worker, "_END_S", 0.05)
-    ended = carried_out(cluster)
+    # Time enough for both faults, on a busy machine too.
+    ended = carried_out(cluster, replace(SPEC, time_s=1.0))
     assert_judged_and_put_away(ended, cluster)
     assert ended.outcome is not None and ended.outcome.valid is True
     assert ended.results["run_notes"] == []
