@@ -1,0 +1,286 @@
+"""Failures of the harness' own world, made on purpose: nothing is lost, nothing is left.
+
+tests/harness/test_injected.py makes every one of them at every call, on a cluster in memory. Here
+a sample is made to containers and to their engine. The resource counts its writes itself.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fencepost.checker import history
+from fencepost.harness.cluster import asking, engine
+from fencepost.harness.cluster.brought_up import brought_up
+from fencepost.harness.cluster.compose import ComposeCluster
+from fencepost.harness.cluster.healing import problems
+from fencepost.harness.command import app
+from fencepost.harness.errors import Crashed
+from fencepost.harness.remote import agent
+from fencepost.harness.remote.docker import DockerRemote
+from fencepost.harness.remote.processes import marked
+from fencepost.harness.remote.remote import NoAnswer, RemoteError
+from fencepost.harness.run import timed
+from fencepost.harness.run.run import run
+from fencepost.harness.run.spec import Spec, validate
+from fencepost.nemesis.schedule import Scheduled
+from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.resources.redis_register import key
+
+NODES = ["redis-1", "storage", "client-1", "client-2"]
+DAEMON, CONTAINERD = (
+    Path("/var/run/docker.pid"),
+    Path("/var/run/docker/containerd/containerd.pid"),
+)
+PAUSE = Scheduled(1.0, 1.0, "pause", ["redis-1"], {})
+
+
+def spec(**changed: Any) -> Spec:
+    settings = {"concurrency": 2, "time_s": 4.0, "seed": 1, "ttl_ms": 500, "liveness_bound_s": 1.0}
+    options = LOCKS["redis"].read_options({})
+    return validate(Spec("injected", "redis", options, **{**settings, **changed}))
+
+
+@pytest.fixture
+def few(results, monkeypatch) -> Iterator[ComposeCluster]:
+    """A cluster of this test's own, which it may spoil."""
+    monkeypatch.setattr(timed, "_REST_S", 1.0)
+    with brought_up(NODES, print) as nodes:
+        assert isinstance(nodes, ComposeCluster)
+        yield nodes
+
+
+@contextmanager
+def once_it_works(results: Path, act: Callable[[], object], ops: int = 200) -> Iterator[None]:
+    """Do something as soon as a run has recorded so many ops."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.02):
+            for found in results.glob("*/*Z/history.jsonl"):
+                if found.read_bytes().count(b"\n") >= ops:
+                    act()
+                    return
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+
+
+def counted(cluster: ComposeCluster) -> int:
+    """How many writes the resource accepted, as it says itself."""
+    asked = cluster.remote("storage").run(["redis-cli", "hget", key("account"), "version"])
+    return int(asked.out or 0)
+
+
+def assert_nothing_is_lost(folder: Path, stored: int) -> None:
+    writes = [op for op in history.read(folder / "history.jsonl") if op.f == "write"]
+    done = sum(op.type == "ok" for op in writes)
+    unknown = sum(op.type == "info" for op in writes)
+    assert done <= stored <= done + unknown
+
+
+@pytest.mark.parametrize("node", ["client-1", "redis-1", "storage"])
+def test_a_run_whose_node_is_removed_is_judged_and_open(few, results, node):
+    container = few._containers[node]
+    remove = ["docker", "rm", "-f", container]
+    with once_it_works(results, lambda: subprocess.run(remove, capture_output=True, check=True)):
+        outcome = run(spec(), few, lambda status: None, schedule=[])
+
+    assert outcome.valid == "unknown", outcome.results
+    found = {name: verdict.valid for name, verdict in outcome.verdicts.items()}
+    assert False not in found.values(), found
+
+
+def test_clients_that_are_killed_stopped_and_talk_rubbish_are_named_and_all_else_is_kept(
+    few, results
+):
+    def strike() -> None:
+        for node, number in (("client-1", signal.SIGKILL), ("client-2", signal.SIGSTOP)):
+            remote = few.remote(node)
+            pid = programs(remote)[-1]
+            script = f"printf 'caf\\351 is no event\\n{{\"time\": 1\\n' >> /proc/{pid}/fd/1"
+            remote.run(["bash", "-c", script])
+            remote.signal(pid, number)
+
+    with once_it_works(results, strike):
+        outcome = run(spec(), few, lambda status: None, schedule=[])
+
+    notes = " ".join(outcome.results["notes"])
+    assert outcome.valid == "unknown"
+    assert "client-1 did not come to rest: its program has ended." in notes
+    assert "client-2 did not come to rest: " in notes
+    assert "client-1 wrote 2 lines that are no events" in notes, notes
+    assert_nothing_is_lost(outcome.folder, counted(few))
+
+
+def programs(remote) -> list[int]:
+    """The pids of the client on a node: its pump, and then the program."""
+    return sorted(process.pid for process in marked(remote, "client"))
+
+
+def test_a_call_that_fails_once_loses_and_leaves_nothing(few, results, monkeypatch):
+    """At every phase of a run one is struck: while it is set up, goes on, is healed, is put away."""
+    asking_it = DockerRemote._ask
+    made, failing = [0], [0]
+
+    def ask(self, request, what, **options):
+        made[0] += 1
+        if made[0] == failing[0]:
+            raise NoAnswer(f"{self.node}: {what}: the connection was lost")
+        return asking_it(self, request, what, **options)
+
+    monkeypatch.setattr(DockerRemote, "_ask", ask)
+    run(spec(time_s=1.5), few, lambda status: None, schedule=[PAUSE])
+    every = made[0]
+    for number in (1, every // 4, every // 2, every - 12, every - 8, every - 2):
+        made[0], failing[0] = 0, number
+        with suppress(RemoteError, Crashed):
+            run(spec(time_s=1.5), few, lambda status: None, schedule=[PAUSE])
+        (folder,) = results.glob("injected/latest")
+        assert_nothing_is_lost(folder, counted(few))
+        assert problems(few, few.nodes) == [], number
+
+
+THERE_IS_ANOTHER = Path("/run/systemd/system").is_dir() or not engine._DAEMON_LOG.exists()
+
+
+@pytest.fixture
+def daemons(monkeypatch) -> Iterator[Callable[[Path, int], None]]:
+    """Sends a signal to the engine or to its containerd, both of which go on or are back after."""
+    if THERE_IS_ANOTHER:
+        pytest.skip("the engine of this machine was not started by fencepost")
+    monkeypatch.setattr(asking, "CALL_S", 5)
+    struck = set()
+
+    def send(which: Path, number: int) -> None:
+        pid = int(which.read_text())
+        assert Path(f"/proc/{pid}/comm").read_text().strip() in ("dockerd", "containerd")
+        struck.add(pid)
+        os.kill(pid, number)
+
+    yield send
+    for pid in struck:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+    engine.ensure(print)
+
+
+@pytest.fixture
+def command(results, monkeypatch, capfd) -> Iterator[Callable[..., tuple[int, str]]]:
+    """The command line within this process; its exit code, and what it printed."""
+    monkeypatch.setattr(timed, "_REST_S", 1.0)
+    monkeypatch.setattr(agent, "_SLACK_S", 1.0)
+    handlers = {number: signal.getsignal(number) for number in (2, 3, 15, 1)}
+
+    def call(*arguments: str) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["fencepost", *arguments])
+        code = app.run()
+        return code, "".join(capfd.readouterr())
+
+    yield call
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+RUN = ("test", "redis", "--time", "4s", "--ttl", "500ms", "--concurrency", "2")
+HUNG, GONE = "The engine hangs: restart it", "no engine is there"
+
+
+@pytest.mark.parametrize(
+    ("which", "number", "words", "valid"),
+    [
+        (DAEMON, signal.SIGSTOP, HUNG, "unknown"),
+        (DAEMON, signal.SIGKILL, GONE, "unknown"),
+        # Programs in containers need no containerd: only the removing fails.
+        (CONTAINERD, signal.SIGSTOP, HUNG, True),
+    ],
+    ids=["dockerd hangs", "dockerd dies", "containerd hangs"],
+)
+def test_an_engine_that_hangs_or_dies_within_a_run_is_a_sentence_and_heal_removes_the_rest(
+    daemons, command, results, which, number, words, valid
+):
+    with once_it_works(results, lambda: daemons(which, number)):
+        code, said = command(*RUN)
+    assert code == 255, said
+    assert words in said and "`fencepost heal` removes what is left" in said, said
+    assert "Traceback" not in said and "defect" not in said, said
+    judged = (results / "redis" / "latest" / "results.json").read_text()
+    assert f'"valid": {"true" if valid is True else chr(34) + valid + chr(34)}' in judged
+
+    if number == signal.SIGSTOP:
+        daemons(which, signal.SIGCONT)
+    else:
+        engine.ensure(print)
+    code, said = command("heal")
+    assert code == 0 and "Removed" in said, said
+    assert command("heal", "--check")[0] == 0
+
+
+def test_an_engine_that_is_restarted_within_a_run_leaves_it_open_and_nothing_behind(
+    daemons, command, results
+):
+    def restart() -> None:
+        daemons(DAEMON, signal.SIGKILL)
+        engine.ensure(print)
+
+    with once_it_works(results, restart):
+        code, said = command(*RUN)
+    # It takes its time, and the nodes may be to be removed before it answers again.
+    assert code == 2 or (code == 255 and GONE in said), said
+    engine.ensure(print)
+    assert command("heal")[0] == 0
+    assert command("heal", "--check")[0] == 0
+
+
+def test_a_full_disk_ends_a_run_with_the_history_that_there_was_room_for(few, results):
+    results.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", results], check=True)
+    try:
+        with pytest.raises(OSError, match="No space left on device"):
+            run(spec(time_s=30.0), few, lambda status: None, schedule=[PAUSE])
+        (kept,) = results.glob("injected/2*/history.jsonl")
+        lines = kept.read_bytes().splitlines(keepends=True)
+        assert len(lines) > 200 and all(line.endswith(b"}\n") for line in lines)
+        done = sum(op.f == "write" and op.type == "ok" for op in history.read(kept))
+        assert done <= counted(few)
+        assert problems(few, few.nodes) == []
+    finally:
+        subprocess.run(["umount", results], check=True)
+
+
+HOUR_NS = 3600 * 10**9
+
+
+def test_a_step_of_the_harness_clock_changes_nothing(results):
+    """By a year ahead and two hours back, as its own calls of the clock give it."""
+    environment = os.environ | {"FENCEPOST_RESULTS": str(results)}
+    words = [sys.executable, "-m", "fencepost", *RUN, "--nemesis", "pause"]
+    command = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    )
+    steps = iter([365 * 24 * HOUR_NS, -2 * HOUR_NS])
+
+    def step() -> None:
+        for offset_ns in steps:
+            vdso.skew(command.pid, table("wall", offset_ns, 1.0, 0))
+            time.sleep(0.5)
+
+    with once_it_works(results, step):
+        said, _ = command.communicate(timeout=120)
+    assert command.returncode == 0, said
+    assert next(steps, None) is None
