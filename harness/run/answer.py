@@ -35,7 +35,11 @@ class Cut(msgspec.Struct, tag_field="control", tag="cut"):
     bytes: int
 
 
-Answer = Ready | Idle | Point | Clock | Cut
+class Over(msgspec.Struct, tag_field="control", tag="over"):
+    """Its program has ended, and its pump has handed over all that it wrote."""
+
+
+Answer = Ready | Idle | Point | Clock | Cut | Over
 
 decode = msgspec.json.Decoder(Answer).decode
 """A line as an answer. Raises ValueError with the reason, where the line is none."""

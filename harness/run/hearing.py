@@ -61,7 +61,7 @@ class Hearing:
         for line in lines:
             if isinstance(line, TooLong):
                 why = f"it is {line.length} bytes long"
-                self._aside.add(self._node, why, line.start, line.length, lost=True)
+                self.miss(why, line.start, line.length, lost=True)
                 continue
             try:
                 if line.startswith(_CONTROL):
@@ -71,8 +71,17 @@ class Hearing:
             except (ValueError, RecursionError) as error:
                 # What has no brace is no part of an event: a warning that was printed, say.
                 lost = b"{" in line
-                self._aside.add(self._node, str(error), line, len(line), lost)
+                self.miss(str(error), line, len(line), lost)
         return heard
+
+    @property
+    def latest_ns(self) -> int:
+        """The time of the last event of the client that was taken; 0 before the first."""
+        return max(self._latest.values(), default=0)
+
+    def miss(self, why: str, line: bytes, length: int, lost: bool) -> None:
+        """Set a line aside, or what is left of one."""
+        self._aside.add(self._node, why, line, length, lost, self.latest_ns)
 
     def _take(self, line: bytes, until: int, heard: Heard) -> None:
         if not line:

@@ -26,7 +26,7 @@ from fencepost.checker.history import SPONTANEOUS
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.processes import CLIENT, own
 from fencepost.harness.remote.remote import Remote
-from fencepost.harness.run.answer import Answer, Clock, Cut, Idle, Point, Ready
+from fencepost.harness.run.answer import Answer, Clock, Cut, Idle, Over, Point, Ready
 from fencepost.harness.run.driver import Driver
 from fencepost.harness.run.event import Event
 from fencepost.harness.run.hearing import Hearing
@@ -77,6 +77,8 @@ class Worker:
         self._changed = threading.Condition()
         self._gone = False
         self._said = ""
+        # It works by itself; an op that it was sent has no answer; all that it wrote was heard.
+        self._works = self._asked = self._heard_all = False
         self._hearing = Hearing(self.node, self.process, self._stride, recorder.now, recorder.aside)
         self._begun = time.monotonic()
         self._program = remote.spawn(command)
@@ -155,6 +157,7 @@ class Worker:
     def begin(self, f: str, value: dict[str, Any]) -> None:
         """Send an op and do not wait for it."""
         self._completions.clear()
+        self._asked = True
         self._send({"f": f, "value": value})
 
     def wait_begun(self, timeout_s: float) -> bool:
@@ -178,6 +181,7 @@ class Worker:
         if not self._generates:
             self._driver = Driver(self, settings, self._seed, until_ns, self._recorder.now)
             return
+        self._works = True
         self._send({"control": "work", "settings": settings, "until_ns": until_ns})
 
     def rest(self, timeout_s: float) -> bool:
@@ -291,6 +295,7 @@ class Worker:
                 self.process = last.process + (self._stride if last.type == "info" else 0)
             self._take_answers(heard.answers)
             if place is not None and events[place].type != "invoke":
+                self._asked = False
                 self._completions.append(msgspec.json.decode(heard.lines[place]))
                 while len(self._completions) > 1:
                     self._completions.popleft()
@@ -303,8 +308,11 @@ class Worker:
                     self._point = point
                 case Cut(bytes=count):
                     why = f"its pump had to leave out {count} bytes, which nobody read in time"
-                    self._recorder.aside.add(self.node, why, b"", count, lost=True)
+                    self._hearing.miss(why, b"", count, lost=True)
+                case Over():
+                    self._heard_all = True
                 case _:
+                    self._works = self._works and not isinstance(answer, Idle)
                     self._answers.append(answer)
 
     def _listen(self) -> None:
@@ -318,6 +326,8 @@ class Worker:
         self._listener.join(2.0)
         with self._changed:
             error = ["killed", "the worker is gone; whether this happened is not known"]
+            if not self._heard_all and (self._works or self._asked):
+                self._recorder.aside.unheard(self.node, self._hearing.latest_ns)
             begun = [event for event in (self._open, self._closing) if event is not None]
             try:
                 for event in begun:

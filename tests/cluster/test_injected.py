@@ -20,6 +20,8 @@ from typing import Any
 import pytest
 
 from fencepost.checker import history
+from fencepost.compose.node import vdso
+from fencepost.compose.node.patch import table
 from fencepost.harness.cluster import asking, engine
 from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
@@ -134,7 +136,7 @@ def programs(remote) -> list[int]:
 
 
 def test_a_call_that_fails_once_loses_and_leaves_nothing(few, results, monkeypatch):
-    """At every phase of a run one is struck: while it is set up, goes on, is healed, is put away."""
+    """In every phase: while a run is set up, goes on, is healed and is put away."""
     asking_it = DockerRemote._ask
     made, failing = [0], [0]
 

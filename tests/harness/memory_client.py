@@ -9,10 +9,12 @@ import signal
 import subprocess
 import threading
 import time
+from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
 
+from fencepost.workloads.client.pump import OVER
 from fencepost.workloads.critical_section import CriticalSection, Settings, work_seed
 from harness.memory_service import Service, Silent
 
@@ -48,6 +50,11 @@ class Program:
             self._node.changed.notify_all()
         self.stdin.close()
 
+    def go_on_unheard(self) -> None:
+        """Lose its connection, of which it knows nothing."""
+        self.stdout.close()
+        self.stdout.deaf = True
+
     def _run(self) -> None:
         try:
             self._live()
@@ -56,6 +63,8 @@ class Program:
         finally:
             with self._node.changed:
                 self._node.processes.pop(self.pid, None)
+            with suppress(BrokenPipeError):
+                self.stdout.write(OVER)
             for pipe in (self.stdin, self.stdout, self.stderr):
                 pipe.close()
 
@@ -196,10 +205,13 @@ class Pipe:
     def __init__(self) -> None:
         self._data = b""
         self._ended = False
+        self.deaf = False
         self._changed = threading.Condition()
 
     def write(self, data: bytes, /) -> int:
         with self._changed:
+            if self.deaf:
+                return len(data)
             if self._ended:
                 raise BrokenPipeError("the program is gone")
             self._data += data

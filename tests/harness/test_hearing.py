@@ -211,9 +211,9 @@ def test_whatever_is_spoilt_the_history_can_be_read_and_its_ops_be_paired(tmp_pa
 def test_what_is_kept_of_lines_that_are_no_events_is_bounded_and_the_others_are_counted(tmp_path):
     kept = Aside(tmp_path)
     for _ in range(1000):
-        kept.add("client-1", "why", b"x" * 10_000, 10_000, lost=False)
-    kept.add("client-1", "why", b"{torn", 5, lost=True)
-    kept.add("client-2", "why", b"{torn", 5, lost=True)
+        kept.add("client-1", "why", b"x" * 10_000, 10_000, lost=False, since_ns=0)
+    kept.add("client-1", "why", b"{torn", 5, lost=True, since_ns=0)
+    kept.add("client-2", "why", b"{torn", 5, lost=True, since_ns=0)
     kept.close()
     assert (tmp_path / aside.NAME).stat().st_size < 500_000
     lost, harmless = aside.said(tmp_path)

@@ -15,7 +15,7 @@ import pytest
 from fencepost.checker import history
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.remote import NoAnswer, RemoteError
-from fencepost.harness.run import needs
+from fencepost.harness.run import judge, needs
 from fencepost.nemesis.schedule import Scheduled
 from harness.disturbed import PAUSES, SPEC, assert_judged_and_put_away, carried_out
 from harness.memory import Cluster
@@ -81,3 +81,39 @@ def test_each_call_of_a_node_may_fail_once_and_nothing_is_lost_or_left(cluster, 
             assert_judged_and_put_away(ended, hit)
             assert_nothing_acknowledged_is_lost(ended, hit)
     assert crashed > 10
+
+
+def cut_off(cluster, at):
+    """client-2 is not heard any more from its op number `at` on, and works on."""
+    done = []
+
+    def answers(node, f):
+        if node == "client-2":
+            done.append(f)
+            if len(done) == at:
+                cluster.remote(node).programs[0].go_on_unheard()
+
+    cluster.service.answers = answers
+
+
+@pytest.mark.parametrize("at", range(6, 14))
+def test_what_a_client_does_unheard_passes_for_no_violation(short, at):
+    """Others read what it writes, and its releases let them in."""
+    with Cluster() as cluster:
+        cluster.up(needs.nodes([SPEC]))
+        cut_off(cluster, at)
+        ended = carried_out(cluster, schedule=[])
+    again = judge.judge(ended.folder)
+    for found in (ended.outcome, again):
+        assert found.valid == "unknown"
+        assert False not in [verdict.valid for verdict in found.verdicts.values()]
+        assert found.verdicts["resource"].summary.endswith("explains it may be missing.")
+        assert "client-2 was not heard to its end" in found.verdicts["run"].summary
+
+
+def test_a_violation_of_before_stays_one_though_a_client_was_lost_later(cluster):
+    cluster.service.broken = True
+    cut_off(cluster, 30)
+    ended = carried_out(cluster, schedule=[])
+    assert ended.outcome.verdicts["lease_exclusion"].valid is False
+    assert "client-2 was not heard to its end" in ended.outcome.verdicts["run"].summary

@@ -24,6 +24,8 @@ from fencepost.workloads.client.spool import Spool
 QUIET_S = 0.004
 BUSY_S = 0.05
 _BUSY = 2048
+# All that the program wrote was handed over: whoever does not hear this may have missed some.
+OVER = b'{"control":"over"}\n'
 
 
 def main(command: list[str]) -> int:
@@ -38,12 +40,15 @@ def main(command: list[str]) -> int:
 
 
 def _pump(spool: Spool, program: subprocess.Popen[bytes]) -> None:
+    last = b"\n"
     while True:
         # Asked before the read: what a dead program wrote is then surely in it.
         over = program.poll() is not None
         chunk = spool.read()
         _write(chunk, spool)
+        last = chunk[-1:] or last
         if over and not chunk:
+            _write(OVER if last == b"\n" else b"\n" + OVER, spool)
             return
         if chunk:
             spool.done()
