@@ -25,8 +25,9 @@ Over = Callable[[], bool]
 """Tells whether a fault is to end before its time."""
 _Coming = tuple[float, str, Scheduled]
 
-# Faults that are injected at a time, and healed. More of them have to wait.
-INJECTING, HEALING = 8, 16
+# Faults that are injected at a time, and healed. More of them have to wait. A server that is healed
+# may wait for others: those need threads beside it.
+INJECTING, HEALING = 8, 32
 # How often is looked whether a fault may end before its time, and whether all is to end.
 _LOOK_S, _UNTIL_S = 0.01, 0.05
 

@@ -12,6 +12,7 @@ from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.nodes import every, role
 from fencepost.harness.command import screen
 from fencepost.harness.db.kinds import KINDS, roles
+from fencepost.harness.db.patience import START_S
 from fencepost.harness.db.server import Server
 from fencepost.harness.errors import BadArguments
 
@@ -28,7 +29,7 @@ def up(
         # All at one time: while the members of a cluster come in, one may go out once more.
         while True:
             for server in servers:
-                server.wait_ready(screen.say)
+                server.wait_ready(screen.say, START_S)
             if all(server.ready() for server in servers):
                 break
     screen.write(f"{len(wanted)} nodes are up and healthy.")

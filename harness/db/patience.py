@@ -10,7 +10,9 @@ import time
 from collections.abc import Callable
 
 START_S = 180.0
-"""How long a server may take until it serves."""
+"""How long a server may take until it serves, before a run begins."""
+AGAIN_S = 60.0
+"""How long after a fault: others may be on that keep it from serving, and end meanwhile."""
 # After so long, and again after each time as long, is said what is waited for.
 _SLOW_S = 5.0
 _LOOK_S = 0.03

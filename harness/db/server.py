@@ -14,7 +14,7 @@ from fencepost.compose.node.kind import Kind
 from fencepost.compose.node.places import DATA, LOGS, PID_FILE, PROGRAM
 from fencepost.compose.node.processes import Process
 from fencepost.harness.db import serverlog
-from fencepost.harness.db.patience import START_S, Say, said, silent, until
+from fencepost.harness.db.patience import AGAIN_S, START_S, Say, said, silent, until
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.processes import children
 from fencepost.harness.remote.remote import NoAnswer, Remote, RemoteError, Result
@@ -147,7 +147,7 @@ class Server:
     def removed_by_others(self) -> bool:
         return self.kind.members
 
-    def wait_ready(self, say: Say = silent) -> None:
+    def wait_ready(self, say: Say = silent, timeout_s: float = AGAIN_S) -> None:
         """Wait until it serves; `say` is told if that takes long.
 
         Raises:
@@ -162,9 +162,9 @@ class Server:
             if not ended:
                 said(say, f"waiting for {self.kind.name} on {self.node}")(waited_s)
 
-        if until(lambda: ended or self.ready(), START_S, slow) and not ended:
+        if until(lambda: ended or self.ready(), timeout_s, slow) and not ended:
             return
-        what = "has ended" if ended else f"did not get ready within {START_S:.0f} s"
+        what = "has ended" if ended else f"did not get ready within {timeout_s:.0f} s"
         raise Crashed(
             f"{self.node}: {self.kind.name} {what}. The end of its log:\n{self.log()[-1500:]}"
         )

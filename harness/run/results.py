@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +68,9 @@ def _link(link: Path, target: Path) -> None:
 
 
 def write(path: Path, content: Any) -> None:
-    """Write JSON whole or not at all."""
-    replace(path, [json.dumps(content, indent=1).encode(), b"\n"])
+    """Write JSON whole or not at all. Piece by piece: a night's schedule has 30 MB."""
+    pieces = json.JSONEncoder(indent=1).iterencode(content)
+    replace(path, chain((piece.encode() for piece in pieces), [b"\n"]))
 
 
 def find(name: str) -> Path:

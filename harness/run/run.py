@@ -70,6 +70,7 @@ def run(
                     site = RunSite(spec, cluster, recorder)
                     live.director = director = _director(site, recorder)
                     _set_up(site, recorder, folder, test, live)
+                    del test  # a night's schedule is in it
                     running = Running(spec, site, director, recorder, live.say, notes.append)
                     with now_and_then(site.shorten_logs):
                         _carry_out(running, scenario, schedule)

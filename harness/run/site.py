@@ -256,4 +256,4 @@ def _empty(remote: Remote, server: Server, say: Say) -> None:
 
 def _start(server: Server, say: Say) -> None:
     server.start()
-    server.wait_ready(say)
+    server.wait_ready(say, START_S)
