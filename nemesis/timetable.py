@@ -153,7 +153,8 @@ class Timetable:
             try:
                 self._inject(fault)
             finally:  # it may be on, whatever was raised
-                self._on[name] = None
+                with self._changed:
+                    self._on[name] = None
                 self._at(time.monotonic() + scheduled.duration_s, lambda: self._end(name))
             over = self._over(fault)
             with self._changed:

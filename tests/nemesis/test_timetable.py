@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 import pytest
@@ -65,6 +66,19 @@ def test_a_night_of_faults_takes_a_few_threads():
     assert carried.threads <= before + 1 + INJECTING + HEALING
     assert len(carried.names("inject")) == len(carried.names("heal")) == 3000
     assert threading.active_count() == before
+
+
+def test_faults_come_on_while_those_that_are_on_are_looked_at():
+    carried = Carried()
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(5):
+            table = timetable(carried, over=lambda fault: lambda: False)
+            table.carry_out([fault(n / 10_000, 0.0005) for n in range(2000)], lambda: False)
+    finally:
+        sys.setswitchinterval(before)
+    assert len(carried.names("heal")) == 10_000
 
 
 def test_of_a_night_of_faults_the_next_one_alone_waits_for_its_time():
