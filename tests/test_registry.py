@@ -82,3 +82,12 @@ def test_a_package_that_cannot_be_used_is_blamed_by_name(site, code, why):
 def test_a_name_that_nobody_has_is_a_key_error(site):
     with pytest.raises(KeyError):
         registry()["four"]
+
+
+def test_what_is_sound_is_had_beside_what_is_broken(site):
+    installed(site, "guest", "three = guest_module:THING", THREE)
+    installed(site, "rival", "four = rival_module:THING", "raise RuntimeError('no')")
+    sound, bad = registry().sound()
+    assert [thing.name for thing in sound] == ["one", "two", "three"]
+    (error,) = bad
+    assert "package rival 1.2" in str(error)

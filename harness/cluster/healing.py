@@ -7,7 +7,7 @@ itself leaves: clients, files, a server that is down.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -22,6 +22,7 @@ from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.processes import CLIENT, RESOURCE, marked
 from fencepost.harness.remote.remote import Remote, RemoteError
 from fencepost.nemesis.families import FAMILIES
+from fencepost.nemesis.family import Family
 from fencepost.nemesis.leftover import Leftover
 
 _FILES = (
@@ -36,6 +37,12 @@ _FILES = (
 )
 
 
+def unusable() -> list[str]:
+    """Say which packages bring faults or servers that cannot be used, so that nobody knows what
+    theirs leave. All else is healed."""
+    return [str(error) for error in (*FAMILIES.sound()[1], *KINDS.sound()[1])]
+
+
 def heal(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
     """Heal nodes that stay up, and return what was undone, a sentence each. Idempotent.
 
@@ -45,24 +52,24 @@ def heal(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
 
     def mend(node: str) -> list[str]:
         remote = cluster.remote(node)
-        found = _left(remote, node)
-        for thing in found:
-            thing.undo()
-        undone = [thing.undone for thing in found]
+        found, failed = _left(remote, node)
+        undone = _undone(found, failed)
         server = _server(remote, node)
         # Last: a fault may have ended it, or undoing the fault may have.
         if server is not None and not server.running():
             server.start()
             server.wait_ready()
             undone.append("started its server, which was down")
+        _must_be_none(failed, undone)
         return [f"{node}: {words}" for words in undone]
 
     return _everywhere(mend, nodes, "healed")
 
 
-def leave(remote: Remote, node: str) -> None:
+def leave(remote: Remote, node: str) -> list[str]:
     """Clean up a machine that is not ours: clients, the server with its data, faults, and all files
-    but /opt/fencepost. Idempotent."""
+    but /opt/fencepost. Idempotent. Return what a family of faults could not undo; all else is done.
+    """
     for mark in (CLIENT, RESOURCE):
         for process in marked(remote, mark):
             remote.signal(process.pid, signal.SIGKILL, process.started)
@@ -71,11 +78,11 @@ def leave(remote: Remote, node: str) -> None:
         server.kill()
         # This also unmounts the data's own disk, if it has one.
         server.wipe()
-    for family in FAMILIES.values():
-        for thing in family.leftovers(remote, server):
-            thing.undo()
-    files = [file for family in FAMILIES.values() for file in family.files]
+    found, failed = _of_faults(remote, server)
+    _undone(found, failed)
+    files = [file for family in _families() for file in family.files]
     remote.run(["rm", "-rf", *_FILES, *files])
+    return failed
 
 
 def problems(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
@@ -87,7 +94,9 @@ def problems(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
 
     def look(node: str) -> list[str]:
         remote = cluster.remote(node)
-        found = [thing.what for thing in _left(remote, node)]
+        things, failed = _left(remote, node)
+        found = [thing.what for thing in things]
+        _must_be_none(failed, found)
         server = _server(remote, node)
         if server is not None and not server.running():
             found.append("its server is down")
@@ -119,12 +128,17 @@ def _everywhere(work: Callable[[str], list[str]], nodes: Iterable[str], done: st
 
 
 def _server(remote: Remote, node: str) -> Server | None:
-    kind = KINDS.get(role(node))
+    wanted = role(node)
+    kind = next((kind for kind in KINDS.sound()[0] if kind.name == wanted), None)
     return None if kind is None else Server(remote, kind, {})
 
 
-def _left(remote: Remote, node: str) -> list[Leftover]:
-    """Return what clients and faults left on a node."""
+def _families() -> list[Family]:
+    return FAMILIES.sound()[0]
+
+
+def _left(remote: Remote, node: str) -> tuple[list[Leftover], list[str]]:
+    """Return what clients and faults left on a node; and which families cannot tell, and why."""
     server = _server(remote, node)
     found = [
         Leftover(
@@ -134,6 +148,40 @@ def _left(remote: Remote, node: str) -> list[Leftover]:
         )
         for process in marked(remote, CLIENT)
     ]
-    for family in FAMILIES.values():
-        found += family.leftovers(remote, server)
-    return found
+    of_faults, failed = _of_faults(remote, server)
+    return found + of_faults, failed
+
+
+def _of_faults(remote: Remote, server: Server | None) -> tuple[list[Leftover], list[str]]:
+    found: list[Leftover] = []
+    failed: list[str] = []
+    for family in _families():
+        try:
+            found += family.leftovers(remote, server)
+        except (RemoteError, Crashed):
+            raise  # the node's doing: no family would fare better
+        except Exception as error:  # a family of a package may do anything; the others go on
+            words = f"{type(error).__name__}: {error}"
+            failed.append(f"what the fault {family.name} leaves cannot be looked for ({words})")
+    return found, failed
+
+
+def _undone(found: Iterable[Leftover], failed: list[str]) -> list[str]:
+    """Undo everything; return what was, and add to `failed` what could not be."""
+    undone = []
+    for thing in found:
+        try:
+            thing.undo()
+        except (RemoteError, Crashed):
+            raise
+        except Exception as error:  # as above
+            failed.append(f"{thing.what}: undoing it failed ({type(error).__name__}: {error})")
+        else:
+            undone.append(thing.undone)
+    return undone
+
+
+def _must_be_none(failed: Sequence[str], undone: Sequence[str] = ()) -> None:
+    if failed:
+        also = f" (but: {'; '.join(undone)})" if undone else ""
+        raise Crashed("; ".join(failed) + also)

@@ -75,10 +75,14 @@ class HostsCluster:
         self._everywhere(self._install, wanted)
         self._up.sort(key=wanted.index)
         self._provide_client([node for node in self._up if node == "storage" or _client(node)])
-        self._everywhere(lambda node: leave(self._remotes[node], node))
+        self._everywhere(self._clean)
         self._everywhere(self._name)
         # All names first: the servers of a cluster look for each other when they start.
         self._everywhere(self._start)
+
+    def _clean(self, node: str) -> None:
+        if failed := leave(self._remotes[node], node):
+            raise Crashed(f"{node}: {'; '.join(failed)}")
 
     def look(self) -> list[str]:
         self._up = list(self._remotes)
@@ -106,13 +110,15 @@ class HostsCluster:
     def _undo(self, node: str) -> None:
         if node not in self._fresh:
             # What an older version left is undone by this one's code.
-            self._feed(node, _CODE, nodecode.archive())
+            self._feed(node, _CODE, nodecode.archive(KINDS.sound()[0]))
         remote = self._remotes[node]
-        leave(remote, node)
+        failed = leave(remote, node)
         self._names(node, "clear")
         remote.run(["bash", "-c", _UNLINK])
         remote.run(["rm", "-f", NAME, ADDRESS])
         remote.run(["rmdir", "--ignore-fail-on-non-empty", RUN], check=False)
+        if failed:
+            raise Crashed(f"{node}: {'; '.join(failed)}")
 
     def close(self) -> None:
         """Close the connections; the nodes stay as they are."""

@@ -9,9 +9,11 @@ import inspect
 import io
 import json
 import tarfile
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 
+from fencepost.compose.node.kind import Kind
 from fencepost.compose.node.places import HOME, PROGRAM
 from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.package import PACKAGE
@@ -24,15 +26,16 @@ from fencepost.compose.node.command import main; main()' "$@"
 """
 
 
-def files() -> dict[str, bytes]:
-    """The content of each file by its path below /opt/fencepost."""
+def files(kinds: Iterable[Kind] | None = None) -> dict[str, bytes]:
+    """The content of each file by its path below /opt/fencepost, for all kinds or these."""
+    kinds = list(KINDS.values() if kinds is None else kinds)
     node = "fencepost.compose.node"
     modules = {
         f"{node}.{file.stem}": file.read_text()
         for file in sorted((PACKAGE / "compose" / "node").glob("*.py"))
         if file.stem not in ("__init__", "__main__")
     }
-    for kind in KINDS.values():
+    for kind in kinds:
         modules[kind.module] = inspect.getsource(import_module(kind.module))
     found = {PROGRAM: _ENTRY.encode()}
     for module, source in modules.items():
@@ -40,7 +43,7 @@ def files() -> dict[str, bytes]:
         for end in range(1, len(packages) + 1):
             found["/".join(["lib", *packages[:end], "__init__.py"])] = b""
         found["/".join(["lib", *packages, f"{name}.py"])] = source.encode()
-    index = {name: kind.module for name, kind in KINDS.items()}
+    index = {kind.name: kind.module for kind in kinds}
     found["lib/kinds.json"] = json.dumps(index, indent=1).encode()
     return found
 
@@ -54,11 +57,11 @@ def write(folder: Path) -> None:
     (folder / PROGRAM).chmod(0o755)
 
 
-def archive() -> bytes:
-    """The files as a tar archive."""
+def archive(kinds: Iterable[Kind] | None = None) -> bytes:
+    """The files as a tar archive, for all kinds of servers or these."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
-        for path, content in files().items():
+        for path, content in files(kinds).items():
             member = tarfile.TarInfo(path)
             member.size, member.mode = len(content), 0o755 if path == PROGRAM else 0o644
             tar.addfile(member, io.BytesIO(content))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencepost.harness.db.kinds import KINDS, roles
+from fencepost.harness.db.kinds import KINDS
 from fencepost.nemesis.targets import STORAGE
 
 CLIENT = "client"
@@ -11,7 +11,8 @@ MOST_CLIENTS = 10
 
 def every() -> list[str]:
     """The names of all nodes that a cluster can have."""
-    servers = [f"{name}-{n}" for name in roles() for n in range(1, KINDS[name].nodes + 1)]
+    kinds = [kind for kind in KINDS.sound()[0] if not kind.serves]
+    servers = [f"{kind.name}-{n}" for kind in kinds for n in range(1, kind.nodes + 1)]
     return [*servers, STORAGE, *(f"{CLIENT}-{n}" for n in range(1, MOST_CLIENTS + 1))]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +12,10 @@ from fencepost.harness.cluster import engine, hostsfile
 from fencepost.harness.cluster.brought_up import reserved, reserved_hosts
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.healing import heal as heal_nodes
-from fencepost.harness.cluster.healing import problems
+from fencepost.harness.cluster.healing import problems, unusable
 from fencepost.harness.command import screen
 from fencepost.harness.command.options import HostsFile
-from fencepost.harness.errors import BadArguments
+from fencepost.harness.errors import BadArguments, Crashed
 
 
 def heal(
@@ -27,31 +28,45 @@ def heal(
     ] = False,
     hosts: HostsFile = None,
 ) -> int:
-    if hosts is not None:
-        return _hosts(hosts, check)
+    bad = unusable()
+    for words in bad:
+        print(f"fencepost: warning: {words}", file=sys.stderr)
+    code, stays = _containers(check) if hosts is None else (_hosts(hosts, check), True)
+    if bad and stays:
+        # What goes with its node needs no package.
+        raise Crashed(
+            "all is healed but what the packages named above know alone: repair or uninstall them, "
+            "and heal again"
+        )
+    return code
+
+
+def _containers(check: bool) -> tuple[int, bool]:
+    """The exit code, and whether nodes stay up."""
     try:
         found = engine.find()
     except engine.NoEngine as none:
         screen.write(f"{none} Nothing is left behind.")
-        return 0
+        return 0, False
     with reserved(found) as (cluster, reservation):
+        stays = bool(reservation.keep)
         nodes = cluster.look()
-        remains = [] if nodes and reservation.keep else cluster.remains
+        remains = [] if nodes and stays else cluster.remains
         if check:
-            return _check(cluster, nodes, remains, reservation.keep)
+            return _check(cluster, nodes, remains, stays), stays and bool(nodes)
         if not nodes:
             cluster.down()
             for what in remains:
                 screen.write(f"Removed {what} that a run had left behind.")
             screen.write("No node is up; nothing is left behind.")
-        elif reservation.keep:
+        elif stays:
             healed = heal_nodes(cluster, nodes)
             screen.write("\n".join(healed) or "The cluster is up, and nothing needs healing.")
         else:
             cluster.down()
             many = len(nodes) + len(remains)
             screen.write(f"Removed {many} nodes that a run had left behind.")
-    return 0
+    return 0, stays and bool(nodes)
 
 
 def _hosts(path: Path, check: bool) -> int:

@@ -40,7 +40,7 @@ class Registry(Mapping[str, Bundle], Generic[Bundle]):
         self.group = group
         self._type = type
         self._ours = {bundle.name: bundle for bundle in ours}
-        self._all: dict[str, Bundle] | None = None
+        self._seen: tuple[dict[str, Bundle], list[BadPlugin]] | None = None
         self._points: dict[str, EntryPoint] = {}
 
     def __getitem__(self, name: str) -> Bundle:
@@ -57,25 +57,48 @@ class Registry(Mapping[str, Bundle], Generic[Bundle]):
     def __contains__(self, name: object) -> bool:
         return name in self._ours or name in self._loaded()
 
+    def sound(self) -> tuple[list[Bundle], list[BadPlugin]]:
+        """Every bundle that can be used, and why each of the others cannot.
+
+        For what must be done whatever is installed: healing, say.
+        """
+        found, bad = self._look()
+        return list(found.values()), list(bad)
+
     def point(self, name: str) -> EntryPoint | None:
         """Return the entry point that brings a bundle; None where it is ours."""
         return None if name in self._ours else self._points.get(self[name].name)
 
     def forget(self) -> None:
         """Read the entry points again when they are next needed."""
-        self._all = None
+        self._seen = None
 
     def _loaded(self) -> dict[str, Bundle]:
-        if self._all is None:
-            found = dict(self._ours)
-            for point in entry_points(group=self.group):
+        found, bad = self._look()
+        if bad:
+            raise bad[0]
+        return found
+
+    def _look(self) -> tuple[dict[str, Bundle], list[BadPlugin]]:
+        if self._seen is None:
+            self._seen = self._read()
+        return self._seen
+
+    def _read(self) -> tuple[dict[str, Bundle], list[BadPlugin]]:
+        found, bad = dict(self._ours), []
+        for point in entry_points(group=self.group):
+            try:
                 bundle = self._load(point)
-                if bundle.name in found:
-                    raise BadPlugin(f"{_blame(point)}: the name {bundle.name!r} is taken already")
-                found[bundle.name] = bundle
-                self._points[bundle.name] = point
-            self._all = found
-        return self._all
+            except BadPlugin as error:
+                bad.append(error)
+                continue
+            if bundle.name in found:
+                words = f"{_blame(point)}: the name {bundle.name!r} is taken already"
+                bad.append(BadPlugin(words))
+                continue
+            found[bundle.name] = bundle
+            self._points[bundle.name] = point
+        return found, bad
 
     def _load(self, point: EntryPoint) -> Bundle:
         try:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
+from importlib.metadata import EntryPoint
 
 import pytest
 
+from fencepost import registry
 from fencepost.compose.node.places import PID_FILE
-from fencepost.harness.cluster import healing
+from fencepost.harness.cluster import brought_up, healing
+from fencepost.harness.command import app
 from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.db.server import Server
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.nemesis import iptables
+from fencepost.nemesis.families import FAMILIES
 from harness.memory import Cluster
 
 
@@ -149,3 +154,75 @@ def test_no_process_is_ended_by_a_part_of_its_command_line():
     healing.leave(memory.remote("client-1"), "client-1")
     healing.heal(memory, memory.nodes)
     assert not [call for call in memory.calls if "pkill" in call.what or "pgrep" in call.what]
+
+
+class Broken:
+    """A family of a package, which does what its package has wrong."""
+
+    name, files = "quake", ()
+
+    def leftovers(self, remote, server):
+        raise KeyError("seismograph")
+
+
+def test_a_family_that_fails_leaves_nothing_else_unhealed_and_is_named(monkeypatch):
+    node = Node(running=False, workers=[31], chains=True)
+    monkeypatch.setattr(healing, "_families", lambda: [Broken(), *FAMILIES.sound()[0]])
+    with pytest.raises(Crashed) as error:
+        healing.heal(*cluster(redis_1=node))
+    assert "what the fault quake leaves cannot be looked for (KeyError: 'seismograph')" in str(
+        error.value
+    )
+    assert node.running and not node.workers and not node.chains
+    (said,) = healing.leave(node, "redis-1")
+    assert "the fault quake" in said
+    assert any(command.startswith("rm -rf") for command in node.ran)
+
+
+@pytest.fixture
+def broken_packages(monkeypatch):
+    """Installed packages of which one brings a fault, and one a server, that cannot be imported."""
+
+    def points(group):
+        brought = {"fencepost.faults": "quake", "fencepost.servers": "my-server"}
+        return [EntryPoint(brought[group], "no_such_module:IT", group)] if group in brought else []
+
+    monkeypatch.setattr(registry, "entry_points", points)
+    for one in (FAMILIES, KINDS):
+        one.forget()
+    yield
+    monkeypatch.undo()
+    for one in (FAMILIES, KINDS):
+        one.forget()
+
+
+def run(monkeypatch, capsys, *words):
+    monkeypatch.setattr(sys, "argv", ["fencepost", *words])
+    code = app.run()
+    return code, "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_heal_heals_all_else_where_an_installed_package_is_broken_and_names_it(
+    monkeypatch, capsys, broken_packages, kept
+):
+    memory = Cluster()
+    memory.up(["redis-1", "client-1"])
+    node = memory.remote("redis-1")
+    (pid,) = node.processes
+    node.signal(pid, signal.SIGSTOP)
+    monkeypatch.setattr(brought_up.engine, "find", lambda: None)
+    monkeypatch.setattr(brought_up, "ComposeCluster", lambda *_: memory)
+    with brought_up.reserved(None) as (_, reservation):
+        reservation.set_keep(kept)
+    code, said = run(monkeypatch, capsys, "heal")
+    assert memory.left == []
+    for name in ("quake", "my-server"):
+        assert f"entry point {name} = no_such_module:IT" in said
+    assert "Traceback" not in said
+    if kept:
+        assert code == 255
+        assert f"resumed its stopped server (pid {pid})" in said
+        assert "repair or uninstall them, and heal again" in said
+    else:
+        assert (code, memory.nodes) == (0, [])
