@@ -152,7 +152,8 @@ def judged(wanted: Wanted, place: Path, chromium: str | None) -> Row:
     )
     if chromium and page.is_file():
         with browser.chromium(chromium) as found:
-            row.open_s = found.open(page)
+            # The best of three: others use the machine, too.
+            row.open_s = min(found.open(page) for _ in range(3))
             row.zooms_s = found.wheel("canvas.detail", ZOOMS, -100)
     return row
 

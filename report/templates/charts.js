@@ -22,12 +22,12 @@ function tokensChart(scene, others) {
   const dots = [];
   for (const {token, start, name} of scene.holds)
     if (token !== null)
-      dots.push({time: start, value: Number(token), what: "granted", text: `token ${token}, granted with hold ${name}`});
+      dots.push({time: start, value: Number(token), what: "granted", text: () => `token ${token}, granted with hold ${name}`});
   for (const {token, time, state} of scene.writes)
     if (token !== null)
-      dots.push({time, value: Number(token), what: state, text: `token ${token}, write ${state === "unknown" ? "of unknown outcome" : state}`});
+      dots.push({time, value: Number(token), what: state, text: () => `token ${token}, write ${state === "unknown" ? "of unknown outcome" : state}`});
   for (const {time, token, state} of others)
-    dots.push({time, value: Number(token), what: state, text: `token ${token}, ${state === "granted" ? state : "write " + state}; others lie here too`});
+    dots.push({time, value: Number(token), what: state, text: () => `token ${token}, ${state === "granted" ? state : "write " + state}; others lie here too`});
   let low = Infinity, high = -Infinity;
   for (const {value} of dots) { low = Math.min(low, value); high = Math.max(high, value); }
   const pad = Math.max((high - low) * .05, 1);
@@ -38,7 +38,7 @@ function tokensChart(scene, others) {
 function latencyChart(acquires, quantiles) {
   const logs = us => Math.log10(Math.max(us, DEAREST_US));
   const dots = acquires.map(({time, latency, what}) =>
-    ({time, value: logs(latency), what, text: `acquire answered ${what} after ${duration(latency)}`}));
+    ({time, value: logs(latency), what, text: () => `acquire answered ${what} after ${duration(latency)}`}));
   let low = Infinity, high = -Infinity;
   for (const {value} of dots) { low = Math.min(low, value); high = Math.max(high, value); }
   low = Math.floor(low);
@@ -120,7 +120,7 @@ function aboutDot(chart, view, width, gutter, x, y) {
     const off = (place.x(dot.time) - x) ** 2 + (place.y(dot.value) - y) ** 2;
     if (off <= least) { best = dot; least = off; }
   }
-  return best ? `${best.text}\nat ${clock(best.time)}` : "";
+  return best ? `${best.text()}\nat ${clock(best.time)}` : "";
 }
 
 /** Where times and values lie. */

@@ -154,11 +154,12 @@ function drawDetail(ink, scene, view, width, gutter, palette) {
     ink.globalAlpha = 1;
   }
 
-  function bar(lane, row, from, until, least) {
+  /** Fills a bar that is at least so wide, or leaves so much of its edge out. */
+  function bar(lane, row, from, until, least, edge = 0) {
     const left = Math.max(at(from), gutter - 4), right = Math.min(at(until), width + 4);
     const length = Math.max(least, right - left);
     const x = length > right - left ? left - (least > 1 ? (length - right + left) / 2 : 0) : left;
-    ink.fillRect(x, rowY(lane, row), length, BAR);
+    ink.fillRect(x + edge, rowY(lane, row) + edge, length - 2 * edge, BAR - 2 * edge);
   }
 
   /** What is only counted: pale, filled as high as the share of the time that a lock was held. */
@@ -217,9 +218,12 @@ function drawDetail(ink, scene, view, width, gutter, palette) {
       if (!visible(overlap.start, overlap.shown)) continue;
       for (const number of [overlap.first, overlap.second]) {
         const hold = scene.holds[number];
-        for (const style of overlap.believed ? [palette.clash] : [palette.paper, hatch]) {
+        // A narrow one has no room for a hatching: it is a frame.
+        const narrow = (overlap.shown - overlap.start) * scale < 8;
+        const styles = overlap.believed ? [palette.clash] : narrow ? [palette.clash, palette.paper] : [palette.paper, hatch];
+        for (const [inner, style] of styles.entries()) {
           ink.fillStyle = style;
-          bar(scene.lanes[hold.lane], hold.row, overlap.start, overlap.shown, 3);
+          bar(scene.lanes[hold.lane], hold.row, overlap.start, overlap.shown, 5, narrow ? 1.5 * inner : 0);
         }
       }
     }

@@ -221,10 +221,9 @@ function startTimeline(frame) {
     detail.focus({preventScroll: true});
   });
 
-  new ResizeObserver(redraw).observe(frame);
+  new ResizeObserver(redraw).observe(frame);  // it is told of the first size as well
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     palette = paletteOf(frame);
     redraw();
   });
-  redraw();
 }
