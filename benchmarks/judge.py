@@ -1,6 +1,6 @@
 """What judging a long run takes: `fencepost analyze` on runs of 100,000 and 1,000,000 events.
 
-The runs are made here (long_runs.py) in a temporary folder: one in which all promises hold, one of
+The runs are made here (long_runs/) in a temporary folder: one in which all promises hold, one of
 several locks, and one whose clients are paused past their leases. Each is judged by a process of
 its own, as by anybody; its page is then opened and zoomed in Chromium, where there is one. Prints a
 table, and exits with 1 where a figure is over its bound or a verdict is not the expected one.
@@ -26,8 +26,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 import browser  # noqa: E402
-import long_runs  # noqa: E402
-from long_runs import CALM, TROUBLED, Wanted  # noqa: E402
+from long_runs.run import CALM, TROUBLED, Wanted, write  # noqa: E402
 
 MB = 1 << 20
 SHORT, MIDDLE, LONG = 100_000, 1_000_000, 10_000_000
@@ -138,7 +137,7 @@ def judged(wanted: Wanted, place: Path, chromium: str | None) -> Row:
     folder = place / f"{wanted.name}-{wanted.events}"
     if not (folder / "test.json").is_file():
         folder.mkdir(parents=True)
-        long_runs.write(folder, wanted)
+        write(folder, wanted)
     wall_s, cpu_s, memory_mb, code = analyzed(folder)
     page = folder / "report.html"
     row = Row(
