@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fencepost.checker import history
@@ -32,6 +32,9 @@ PAUSES = [
     Scheduled(0.01, 0.02, "pause", ["redis-1"], {}),
     Scheduled(0.02, 0.02, "pause", ["client-1"], {}),
 ]
+
+# With time for both, on a busy machine too.
+FAULTY = replace(SPEC, time_s=1.0)
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 

@@ -11,6 +11,7 @@ from fencepost.harness.remote.remote import NoAnswer, RemoteError
 from fencepost.harness.run import judge, results, worker
 from fencepost.harness.run.run import run
 from harness.disturbed import (
+    FAULTY,
     SPEC,
     assert_judged_and_put_away,
     carried_out,
@@ -24,8 +25,7 @@ def test_an_undisturbed_run_is_valid_and_has_its_report(cluster, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setenv("FENCEPOST_RESULTS", str(results.root()))
     monkeypatch.setattr(worker, "_END_S", 0.05)
-    # Time enough for both faults, on a busy machine too.
-    ended = carried_out(cluster, replace(SPEC, time_s=1.0))
+    ended = carried_out(cluster, FAULTY)
     assert_judged_and_put_away(ended, cluster)
     assert ended.outcome is not None and ended.outcome.valid is True
     assert ended.results["run_notes"] == []

@@ -14,6 +14,7 @@ from fencepost.harness.run.spec import scripted
 from fencepost.nemesis.director import Director
 from harness.disturbed import (
     ENDING,
+    FAULTY,
     PAUSED,
     assert_judged_and_put_away,
     carried_out,
@@ -44,7 +45,7 @@ def test_a_second_signal_does_not_stop_the_putting_away(cluster, signals, capsys
             os.kill(os.getpid(), number)
 
     cluster.before = disturb
-    ended = carried_out(cluster)
+    ended = carried_out(cluster, FAULTY)
     assert isinstance(ended.error, KeyboardInterrupt)
     assert at == {}
     assert_judged_and_put_away(ended, cluster)
@@ -66,7 +67,7 @@ def test_a_second_signal_at_any_call_of_the_healing_is_as_the_first(cluster, sig
             os.kill(os.getpid(), number)
 
     cluster.before = before
-    ended = carried_out(cluster)
+    ended = carried_out(cluster, FAULTY)
     assert isinstance(ended.error, KeyboardInterrupt)
     assert {"signal", "state", "wait", "get"} <= {call.verb for call in disturbed}
     assert "The run ended before it was over: KeyboardInterrupt" in ended.notes
@@ -92,7 +93,7 @@ def test_a_signal_while_a_run_is_judged_counts_once_its_results_are_there(
 
     monkeypatch.setattr(judge, "check", disturbed)
     cluster.before = before
-    ended = carried_out(cluster)
+    ended = carried_out(cluster, FAULTY)
     assert isinstance(ended.error, KeyboardInterrupt)
     assert ended.results["checkers"]
     assert (ended.folder / "report.html").exists()
@@ -124,7 +125,7 @@ def test_what_cannot_be_healed_is_named(cluster, signals, capsys):
             os.kill(os.getpid(), signal.SIGQUIT)
 
     cluster.before = before
-    ended = carried_out(cluster)
+    ended = carried_out(cluster, FAULTY)
     words = "redis-1 is paused (redis-1 is dead)"
     assert f"This could not be healed: {words}." in ended.notes
     assert f"fencepost: warning: this could not be healed: {words}" in capsys.readouterr().err
