@@ -36,3 +36,12 @@ TWO_BELIEVE: Final[dict[str, Valid]] = KEPT | {"mutual_exclusion": False}
 
 TWICE: Final[dict[str, Valid]] = TWO_BELIEVE | {"lease_exclusion": False, "linearizable": False}
 """The service grants a lock whose lease still runs."""
+
+UNLOCKED: Final[dict[str, Valid]] = {"resource": True, "store": True, "mutual_exclusion": False}
+"""No lock keeps clients apart, and the resource keeps itself."""
+
+FREED: Final[dict[str, Valid]] = {"ownership": False, "lease_exclusion": False}
+"""A release frees the lock of another client, and the next one is granted it at once."""
+
+STUCK: Final[dict[str, Valid]] = {"liveness": False, "lease_exclusion": True}
+"""Nobody gets the lock any more, so that nobody can break its exclusion either."""

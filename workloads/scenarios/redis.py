@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from fencepost.workloads.scenarios.expectations import DAMAGED, FENCED, KEPT, TWICE, TWO_BELIEVE
+from fencepost.workloads.scenarios.expectations import (
+    DAMAGED,
+    FENCED,
+    FREED,
+    KEPT,
+    STUCK,
+    TWICE,
+    TWO_BELIEVE,
+    UNLOCKED,
+)
 from fencepost.workloads.scenarios.runs import controls, explore
 from fencepost.workloads.scenarios.scenario import Do, Finish, Heal, Inject, Scenario, Step
 from fencepost.workloads.scenarios.schedules import (
@@ -239,14 +248,12 @@ _SCENARIOS: tuple[Scenario, ...] = (
         "optimistic", "C13", COMMENTS,
         "No lock at all: two clients read the same version and write; the resource compares, and "
         "the second reads again. Its data is safe while everybody believes to hold the lock.",
-        "compare-and-set", no_lock_at_all(),
-        {"resource": True, "store": True, "mutual_exclusion": False}, lock="none",
+        "compare-and-set", no_lock_at_all(), UNLOCKED, lock="none",
     ),
     Scenario(
         "optimistic-postgres", "C13", COMMENTS,
         "The same on PostgreSQL: one UPDATE with the version as its condition.",
-        "compare-and-set", no_lock_at_all(),
-        {"resource": True, "store": True, "mutual_exclusion": False}, lock="none",
+        "compare-and-set", no_lock_at_all(), UNLOCKED, lock="none",
         settings={"store": "postgres"},
     ),
     Scenario(
@@ -258,31 +265,27 @@ _SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "late-release-unchecked", "C14", OVERVIEW,
         f"{_LATE}DEL frees client 2's lock.", "none",
-        late_release("ok", "ok"), {"ownership": False, "lease_exclusion": False}, _ONCE,
-        lock="broken-no-owner-check",
+        late_release("ok", "ok"), FREED, _ONCE, lock="broken-no-owner-check",
     ),
     Scenario(
         "late-release-two-steps", "C14", OVERVIEW,
         "Client 1 sees that the key is its own, pauses, and deletes it when it is client 2's.",
-        "none", _released_in_two_steps(), {"ownership": False, "lease_exclusion": False}, _ONCE,
-        lock="broken-check-then-delete",
+        "none", _released_in_two_steps(), FREED, _ONCE, lock="broken-check-then-delete",
     ),
     Scenario(
         "no-ttl", "C15", OVERVIEW,
         "SET NX without a TTL: the holder dies, and nobody ever gets the lock again.", "none",
-        _never_again(), {"liveness": False, "lease_exclusion": True}, _ONCE,
-        lock="broken-no-ttl",
+        _never_again(), STUCK, _ONCE, lock="broken-no-ttl",
     ),
     Scenario(
         "endless-watchdog", "A2", SERVICE,
         "Client 3's watchdog goes on after its release, and keeps the dead holder's lock alive.",
         "none", _never_again((Do(THREE, "acquire"), Do(THREE, "release"))),
-        {"liveness": False, "lease_exclusion": True}, _ONCE, lock="broken-endless-watchdog",
+        STUCK, _ONCE, lock="broken-endless-watchdog",
     ),
     Scenario(
         "always-yes", "P1", OVERVIEW, "A lock that always says yes, with the same token.", "none",
-        _always_yes(), TWICE | DAMAGED | {"fencing": False},
-        lock="broken-always-yes",
+        _always_yes(), TWICE | DAMAGED | {"fencing": False}, lock="broken-always-yes",
     ),
 )  # fmt: skip
 
