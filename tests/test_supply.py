@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.harness.cluster import libraries
+from fencepost.harness.cluster import image, libraries
 from fencepost.harness.cluster.image import COMPOSE
 
 ROOT = Path(__file__).parents[1]
@@ -58,10 +58,59 @@ def test_nothing_is_downloaded_without_a_hash(monkeypatch, tmp_path):
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
 def test_no_workflow_keeps_a_credential_or_puts_an_input_into_a_command(workflow):
     text = workflow.read_text()
-    checkouts = re.findall(r"- uses: actions/checkout@\S+\n(?: {8}.*\n)*", text)
+    checkouts = re.findall(r"- uses: actions/checkout@\S+.*\n(?: {8}.*\n)*", text)
     assert checkouts and all("persist-credentials: false" in one for one in checkouts)
     commands = re.findall(r"run: (?:\|\n(?: {10}.*\n)+|.*\n)", text)
     assert commands and not any("${{" in one for one in commands)
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_every_action_is_known_by_its_commit_and_says_which_release_that_is(workflow):
+    used = re.findall(r"uses: *(.*)", workflow.read_text())
+    assert used
+    for action in used:
+        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)
+
+
+class Engine:
+    """An engine that has the base image, from a registry that knows it by these digests."""
+
+    def __init__(self, digests):
+        self.images = self
+        self.api = self
+        self.attrs, self.labels = {"RepoDigests": digests}, {}
+
+    def get(self, name):
+        return self
+
+    def tag(self, repository, tag):
+        pass
+
+    def close(self):
+        pass
+
+
+@pytest.mark.parametrize("digests", [["debian@sha256:0123"], [], None])
+def test_the_image_is_built_on_the_base_that_was_pulled_by_its_digest(monkeypatch, digests):
+    built = {}
+
+    def must(command, what, environment=None):
+        built["labels"] = [word for word in command if word.startswith("fencepost.base=")]
+        built["from"] = re.findall(r"FROM (\S+)", (Path(command[-1]) / "Dockerfile").read_text())
+
+    monkeypatch.setattr(image.asking, "client", lambda: Engine(digests))
+    monkeypatch.setattr(image, "_must", must)
+    monkeypatch.setattr(image.libraries, "download", lambda *_: None)
+    monkeypatch.setattr(image.libraries, "fetch", lambda *_: {})
+    monkeypatch.setattr(
+        image.asking, "command", lambda *_, **__: subprocess.CompletedProcess([], 1)
+    )
+    image._build("fencepost-node:1", lambda words: None)
+    wanted = digests[0] if digests else "debian:bookworm-slim"
+    assert wanted in built["from"]
+    assert digests is None or not digests or image.BASE not in built["from"]
+    (label,) = built["labels"]
+    assert label == f"fencepost.base={wanted}{'' if digests else ', made here by debootstrap'}"
 
 
 @pytest.fixture
