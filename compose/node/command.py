@@ -7,6 +7,7 @@ printed, data as JSON; a verb that asks (health, leads) answers by its exit code
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -47,6 +48,8 @@ def main() -> None:
     if len(sys.argv) < 2 or sys.argv[1] not in _VERBS:
         sys.exit(f"fencepost-node VERB ...; the verbs are: {', '.join(_VERBS)}")
     name, *words = sys.argv[1:]
+    # Servers run as users of their own, and read what is written here.
+    os.umask(0o022)
     try:
         answer = verb(name)(words)
     except (Refused, OSError) as error:

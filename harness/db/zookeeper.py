@@ -143,5 +143,6 @@ KIND = Kind(
         "wall": Clock(partial(_shown, "est", time.CLOCK_REALTIME)),
         "monotonic": Clock(partial(_shown, "lresp", time.CLOCK_MONOTONIC)),
     },
+    user="zookeeper",
     elects=True,
 )

@@ -32,6 +32,10 @@ from fencepost.workloads.resources.server import PORT
 # How long a node may take to unpack what a client needs.
 _SHIP_S = 120.0
 
+_UNPACK = f"rm -rf {CODE}; mkdir {CODE}; tar -xf {CODE}.tar -C {CODE}"
+# The resource's server needs no right of root's.
+_AS_NOBODY = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--")
+
 
 class RunSite:
     """Servers with the spec's settings, the store, and one worker on each client node."""
@@ -123,7 +127,8 @@ class RunSite:
         etcd = [f"{self.address(node)}:{self.port(node)}" for node in self.servers]
         own = self.address(STORAGE)
         serve = ["-m", module, own, str(PORT), str(self._storage.kind.port), *etcd]
-        words = shlex.join(["env", f"{MARK}={RESOURCE}", f"PYTHONPATH={CODE}", PYTHON, *serve])
+        env = ["env", f"{MARK}={RESOURCE}", f"PYTHONPATH={CODE}"]
+        words = shlex.join([*_AS_NOBODY, *env, PYTHON, *serve])
         for process in marked(remote, RESOURCE):
             remote.signal(process.pid, signal.SIGKILL, process.started)
         remote.run(["bash", "-c", f"setsid {words} > {LOGS}/resource.log 2>&1 < /dev/null &"])
@@ -134,7 +139,7 @@ class RunSite:
         remote = self.remote(node)
         remote.put(f"{CODE}.tar", code)
         remote.run(
-            ["bash", "-c", f"rm -rf {CODE}; mkdir {CODE}; tar -xf {CODE}.tar -C {CODE}"],
+            ["bash", "-c", f"{_UNPACK}; chmod -R a+rX {CODE}"],
             timeout_s=_SHIP_S,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,19 +16,21 @@ from fencepost.harness.cluster import timing
 from fencepost.harness.cluster.brought_up import Way, brought_up
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.compose import ComposeCluster
-from fencepost.harness.cluster.healing import heal
+from fencepost.harness.cluster.healing import heal, problems
 from fencepost.harness.cluster.hosts import HostsCluster
 from fencepost.harness.cluster.hostsfile import read
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.docker import DockerRemote
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.harness.remote.ssh import SshRemote
+from fencepost.harness.run import timed
 from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.run import run
 from fencepost.harness.run.site import RunSite
 from fencepost.harness.run.spec import Spec, validate
 from fencepost.nemesis.director import Director
 from fencepost.nemesis.nemesis import Fault
+from fencepost.nemesis.schedule import Scheduled
 from fencepost.workloads.locks.registry import LOCKS
 
 REDIS = [f"redis-{n}" for n in range(1, 6)]
@@ -149,6 +152,44 @@ def test_a_fault_is_healed_although_the_connection_is_killed_while_it_is(
     assert hung_up
     assert healed.proved, healed
     assert rules(inside) == []
+
+
+def test_a_connection_that_is_cut_in_any_phase_loses_and_leaves_nothing(
+    cluster, results, monkeypatch
+):
+    """While a run is set up, while it goes on, while a fault is on, while all is put away."""
+    asking = SshRemote._ask
+    made, cut = [0], [0]
+
+    def ask(self, *request, **options):
+        made[0] += 1
+        if made[0] == cut[0]:
+            way = DockerRemote(self.node, cluster._containers[self.node])
+            way.run(["bash", "-c", HANG_UP])
+            way.close()
+        return asking(self, *request, **options)
+
+    monkeypatch.setattr(SshRemote, "_ask", ask)
+    monkeypatch.setattr(timed, "_REST_S", 1.0)
+    options = LOCKS["redis"].read_options({})
+    spec = Spec("cut", "redis", options, concurrency=2, time_s=2, seed=1, liveness_bound_s=1.0)
+    faults = [
+        Scheduled(
+            0.3, 0.6, "partition", ["redis-1", "storage"], {"links": [["redis-1", "storage"]]}
+        ),
+        Scheduled(1.0, 0.6, "pause", ["client-1"], {}),
+    ]
+    run(validate(spec), cluster, lambda status: None, schedule=faults)
+    every = made[0]
+    assert every > 30
+    for number in (1, 9, every // 3, every // 2, every * 3 // 4, every - 8, every - 4, every):
+        made[0], cut[0] = 0, number
+        with suppress(RemoteError, Crashed):
+            run(validate(spec), cluster, lambda status: None, schedule=faults)
+        judged = json.loads((results / "cut" / "latest" / "results.json").read_text())
+        wrong = [name for name, found in judged["checkers"].items() if found["valid"] is False]
+        assert wrong == [], (number, judged["notes"])
+        assert problems(cluster, ["redis-1", "storage", *CLIENTS]) == [], number
 
 
 SSHD = """
