@@ -69,7 +69,8 @@ def command(
             argv, capture_output=True, text=True, check=False, timeout=timeout_s, **options
         )
     except subprocess.TimeoutExpired as error:
-        raise Hung(f"{what} was not over within {timeout_s:.0f} s. {_HANGS}") from error
+        then = _HANGS if argv[0].startswith("docker") else "Look what keeps it, and try again"
+        raise Hung(f"{what} was not over within {timeout_s:.0f} s. {then}") from error
     except OSError as error:
         raise Refused(f"{what} cannot be run: {error.strerror}") from error
 

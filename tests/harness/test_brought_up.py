@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 
 import pytest
 
 import fencepost
 from fencepost.harness import interrupts
+from fencepost.harness.cluster import asking
 from fencepost.harness.cluster import brought_up as module
 from fencepost.harness.cluster.brought_up import brought_up, reserved
 from fencepost.harness.cluster.network import NetworkLeft
+from fencepost.harness.command import app
 from fencepost.harness.command import cluster as command
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.remote.remote import RemoteError
@@ -56,6 +59,39 @@ def test_nodes_that_came_up_halfway_are_removed(engine):
     with pytest.raises(Crashed, match="no room"), brought_up(NODES, print):
         raise AssertionError("it is not up")
     assert (engine.nodes, engine.downs) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "left"),
+    [
+        (module.engine, "ensure", []),
+        (module.image, "ensure", []),
+        (module.image, "must_hold", []),
+        (Cluster, "look", []),
+        (Cluster, "up", []),
+        # Nobody can remove them while it hangs; `heal` does it then.
+        (Cluster, "down", NODES),
+    ],
+)
+def test_an_engine_that_hangs_at_any_of_its_calls_leaves_nothing_or_what_heal_removes(
+    engine, monkeypatch, capsys, where, name, left
+):
+    hung = asking.Hung(f"docker {name} was not over within 60 s")
+
+    def hangs(*_, **__):
+        raise hung
+
+    with monkeypatch.context() as once:
+        once.setattr(where, name, hangs)
+        with pytest.raises(asking.Hung) as error, brought_up(NODES, print):
+            pass
+    assert error.value is hung
+    assert engine.nodes == left
+    monkeypatch.setattr(module.engine, "find", lambda: None)
+    monkeypatch.setattr(sys, "argv", ["fencepost", "heal"])
+    assert app.run() == 0
+    assert engine.nodes == []
+    assert not left or f"Removed {len(left)} nodes" in capsys.readouterr().out
 
 
 def test_a_second_signal_does_not_stop_the_removing(engine, monkeypatch, capsys):
