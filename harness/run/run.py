@@ -22,7 +22,7 @@ from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import Crashed
 from fencepost.harness.interrupts import interruptible, undisturbed
 from fencepost.harness.run import results, timed
-from fencepost.harness.run.chores import now_and_then
+from fencepost.harness.run.chores import give_back, now_and_then
 from fencepost.harness.run.judge import Outcome, judge
 from fencepost.harness.run.progress import Live, Progress, logged
 from fencepost.harness.run.recorder import Recorder
@@ -72,7 +72,7 @@ def run(
                     _set_up(site, recorder, folder, test, live)
                     del test  # a night's schedule is in it
                     running = Running(spec, site, director, recorder, live.say, notes.append)
-                    with now_and_then(site.shorten_logs):
+                    with now_and_then(site.shorten_logs, give_back):
                         _carry_out(running, scenario, schedule)
                     notes += site.drifted()
         except NotAsScheduled as error:

@@ -51,6 +51,7 @@ class Sampler:
     events: Series = field(default_factory=list)
     next_s: float = 0.0
     rooms_s: float = 0.0
+    blocks: list[int] = field(default_factory=list)
 
     def __call__(self, status: Status) -> None:
         """Called twice a second (harness/run/progress.py)."""
@@ -59,6 +60,7 @@ class Sampler:
             return
         self.next_s = now + EVERY_S
         self.events.append((now, status.ops))
+        self.blocks.append(sys.getallocatedblocks())
         amounts_of = looked()
         if now >= self.rooms_s:
             self.rooms_s = now + ROOMS_S
@@ -158,6 +160,8 @@ def main() -> int:
     print(f"{given.lock} for {describe(given.time)} with {', '.join(nemesis)}: {outcome.valid}")
     print(f"{sampler.events[-1][1]:.0f} events, {len(outcome.results['faults'])} faults")
     print("\n".join(lines))
+    begin, *_, end = sampler.blocks
+    print(f"blocks of Python's in the harness, with what this has noted: {begin} to {end}")
     print("flat" if flat else "NOT FLAT")
     return 0 if flat else 1
 
