@@ -12,6 +12,7 @@ Some of its events answer no op that it was sent: what a library reports by itse
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import threading
 import time
@@ -25,7 +26,7 @@ import msgspec
 from fencepost.checker.history import SPONTANEOUS
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.processes import CLIENT, own
-from fencepost.harness.remote.remote import Remote
+from fencepost.harness.remote.remote import Remote, RemoteError
 from fencepost.harness.run.answer import Answer, Clock, Cut, Idle, Over, Point, Ready
 from fencepost.harness.run.driver import Driver
 from fencepost.harness.run.event import Event
@@ -246,15 +247,31 @@ class Worker:
         self._reader.join(timeout_s)
 
     def close(self) -> None:
-        """Close its standard input; kill it if it does not end by that."""
+        """Close its standard input; kill it if it does not end by that.
+
+        First the program itself, so that its pump hands over what it had still to say.
+        """
         assert self._program.stdin
         self._program.stdin.close()
+        ended = False
+        try:
+            ended = self._ends()
+            if not ended and self.pid:
+                with suppress(RemoteError):
+                    self._remote.signal(self.pid, signal.SIGKILL, self.started)
+                    ended = self._ends()
+        finally:
+            if not ended:
+                self._program.kill()
+                self._program.wait()
+        self._reader.join(2.0)
+
+    def _ends(self) -> bool:
         try:
             self._program.wait(_END_S)
         except subprocess.TimeoutExpired:
-            self._program.kill()
-            self._program.wait()
-        self._reader.join(2.0)
+            return False
+        return True
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self._program.stdin
@@ -326,7 +343,9 @@ class Worker:
         self._listener.join(2.0)
         with self._changed:
             error = ["killed", "the worker is gone; whether this happened is not known"]
-            if not self._heard_all and (self._works or self._asked):
+            # One that was heard to begin an op that it was sent does nothing else.
+            unheard = self._asked and self._open is None
+            if not self._heard_all and (self._works or unheard):
                 self._recorder.aside.unheard(self.node, self._hearing.latest_ns)
             begun = [event for event in (self._open, self._closing) if event is not None]
             try:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import node_program
 from fencepost.checker.history import read
+from fencepost.compose.node import processes
 from fencepost.compose.node.places import CODE, MARK, PYTHON
 from fencepost.harness.remote.processes import CLIENT
 from fencepost.harness.run.client_program import command
@@ -35,6 +36,9 @@ class Local:
             f"PYTHONPATH={CODE}": f"PYTHONPATH={ROOT}/src",
         }
         return self._spawn(node_program.here(here.get(word, word) for word in argv))
+
+    def signal(self, pid, number, started=None):
+        return processes.send(pid, number, started)
 
     def run(self, argv):
         return SimpleNamespace(out=subprocess.check_output(node_program.here(argv), text=True))

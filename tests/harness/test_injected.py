@@ -19,6 +19,7 @@ from fencepost.harness.run import judge, needs
 from fencepost.nemesis.schedule import Scheduled
 from harness.disturbed import PAUSES, SPEC, assert_judged_and_put_away, carried_out
 from harness.memory import Cluster
+from harness.memory_service import Silent
 
 STRUCK = [*PAUSES, Scheduled(0.05, 0.02, "kill", ["redis-1"], {}),
           Scheduled(0.06, 0.02, "kill", ["client-2"], {})]  # fmt: skip
@@ -117,3 +118,20 @@ def test_a_violation_of_before_stays_one_though_a_client_was_lost_later(cluster)
     ended = carried_out(cluster, schedule=[])
     assert ended.outcome.verdicts["lease_exclusion"].valid is False
     assert "client-2 was not heard to its end" in ended.outcome.verdicts["run"].summary
+
+
+@pytest.mark.parametrize("f", ["acquire", "write"])
+def test_a_client_that_hangs_in_an_op_is_heard_to_its_end_and_hides_no_violation(cluster, f):
+    """Its node answers: so its program is ended there, and what it had begun is known."""
+    cluster.service.broken = True
+
+    def answers(node, asked):
+        if (node, asked) == ("client-2", f):
+            raise Silent
+
+    cluster.service.answers = answers
+    ended = carried_out(cluster, schedule=[])
+    assert_judged_and_put_away(ended, cluster)
+    assert "client-2 did not come to rest: its " + f in ended.notes
+    assert "was not heard to its end" not in ended.outcome.verdicts["run"].summary
+    assert_nothing_acknowledged_is_lost(ended, cluster)
