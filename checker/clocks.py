@@ -19,10 +19,11 @@ class Clocks:
     def __init__(self, test: Mapping[str, Any] | None = None) -> None:
         told = (test or {}).get("clocks") or {}
         self._bounds = {node: _bound(clock) for node, clock in told.items()}
+        self._any = any(self._bounds.values())
 
     def __bool__(self) -> bool:
         """Whether any clock is known with a bound only."""
-        return any(self._bounds.values())
+        return self._any
 
     def bound(self, node: str | None) -> int:
         """How far this node's stamps may be off, in ns."""

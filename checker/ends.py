@@ -16,6 +16,7 @@ double grant. At `latest` it had certainly let go: from then on the lock must co
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,7 +43,7 @@ def ends_with(test: Mapping[str, Any] | None) -> str:
     return str(said)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class End:
     """The end of a hold, in ns since the test's start; `FOREVER` where it was never seen.
 
@@ -82,6 +83,7 @@ class Departures:
     def __init__(self, history: History, ends_with: str, servers: frozenset[str]) -> None:
         self._ends_with, self._servers = ends_with, servers
         self._faults = faults(history) if self._ends_with == "connection" else []
+        self._cuts: dict[str | None, list[int]] = {}
         self._kills = kills(history)
         self._lives = _lives(history)
 
@@ -140,12 +142,13 @@ class Departures:
         That may be before its grant arrived, which then came late. What was cut before it asked
         did not keep it from being answered.
         """
-        cuts = [
-            fault.start
-            for fault in self._faults
-            if fault.start >= asked.time and fault.cuts(asked.node, self._servers)
-        ]
-        return min(cuts, default=FOREVER)
+        if asked.node not in self._cuts:
+            self._cuts[asked.node] = sorted(
+                fault.start for fault in self._faults if fault.cuts(asked.node, self._servers)
+            )
+        cuts = self._cuts[asked.node]
+        place = bisect_left(cuts, asked.time)
+        return cuts[place] if place < len(cuts) else FOREVER
 
 
 def _lives(history: History) -> dict[int | str, _Life]:

@@ -17,7 +17,7 @@ from typing import Any
 from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.ends import ends_with
-from fencepost.checker.faults import during, faults
+from fencepost.checker.faults import during, faults, over_time
 from fencepost.checker.history import History
 from fencepost.checker.holds import (
     FOREVER,
@@ -69,7 +69,7 @@ def _verdict(
         missing = details["untested"] = _untested(kind, granted)
         words = f"None of {count} holds overlapped another's {kind} hold."
         return Verdict(True, noted(words, missing), [], details)
-    on = faults(history)
+    on = over_time(faults(history))
     evidence = [_evidence(o, kind, during(on, o.start, o.end)) for o in found]
     summary = (
         f"{len(found)} of {count} holds were granted while another's {kind} hold was on; "

@@ -53,7 +53,7 @@ class Fairness:
         return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Asked:
     """An acquire. `until`: how long its client certainly waited in the queue."""
 
@@ -216,7 +216,7 @@ def _overtaking(call: _Asked, hold: Hold, other: _Asked) -> dict[str, Any]:
 
 def _wakeups(asked: list[_Asked], found: Fairness) -> None:
     """A lock's wakeups against its requests."""
-    values = [one.call.value.get("wakeups") for one in asked if one.hold is not None]
+    values = [one.call.get("wakeups") for one in asked if one.hold is not None]
     told = [wakeups for wakeups in values if wakeups is not None]
     if not told:
         return

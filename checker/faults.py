@@ -11,11 +11,12 @@ of families: of one that is not known, and does not say it itself, nothing follo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost.checker.history import History, Op
+from fencepost.checker.spans import Spans
 from fencepost.checker.verdict import Verdict
 from fencepost.nemesis.asked import families, today
 from fencepost.nemesis.families import facts
@@ -119,9 +120,14 @@ def _proved(ops: list[Op]) -> bool:
     )
 
 
-def during(all_faults: list[Fault], start: float, end: float) -> str:
+def over_time(found: Iterable[Fault]) -> Spans[Fault]:
+    """Faults by when they were on."""
+    return Spans((fault.start, fault.end, fault) for fault in found)
+
+
+def during(found: Spans[Fault], start: float, end: float) -> str:
     """What was on between two times, as the end of a sentence."""
-    on = [f.describe() for f in all_faults if f.start <= end and (f.end is None or f.end >= start)]
+    on = [fault.describe() for fault in found.touching(start, end)]
     return f" On at that time: {'; '.join(on)}." if on else " No fault was on at that time."
 
 

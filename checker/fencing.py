@@ -14,10 +14,11 @@ from typing import Any
 
 from fencepost.checker.checker import Checker, Test, of_history
 from fencepost.checker.clocks import Clocks
-from fencepost.checker.faults import Fault, during, faults
+from fencepost.checker.faults import Fault, during, faults, over_time
 from fencepost.checker.history import History
 from fencepost.checker.holds import Hold, holds, lock_of, seconds
 from fencepost.checker.rulers import Rulers
+from fencepost.checker.spans import Spans
 from fencepost.checker.tokens import Misorder, above, fallen, grants, repeated
 from fencepost.checker.verdict import Verdict, count, noted
 from fencepost.checker.writes import Write, after_others, owners, registers
@@ -29,7 +30,7 @@ def fencing(history: History, test: Mapping[str, Any]) -> Verdict:
     granted = sum(1 for hold in found if hold.token is not None)
     if not granted:
         return Verdict("unknown", "No grant carried a token: there was nothing to order.")
-    on, clocks = faults(history), Clocks(test)
+    on, clocks = over_time(faults(history)), Clocks(test)
     per_lock = grants(history, found, clocks)
     ordered = [pair for mine in per_lock for pair in above(mine)]
     misordered = [wrong for mine in per_lock for wrong in repeated(mine)] + fallen(ordered)
@@ -133,7 +134,7 @@ def _accepted_late(
                 yield higher, late, each
 
 
-def _grant_evidence(wrong: Misorder, on: list[Fault]) -> dict[str, Any]:
+def _grant_evidence(wrong: Misorder, on: Spans[Fault]) -> dict[str, Any]:
     first, second = wrong.first, wrong.second
     return {
         "what": (
@@ -149,7 +150,7 @@ def _grant_evidence(wrong: Misorder, on: list[Fault]) -> dict[str, Any]:
 
 
 def _write_evidence(
-    first: Write, second: Write, where: _Written, on: list[Fault]
+    first: Write, second: Write, where: _Written, on: Spans[Fault]
 ) -> dict[str, Any]:
     return {
         "what": (

@@ -19,11 +19,12 @@ from sys import intern
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
-from fencepost.checker import fields
+from fencepost.checker import compact, fields
 from fencepost.strictjson import decode
 
 Type = Literal["invoke", "ok", "fail", "info"]
 TYPES: tuple[Type, ...] = ("invoke", "ok", "fail", "info")
+_TYPES = {name: name for name in TYPES}
 NEMESIS = "nemesis"
 SPONTANEOUS = ("lost", "renewed")
 """What a client's library says on its own: the hold is over; its lease runs on."""
@@ -31,8 +32,8 @@ SPONTANEOUS = ("lost", "renewed")
 Found = TypeVar("Found")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _LONGEST = 16 << 20  # bytes of a line
-_SHARED = ("lock", "resource", "mode")
-_FIELDS = ("index", "time", "process", "type", "f", "value", "error", "node")
+_NEEDED = ("time", "process", "type", "f")
+_FIELDS = frozenset({"index", *_NEEDED, "value", "error", "node"})
 
 
 class HistoryError(ValueError):
@@ -89,6 +90,12 @@ class Call:
     def value(self) -> dict[str, Any]:
         """What was asked, overlaid with what was answered."""
         return self.begin.value | (self.end.value if self.end else {})
+
+    def get(self, name: str) -> Any:
+        """One field of `value`; None where it is missing."""
+        if self.end is not None and name in self.end.value:
+            return self.end.value[name]
+        return self.begin.value.get(name)
 
 
 @dataclass(frozen=True)
@@ -173,7 +180,7 @@ def parse(row: Any) -> Op:
     """
     if not isinstance(row, dict):
         raise ValueError("not a JSON object")
-    missing = [name for name in ("time", "process", "type", "f") if name not in row]
+    missing = [name for name in _NEEDED if name not in row]
     if missing:
         raise ValueError(f"no {', '.join(missing)}")
     if row["type"] not in TYPES:
@@ -198,23 +205,22 @@ def parse(row: Any) -> Op:
     node = row.get("node")
     if node is not None and not isinstance(node, str):
         raise ValueError(f"node {node!r:.60} is no text")
-    # The few names that all ops share are kept once, which halves the memory of a long history.
     return Op(
         index=row.get("index", 0),
         time=row["time"],
         process=process,
-        type=TYPES[TYPES.index(row["type"])],
+        type=_TYPES[row["type"]],
         f=intern(row["f"]),
-        value={
-            intern(name): intern(what) if name in _SHARED and type(what) is str else what
-            for name, what in value.items()
-        }
-        if value
-        else {},
+        value=compact.value(value) if value else {},
         error=error,
         node=None if node is None else intern(node),
-        extra={key: row[key] for key in row if key not in _FIELDS} or _NOTHING,
+        extra=_NOTHING if _FIELDS.issuperset(row) else _others(row),
     )
+
+
+def _others(row: dict[str, Any]) -> Mapping[str, Any]:
+    """What this version does not know of a row."""
+    return {name: what for name, what in row.items() if name not in _FIELDS}
 
 
 def read(path: Path) -> History:

@@ -19,7 +19,7 @@ from fencepost.checker.history import SPONTANEOUS, Call, History, Op
 __all__ = ["FOREVER", "Hold", "Overlap", "believed", "holds", "overlaps", "seconds", "strictly"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Hold:
     """One grant. Times in ns since the test's start; an end of `FOREVER` was never seen.
 
@@ -146,6 +146,9 @@ def lock_of(value: Mapping[str, Any]) -> str:
     return str(value.get("lock", ""))
 
 
+_ASKED = ("acquire", "extend", "release")
+
+
 class _Told:
     """The grants of a history, and what was said of each later, by the grant's index."""
 
@@ -170,7 +173,7 @@ class _Told:
     def _take(self, op: Op, call: Call | None) -> None:
         if op.f == "acquire" and op.type == "ok" and call is not None:
             self.grants.append(call)
-            hold = call.value.get("hold")
+            hold = call.get("hold")
             if hold is not None:
                 self._named[op.process, hold] = op.index
             else:
@@ -202,22 +205,33 @@ def _in_order(history: History) -> Iterable[tuple[Op, Call | None]]:
     """Each client op in order, grants before what is said of them, each with its call."""
     by_op: dict[int, Call] = {}
     for call in history.calls():
-        by_op[call.begin.index] = call
-        if call.end is not None:
-            by_op[call.end.index] = call
-    ops = history.clients()
-    # A library's own thread may speak of a hold before the answer that grants it is written.
-    grants = [op for op in ops if op.f == "acquire" and op.value.get("hold") is not None]
-    early = {(op.process, op.value["hold"]): op for op in reversed(grants) if op.type == "ok"}
+        if call.begin.f in _ASKED:
+            by_op[call.begin.index] = call
+            if call.end is not None:
+                by_op[call.end.index] = call
+    ops = [op for op in history.clients() if op.index in by_op or op.f in SPONTANEOUS]
+    early = _grants_by_name(ops) if len(ops) > len(by_op) else {}
     done: set[int] = set()
     for op in ops:
-        named = (op.process, op.value.get("hold"))
-        grant = early.get(named)
-        if op.f in SPONTANEOUS and grant and op.index < grant.index and grant.index not in done:
-            done.add(grant.index)
-            yield grant, by_op.get(grant.index)
+        if op.f in SPONTANEOUS:
+            grant = early.get((op.process, op.value.get("hold")))
+            if grant and op.index < grant.index and grant.index not in done:
+                done.add(grant.index)
+                yield grant, by_op.get(grant.index)
         if op.index not in done:
             yield op, by_op.get(op.index)
+
+
+def _grants_by_name(ops: Iterable[Op]) -> dict[tuple[int | str, Any], Op]:
+    """The first grant of each process and hold.
+
+    A library's own thread may speak of a hold before the answer that grants it is written.
+    """
+    found: dict[tuple[int | str, Any], Op] = {}
+    for op in ops:
+        if op.f == "acquire" and op.type == "ok" and op.value.get("hold") is not None:
+            found.setdefault((op.process, op.value["hold"]), op)
+    return found
 
 
 def _leases(grant: Op, longer: Iterable[Op]) -> tuple[tuple[int, float], ...]:
@@ -254,7 +268,7 @@ def strictly(found: Iterable[Hold]) -> list[Span]:
     return [(h.start, h.strict_end, h) for h in found if h.start <= h.strict_end]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Overlap:
     """Two holds of one lock at one time: `second` began while `first` was on. Times in ns."""
 

@@ -7,6 +7,7 @@ grant is given while another may not have expired yet, and each token exceeds th
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from fencepost.checker.checker import Checker, Test, of_history
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.ends import FOREVER, ends_with
-from fencepost.checker.faults import during, faults
+from fencepost.checker.faults import during, faults, over_time
 from fencepost.checker.history import Call, History, Op
 from fencepost.checker.holds import Hold, holds, seconds
 from fencepost.checker.lincheck import Evidence, named
@@ -28,6 +29,9 @@ from fencepost.checker.verdict import Verdict, noted
 _OPS = ("acquire", "extend", "release")
 _TIME_LIMIT_S = 60.0
 _EVIDENCE_S = 5.0
+
+_MORE_NS = 200_000
+"""And this much for each call, so that a history is not too long for its limit."""
 
 Event = tuple[int, dict[str, Any]]
 """An op's position in the history, and the op as lincheck reads it."""
@@ -46,7 +50,8 @@ def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
     events = _events(calls, holds(history, test), clocks)
     if clocks:
         model = _by_call(model, calls)
-    found = check_numbered(events, model, Budget.starting_now(_TIME_LIMIT_S, None))
+    limit_s = _TIME_LIMIT_S + len(calls) * _MORE_NS / 1e9
+    found = check_numbered(events, model, Budget.starting_now(limit_s, None))
     details: dict[str, Any] = {
         "model": "lease-mutex",
         "operations": found.operations,
@@ -69,7 +74,7 @@ def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
 
 
 def _untested(calls: list[Call], grants: list[Call]) -> list[str]:
-    blind = all(call.value.get("deadline") is None and "ttl" in call.value for call in grants)
+    blind = all(call.get("deadline") is None and "ttl" in call.value for call in grants)
     clients = (call.begin.node or call.begin.process for call in calls)
     return untested(clients, sees_lease=not blind)
 
@@ -82,7 +87,7 @@ def _invalid(
         f"{op.node or 'a client'} (process {op.process}): {_described(op)}, invoked at "
         f"{seconds(op.time)}, fits nowhere in any order of the lock's ops that keeps every lease"
         f"{f': {evidence.why}' if evidence.why else ''}."
-        f"{during(faults(history), op.time, failed.ended or op.time)}"
+        f"{during(over_time(faults(history)), op.time, failed.ended or op.time)}"
     )
     small = evidence.small.operations if evidence.small else (failed,)
     row = {"what": what, "time_ns": op.time, "ops": sorted(part.line for part in small)}
@@ -115,18 +120,14 @@ def _granted_early(history: History) -> Iterator[Call]:
     for call in history.calls():
         end = call.end
         if call.begin.f == "acquire" and call.type == "ok" and end is not None:
-            during_it = [
-                op
-                for op in notices.get(call.begin.process, ())
-                if call.begin.index < op.index < end.index
-            ]
-            if during_it:
-                notice = during_it[0]
-                end = replace(end, time=notice.time, index=notice.index)
+            told = notices.get(call.begin.process, [])
+            place = bisect_left(told, call.begin.index, key=lambda op: op.index)
+            if place < len(told) and told[place].index < end.index:
+                end = replace(end, time=told[place].time, index=told[place].index)
         yield Call(call.begin, end)
 
 
-def _events(calls: list[Call], granted: list[Hold], clocks: Clocks) -> list[Event]:
+def _events(calls: list[Call], granted: list[Hold], clocks: Clocks) -> Iterator[Event]:
     """The lock's ops as lincheck reads them, in order.
 
     Where clocks are known to a bound only, each op is given the widest interval that it may have
@@ -134,22 +135,36 @@ def _events(calls: list[Call], granted: list[Hold], clocks: Clocks) -> list[Even
     """
     by_asked = {hold.asked_index: hold for hold in granted}
     by_extend = {extend: hold for hold in granted for extend in hold.extends}
-    rows: list[tuple[int, int, dict[str, Any]]] = []
-    for call in calls:
-        begin, end, bound = call.begin, call.end, clocks.bound(call.begin.node)
-        hold = by_asked.get(begin.index) or (by_extend.get(end.index) if end else None)
-        asked = begin.value | _lease(call, hold)
-        process = begin.index if clocks else begin.process
-        rows.append((begin.time - bound, begin.index, _event(begin, process, asked)))
-        if end is not None:
-            rows.append((end.time + bound, end.index, _event(end, process, end.value)))
+    # Each event as a number, twice its call's and one more for the answer: histories are long.
+    order = [2 * n for n in range(len(calls))]
+    order += [2 * n + 1 for n, call in enumerate(calls) if call.end is not None]
+
+    def op_of(number: int) -> Op:
+        call = calls[number // 2]
+        return call.end if number % 2 and call.end is not None else call.begin
+
+    def time_of(number: int) -> int:
+        op, bound = op_of(number), clocks.bound(calls[number // 2].begin.node)
+        return op.time + bound if number % 2 else op.time - bound
+
     # The history's order counts, also of equal times, but where stamps were moved.
-    rows.sort(key=lambda row: row[:2] if clocks else row[1])
-    return [(index, event | {"time": time}) for time, index, event in rows]
-
-
-def _event(op: Op, process: int | str, value: dict[str, Any]) -> dict[str, Any]:
-    return {"process": process, "type": op.type, "f": op.f, "value": value}
+    order.sort(key=lambda n: (time_of(n), op_of(n).index) if clocks else op_of(n).index)
+    for number in order:
+        call, op = calls[number // 2], op_of(number)
+        begin, end, value = call.begin, call.end, op.value
+        if op is begin:
+            hold = by_asked.get(begin.index) or (by_extend.get(end.index) if end else None)
+            value = value | _lease(call, hold)
+        yield (
+            op.index,
+            {
+                "process": begin.index if clocks else begin.process,
+                "type": op.type,
+                "f": op.f,
+                "value": value,
+                "time": time_of(number),
+            },
+        )
 
 
 def _lease(call: Call, hold: Hold | None) -> dict[str, int]:

@@ -13,6 +13,7 @@ test is named, and neither kept nor broken.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
@@ -24,7 +25,14 @@ from fencepost.checker.fairness import Fairness, fairness
 from fencepost.checker.faults import Fault, faults
 from fencepost.checker.history import Call, History
 from fencepost.checker.holds import Hold, holds, lock_of, seconds
-from fencepost.checker.obstacles import Span, impairing, kills_clients, left, longest_lease, spans
+from fencepost.checker.obstacles import (
+    Obstacles,
+    impairing,
+    kills_clients,
+    left,
+    longest_lease,
+    spans,
+)
 from fencepost.checker.spoken import spoken
 from fencepost.checker.tokens import trusted
 from fencepost.checker.verdict import Valid, Verdict, count, noted
@@ -107,19 +115,19 @@ class _Run:
         self._last_heal = max((end for end in ends if end is not None), default=0)
 
     def waits(self, lock: Waited) -> Iterator[Wait]:
-        obstacles = sorted([*spans(self._impairing, lock.lease), *lock.deaths])
+        obstacles = Obstacles([*spans(self._impairing, lock.lease), *lock.deaths])
         if self.healed:
             yield self._after_heal(lock, obstacles)
         yield from self._after_holders(lock, obstacles)
         if self._promised:
             yield from self._minorities(lock)
 
-    def _after_heal(self, lock: Waited, obstacles: list[Span]) -> Wait:
+    def _after_heal(self, lock: Waited, obstacles: Obstacles) -> Wait:
         why = "After the last fault was healed" if self._faulty else "From the start"
         since = self._last_heal
         return lock.wait("heal", why, since, since + lock.lease, obstacles)
 
-    def _after_holders(self, lock: Waited, obstacles: list[Span]) -> Iterator[Wait]:
+    def _after_holders(self, lock: Waited, obstacles: Obstacles) -> Iterator[Wait]:
         for hold in lock.found:
             if hold.ended_by in GONE and hold.strict_end < hold.deadline:
                 why = f"After {hold.who} was gone with hold {hold.name} at "
@@ -130,7 +138,7 @@ class _Run:
     def _minorities(self, lock: Waited) -> Iterator[Wait]:
         """Every span from one begin or end of such a fault to the next, long enough to tell."""
         others = [f for f in self._impairing if not (f.impairs or set()) <= self._servers]
-        obstacles = sorted([*spans(others, lock.lease), *lock.deaths])
+        obstacles = Obstacles([*spans(others, lock.lease), *lock.deaths])
         for start, end, down in self._spans():
             if end - start < lock.lease + lock.bound:
                 continue
@@ -139,14 +147,19 @@ class _Run:
 
     def _spans(self) -> Iterator[tuple[int, int, set[str]]]:
         """The spans with the same servers impaired, one or more of them, and no majority."""
-        ends = {end for f in self._impairing for end in (f.start, f.end) if end is not None}
-        for start, end in pairwise(sorted({0, self._end_ns} | ends)):
-            down = {
-                server
-                for fault in self._impairing
-                if fault.start <= start and (fault.end is None or fault.end >= end)
-                for server in (fault.impairs or frozenset()) & self._servers
-            }
+        begun: dict[int, list[Fault]] = {}
+        over: dict[int, list[Fault]] = {}
+        for fault in self._impairing:
+            begun.setdefault(fault.start, []).append(fault)
+            if fault.end is not None:
+                over.setdefault(fault.end, []).append(fault)
+        impaired: Counter[str] = Counter()
+        for start, end in pairwise(sorted({0, self._end_ns} | begun.keys() | over.keys())):
+            for fault in begun.get(start, ()):
+                impaired.update((fault.impairs or frozenset()) & self._servers)
+            for fault in over.get(start, ()):
+                impaired.subtract((fault.impairs or frozenset()) & self._servers)
+            down = {server for server, many in impaired.items() if many > 0}
             if down and len(self._servers) - len(down) >= self._majority:
                 yield start, end, down
 

@@ -37,7 +37,7 @@ def losses(
     history: History, test: Mapping[str, Any], found: Sequence[Hold], said: Spoken
 ) -> Iterator[Loss]:
     """The holds that were certainly gone before their time, in order of grant."""
-    ops = {op.index: op for op in history}
+    ops = history.ops
     clocks = Clocks(test)
     locks: dict[str, list[Hold]] = {}
     for hold in found:
@@ -77,7 +77,7 @@ def _refused(hold: Hold, said: Spoken, test: Mapping[str, Any]) -> Op | None:
 class _Rivals:
     """The grants of one lock in order of answers, to find one that conflicts with another."""
 
-    def __init__(self, found: Sequence[Hold], ops: Mapping[int, Op], clocks: Clocks) -> None:
+    def __init__(self, found: Sequence[Hold], ops: Sequence[Op], clocks: Clocks) -> None:
         self._ops = ops
         self._clocks = clocks
         self._all = list(found)

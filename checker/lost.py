@@ -103,7 +103,7 @@ def _kept(register: Register) -> dict[int, Write]:
 
     A read shows which; else it is the last that was sent.
     """
-    shown = {(version, key(read.value.get("value"))) for read, version in _versions(register.reads)}
+    shown = {(version, key(read.get("value"))) for read, version in _versions(register.reads)}
     found: dict[int, tuple[bool, int, Write]] = {}
     for write in register.writes:
         if write.acknowledged and write.stored is not None:
@@ -114,7 +114,7 @@ def _kept(register: Register) -> dict[int, Write]:
 
 def _versions(reads: Sequence[Call]) -> Iterator[tuple[Call, int]]:
     for read in reads:
-        version = number(read.value.get("version"))
+        version = number(read.get("version"))
         if version is not None:
             yield read, version
 
@@ -130,7 +130,7 @@ class _Shown:
         self._last: dict[int, dict[Ruler, list[tuple[int, str, Call]]]] = {}
         for read, version in _versions(reads):
             rows = self._last.setdefault(version, {})
-            value = key(read.value.get("value"))
+            value = key(read.get("value"))
             for ruler, at in rulers.begins(read.begin):
                 row = sorted([*rows.get(ruler, ()), (at, value, read)], key=lambda r: r[0])
                 last = row.pop()
@@ -157,14 +157,14 @@ class _Shown:
 
 def _read_instead(version: int, read: Call) -> str:
     return (
-        f"process {read.begin.process} read version {version}, {read.value.get('value')!r}, at "
+        f"process {read.begin.process} read version {version}, {read.get('value')!r}, at "
         f"{seconds(read.begin.time)}"
     )
 
 
 def _was_read(read: Call) -> str:
     return (
-        f"was read as {read.value.get('value')!r} by process {read.begin.process} at "
+        f"was read as {read.get('value')!r} by process {read.begin.process} at "
         f"{seconds(read.begin.time)}"
     )
 

@@ -7,8 +7,10 @@ or a request may have been granted without its client hearing of it. Each of the
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 
 from fencepost.checker.ends import DEAD
 from fencepost.checker.faults import Fault
@@ -50,7 +52,28 @@ def spans(on: Iterable[Fault], lease: int) -> list[Span]:
     return [(f.start, FOREVER if f.end is None else f.end + lease) for f in on]
 
 
-@dataclass(frozen=True)
+class Obstacles:
+    """Spans by when they begin, and of each beginning of their list when all are over."""
+
+    def __init__(self, found: Iterable[Span]) -> None:
+        rows = sorted(found)
+        self._begins = [begin for begin, _ in rows]
+        self._over = list(accumulate((over for _, over in rows), max))
+
+    def free(self, since: float, calm: float) -> Span:
+        """When none is in the way from `since` on, for as long as `calm`; and when the next begins.
+
+        What begins within `calm` of the end of the others is in the way as well.
+        """
+        while True:
+            place = bisect_right(self._begins, since + calm)
+            over = max(since, self._over[place - 1]) if place else since
+            if over == since:
+                return since, self._begins[place] if place < len(self._begins) else FOREVER
+            since = over
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """An acquire: until when its client asked, and until when an unheard grant may stand.
 

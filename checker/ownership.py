@@ -17,11 +17,12 @@ from typing import Any
 
 from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.clocks import Clocks
-from fencepost.checker.faults import Fault, during, faults
+from fencepost.checker.faults import Fault, during, faults, over_time
 from fencepost.checker.history import History
-from fencepost.checker.holds import FOREVER, holds, seconds
+from fencepost.checker.holds import holds, seconds
 from fencepost.checker.losses import Loss, losses
 from fencepost.checker.releases import Release, Suspects, doubt, releases
+from fencepost.checker.spans import Spans
 from fencepost.checker.spoken import spoken
 from fencepost.checker.tokens import trusted
 from fencepost.checker.verdict import Verdict, count, noted
@@ -29,12 +30,13 @@ from fencepost.checker.verdict import Verdict, count, noted
 
 def ownership(history: History, test: Mapping[str, Any]) -> Verdict:
     """No process ends the hold of another."""
-    on, clocks = faults(history), Clocks(test)
+    struck, clocks = faults(history), Clocks(test)
+    on = over_time(struck)
     found = trusted(history, holds(history, test), clocks)
     said = spoken(history, found)
     released = list(releases(found, said, test))
     suspects = Suspects(released, clocks)
-    forgetting = _forgetting(on, history, test)
+    forgetting = _forgetting(struck, history, test)
     thefts = [_foreign(one, on) for one in released if one.foreign and one.answered is not None]
     doubts = []
     for loss in losses(history, test, found, said):
@@ -80,7 +82,7 @@ class _Blame:
 
 
 def _blame(
-    loss: Loss, suspects: Suspects, forgetting: list[Fault], clocks: Clocks
+    loss: Loss, suspects: Suspects, forgetting: Spans[Fault], clocks: Clocks
 ) -> _Blame | None:
     """Who ended this hold; None where nobody is suspected."""
     first: _Blame | None = None
@@ -99,7 +101,7 @@ def _blame(
     return _Blame(first.release, by_itself or _forgotten(loss, forgetting, clocks))
 
 
-def _forgetting(on: list[Fault], history: History, test: Mapping[str, Any]) -> list[Fault]:
+def _forgetting(on: list[Fault], history: History, test: Mapping[str, Any]) -> Spans[Fault]:
     """The faults by which a server may lose, or end before its time, what it has granted.
 
     What nobody says of a fault, it may do.
@@ -112,22 +114,24 @@ def _forgetting(on: list[Fault], history: History, test: Mapping[str, Any]) -> l
             return not servers.isdisjoint(fault.targets)
         return not fault.targets or not clients.issuperset(fault.targets)
 
-    return [fault for fault in on if fault.forgets is None or (fault.forgets and hits(fault))]
+    # One that was not seen to heal may go on.
+    return Spans(
+        (fault.start, fault.end if fault.healed else None, fault)
+        for fault in on
+        if fault.forgets is None or (fault.forgets and hits(fault))
+    )
 
 
-def _forgotten(loss: Loss, forgetting: list[Fault], clocks: Clocks) -> str:
+def _forgotten(loss: Loss, forgetting: Spans[Fault], clocks: Clocks) -> str:
     """Which fault may explain a loss; '' for none."""
     since = loss.asked.time - clocks.bound(loss.asked.node)
     until = loss.shown.time + clocks.bound(loss.shown.node)
-    for fault in forgetting:
-        # One that was not seen to heal may go on.
-        over = fault.end if fault.healed and fault.end is not None else FOREVER
-        if fault.start <= until and since <= over:
-            return f"a server may have forgotten it by {fault.describe()}"
+    for fault in forgetting.touching(since, until):
+        return f"a server may have forgotten it by {fault.describe()}"
     return ""
 
 
-def _theft(release: Release, loss: Loss, on: list[Fault]) -> dict[str, Any]:
+def _theft(release: Release, loss: Loss, on: Spans[Fault]) -> dict[str, Any]:
     hold, victim, answered = release.hold, loss.hold, release.answered
     assert answered is not None
     return {
@@ -144,7 +148,7 @@ def _theft(release: Release, loss: Loss, on: list[Fault]) -> dict[str, Any]:
     }
 
 
-def _doubted(blame: _Blame, loss: Loss, on: list[Fault]) -> dict[str, Any]:
+def _doubted(blame: _Blame, loss: Loss, on: Spans[Fault]) -> dict[str, Any]:
     release, victim = blame.release, loss.hold
     return {
         "what": (
@@ -160,7 +164,7 @@ def _doubted(blame: _Blame, loss: Loss, on: list[Fault]) -> dict[str, Any]:
     }
 
 
-def _foreign(release: Release, on: list[Fault]) -> dict[str, Any]:
+def _foreign(release: Release, on: Spans[Fault]) -> dict[str, Any]:
     hold, answered = release.hold, release.answered
     assert answered is not None
     return {

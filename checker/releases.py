@@ -19,7 +19,7 @@ from fencepost.checker.losses import Loss
 from fencepost.checker.spoken import Spoken, ends
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Release:
     """A release that happened or may have, and what is known of the hold that it names without it.
 

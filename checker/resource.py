@@ -18,11 +18,12 @@ from typing import Any
 
 from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.clocks import Clocks
-from fencepost.checker.faults import Fault, during, faults
+from fencepost.checker.faults import Fault, during, faults, over_time
 from fencepost.checker.history import Call, History
 from fencepost.checker.holds import Hold, holds, seconds
 from fencepost.checker.lost import lost, missing
 from fencepost.checker.rulers import Rulers
+from fencepost.checker.spans import Spans
 from fencepost.checker.stale import stale
 from fencepost.checker.tokens import trusted
 from fencepost.checker.verdict import Verdict, count, noted
@@ -47,7 +48,7 @@ class _Damage:
     resource: Any
     ops: tuple[int, int]
 
-    def evidence(self, on: list[Fault]) -> dict[str, Any]:
+    def evidence(self, on: Spans[Fault]) -> dict[str, Any]:
         return {
             "kind": self.kind,
             "what": f"{self.what}.{during(on, self.begin_ns, self.end_ns)}",
@@ -64,7 +65,7 @@ def resource(history: History, test: Mapping[str, Any]) -> Verdict:
     found = list(registers(history, clocks))
     held = owners(trusted(history, holds(history, test), clocks))
     judged = test.get("guard") != "compare-and-set"
-    on = faults(history)
+    on = over_time(faults(history))
     evidence = [
         damage.evidence(on)
         for register in found
@@ -151,7 +152,7 @@ def _phantom(register: Register, read: Call, write: Call | None) -> _Damage:
         why = f"and {_who(write)} did not send it before {seconds(write.begin.time)}"
     return _Damage(
         "phantom",
-        f"{read.value.get('value')!r} was read by {_who(read)} at {seconds(read.end.time)}, {why}",
+        f"{read.get('value')!r} was read by {_who(read)} at {seconds(read.end.time)}, {why}",
         read.begin.time,
         read.end.time,
         register.name,

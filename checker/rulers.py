@@ -20,6 +20,7 @@ from fencepost.checker.history import Op
 
 EVERY = "every"
 Ruler = tuple[str, str | None]
+_SURE: Ruler = ("clock", None)
 Mark = tuple[Ruler, int]
 T = TypeVar("T")
 
@@ -30,7 +31,7 @@ class Rulers:
 
     def own(self, node: str | None) -> Ruler:
         """The ruler of this node's clock."""
-        return ("clock", node if self._clocks.bound(node) else None)
+        return ("clock", node) if self._clocks.bound(node) else _SURE
 
     def shared(self, node: str | None) -> tuple[Ruler, int] | None:
         """The ruler of all ops and this node's bound on it, in ns; None where none is needed."""
@@ -45,11 +46,10 @@ class Rulers:
         return self._marks(op, -1)
 
     def _marks(self, op: Op, side: int) -> list[Mark]:
-        marks = [(self.own(op.node), op.index)]
-        shared = self.shared(op.node)
-        if shared:
-            marks.append((shared[0], op.time + side * shared[1]))
-        return marks
+        if not self._clocks:
+            return [(_SURE, op.index)]
+        every, bound = (EVERY, None), self._clocks.bound(op.node)
+        return [(self.own(op.node), op.index), (every, op.time + side * bound)]
 
 
 Find = Callable[[Op], tuple[int, T] | None]

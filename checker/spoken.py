@@ -28,20 +28,20 @@ class Spoken:
 
 
 def spoken(history: History, found: list[Hold]) -> Spoken:
-    calls = history.calls()
+    calls = [call for call in history.calls() if call.begin.f in ("acquire", "extend", "release")]
     granted = {hold.index: hold for hold in found}
     named: dict[tuple[int | str, str], Hold] = {}
     anybody: dict[str, Hold] = {}
     for call in calls:
         hold = granted.get(call.end.index) if call.end is not None else None
-        if hold is not None and call.value.get("hold") is not None:
+        if hold is not None and call.get("hold") is not None:
             named[hold.process, hold.name] = anybody[hold.name] = hold
     said = Spoken()
     latest: dict[tuple[int | str, str], Hold] = {}
     for call in calls:
         value, process = call.begin.value, call.begin.process
         hold = granted.get(call.end.index) if call.end is not None else None
-        if hold is not None and call.value.get("hold") is None:
+        if hold is not None and call.get("hold") is None:
             latest[process, hold.lock] = hold
         if call.begin.f not in ("extend", "release"):
             continue

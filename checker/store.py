@@ -32,7 +32,7 @@ NOTHING = key(None)
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Point:
     """One answered op with its place in the order."""
 
@@ -40,10 +40,11 @@ class _Point:
     is_read: bool
     call: Call
     done: Op
+    key: str
 
     @property
     def value(self) -> Any:
-        return self.call.value.get("value")
+        return self.call.get("value")
 
     def describe(self) -> str:
         verb = "read" if self.is_read else "wrote"
@@ -91,24 +92,24 @@ class _Register:
         self.pending = [call for call in writes if call.type == "info"]
         answered = [call for call in calls if call.type == "ok"]
         self.answers = len(answered)
-        self.written = Counter(_value(call) for call in writes if call.type != "fail")
+        self.written = Counter(_key(call) for call in writes if call.type != "fail")
         # The resource itself wrote None, as version 0.
         self.written[NOTHING] += 1
         said: dict[str, set[int]] = {NOTHING: {0}}
         for call in answered:
             version = _said(call)
             if version is not None:
-                said.setdefault(_value(call), set()).add(version)
+                said.setdefault(_key(call), set()).add(version)
         self.points: list[_Point] = []
         self.unsaid: list[Call] = []
         for call in answered:
             assert call.end is not None
-            version = _said(call)
-            told = said.get(_value(call), set())
-            if version is None and len(told) == 1 and self.written[_value(call)] == 1:
+            version, value = _said(call), _key(call)
+            told = said.get(value, set())
+            if version is None and len(told) == 1 and self.written[value] == 1:
                 (version,) = told
             if version is not None:
-                self.points.append(_Point(version, call.begin.f == "read", call, call.end))
+                self.points.append(_Point(version, call.begin.f == "read", call, call.end, value))
                 continue
             self.unsaid.append(call)
             if call.begin.f == "write":
@@ -131,10 +132,10 @@ class _Register:
         for point in self.points:
             if point.version < (0 if point.is_read else 1):
                 return _row(f"There is no version {point.version}: {point.describe()}", point.call)
-            if point.version == 0 and _value(point.call) != NOTHING:
+            if point.version == 0 and point.key != NOTHING:
                 return _row(f"Version 0 is None and also {point.value!r}", point.call)
             first = values.setdefault(point.version, point)
-            if _value(first.call) != _value(point.call):
+            if first.key != point.key:
                 what = f"Version {point.version} is {first.value!r} and also {point.value!r}"
                 return _row(what, first.call, point.call)
             if not point.is_read:
@@ -146,11 +147,12 @@ class _Register:
 
     def _nobody_wrote(self) -> Row | None:
         """A read of a value that only refused writes had, or none."""
-        for call in [*(point.call for point in self.points), *self.unsaid]:
-            if self.written[_value(call)]:
+        answered = [(point.call, point.key) for point in self.points]
+        for call, shown in [*answered, *((call, _key(call)) for call in self.unsaid)]:
+            if shown in self.written:
                 continue
-            value = call.value.get("value")
-            refused = next((w for w in self.refused if _value(w) == _value(call)), None)
+            value = call.get("value")
+            refused = next((w for w in self.refused if _key(w) == shown), None)
             words = f"{value!r}, which process {call.begin.process} read, was written by nobody"
             if refused is not None:
                 words = (
@@ -203,11 +205,11 @@ class _Gaps:
         for point in self._points:
             if point.version not in self._written and point.version not in known:
                 known.add(point.version)
-                shown.setdefault(_value(point.call), []).append(point)
+                shown.setdefault(point.key, []).append(point)
         taken: set[int] = set()
         by_value: dict[str, list[tuple[int, Call]]] = {}
         for lowest, call in self._pending:
-            by_value.setdefault(_value(call), []).append((lowest, call))
+            by_value.setdefault(_key(call), []).append((lowest, call))
         for value, points in shown.items():
             for point, maker in _highest_first(points, by_value.get(value, [])):
                 if maker is None:
@@ -248,11 +250,11 @@ def _highest_first(
 
 
 def _said(call: Call) -> int | None:
-    return number(call.value.get("version" if call.begin.f == "read" else "stored"))
+    return number(call.get("version" if call.begin.f == "read" else "stored"))
 
 
-def _value(call: Call) -> str:
-    return key(call.value.get("value"))
+def _key(call: Call) -> str:
+    return key(call.get("value"))
 
 
 def _row(what: str, *calls: Call) -> Row:

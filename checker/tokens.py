@@ -8,7 +8,7 @@ begins a new generation, also one that carries no token itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fencepost.checker.clocks import Clocks
@@ -31,7 +31,7 @@ class Grants:
     """The grants of one lock with their acquires, in the history's order of answers."""
 
     holds: list[Hold]
-    ops: Mapping[int, Op]
+    ops: Sequence[Op]
     clocks: Clocks
 
     def asked(self, hold: Hold) -> Op:
@@ -51,7 +51,7 @@ class Grants:
 
 def grants(history: History, found: list[Hold], clocks: Clocks) -> list[Grants]:
     """The grants of each lock."""
-    ops = {op.index: op for op in history}
+    ops = history.ops
     locks: dict[str, list[Hold]] = {}
     for hold in found:
         locks.setdefault(hold.lock, []).append(hold)

@@ -10,14 +10,14 @@ moment, even just before the limit, proves nothing.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import accumulate, islice, takewhile
 from typing import Any
 
 from fencepost.checker.history import Call
 from fencepost.checker.holds import FOREVER, Hold, seconds
-from fencepost.checker.obstacles import Killed, Request, Span, longest_lease, request
+from fencepost.checker.obstacles import Killed, Obstacles, Request, Span, longest_lease, request
 from fencepost.checker.verdict import Valid
 
 PAUSES_IN_BOUND = 10
@@ -111,14 +111,14 @@ class Waited:
         why: str,
         since: float,
         due: float,
-        obstacles: Sequence[Span],
+        obstacles: Obstacles,
         *,
         until: float = FOREVER,
         own: Hold | None = None,
     ) -> Wait:
         """Judge one wait.
 
-        `obstacles`: spans in the way, in order of begin, beside what was held and asked for before;
+        `obstacles`: spans in the way, beside what was held and asked for before;
         `until`: when the reason to wait is over; `own`: the hold whose end is the reason.
         """
         due, blocked = self._due(since, due, obstacles)
@@ -136,16 +136,12 @@ class Waited:
             valid = "unknown"
         return Wait(kind, self.lock, why, since, limit, granted, valid)
 
-    def _due(self, since: float, due: float, obstacles: Sequence[Span]) -> Span:
+    def _due(self, since: float, due: float, obstacles: Obstacles) -> Span:
         """When nothing stood in the way any more, and when something came into it again."""
         place = bisect_left(self._begun, since)
         if place:
             due = max(due, self._stood[place - 1])
-        for begin, over in obstacles:
-            if begin > due + self.bound:
-                return due, begin
-            due = max(due, over)
-        return due, FOREVER
+        return obstacles.free(due, self.bound)
 
     def _first_grant(self, since: float, own: Hold | None) -> int | None:
         later = islice(self.found, bisect_left(self._starts, since), None)
@@ -177,8 +173,10 @@ class Waited:
 
     def _asked_again(self, limit: float, end: float) -> bool:
         """Whether somebody asked after the limit, in nobody's way and in vain, and again."""
-        vain = sum(limit < begin and over <= end for begin, over in self._vain)
-        return vain >= TIMES_IN_VAIN
+        later = islice(self._vain, bisect_right(self._vain, (limit, FOREVER)), None)
+        # Nobody asked beside one of these, so that they end in the order in which they begin.
+        vain = takewhile(lambda span: span[1] <= end, later)
+        return len(list(islice(vain, TIMES_IN_VAIN))) == TIMES_IN_VAIN
 
     def _asks_at(self, start: float, end: float) -> bool:
         """Whether somebody still asked at `end`, or paused just then."""

@@ -18,7 +18,7 @@ from fencepost.checker.holds import Hold
 from fencepost.checker.rulers import Ruler, Rulers, highest_before
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Write:
     """One accepted write. `built_on` and `stored` are versions.
 
@@ -107,7 +107,7 @@ def _register(name: Any, calls: Sequence[Call], clocks: Clocks) -> Register:
     reads = [call for call in calls if call.begin.f == "read" and call.type == "ok"]
     shown: dict[str, list[Call]] = {}
     for read in reads:
-        shown.setdefault(key(read.value.get("value")), []).append(read)
+        shown.setdefault(key(read.get("value")), []).append(read)
     written: dict[str, list[Call]] = {}
     for call in calls:
         if call.begin.f == "write":
@@ -145,8 +145,8 @@ def _accepted(rivals: list[Call], shown: list[Call], clocks: Clocks) -> Iterator
 
 def _write(call: Call, applied: Op, reads: list[Call]) -> Write:
     value = call.begin.value
-    told = [number(call.value.get("stored"))] if call.type == "ok" else []
-    told += [number(read.value.get("version")) for read in reads]
+    told = [number(call.get("stored"))] if call.type == "ok" else []
+    told += [number(read.get("version")) for read in reads]
     hold = value.get("hold")
     return Write(
         sent=call.begin,

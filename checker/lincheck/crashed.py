@@ -214,6 +214,11 @@ class Crashed:
             self.compared |= guard
         return shift
 
+    def unused(self, number: int, records: list[int]) -> bool:
+        """Whether none of these records has used an op of this class."""
+        shift = self.shifts.get(number)
+        return shift is None or not any(used >> shift & (FULL | OVER) for used in records)
+
     def overused(self, used: int) -> list[int]:
         """The action ids of which this record has used more than there were."""
         return [number for number, shift in self.shifts.items() if used >> shift & OVER]

@@ -31,8 +31,8 @@ class Leases:
         assert model.spawns is not None
         self.model, self.search = model, search
         self.spawns, self.settles = model.spawns, model.settles
-        self.waiting: dict[Hashable, list[Timed]] = {}
-        self.offered: dict[Hashable, list[Action]] = {}
+        self.waiting: dict[Hashable, tuple[Timed, ...]] = {}
+        self.offered: dict[Hashable, tuple[Action, ...]] = {}
         self.next_ns: int | None = None
         self.resumed = _resumed(model, operations)
 
@@ -40,8 +40,7 @@ class Leases:
         """The same, for a copy of the search."""
         other = Leases(self.model, search)
         other.resumed, other.next_ns = self.resumed, self.next_ns
-        other.waiting = {key: own.copy() for key, own in self.waiting.items()}
-        other.offered = {key: own.copy() for key, own in self.offered.items()}
+        other.waiting, other.offered = self.waiting.copy(), self.offered.copy()
         return other
 
     def invoked(self, action: Action, pending_at: int | None = None) -> None:
@@ -53,24 +52,37 @@ class Leases:
         if timed.idle and not resumed:
             return
         key = LASTING if resumed else timed.key
-        self.waiting.setdefault(key, []).append(timed)
+        self.waiting[key] = (*self.waiting.get(key, ()), timed)
         if self.next_ns is None or timed.at_ns < self.next_ns:
             self.next_ns = timed.at_ns
 
     def advance(self, now_ns: int | None) -> None:
         if self.next_ns is None or now_ns is None or now_ns < self.next_ns:
             return
-        later: dict[Hashable, list[Timed]] = {}
+        later: dict[Hashable, tuple[Timed, ...]] = {}
         for key, own in self.waiting.items():
-            for timed in own:
-                if timed.at_ns > now_ns:
-                    later.setdefault(key, []).append(timed)
-                    continue
-                self.search.loose(timed.action)
-                if key is not LASTING:
-                    self.offered.setdefault(key, []).append(timed.action)
+            due = tuple(timed.action for timed in own if timed.at_ns <= now_ns)
+            if len(due) < len(own):
+                later[key] = tuple(timed for timed in own if timed.at_ns > now_ns)
+            for action in due:
+                self.search.loose(action)
+            if due and key is not LASTING:
+                self.offered[key] = self.offered.get(key, ()) + due
         self.waiting = later
         self.next_ns = min((timed.at_ns for own in later.values() for timed in own), default=None)
+
+    def due(self) -> list[Action]:
+        """The steps whose time is still to come."""
+        return [timed.action for own in self.waiting.values() for timed in own]
+
+    def forget(self, search: Search) -> None:
+        """Forget the steps that the search has dropped."""
+        numbers, counts = search.table.numbers, search.crashed.counts
+        self.offered = {
+            key: own
+            for key, own in self.offered.items()
+            if any(numbers.get(action) in counts for action in own)
+        }
 
     def returned(self, action: Action) -> None:
         """A release: the grant is over, and cannot expire any more."""

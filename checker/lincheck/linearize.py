@@ -11,6 +11,7 @@ from fencepost.checker.lincheck.horizon import Horizon
 from fencepost.checker.lincheck.leases import Leases
 from fencepost.checker.lincheck.model import Action, Model
 from fencepost.checker.lincheck.operation import Events, Operation
+from fencepost.checker.lincheck.outlived import Outlived
 from fencepost.checker.lincheck.search import Search, compact
 
 NARROW = 1  # configurations kept as long as that leads on
@@ -99,7 +100,7 @@ def widening(
     that there is none. Until it first leads nowhere it has all turns."""
     walk = Walk.begin(operations, model, budget, trace=trace, width=NARROW, until=until)
     walk.alone = False
-    checkpoints = [walk.copy()]
+    checkpoints, crowded = [walk.copy()], RECENT
     level, narrow_at, furthest = -1, 0, -1
     while True:
         effort = walk.search.effort
@@ -112,8 +113,11 @@ def widening(
             if walk.over:
                 return walk.search, None
             checkpoints.append(walk.copy())
-            _thin(checkpoints)
-            compact([walk.search, *(place.search for place in checkpoints)])
+            if len(checkpoints) >= crowded:
+                _thin(checkpoints)
+                crowded = len(checkpoints) + RECENT
+            if walk.search.table.crowded():
+                compact([walk.search, *(place.search for place in checkpoints)])
             continue
         if not walk.search.cut:
             return walk.search, failed
@@ -123,6 +127,7 @@ def widening(
         if level == len(WIDER):
             break
         width, back, ahead = WIDER[level]
+        _thin(checkpoints)
         while len(checkpoints) > 1 and checkpoints[-1].at > furthest - back:
             checkpoints.pop()
         walk = checkpoints[-1].copy()
@@ -200,6 +205,7 @@ class Walk:
     search: Search
     leases: Leases | None
     horizon: Horizon | None
+    outlived: Outlived
     at: int = 0
     alone: bool = True
 
@@ -225,7 +231,8 @@ class Walk:
         leases = Leases(model, search, operations) if model.spawns is not None else None
         search.pruned = prune and model.reaches is not None
         horizon = Horizon.begin(model, operations, search) if search.pruned else None
-        return cls(Events(operations, until), budget, search, leases, horizon)
+        outlived = Outlived.begin(model, operations)
+        return cls(Events(operations, until), budget, search, leases, horizon, outlived)
 
     @property
     def over(self) -> bool:
@@ -236,7 +243,10 @@ class Walk:
         search = self.search.copy()
         leases = None if self.leases is None else self.leases.copy(search)
         horizon = None if self.horizon is None else self.horizon.copy(search)
-        return Walk(self.events, self.budget, search, leases, horizon, self.at, self.alone)
+        outlived = self.outlived.copy()
+        return Walk(
+            self.events, self.budget, search, leases, horizon, outlived, self.at, self.alone
+        )
 
     def to_end(self) -> Operation | None:
         return self.to(len(self.events))
@@ -272,5 +282,7 @@ class Walk:
                     leases.invoked(operation.action, position if pending else None)
             if horizon is not None:
                 horizon.passed(operation, position)
+            if len(search.crashed.counts) > self.outlived.at:
+                self.outlived.drop(search, leases, position)
             self.at += 1
         return None

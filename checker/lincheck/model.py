@@ -105,6 +105,7 @@ class Model:
         needs may be UNSAID.
     gives(a): what `a`, where it changes anything, provides: a value to compare with wants. It is
         not asked of observers.
+    leads(a): the facet of the state after `a`, where `a` changes it; UNSAID if it may be any.
     wants(a): `a` can be helped only by an action that gives this value; ANY_STATE if nothing
         need be given and `a` replaces the whole state; UNSAID if anything may help.
     cells(a): the independent cells of the state that `a` touches, or None for all: actions
@@ -133,6 +134,7 @@ class Model:
     facet: Callable[[Any], Hashable] = _one_facet
     needs: Callable[[Action], Hashable] = _unsaid
     gives: Callable[[Action], Hashable] = _unsaid
+    leads: Callable[[Action], Hashable] = _unsaid
     wants: Callable[[Action], Hashable] = _unsaid
     cells: Callable[[Action], frozenset[Hashable] | None] = _nothing
     reaches: Callable[[Any, Action], bool] | None = None

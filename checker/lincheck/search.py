@@ -24,6 +24,7 @@ decided in pruning.py; which ops are open is kept in slots.py.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fencepost.checker.lincheck.budget import UNLIMITED, Budget
@@ -197,6 +198,14 @@ class Search:
             self.configurations = moved
         self.crashed.withdraw(number)
         self.crashed.unwant(action)
+
+    def drop(self, numbers: Iterable[int]) -> None:
+        """Crashed ops of these classes, of which no record counts one, are of no use any more."""
+        for number in numbers:
+            action, many = self.table.actions[number], self.crashed.counts[number]
+            self.crashed.remove(number)
+            for _ in range(many):
+                self.crashed.unwant(action)
 
     def complete(self, op: int) -> bool:
         """Op `op` has returned. False if no configuration can place it: not linearizable.

@@ -27,6 +27,10 @@ from fencepost.harness.run.recorder import finish, is_live
 from fencepost.nemesis.families import FAMILIES
 from fencepost.report import run as report
 
+# Judging makes millions of objects, hardly any of them in cycles: looking for these less often than
+# by default saves a fifth of the time.
+_RARE = (200_000, 20, 50)
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -48,9 +52,12 @@ def judge(folder: Path, notes: list[str] | None = None, written: int | None = No
         BadArguments: test.json cannot be read, or names a checker that does not exist.
         HistoryError: history.jsonl is no history.
     """
+    usual = gc.get_threshold()
+    gc.set_threshold(*_RARE)
     try:
         return _judge(folder, notes, written)
     finally:
+        gc.set_threshold(*usual)
         gc.unfreeze()
 
 

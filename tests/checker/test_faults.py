@@ -121,7 +121,7 @@ def test_a_fault_is_on_from_its_order_until_its_healing_was_answered(story):
     first, second = faults.faults(story.history())
     assert (first.name, first.start, first.end) == ("a", 50 * MS, 100 * MS)
     assert (second.name, second.end, second.healed) == ("b", None, False)
-    both = [first, second]
+    both = faults.over_time([first, second])
     assert faults.during(both, 0, 49 * MS) == " No fault was on at that time."
     assert faults.during(both, 0, 50 * MS) == " On at that time: a stops (from 0.050 s)."
     assert "a stops" in faults.during(both, 100 * MS, 200 * MS)

@@ -277,4 +277,4 @@ def test_names_that_ops_share_are_kept_once(file):
         "value",
     ]
     assert first.extra is second.extra
-    assert first.value["value"] is not second.value["value"]
+    assert first.value["value"] is second.value["value"]

@@ -9,6 +9,7 @@ from histories import MS
 
 def test_a_search_that_does_not_end_leaves_it_unknown(story, monkeypatch):
     monkeypatch.setattr("fencepost.checker.linearizable._TIME_LIMIT_S", -1.0)
+    monkeypatch.setattr("fencepost.checker.linearizable._MORE_NS", 0)
     story.grant(0, "a", 1, 1001)
     story.grant(1, "b", 500, 1500)
     found = verdict(story)

@@ -67,6 +67,7 @@ def lease_mutex(init: Any = None, failed_release: str = "nothing") -> Model:
         facet=lambda state: state.grant,
         needs=_needs,
         gives=_gives,
+        leads=_leads,
         wants=_needs,
         spawns=spawns,
         settles=lambda action: action.owner if action.f in ("release", "ended") else None,
@@ -153,6 +154,10 @@ def _needs(action: Action) -> Hashable:
 def _gives(action: Action) -> Hashable:
     if action.f == "expire":  # also the releases of this grant go another way after it
         return UNSAID
+    return action.owner if action.f in ("acquire", "extend") else FREE
+
+
+def _leads(action: Action) -> Hashable:
     return action.owner if action.f in ("acquire", "extend") else FREE
 
 

@@ -1,0 +1,32 @@
+"""Spans of time, found by a time without looking at all of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from itertools import accumulate
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Spans(Generic[T]):
+    """Things that last from a begin to an end (ns; None: they were never seen to end)."""
+
+    def __init__(self, rows: Iterable[tuple[float, float | None, T]]) -> None:
+        told = sorted(rows, key=lambda row: row[0])
+        self._all = [thing for _, _, thing in told]
+        # One without end is near all that follows, and would make each search look at all.
+        self._open = [(begin, n) for n, (begin, end, _) in enumerate(told) if end is None]
+        self._over = [(begin, end, n) for n, (begin, end, _) in enumerate(told) if end is not None]
+        self._begins = [begin for begin, _, _ in self._over]
+        # Of each beginning of the list, when the last is over.
+        self._last = list(accumulate((end for _, end, _ in self._over), max))
+
+    def touching(self, start: float, end: float) -> list[T]:
+        """Those that are on at some time in [start, end], in order of begin."""
+        right = bisect_right(self._begins, end)
+        left = bisect_left(self._last, start, 0, right)
+        found = [place for _, over, place in self._over[left:right] if over >= start]
+        found += [place for begin, place in self._open if begin <= end]
+        return [self._all[place] for place in sorted(found)]

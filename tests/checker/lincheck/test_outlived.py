@@ -1,0 +1,117 @@
+"""Crashed ops that no later op can make use of are dropped, and no verdict changes by it."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from lincheck_histories import SUBJECTS, history
+from lincheck_oracle import linearizable
+
+from fencepost.checker.lincheck import check, named, outlived
+from fencepost.checker.lincheck.budget import UNLIMITED
+from fencepost.checker.lincheck.linearize import Walk
+from fencepost.checker.lincheck.model import Action
+from fencepost.checker.lincheck.operation import objects
+from fencepost.checker.lincheck.outlived import Outlived
+
+S = 1_000_000_000
+
+
+@pytest.mark.parametrize("name", sorted(SUBJECTS))
+def test_what_is_dropped_at_once_changes_no_verdict(name, monkeypatch):
+    monkeypatch.setattr(outlived, "FIRST", 0)
+    for seed in range(60):
+        random = Random(f"outlived {name} {seed}")
+        events = history(
+            random,
+            SUBJECTS[name],
+            random.randrange(3, 9),
+            processes=3,
+            crash=0.4,
+            spoil=0.6,
+            failed_release="nothing",
+            holds=name == "lease-mutex" and seed % 2 == 0,
+        )
+        model = SUBJECTS[name].model("nothing")
+        assert check(events, model, fast=False).valid is linearizable(events, model), seed
+
+
+class Told:
+    """A history of a lock whose leases last a second: op by op, each by a process of its own."""
+
+    def __init__(self):
+        self.events = []
+        self.now = 0
+
+    def op(self, process, f, value, end="ok", **said):
+        for kind, what in (("invoke", value), (end, value | said)):
+            self.now += 1_000_000
+            self.events.append(
+                {"process": process, "type": kind, "f": f, "value": what, "time": self.now}
+            )
+
+    def hold(self, name, end="ok"):
+        """A hold of a process with this number."""
+        self.op(name, "acquire", {"ttl": S}, hold=str(name))
+        self.op(name, "release", {"hold": str(name)}, end)
+
+    def walk(self, alone=True):
+        model = named("lease-mutex", failed_release="ended")
+        [operations] = objects(enumerate(self.events, 1), model).parts.values()
+        walk = Walk.begin(operations, model, UNLIMITED, width=1)
+        walk.alone = alone
+        return walk
+
+
+def test_of_many_holders_that_died_little_is_kept():
+    told = Told()
+    for number in range(1000):
+        told.hold(number, "info" if number % 2 else "ok")
+        told.op(5000 + number, "acquire", {"ttl": S}, "info")
+        told.now += 2 * S
+    walk = told.walk()
+    assert walk.to_end() is None
+    assert len(walk.search.crashed.counts) <= 2 * outlived.FIRST
+    assert walk.leases is not None
+    assert len(walk.leases.offered) <= 2 * outlived.FIRST
+
+
+def test_a_release_that_never_returned_is_kept_while_its_hold_may_be_on(monkeypatch):
+    monkeypatch.setattr(outlived, "FIRST", 0)
+    told = Told()
+    told.hold(1, "info")
+    told.op(9, "acquire", {"ttl": S}, "info")  # of no use to anybody, so that it is looked through
+    told.hold(2)  # long before the lease of the first is over: its release has happened
+    assert told.walk().to_end() is None
+    told.hold(3)
+    told.hold(4)
+    assert told.walk().to_end() is None
+
+
+def test_what_was_granted_unheard_is_kept_for_the_process_that_goes_on(monkeypatch):
+    monkeypatch.setattr(outlived, "FIRST", 0)
+    told = Told()
+    told.op(1, "acquire", {"ttl": S, "hold": "a"}, "info")
+    told.op(2, "acquire", {"ttl": S, "hold": "b"}, "info")
+    told.op(1, "release", {"hold": "a"})  # so it had been granted
+    assert told.walk().to_end() is None
+
+
+def test_it_looks_again_when_there_is_twice_as_much():
+    told = Told()
+    told.hold(1)
+    walk = told.walk()
+    walk.to_end()
+    for number in range(100):
+        walk.search.loose(Action("expire", number, owner="x"))
+    walk.outlived.drop(walk.search, walk.leases, 1 << 40)
+    assert (len(walk.search.crashed.counts), walk.outlived.at) == (0, outlived.FIRST)
+    for number in range(100):  # nothing is known of what is still to come
+        walk.search.loose(Action("acquire", number, owner="x"))
+        walk.search.loose(Action("release", owner=("x", number)))
+    coming = Outlived(walk.search.model, {"x": 2}, {"x": 2}, 0)
+    coming.drop(walk.search, walk.leases, 1)
+    assert len(walk.search.crashed.counts) == 100
+    assert coming.at == 200
+    assert coming.copy().at == 200

@@ -1,0 +1,32 @@
+"""Spans are found by time as if each were looked at."""
+
+from __future__ import annotations
+
+from random import Random
+
+from fencepost.checker.spans import Spans
+
+
+def test_they_are_found_as_by_looking_at_each():
+    for seed in range(300):
+        random = Random(seed)
+        rows = []
+        for name in range(random.randrange(12)):
+            begin = random.randrange(20)
+            end = None if random.random() < 0.2 else begin + random.randrange(8)
+            rows.append((begin, end, name))
+        spans = Spans(rows)
+        for _ in range(10):
+            start = random.randrange(-2, 25)
+            end = start + random.randrange(10)
+            expected = [
+                name
+                for begin, over, name in sorted(rows, key=lambda row: row[0])
+                if begin <= end and (over is None or over >= start)
+            ]
+            assert spans.touching(start, end) == expected
+
+
+def test_of_equal_begins_the_first_comes_first():
+    spans = Spans([(1, 9, "c"), (0, None, "a"), (1, 9, "b"), (1, None, "d")])
+    assert spans.touching(1, 1) == ["a", "c", "b", "d"]
