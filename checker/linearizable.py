@@ -124,7 +124,7 @@ def _granted_early(history: History) -> Iterator[Call]:
             place = bisect_left(told, call.begin.index, key=lambda op: op.index)
             if place < len(told) and told[place].index < end.index:
                 end = replace(end, time=told[place].time, index=told[place].index)
-        yield Call(call.begin, end)
+        yield call if end is call.end else Call(call.begin, end)
 
 
 def _events(calls: list[Call], granted: list[Hold], clocks: Clocks) -> Iterator[Event]:

@@ -214,10 +214,16 @@ class Crashed:
             self.compared |= guard
         return shift
 
-    def unused(self, number: int, records: list[int]) -> bool:
-        """Whether none of these records has used an op of this class."""
+    def droppable(self, number: int, records: list[int]) -> bool:
+        """Whether it can be forgotten which of these records used ops of this class."""
         shift = self.shifts.get(number)
-        return shift is None or not any(used >> shift & (FULL | OVER) for used in records)
+        return shift is None or not any(used >> shift & OVER for used in records)
+
+    def cleared(self, numbers: list[int], used: int) -> int:
+        """The record of who used the same, but none of these classes, all of which have a field."""
+        for number in numbers:
+            used -= (used >> self.shifts[number] & FULL) * self._units[number]
+        return used
 
     def overused(self, used: int) -> list[int]:
         """The action ids of which this record has used more than there were."""

@@ -205,7 +205,7 @@ class Walk:
     search: Search
     leases: Leases | None
     horizon: Horizon | None
-    outlived: Outlived
+    outlived: Outlived | None
     at: int = 0
     alone: bool = True
 
@@ -243,7 +243,7 @@ class Walk:
         search = self.search.copy()
         leases = None if self.leases is None else self.leases.copy(search)
         horizon = None if self.horizon is None else self.horizon.copy(search)
-        outlived = self.outlived.copy()
+        outlived = None if self.outlived is None else self.outlived.copy()
         return Walk(
             self.events, self.budget, search, leases, horizon, outlived, self.at, self.alone
         )
@@ -258,6 +258,7 @@ class Walk:
         further, and says so (`Search.cut`). Raises Exhausted.
         """
         search, leases, horizon = self.search, self.leases, self.horizon
+        outlived = self.outlived
         for position, operation in self.events.between(self.at, place):
             if not self.at & 1023:
                 self.budget.spend(f"after {self.at} events of an object")
@@ -282,7 +283,10 @@ class Walk:
                     leases.invoked(operation.action, position if pending else None)
             if horizon is not None:
                 horizon.passed(operation, position)
-            if len(search.crashed.counts) > self.outlived.at:
-                self.outlived.drop(search, leases, position)
+            if outlived is not None and (
+                len(search.crashed.counts) > outlived.at
+                or (len(search.configurations) > outlived.many and search.crashed.counts)
+            ):
+                outlived.drop(search, leases, position)
             self.at += 1
         return None

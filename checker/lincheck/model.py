@@ -105,7 +105,8 @@ class Model:
         needs may be UNSAID.
     gives(a): what `a`, where it changes anything, provides: a value to compare with wants. It is
         not asked of observers.
-    leads(a): the facet of the state after `a`, where `a` changes it; UNSAID if it may be any.
+    leads(a): the facet of the state after `a`, where `a` changes it; UNSAID if it may be any. None:
+        it is not known, and no crashed op is dropped as outlived.
     wants(a): `a` can be helped only by an action that gives this value; ANY_STATE if nothing
         need be given and `a` replaces the whole state; UNSAID if anything may help.
     cells(a): the independent cells of the state that `a` touches, or None for all: actions
@@ -120,6 +121,8 @@ class Model:
     settles(a): once `a` has returned, the Timed steps of this key are over; or None.
     resumes(a): the key of the Timed steps of the call without which `a` would be impossible; or
         None.
+    trimmed(state, wanted): the state without what makes no difference to ops that want (`wants`)
+        only such things as `wanted` says; None: every state is as small as it can be.
     show(state): the state for people.
     """
 
@@ -134,7 +137,7 @@ class Model:
     facet: Callable[[Any], Hashable] = _one_facet
     needs: Callable[[Action], Hashable] = _unsaid
     gives: Callable[[Action], Hashable] = _unsaid
-    leads: Callable[[Action], Hashable] = _unsaid
+    leads: Callable[[Action], Hashable] | None = None
     wants: Callable[[Action], Hashable] = _unsaid
     cells: Callable[[Action], frozenset[Hashable] | None] = _nothing
     reaches: Callable[[Any, Action], bool] | None = None
@@ -144,6 +147,7 @@ class Model:
     spawns: Callable[[Action], Timed | None] | None = None
     settles: Callable[[Action], Hashable] = _nothing
     resumes: Callable[[Action], Hashable] = _nothing
+    trimmed: Callable[[Any, Callable[[Hashable], bool]], State] | None = None
     show: Callable[[Any], str] = shown
 
 

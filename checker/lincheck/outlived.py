@@ -8,93 +8,113 @@ for, as the rest of the history tells:
   come, can change nothing (the expiry of a hold that is over);
 - what gives something that no op wants which is out or still to come need never happen (the acquire
   of a client that died in it).
+
+Configurations that differ in such ops alone, or in what only such ops could tell apart
+(Model.trimmed), then meet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from fencepost.checker.lincheck.leases import Leases
 from fencepost.checker.lincheck.model import ANY_STATE, UNSAID, Action, Model
 from fencepost.checker.lincheck.operation import Operation
 from fencepost.checker.lincheck.search import Search
 
-FIRST = 64  # classes of crashed ops before the first look
+FIRST = 64  # classes of crashed ops before the first look,
+FEW = 32  # or so many configurations
 
 Last = Mapping[Hashable, int]
-"""To a facet, or for what is wanted: where the last op that leads there or wants it is invoked."""
+"""Of a facet, or of what is wanted: where the last op that leads there or wants it is invoked."""
 
 
 class Outlived:
     """Drops the crashed ops of one object's search that no later op can make use of.
 
-    at: with how many classes it looks again; twice as many as it left, so that looking takes time
-    in proportion to the ops.
+    at, many: with how many classes, or configurations, it looks again; twice as many as it left, so
+    that looking takes time in proportion to the ops.
     """
 
-    def __init__(self, model: Model, leads: Last, wants: Last, at: int) -> None:
-        self._model = model
-        self._leads, self._wants = leads, wants
-        self.at = at
+    def __init__(
+        self, model: Model, leads: Callable[[Action], Hashable], last: Last, at: int, many: int
+    ) -> None:
+        self._model, self._leads, self._last = model, leads, last
+        self.at, self.many = at, many
 
     @classmethod
-    def begin(cls, model: Model, operations: Iterable[Operation]) -> Outlived:
-        """For a search of these operations, before the first event."""
-        leads: dict[Hashable, int] = {}
-        wants: dict[Hashable, int] = {}
+    def begin(cls, model: Model, operations: Iterable[Operation]) -> Outlived | None:
+        """For a search of these operations, before the first event; None for a model that does not
+        say where its ops lead."""
+        if model.leads is None:
+            return None
+        last: dict[Hashable, int] = {}
         for operation in operations:
             for action in (operation.action, *_brought(model, operation.action)):
-                for last, key in ((leads, model.leads(action)), (wants, model.wants(action))):
+                for key in (model.leads(action), model.wants(action)):
                     last[key] = max(last.get(key, -1), operation.id)
-        return cls(model, leads, wants, FIRST)
+        return cls(model, model.leads, last, FIRST, FEW)
 
     def copy(self) -> Outlived:
         """The same, for a copy of the walk."""
-        return Outlived(self._model, self._leads, self._wants, self.at)
+        return Outlived(self._model, self._leads, self._last, self.at, self.many)
 
     def drop(self, search: Search, leases: Leases | None, position: int) -> None:
         """Drop what is of no use after the event at this position."""
         crashed, actions = search.crashed, search.table.actions
-        records = [used for own in search.configurations.values() for used, _ in own]
-        unused = [number for number in crashed.counts if crashed.unused(number, records)]
         waiting = leases.due() if leases is not None else []
         coming = self._facets(search, waiting, position)
-        wanted = {self._model.wants(action) for action in waiting} | crashed.wanted.keys()
-        if crashed.anything_wanted:
-            wanted.add(UNSAID)
-        useless = [
+        wanted = self._wanted(search, waiting)
+        search.drop(
             number
-            for number in unused
+            for number in list(crashed.counts)
             if not self._may_change(actions[number], coming, position)
             or not self._may_help(actions[number], wanted, position)
-        ]
-        search.drop(useless)
+        )
         if leases is not None:
             leases.forget(search)
+        if self._model.trimmed is not None and not search.trace:  # paths show all states
+            wanted = self._wanted(search, waiting)
+            search.trim(lambda key: self._may_be_wanted(key, wanted, position))
         self.at = max(FIRST, 2 * len(crashed.counts))
+        self.many = max(FEW, 2 * len(search.configurations))
+
+    def _wanted(self, search: Search, waiting: list[Action]) -> set[Hashable]:
+        """What ops want that are out, or come by themselves in time."""
+        found = {self._model.wants(action) for action in waiting} | search.crashed.wanted.keys()
+        return found | {UNSAID} if search.crashed.anything_wanted else found
 
     def _facets(self, search: Search, waiting: list[Action], position: int) -> set[Hashable] | None:
         """The facets that a state may have from now on; None: any."""
-        table, leads = search.table, self._model.leads
-        out = [number for _, number in search.slots.ops.values()] + list(search.crashed.counts)
+        table = search.table
         found = {table.facets[state] for state, _ in search.configurations}
-        found |= {leads(action) for action in waiting}
-        found |= {leads(table.actions[number]) for number in out}
-        if UNSAID in found or self._leads.get(UNSAID, -1) > position:
-            return None
-        return found
+        numbers = [number for _, number in search.slots.ops.values()] + list(search.crashed.counts)
+        out = waiting + [table.actions[number] for number in numbers]
+        before = -1
+        while len(found) > before:
+            before = len(found)
+            # An op leads nowhere while no state is one that it needs.
+            found |= {self._leads(one) for one in out if self._may_change(one, found, position)}
+        return None if UNSAID in found or self._comes(UNSAID, position) else found
 
     def _may_change(self, action: Action, coming: set[Hashable] | None, position: int) -> bool:
         needs = self._model.needs(action)
         if coming is None or needs in (UNSAID, ANY_STATE) or needs in coming:
             return True
-        return self._leads.get(needs, -1) > position
+        return self._comes(needs, position)
 
     def _may_help(self, action: Action, wanted: set[Hashable], position: int) -> bool:
         gives = self._model.gives(action)
-        if gives is UNSAID or UNSAID in wanted or gives in wanted:
+        return gives is UNSAID or self._may_be_wanted(gives, wanted, position)
+
+    def _may_be_wanted(self, key: Hashable, wanted: set[Hashable], position: int) -> bool:
+        if UNSAID in wanted or key in wanted:
             return True
-        return max(self._wants.get(gives, -1), self._wants.get(UNSAID, -1)) > position
+        return self._comes(key, position) or self._comes(UNSAID, position)
+
+    def _comes(self, key: Hashable, position: int) -> bool:
+        """Whether an op to come leads there or wants it."""
+        return self._last.get(key, -1) > position
 
 
 def _brought(model: Model, action: Action) -> list[Action]:

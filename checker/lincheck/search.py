@@ -24,7 +24,7 @@ decided in pruning.py; which ops are open is kept in slots.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
 from fencepost.checker.lincheck.budget import UNLIMITED, Budget
@@ -200,12 +200,34 @@ class Search:
         self.crashed.unwant(action)
 
     def drop(self, numbers: Iterable[int]) -> None:
-        """Crashed ops of these classes, of which no record counts one, are of no use any more."""
-        for number in numbers:
+        """Crashed ops of these classes are of no use any more, and who used them is no matter.
+
+        Of classes that are not counted those stay that were used.
+        """
+        records = [used for own in self.configurations.values() for used, _ in own]
+        gone = [number for number in numbers if self.crashed.droppable(number, records)]
+        used_some = [number for number in gone if number in self.crashed.shifts]
+        if used_some:
+            moved: Configurations = {}
+            for key, entries in self.configurations.items():
+                for used, path in entries:
+                    put(moved, key, self.crashed.cleared(used_some, used), path, self.crashed)
+            self.configurations = moved
+        for number in gone:
             action, many = self.table.actions[number], self.crashed.counts[number]
             self.crashed.remove(number)
             for _ in range(many):
                 self.crashed.unwant(action)
+
+    def trim(self, wanted: Callable[[Hashable], bool]) -> None:
+        """Take out of every state what no op that may be `wanted` can tell: see Model.trimmed."""
+        trimmed, table = self.model.trimmed, self.table
+        assert trimmed is not None
+        moved: Configurations = {}
+        for (state, done), entries in self.configurations.items():
+            after = table.state_number(trimmed(table.states[state], wanted))
+            put_all(moved, (after, done), entries, self.crashed)
+        self.configurations = moved
 
     def complete(self, op: int) -> bool:
         """Op `op` has returned. False if no configuration can place it: not linearizable.

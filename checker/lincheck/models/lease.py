@@ -15,7 +15,7 @@ expires, and the model is the fenced-mutex. With a ttl, ops need a time.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -72,6 +72,7 @@ def lease_mutex(init: Any = None, failed_release: str = "nothing") -> Model:
         spawns=spawns,
         settles=lambda action: action.owner if action.f in ("release", "ended") else None,
         resumes=lambda action: action.owner if action.f in ("release", "extend") else None,
+        trimmed=_trimmed,
         show=_show,
     )
 
@@ -159,6 +160,12 @@ def _gives(action: Action) -> Hashable:
 
 def _leads(action: Action) -> Hashable:
     return action.owner if action.f in ("acquire", "extend") else FREE
+
+
+def _trimmed(state: Lease, wanted: Callable[[Hashable], bool]) -> Lease:
+    """Only ops of a grant ask whether it has expired, and each of them wants it."""
+    expired = frozenset(grant for grant in state.expired if wanted(grant))
+    return state if len(expired) == len(state.expired) else state._replace(expired=expired)
 
 
 def _held(state: Lease) -> str:

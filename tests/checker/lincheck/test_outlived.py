@@ -10,8 +10,10 @@ from lincheck_oracle import linearizable
 
 from fencepost.checker.lincheck import check, named, outlived
 from fencepost.checker.lincheck.budget import UNLIMITED
+from fencepost.checker.lincheck.crashed import Crashed
 from fencepost.checker.lincheck.linearize import Walk
 from fencepost.checker.lincheck.model import Action
+from fencepost.checker.lincheck.models.lock import FREE
 from fencepost.checker.lincheck.operation import objects
 from fencepost.checker.lincheck.outlived import Outlived
 
@@ -21,6 +23,7 @@ S = 1_000_000_000
 @pytest.mark.parametrize("name", sorted(SUBJECTS))
 def test_what_is_dropped_at_once_changes_no_verdict(name, monkeypatch):
     monkeypatch.setattr(outlived, "FIRST", 0)
+    monkeypatch.setattr(outlived, "FEW", 0)
     for seed in range(60):
         random = Random(f"outlived {name} {seed}")
         events = history(
@@ -56,12 +59,10 @@ class Told:
         self.op(name, "acquire", {"ttl": S}, hold=str(name))
         self.op(name, "release", {"hold": str(name)}, end)
 
-    def walk(self, alone=True):
+    def walk(self, width=1):
         model = named("lease-mutex", failed_release="ended")
         [operations] = objects(enumerate(self.events, 1), model).parts.values()
-        walk = Walk.begin(operations, model, UNLIMITED, width=1)
-        walk.alone = alone
-        return walk
+        return Walk.begin(operations, model, UNLIMITED, width=width)
 
 
 def test_of_many_holders_that_died_little_is_kept():
@@ -75,6 +76,39 @@ def test_of_many_holders_that_died_little_is_kept():
     assert len(walk.search.crashed.counts) <= 2 * outlived.FIRST
     assert walk.leases is not None
     assert len(walk.leases.offered) <= 2 * outlived.FIRST
+
+
+def test_ways_that_differ_in_what_is_over_meet(monkeypatch):
+    """Each holder's lease ran out, or its release happened: two ways that no op can tell apart."""
+    told = Told()
+    for number in range(200):
+        told.hold(number, "info")
+        told.now += 2 * S
+    told.op(1000, "acquire", {"ttl": S}, hold="1000")
+    told.now += 2 * S
+    told.op(1000, "release", {"hold": "1000"})
+    walk = told.walk(width=None)
+    assert walk.to_end() is None
+    assert walk.search.exact
+    assert sum(map(len, walk.search.configurations.values())) <= 2 * outlived.FEW
+    walk.outlived.drop(walk.search, walk.leases, 1 << 40)
+    states = {walk.search.table.states[state] for state, _ in walk.search.configurations}
+    assert [state.expired for state in states] == [frozenset()]
+    assert [used for own in walk.search.configurations.values() for used, _ in own] == [0]
+
+
+def test_of_a_class_without_end_it_stays_known_who_used_too_many():
+    crashed = Crashed(named("lease-mutex"), frozenset())
+    acquire = Action("acquire", owner="x")
+    crashed.want(acquire)
+    crashed.want(Action("release", owner="x"))
+    crashed.add(7, acquire)
+    assert crashed.droppable(7, [0])
+    unit = crashed.unit(7)
+    assert crashed.droppable(7, [0, unit])
+    assert crashed.cleared([7], unit) == 0
+    [(_, _, over)] = crashed.moves(FREE, unit, False)
+    assert not crashed.droppable(7, [0, unit + over])
 
 
 def test_a_release_that_never_returned_is_kept_while_its_hold_may_be_on(monkeypatch):
@@ -110,7 +144,7 @@ def test_it_looks_again_when_there_is_twice_as_much():
     for number in range(100):  # nothing is known of what is still to come
         walk.search.loose(Action("acquire", number, owner="x"))
         walk.search.loose(Action("release", owner=("x", number)))
-    coming = Outlived(walk.search.model, {"x": 2}, {"x": 2}, 0)
+    coming = Outlived(walk.search.model, walk.search.model.leads, {"x": 2}, 0, 0)
     coming.drop(walk.search, walk.leases, 1)
     assert len(walk.search.crashed.counts) == 100
     assert coming.at == 200
