@@ -25,6 +25,11 @@ class Clocks:
         """Whether any clock is known with a bound only."""
         return self._any
 
+    @property
+    def key(self) -> tuple[tuple[str, int], ...]:
+        """What two tests share whose clocks are known alike, for History.once."""
+        return tuple(sorted((node, bound) for node, bound in self._bounds.items() if bound))
+
     def bound(self, node: str | None) -> int:
         """How far this node's stamps may be off, in ns."""
         return self._bounds.get(node or "", 0)

@@ -93,16 +93,23 @@ def holds(history: History, test: Mapping[str, Any] | None = None) -> list[Hold]
     What a release that failed did is the test's `failed_release`: "ended" (the default: the
     hold was over, by it or before it) or "nothing" (the hold goes on).
     """
-    keeps_on = (test or {}).get("failed_release", "ended") == "nothing"
-    servers = frozenset((test or {}).get("servers") or ())
+    keeps_on, ends, servers = facts(test)
 
     def found() -> list[Hold]:
         told = _Told(history, keeps_on)
-        departures = Departures(history, ends_with(test), servers)
+        departures = Departures(history, ends, servers)
         grants = [_hold(call, told, departures) for call in told.grants]
         return sorted(grants, key=lambda hold: (hold.start, hold.index))
 
-    return history.once(("holds", keeps_on, ends_with(test), servers), found)
+    return history.once(("holds", keeps_on, ends, servers), found)
+
+
+def facts(test: Mapping[str, Any] | None) -> tuple[bool, str, frozenset[str]]:
+    """What a history's holds depend on beside it: whether a hold goes on after a release that
+    failed, how it may end early, and the servers."""
+    told = test or {}
+    keeps_on = told.get("failed_release", "ended") == "nothing"
+    return keeps_on, ends_with(test), frozenset(told.get("servers") or ())
 
 
 def _hold(call: Call, told: _Told, departures: Departures) -> Hold:

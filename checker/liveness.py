@@ -24,7 +24,7 @@ from fencepost.checker.ends import kills
 from fencepost.checker.fairness import Fairness, fairness
 from fencepost.checker.faults import Fault, faults
 from fencepost.checker.history import Call, History
-from fencepost.checker.holds import Hold, holds, lock_of, seconds
+from fencepost.checker.holds import Hold, lock_of, seconds
 from fencepost.checker.obstacles import (
     Obstacles,
     impairing,
@@ -46,7 +46,7 @@ GONE = ("death", "gone", "close")
 def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     """Somebody acquires in time: after the last heal, after each holder, beside a minority."""
     on, clocks = faults(history), Clocks(test)
-    found = trusted(history, holds(history, test), clocks)
+    found = trusted(history, test, clocks)
     calls = history.calls()
     acquires = [call for call in calls if call.begin.f == "acquire"]
     bound = int(test.get("liveness_bound_s", DEFAULT_BOUND_S) * 1e9)

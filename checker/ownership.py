@@ -19,7 +19,7 @@ from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.faults import Fault, during, faults, over_time
 from fencepost.checker.history import History
-from fencepost.checker.holds import holds, seconds
+from fencepost.checker.holds import seconds
 from fencepost.checker.losses import Loss, losses
 from fencepost.checker.releases import Release, Suspects, doubt, releases
 from fencepost.checker.spans import Spans
@@ -32,7 +32,7 @@ def ownership(history: History, test: Mapping[str, Any]) -> Verdict:
     """No process ends the hold of another."""
     struck, clocks = faults(history), Clocks(test)
     on = over_time(struck)
-    found = trusted(history, holds(history, test), clocks)
+    found = trusted(history, test, clocks)
     said = spoken(history, found)
     released = list(releases(found, said, test))
     suspects = Suspects(released, clocks)

@@ -20,7 +20,7 @@ from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.faults import Fault, during, faults, over_time
 from fencepost.checker.history import Call, History
-from fencepost.checker.holds import Hold, holds, seconds
+from fencepost.checker.holds import Hold, seconds
 from fencepost.checker.lost import lost, missing
 from fencepost.checker.rulers import Rulers
 from fencepost.checker.spans import Spans
@@ -62,8 +62,8 @@ def resource(history: History, test: Mapping[str, Any]) -> Verdict:
     """Every acknowledged write is there, follows what its writer read, and is not stale."""
     clocks = Clocks(test)
     rulers = Rulers(clocks)
-    found = list(registers(history, clocks))
-    held = owners(trusted(history, holds(history, test), clocks))
+    found = registers(history, clocks)
+    held = owners(trusted(history, test, clocks))
     judged = test.get("guard") != "compare-and-set"
     on = over_time(faults(history))
     evidence = [

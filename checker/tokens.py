@@ -8,12 +8,13 @@ begins a new generation, also one that carries no token itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.history import History, Op
-from fencepost.checker.holds import Hold
+from fencepost.checker.holds import Hold, facts, holds
 from fencepost.checker.rulers import Rulers, highest_before
 
 
@@ -81,12 +82,17 @@ def fallen(ordered: list[tuple[Numbered, Numbered]]) -> list[Misorder]:
     ]
 
 
-def trusted(history: History, found: list[Hold], clocks: Clocks) -> list[Hold]:
+def trusted(history: History, test: Mapping[str, Any], clocks: Clocks) -> list[Hold]:
     """The holds, without their tokens where a lock's tokens fell along certain time: such tokens
     say nothing of the order of its holds."""
-    per_lock = grants(history, found, clocks)
-    bad = {wrong.second.lock for mine in per_lock for wrong in fallen(above(mine))}
-    return [replace(hold, token=None) if hold.lock in bad else hold for hold in found]
+
+    def found() -> list[Hold]:
+        held = holds(history, test)
+        per_lock = grants(history, held, clocks)
+        bad = {wrong.second.lock for mine in per_lock for wrong in fallen(above(mine))}
+        return [replace(hold, token=None) if hold.lock in bad else hold for hold in held]
+
+    return history.once(("trusted", clocks.key, facts(test)), found)
 
 
 def repeated(mine: Grants) -> list[Misorder]:

@@ -97,10 +97,14 @@ def by_resource(history: History) -> dict[Any, list[Call]]:
     return found
 
 
-def registers(history: History, clocks: Clocks | None = None) -> Iterator[Register]:
+def registers(history: History, clocks: Clocks | None = None) -> list[Register]:
     """Every resource that was read or written to, its accepted writes in order of invocation."""
-    for name, calls in by_resource(history).items():
-        yield _register(name, calls, clocks or Clocks())
+    known = clocks or Clocks()
+
+    def found() -> list[Register]:
+        return [_register(name, calls, known) for name, calls in by_resource(history).items()]
+
+    return history.once(("registers", known.key), found)
 
 
 def _register(name: Any, calls: Sequence[Call], clocks: Clocks) -> Register:
