@@ -43,11 +43,16 @@ _SCENARIO: dict[str, Any] = {
 _STEP = dict.fromkeys(("at_s", "family", "targets", "duration_s", "arguments"))
 
 
-def render(run: Path, colour: Colour = lambda family: None, history: History | None = None) -> Path:
+def render(
+    run: Path,
+    colour: Colour = lambda family: None,
+    history: History | None = None,
+    results: dict[str, Any] | None = None,
+) -> Path:
     """Write report.html into the folder of a run; returns its path.
 
-    A family of faults that `colour` does not know is grey. `history` is the run's, if it was read
-    already: what the checkers asked of it need not be found again.
+    A family of faults that `colour` does not know is grey. `history` and `results` are the run's,
+    if whoever asks has them: those of a long run take long to read, and much memory.
 
     A run that was killed gets a report as well: what was recorded, and that no checker ran.
 
@@ -55,7 +60,8 @@ def render(run: Path, colour: Colour = lambda family: None, history: History | N
         ReportError: the folder has no readable test.json.
         OSError: report.html cannot be written.
     """
-    return page.write(run / "report.html", "run.html", contents(load(run, history), run, colour))
+    found = load(run, history, results)
+    return page.write(run / "report.html", "run.html", contents(found, run, colour))
 
 
 def contents(run: Run, folder: Path, colour: Colour) -> dict[str, Any]:

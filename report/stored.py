@@ -29,8 +29,10 @@ class Run:
     problems: list[str] = field(default_factory=list)
 
 
-def load(folder: Path, history: History | None = None) -> Run:
-    """What the folder of a run holds; `history` is its history, if that was read already.
+def load(
+    folder: Path, history: History | None = None, results: dict[str, Any] | None = None
+) -> Run:
+    """What the folder of a run holds; `history` and `results` are its own, if they are known.
 
     Raises:
         ReportError: test.json is missing or is no JSON object: this is no run's folder.
@@ -44,16 +46,16 @@ def load(folder: Path, history: History | None = None) -> Run:
             f"name the folder of a run, such as results/latest"
         ) from error
     problems: list[str] = []
-    results: dict[str, Any] | None = None
     try:
-        results = runfiles.results(folder / "results.json")
+        if results is None:
+            results = runfiles.results(folder / "results.json")
     except FileNotFoundError:
         problems.append("The run ended before its checkers: it has no results.json.")
     except (OSError, ValueError) as error:
         problems.append(f"results.json cannot be read: {_why(error)}.")
     try:
         found = read(folder / "history.jsonl") if history is None else history
-        found.calls()
+        found.calls()  # which must pair
     except HistoryError as error:
         problems.append(f"No picture could be drawn, because the history cannot be read: {error}.")
         found = History([])

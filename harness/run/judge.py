@@ -93,7 +93,7 @@ def _judge(folder: Path, notes: list[str] | None, written: int | None) -> Outcom
     # A run that has ended meanwhile has judged itself, and knows more.
     if not (live and _stored(place)):
         results.write(place, found)
-        write_report(folder, history)
+        write_report(folder, history, found)
     return Outcome(folder, found["valid"], verdicts, found)
 
 
@@ -133,9 +133,14 @@ def _frozen() -> Iterator[None]:
         gc.enable()
 
 
-def write_report(folder: Path, history: History | None = None) -> Path:
-    """Write report.html into the folder of a run, with the families' colours; returns its path."""
-    return report.render(folder, _colour, history)
+def write_report(
+    folder: Path, history: History | None = None, found: dict[str, Any] | None = None
+) -> Path:
+    """Write report.html into the folder of a run, with the families' colours; returns its path.
+
+    `history` and `found`, its results, are read from there unless they are known.
+    """
+    return report.render(folder, _colour, history, found)
 
 
 def _colour(family: str) -> tuple[str, str] | None:

@@ -19,6 +19,8 @@ from fencepost.wholefile import beside, replace
 
 # File systems take 255.
 _MOST_BYTES = 200
+# Faults: those of a night are tens of thousands, and half of their text would be white space.
+_LAID_OUT = 5000
 
 
 def root() -> Path:
@@ -69,7 +71,10 @@ def _link(link: Path, target: Path) -> None:
 
 def write(path: Path, content: Any) -> None:
     """Write JSON whole or not at all. Piece by piece: a night's schedule has 30 MB."""
-    pieces = json.JSONEncoder(indent=1).iterencode(content)
+    known = content if isinstance(content, dict) else {}
+    many = max(len(known.get(name) or ()) for name in ("faults", "schedule")) > _LAID_OUT
+    encoder = json.JSONEncoder(separators=(",", ":")) if many else json.JSONEncoder(indent=1)
+    pieces = encoder.iterencode(content)
     replace(path, chain((piece.encode() for piece in pieces), [b"\n"]))
 
 

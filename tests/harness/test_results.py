@@ -138,3 +138,14 @@ def test_what_was_written_is_on_the_disk_with_its_name(tmp_path, monkeypatch):
     first, second = synced
     assert first.startswith(f"{tmp_path}/.test.json.")
     assert second == str(tmp_path)
+
+
+def test_results_with_many_faults_have_no_white_space_and_say_the_same(tmp_path, monkeypatch):
+    content = {"faults": [{"fault": f"pause-{n}", "targets": ["redis-1"]} for n in range(20)]}
+    results.write(tmp_path / "short.json", content)
+    monkeypatch.setattr(results, "_LAID_OUT", 10)
+    results.write(tmp_path / "long.json", content)
+    short, long = (tmp_path / name for name in ("short.json", "long.json"))
+    assert json.loads(short.read_text()) == json.loads(long.read_text()) == content
+    assert short.read_text().count("\n") > 20
+    assert long.read_text().count("\n") == 1

@@ -130,6 +130,15 @@ def test_a_killed_run_shows_what_it_recorded_and_no_verdict(store, clash):
     assert len(data(html)["holds"]["rows"]) == 6
 
 
+def test_results_that_are_known_are_not_read_again(store, calm):
+    folder = store(calm)
+    known = json.loads((folder / "results.json").read_text())
+    (folder / "results.json").write_text("spoilt")
+    html = render(folder, results=known).read_text()
+    assert headline(html).startswith("Valid: ")
+    assert "results.json cannot be read" not in html
+
+
 def test_a_history_that_cannot_be_read_is_said_so(store, calm):
     folder = store(calm)
     (folder / "history.jsonl").write_text("not json\n")
