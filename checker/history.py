@@ -9,7 +9,6 @@ is sorted by time and numbered anew. `read` accepts both: it sorts, and says so 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,6 +20,7 @@ from typing import Any, Literal, TypeVar
 
 from fencepost.checker import compact, fields
 from fencepost.strictjson import decode
+from fencepost.wholefile import replace
 
 Type = Literal["invoke", "ok", "fail", "info"]
 TYPES: tuple[Type, ...] = ("invoke", "ok", "fail", "info")
@@ -280,10 +280,5 @@ def _in_order(ops: list[Op], notes: list[str]) -> list[Op]:
 
 def write(path: Path, ops: Iterable[Op]) -> None:
     """Replace `path` by these ops in one step: a reader sees the old file or the new one."""
-    scratch = path.with_name(path.name + ".new")
-    with scratch.open("w", encoding="utf-8") as file:
-        for op in ops:
-            file.write(json.dumps(op.to_json(), separators=(",", ":")) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    scratch.replace(path)
+    rows = (json.dumps(op.to_json(), separators=(",", ":")) + "\n" for op in ops)
+    replace(path, (row.encode() for row in rows))

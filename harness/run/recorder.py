@@ -28,7 +28,6 @@ import msgspec
 from fencepost.checker import history
 from fencepost.harness.run.aside import Aside
 from fencepost.harness.run.event import Event
-from fencepost.wholefile import beside, rename
 
 
 class Recorder:
@@ -189,10 +188,5 @@ def finish(path: Path) -> history.History:
     live = is_live(path)
     found = history.read(path)
     if found.notes and not live:
-        scratch = beside(path)
-        try:
-            history.write(scratch, found.ops)
-            rename(scratch, path)
-        finally:
-            scratch.unlink(missing_ok=True)
+        history.write(path, found.ops)
     return found

@@ -239,11 +239,14 @@ def test_until_a_history_is_written_whole_it_stands_beside_the_old_one_by_anothe
 
     def ops():
         yield Op(0, 1, 0, "invoke", "read", {})
-        seen.extend(sorted(path.name for path in file.parent.iterdir()))
+        seen.extend(path.name for path in file.parent.iterdir() if path != file)
         seen.append(file.read_text())
 
     write(file, ops())
-    assert seen == ["history.jsonl", "history.jsonl.new", "old"]
+    scratch, before = seen
+    assert scratch.startswith(".history.jsonl.")
+    assert before == "old"
+    assert [path.name for path in file.parent.iterdir()] == ["history.jsonl"]
 
 
 def test_a_line_without_end_is_refused_and_not_read_into_memory(file, monkeypatch):
