@@ -22,7 +22,7 @@ from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import Crashed
 from fencepost.harness.interrupts import interruptible, undisturbed
 from fencepost.harness.run import results, timed
-from fencepost.harness.run.chores import give_back, now_and_then
+from fencepost.harness.run.chores import give_back, now_and_then, share_heaps
 from fencepost.harness.run.judge import Outcome, judge
 from fencepost.harness.run.progress import Live, Progress, logged
 from fencepost.harness.run.recorder import Recorder
@@ -53,6 +53,7 @@ def run(
     """
     if schedule is None:
         schedule = [] if scenario else schedule_of(spec)
+    share_heaps()
     folder = results.create(spec.name)
     locks = [lock for lock, _ in spec.locked]
     recorder = Recorder(folder / "history.jsonl", locks, spec.concurrency)
