@@ -50,6 +50,10 @@ def test_what_the_first_round_brings_is_no_leak():
     assert wrong(runs(handles=lambda n: min(7 + n, 9), memory=lambda n: min(60 + 9 * n, 78))) == {}
 
 
+def test_what_fills_in_the_first_half_is_no_leak():
+    assert wrong(runs(memory=lambda n: min(80 + 2 * n, 104))) == {}
+
+
 def test_runs_of_a_round_may_differ_and_are_compared_with_the_same_of_another_round():
     assert wrong(runs(processes=lambda n: 40 + n % ROUND)) == {}
 

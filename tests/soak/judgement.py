@@ -25,7 +25,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Row:
-    """One amount over a series. `slope` is that of a line through all samples, by sample; it is
+    """One amount over a series. `slope` is that of a line through the second half, by sample; it is
     None for what is counted. `wrong`: why the amount is not as it should be; empty if it is."""
 
     name: str
@@ -39,9 +39,9 @@ class Row:
 def judge(series: Sequence[Sample], round_: int, bounds: Mapping[str, Bound]) -> list[Row]:
     """The amounts of a series, of which each `round_` samples are one round of the same runs.
 
-    The first round is where caches fill and modules are imported. So what is counted is compared
-    after the first and the last whole round, and what is weighed has its slope from there on. An
-    amount without a bound is counted.
+    The first round is where modules are imported. So what is counted is compared after the first
+    and the last whole round. Caches and the allocator's heaps take longer to fill, so what is
+    weighed has its slope over the second half. An amount without a bound is counted.
 
     Raises:
         ValueError: the series has less than two whole rounds.
@@ -61,7 +61,7 @@ def _row(name: str, amounts: Sequence[float], last: int, bound: Bound | None) ->
     if bound is None:
         wrong = "" if ends[0] == ends[1] else f"{ends[1] - ends[0]:+g} from first to last"
         return Row(name, *ends, None, wrong)
-    slope = growth(amounts)
+    slope = growth(amounts[len(amounts) // 2 :])
     wrong = "" if slope <= bound.most else f"more than {bound.most:g} a run: {bound.why}"
     return Row(name, *ends, slope, wrong)
 
