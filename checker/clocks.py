@@ -36,7 +36,9 @@ class Clocks:
 
     def between(self, one: str | None, other: str | None) -> int:
         """How far apart stamps of two nodes must be to be in order: 0 on one node."""
-        return 0 if one == other else self.bound(one) + self.bound(other)
+        if not self._any or one == other:
+            return 0
+        return self.bound(one) + self.bound(other)
 
     def before(self, first: Op, second: Op) -> bool:
         """Whether `first` certainly happened before `second`.

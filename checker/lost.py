@@ -132,7 +132,10 @@ class _Shown:
             rows = self._last.setdefault(version, {})
             value = key(read.get("value"))
             for ruler, at in rulers.begins(read.begin):
-                row = sorted([*rows.get(ruler, ()), (at, value, read)], key=lambda r: r[0])
+                if ruler not in rows:
+                    rows[ruler] = [(at, value, read)]
+                    continue
+                row = sorted([*rows[ruler], (at, value, read)], key=lambda r: r[0])
                 last = row.pop()
                 others = [earlier for earlier in row if earlier[1] != last[1]]
                 rows[ruler] = [last, *others[-1:]]

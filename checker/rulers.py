@@ -29,6 +29,11 @@ class Rulers:
     def __init__(self, clocks: Clocks | None = None) -> None:
         self._clocks = clocks or Clocks()
 
+    @property
+    def one(self) -> bool:
+        """Whether all ops lie on one ruler, by their place in the history."""
+        return not self._clocks
+
     def own(self, node: str | None) -> Ruler:
         """The ruler of this node's clock."""
         return ("clock", node) if self._clocks.bound(node) else _SURE
@@ -60,47 +65,58 @@ def highest_before(rulers: Rulers, things: Iterable[tuple[Op, int, T]]) -> Find[
 
     `things` are (the op by which it was over, its rank, it); found are (rank, thing).
     """
+    if rulers.one:
+        row = _Row([(op.index, rank, thing) for op, rank, thing in things])
+        return lambda op: row.highest(op.index)
     table = _Table((rulers.ends(op), rank, thing) for op, rank, thing in things)
     return lambda op: table.highest(rulers.begins(op))
 
 
 def lowest_after(rulers: Rulers, things: Iterable[tuple[Op, int, T]]) -> Find[T]:
     """A function from an op to the thing of lowest rank that certainly began after it was over."""
+    if rulers.one:
+        row = _Row([(-op.index, -rank, thing) for op, rank, thing in things])
+        return lambda op: _turned_back(row.highest(-op.index))
     table = _Table((_turned(rulers.begins(op)), -rank, thing) for op, rank, thing in things)
-
-    def find(op: Op) -> tuple[int, T] | None:
-        found = table.highest(_turned(rulers.ends(op)))
-        return None if found is None else (-found[0], found[1])
-
-    return find
+    return lambda op: _turned_back(table.highest(_turned(rulers.ends(op))))
 
 
 def _turned(marks: list[Mark]) -> list[Mark]:
     return [(ruler, -at) for ruler, at in marks]
 
 
+def _turned_back(found: tuple[int, T] | None) -> tuple[int, T] | None:
+    return None if found is None else (-found[0], found[1])
+
+
+class _Row:
+    """Ranked things by position on one ruler; of each beginning of it, the highest."""
+
+    def __init__(self, found: list[tuple[int, int, Any]]) -> None:
+        found.sort(key=lambda row: row[0])
+        self._at = [at for at, _, _ in found]
+        best = self._best = list[tuple[int, Any]]()
+        for _, rank, thing in found:
+            best.append(best[-1] if best and best[-1][0] >= rank else (rank, thing))
+
+    def highest(self, at: int) -> tuple[int, Any] | None:
+        """The highest of those that lie before this."""
+        place = bisect_left(self._at, at)
+        return self._best[place - 1] if place else None
+
+
 class _Table:
-    """Ranked things by position; of each beginning of a ruler, the highest."""
+    """Ranked things by position on several rulers."""
 
     def __init__(self, rows: Iterable[tuple[list[Mark], int, Any]]) -> None:
         placed: dict[Ruler, list[tuple[int, int, Any]]] = {}
         for marks, rank, thing in rows:
             for ruler, at in marks:
                 placed.setdefault(ruler, []).append((at, rank, thing))
-        self._at: dict[Ruler, list[int]] = {}
-        self._best: dict[Ruler, list[tuple[int, Any]]] = {}
-        for ruler, found in placed.items():
-            found.sort(key=lambda row: row[0])
-            self._at[ruler] = [at for at, _, _ in found]
-            best = self._best[ruler] = []
-            for _, rank, thing in found:
-                best.append(best[-1] if best and best[-1][0] >= rank else (rank, thing))
+        self._rows = {ruler: _Row(found) for ruler, found in placed.items()}
 
     def highest(self, marks: list[Mark]) -> tuple[int, Any] | None:
         """The highest of those that lie before one of the marks."""
-        found: tuple[int, Any] | None = None
-        for ruler, at in marks:
-            place = bisect_left(self._at.get(ruler, ()), at)
-            if place and (found is None or self._best[ruler][place - 1][0] > found[0]):
-                found = self._best[ruler][place - 1]
-        return found
+        rows = ((self._rows[ruler], at) for ruler, at in marks if ruler in self._rows)
+        found = (row.highest(at) for row, at in rows)
+        return max((one for one in found if one is not None), key=lambda one: one[0], default=None)
