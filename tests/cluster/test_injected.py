@@ -154,6 +154,7 @@ def test_a_call_that_fails_once_loses_and_leaves_nothing(few, results, monkeypat
         made[0], failing[0] = 0, number
         with suppress(RemoteError, Crashed):
             run(spec(time_s=1.5), few, lambda status: None, schedule=[PAUSE])
+        failing[0] = 0
         (folder,) = results.glob("injected/latest")
         if (folder / "history.jsonl").stat().st_size:
             assert_nothing_is_lost(folder, counted(few))

@@ -186,6 +186,7 @@ def test_a_connection_that_is_cut_in_any_phase_loses_and_leaves_nothing(
         made[0], cut[0] = 0, number
         with suppress(RemoteError, Crashed):
             run(validate(spec), cluster, lambda status: None, schedule=faults)
+        cut[0] = 0
         judged = json.loads((results / "cut" / "latest" / "results.json").read_text())
         wrong = [name for name, found in judged["checkers"].items() if found["valid"] is False]
         assert wrong == [], (number, judged["notes"])
