@@ -38,8 +38,9 @@ def share_heaps() -> None:
     """Let all threads share two heaps of the allocator, from now on.
 
     By default a thread gets one of its own, of which there are eight a processor, and each keeps
-    some MB of what its threads have freed: in twenty minutes a run grew by 12 MB, and held nothing
-    of it. Threads of Python seldom allocate at the same time.
+    some MB of what its threads have freed. In twenty minutes a run grew by 12 MB, while the count
+    of Python's blocks stayed the same as far as it was looked at. Threads of Python seldom allocate
+    at the same time.
     """
     _glibc("mallopt", _ARENA_MAX, 2)
 
