@@ -66,8 +66,8 @@ def _judge(folder: Path, notes: list[str] | None, written: int | None) -> Outcom
     with _frozen():
         history = finish(folder / "history.jsonl")
     test = _description(folder, history, store=not live)
-    verdicts = check(Run(history, test, results.server_logs(folder)), test["checkers"])
-    verdicts = _certain(verdicts, history, test, aside.complete_until(folder))
+    run = Run(history, test, results.server_logs(folder))
+    verdicts = _certain(check(run, test["checkers"]), run, aside.complete_until(folder))
     place = folder / "results.json"
     notes = [*(_noted(place, test, live) if notes is None else notes), *_amiss(history, written)]
     lost, harmless = aside.said(folder)
@@ -97,9 +97,7 @@ def _judge(folder: Path, notes: list[str] | None, written: int | None) -> Outcom
     return Outcome(folder, found["valid"], verdicts, found)
 
 
-def _certain(
-    verdicts: dict[str, Verdict], history: History, test: dict[str, Any], until_ns: int | None
-) -> dict[str, Verdict]:
+def _certain(verdicts: dict[str, Verdict], run: Run, until_ns: int | None) -> dict[str, Verdict]:
     """Take back each violation that what is missing of a client may explain.
 
     `until_ns`: when the first of them was heard for the last time. What is wrong up to then is
@@ -108,8 +106,8 @@ def _certain(
     wrong = [name for name, verdict in verdicts.items() if verdict.valid is False]
     if until_ns is None or not wrong:
         return verdicts
-    begin = History([op for op in history if op.time <= until_ns])
-    surely = check(Run(begin, test, {}), wrong)
+    begin = History([op for op in run.history if op.time <= until_ns])
+    surely = check(replace(run, history=begin), wrong)
     doubt = f"Not certain: from {until_ns / 1e9:.3f} s on an event that explains it may be missing."
     return {
         name: replace(found, valid="unknown", summary=f"{found.summary} {doubt}")

@@ -126,6 +126,24 @@ def test_a_run_that_ended_early_must_show_a_violation_that_was_to_stop_it(
         assert outcome.verdicts["run"].summary == WORDS
 
 
+@pytest.mark.parametrize(("heard_until_s", "valid"), [(2.0, "unknown"), (2.1, False), (9.0, False)])
+def test_a_violation_is_certain_only_up_to_where_every_client_was_heard(
+    tmp_path, heard_until_s, valid
+):
+    """The second grant arrives at 2.1 s. The log of a server says what no event can explain."""
+    folder = two_holders(tmp_path, checkers=["mutual_exclusion", "server-log"], servers=["redis-1"])
+    (folder / "nodes/redis-1").mkdir(parents=True)
+    (folder / "nodes/redis-1/server.log").write_text("panic: everything\n")
+    row = {"client": "client-3", "lost": 1, "since_ns": int(heard_until_s * S), "unheard": True}
+    (folder / "set-aside.jsonl").write_text(json.dumps(row) + "\n")
+    found = judge(folder).verdicts
+    assert found["mutual_exclusion"].valid == valid
+    assert ("an event that explains it may be missing" in found["mutual_exclusion"].summary) is (
+        valid == "unknown"
+    )
+    assert found["server-log"].valid is False
+
+
 def asked(process, lock):
     return grant(process, lock).replace(b'"ok"', b'"invoke"')
 
