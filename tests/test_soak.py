@@ -133,6 +133,7 @@ def soaked(leave):
                 getattr(one, end, lambda: None)()
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize(
     ("leave", "found"),
     [

@@ -64,6 +64,7 @@ def failing(kind, which, error):
     return fail
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_each_call_of_a_node_may_fail_once_and_nothing_is_lost_or_left(cluster, when):
     """Before it is carried out; or after that, so that nobody knows whether it was."""

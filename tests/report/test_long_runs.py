@@ -167,6 +167,7 @@ def test_the_page_of_a_short_run_says_nothing_of_it(store, night):
     assert "too long" not in render(store(night)).read_text()
 
 
+@pytest.mark.oracle
 def test_the_page_of_a_run_without_end_is_small(store, story):
     """Every hold overlaps another, every write is refused, and faults come and go all the time."""
     for turn in range(12_000):
