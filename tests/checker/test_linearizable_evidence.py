@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from linearizable_stories import CLOCKS, verdict
 
+from fencepost.checker.lincheck.budget import Budget
 from histories import MS
 
 
@@ -17,6 +19,21 @@ def test_a_search_that_does_not_end_leaves_it_unknown(story, monkeypatch):
     assert found.summary.startswith("The search did not end: time limit of -1 s reached")
     assert found.evidence == []
     assert list(found.details) == ["model", "operations", "failed_release", "ends_with"]
+
+
+def test_a_long_history_has_more_time(story, monkeypatch):
+    """One minute, and a fifth of a millisecond for each call."""
+    limits = []
+    starting = Budget.starting_now
+    monkeypatch.setattr(
+        "fencepost.checker.linearizable.Budget.starting_now",
+        lambda *limit: limits.append(limit) or starting(*limit),
+    )
+    story.grant(0, "a", 1, 1001)
+    story.release(0, "a", 5)
+    story.grant(1, "b", 500, 1500)
+    assert verdict(story).valid is True
+    assert limits == [(pytest.approx(60.0006, abs=1e-9), None)]
 
 
 def test_with_clocks_of_several_hosts_it_is_told_how_far_an_order_could_be_found(story):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.lost import lost
 from fencepost.checker.rulers import Rulers
+from fencepost.checker.tokens import trusted
 from fencepost.checker.writes import after_others, registers
 from histories import Story
 
@@ -46,3 +47,25 @@ def test_one_number_given_to_two_writes_one_after_the_other_is_a_store_that_fail
     register, rulers = judged(story)
     pairs = after_others(register.writes, rulers, Latest)
     assert [(later.value, earlier.value) for later, earlier in pairs] == [("b", "a")]
+
+
+def test_what_was_found_of_a_history_holds_for_the_clocks_and_the_test_that_it_was_found_with():
+    """The holds and the writes of a history are found once for each."""
+    story = Story()
+    story.grant(1, "a", 10, 1000, token=5)
+    story.grant(2, "b", 50, 2000, asked=40, token=4)
+    story.release(1, "a", 60, type="fail")
+    history, vague = story.history(), Clocks({"clocks": {"client-2": {"bound_ns": 10**9}}})
+    assert [hold.token for hold in trusted(history, {}, Clocks())] == [None, None]
+    assert [hold.token for hold in trusted(history, {}, vague)] == [5, 4]
+    ends = [hold.strict_end for hold in trusted(history, {}, vague)]
+    goes_on = trusted(history, {"failed_release": "nothing"}, vague)
+    assert [hold.strict_end for hold in goes_on] != ends
+
+    story = Story()
+    story.read(2, 50, "a", 1, done=60)
+    story.write(1, 100, "a", 0, 1, done=110)
+    history = story.history()
+    assert registers(history) == registers(history, Clocks())
+    assert [len(found.phantoms) for found in registers(history)] == [1]
+    assert [len(found.phantoms) for found in registers(history, vague)] == [0]

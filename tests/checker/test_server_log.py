@@ -169,4 +169,6 @@ def test_what_nobody_has_searched_may_have_had_anything_in_it(judged, line):
     assert found.summary == (
         "The middle of these logs is missing, and was not searched: etcd-1 (5000 bytes)."
     )
+    assert found.evidence == []
+    assert found.details["left_out"] == ["etcd-1 (5000 bytes)"]
     assert judged(f"{BAD[0]}\n{line}\n", "fine").valid is False

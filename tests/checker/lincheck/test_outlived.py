@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
+from counterexamples import defects
 from lincheck_histories import SUBJECTS, history
 from lincheck_oracle import linearizable
 
@@ -12,7 +14,7 @@ from fencepost.checker.lincheck import check, named, outlived
 from fencepost.checker.lincheck.budget import UNLIMITED
 from fencepost.checker.lincheck.crashed import Crashed
 from fencepost.checker.lincheck.linearize import Walk
-from fencepost.checker.lincheck.model import Action
+from fencepost.checker.lincheck.model import UNSAID, Action
 from fencepost.checker.lincheck.models.lock import FREE
 from fencepost.checker.lincheck.operation import objects
 from fencepost.checker.lincheck.outlived import Outlived
@@ -132,6 +134,94 @@ def test_what_was_granted_unheard_is_kept_for_the_process_that_goes_on(monkeypat
     assert told.walk().to_end() is None
 
 
+@pytest.fixture
+def at_once(monkeypatch):
+    """Whatever is of no use is dropped after each event."""
+    monkeypatch.setattr(outlived, "FIRST", 0)
+    monkeypatch.setattr(outlived, "FEW", 0)
+
+
+def test_a_lease_that_is_still_to_run_out_may_make_way_for_what_never_returned(at_once):
+    told = Told()
+    told.op(1, "acquire", {"ttl": S}, hold="a")
+    told.op(2, "acquire", {"ttl": S, "hold": "b"}, "info")  # granted when the first is over
+    told.now += 2 * S
+    told.op(2, "extend", {"ttl": S, "hold": "b"})
+    assert told.walk().to_end() is None
+
+
+def test_so_may_one_that_an_extension_to_come_will_give(at_once):
+    told = Told()
+    told.op(1, "acquire", {}, hold="a")  # without a lease, it would never be over
+    told.op(2, "acquire", {"ttl": 9 * S, "hold": "b"}, "info")
+    told.op(1, "extend", {"ttl": S, "hold": "a"})
+    told.now += 2 * S
+    told.op(2, "extend", {"ttl": 9 * S, "hold": "b"})
+    assert told.walk().to_end() is None
+
+
+def test_that_a_grant_has_expired_is_known_until_its_release(at_once):
+    told = Told()
+    told.op(1, "acquire", {"ttl": S}, hold="a")
+    told.now += 2 * S
+    told.op(2, "acquire", {"ttl": 9 * S}, hold="b")
+    told.op(3, "acquire", {"ttl": S}, "info")
+    told.op(1, "release", {"hold": "a"})
+    walk = told.walk(width=None)
+    assert walk.copy().to_end() is None
+    half = walk.copy()
+    half.to(5)
+    assert half.copy().to_end() is None
+    walk.to_end()
+    states = walk.search.table.states
+    assert {states[state].expired for state, _ in walk.search.configurations} == {frozenset()}
+
+
+@pytest.mark.parametrize(
+    ("hint", "kept"),
+    [
+        ({}, 0),
+        ({"wants": lambda action: UNSAID}, 20),  # anything may help the releases
+        ({"leads": lambda action: UNSAID, "gives": lambda action: UNSAID}, 40),
+    ],
+)
+def test_where_the_model_does_not_say_nothing_is_dropped(hint, kept):
+    told = Told()
+    for number in range(20):
+        told.op(number, "acquire", {"ttl": S}, hold=str(number))
+        told.now += 2 * S
+        told.op(number, "release", {"hold": str(number)})
+        told.op(100 + number, "acquire", {"ttl": S}, "info")
+        told.op(200 + number, "release", {"hold": "none"}, "info")
+    model = replace(named("lease-mutex", failed_release="ended"), **hint)
+    [operations] = objects(enumerate(told.events, 1), model).parts.values()
+    walk = Walk.begin(operations, model, UNLIMITED, width=1)
+    assert walk.to_end() is None
+    walk.outlived.drop(walk.search, walk.leases, 1 << 40)
+    left = [walk.search.table.actions[number] for number in walk.search.crashed.counts]
+    assert sum(action.f != "expire" for action in left) == kept
+
+
+def test_what_shows_a_failure_is_right_all_the_same(at_once):
+    shown = 0
+    for seed in range(120):
+        random = Random(f"shown {seed}")
+        events = history(
+            random,
+            SUBJECTS["lease-mutex"],
+            random.randrange(3, 8),
+            processes=3,
+            crash=0.4,
+            spoil=0.8,
+            failed_release="nothing",
+        )
+        verdict = check(events, SUBJECTS["lease-mutex"].model("nothing"), fast=False)
+        if verdict.valid is False:
+            shown += 1
+            assert list(defects(events, verdict)) == []
+    assert shown > 10
+
+
 def test_it_looks_again_when_there_is_twice_as_much():
     told = Told()
     told.hold(1)
@@ -147,5 +237,9 @@ def test_it_looks_again_when_there_is_twice_as_much():
     coming = Outlived(walk.search.model, walk.search.model.leads, {"x": 2}, 0, 0)
     coming.drop(walk.search, walk.leases, 1)
     assert len(walk.search.crashed.counts) == 100
-    assert coming.at == 200
-    assert coming.copy().at == 200
+    assert (coming.at, coming.many) == (200, outlived.FEW)
+    assert (coming.copy().at, coming.copy().many) == (200, outlived.FEW)
+    [(key, entries)] = walk.search.configurations.items()
+    walk.search.configurations = {(key[0], mask): entries for mask in range(100)}
+    coming.drop(walk.search, walk.leases, 1)
+    assert coming.many == 200
