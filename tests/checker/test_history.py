@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencepost.checker.history import TYPES, HistoryError, Op, pair, parse, read, write
+from fencepost.checker.history import TYPES, Call, HistoryError, Op, pair, parse, read, write
 
 
 def line(**fields):
@@ -281,3 +281,13 @@ def test_names_that_ops_share_are_kept_once(file):
     ]
     assert first.extra is second.extra
     assert first.value["value"] is second.value["value"]
+
+
+def test_a_call_without_an_end_says_what_was_asked():
+    begin = Op(0, 1, 0, "invoke", "acquire", {"lock": "a", "ttl": 5})
+    end = Op(1, 2, 0, "ok", "acquire", {"ttl": None, "hold": "h"})
+    assert Call(begin, None).value == begin.value
+    assert Call(begin, end).value == {"lock": "a", "ttl": None, "hold": "h"}
+    for call in (Call(begin, None), Call(begin, end)):
+        for name in ("lock", "ttl", "hold", "token"):
+            assert call.get(name) == call.value.get(name)
