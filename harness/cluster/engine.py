@@ -23,6 +23,8 @@ Say = Callable[[str], None]
 _DAEMON_LOG = Path("/var/log/fencepost-dockerd.log")
 _COMMAND_S = 30.0
 _SYSTEMCTL_S = 90.0
+# A daemon that was killed leaves a containerd behind, for which the next one may wait in vain.
+_ATTEMPTS = 3
 _PID_FILES = (
     Path("/var/run/docker.pid"),
     Path("/var/run/docker/containerd/containerd.pid"),
@@ -159,7 +161,7 @@ def _start(say: Say) -> None:
         asking.command(["systemctl", "start", "docker"], _SYSTEMCTL_S)
         if _wait(20):
             return
-    for attempt in range(2):
+    for attempt in range(_ATTEMPTS):
         _clear_what_a_killed_daemon_left()
         log = _DAEMON_LOG.open("ab")
         daemon = subprocess.Popen(
@@ -167,7 +169,7 @@ def _start(say: Say) -> None:
         )
         if _wait(40, daemon):
             return
-        if attempt == 0:
+        if attempt < _ATTEMPTS - 1:
             # The new daemon does not start if an old bridge is there that it has no record of.
             subprocess.run(["ip", "link", "delete", "docker0"], capture_output=True, check=False)
     said = _DAEMON_LOG.read_text(errors="replace")[-1500:]

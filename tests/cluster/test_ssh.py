@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -82,7 +83,9 @@ def test_commands_files_and_processes(remote):
     program = remote.spawn(["sh", "-c", "echo $$; exec sleep 600"])
     pid = int(program.stdout.read(100))
     assert remote.signal(pid, signal.SIGSTOP)
-    assert remote.state(pid) == "T"
+    end = time.monotonic() + 30
+    while remote.state(pid) != "T":  # it stops when it has the processor next
+        assert time.monotonic() < end
     assert remote.signal(pid, signal.SIGKILL)
     assert program.wait(5) != 0
     assert remote.state(pid) is None
