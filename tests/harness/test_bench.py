@@ -47,6 +47,7 @@ def test_the_counter_of_packets_is_taken_off_again(cluster):
     assert "-X FENCEPOST-BENCH" in last
 
 
+@pytest.mark.oracle
 def test_a_client_that_does_not_come_to_rest_is_a_crash_and_all_are_closed(cluster, monkeypatch):
     # Enough for the others to rest on a busy machine.
     monkeypatch.setattr(bench, "_REST_S", 3.0)

@@ -59,6 +59,7 @@ def test_a_violation_that_is_waited_for_ends_the_run_early(cluster, monkeypatch)
     assert ended.results["stats"]["duration_s"] < 30
 
 
+@pytest.mark.oracle
 def test_a_node_that_dies_at_any_call_ends_in_a_judged_run(cluster):
     """From that call on nothing that is asked of the node is answered."""
     for call in undisturbed_calls(cluster):
@@ -77,6 +78,7 @@ def test_a_node_that_dies_at_any_call_ends_in_a_judged_run(cluster):
             assert_judged_and_put_away(ended, dying, but={call.node})
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("error", [OSError(28, "No space left"), ValueError("a defect of ours")])
 def test_an_error_at_any_call_ends_in_a_judged_run_and_is_raised_if_nobody_can_deal_with_it(
     cluster, error

@@ -183,6 +183,7 @@ def test_the_page_of_a_run_without_end_is_small(store, story):
     assert "2,800 more, which are in results.json" in html
 
 
+@pytest.mark.oracle
 def test_writes_without_end_are_counted_where_nothing_is_held(story):
     """A history of another tool may have no lock at all."""
     for turn in range(70_000):
