@@ -18,8 +18,11 @@ _MOST = 2**63 - 1
 
 
 class Answers:
-    """The acquires that were answered, in the order of answers: when (ns since the test's start),
-    after how many ns, and how. In columns: there may be millions."""
+    """The answered acquires, in the order of their answers.
+
+    Of each: the time of the answer (ns since the test's start), the duration (ns) and the result.
+    Kept as columns of numbers, since a long run has millions.
+    """
 
     def __init__(self) -> None:
         self._times, self._took, self._what = array("q"), array("q"), array("b")

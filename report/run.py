@@ -158,10 +158,12 @@ def _thinned(shown: Drawn, acquires: int) -> dict[str, Any]:
 
 
 def _telling(on: list[Fault]) -> list[Fault]:
-    """The faults of which the page has receipts: what was not proved or not healed, and the first
-    others."""
-    amiss = sorted(on, key=lambda fault: fault.proved and fault.healed)[:MOST]
-    return sorted(amiss, key=lambda fault: fault.start)
+    """The faults whose receipts the page shows, in order of start.
+
+    At most MOST: first those that were not proved or not healed, then the earliest of the others.
+    """
+    shown = sorted(on, key=lambda fault: fault.proved and fault.healed)[:MOST]
+    return sorted(shown, key=lambda fault: fault.start)
 
 
 def _test_json(test: Mapping[str, Any]) -> str:

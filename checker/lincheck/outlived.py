@@ -4,10 +4,10 @@ An op that never completed may happen at any later time, so every client that di
 behind for good, and in a long history they are thousands. Nearly all have outlived what they were
 for, as the rest of the history tells:
 
-- what needs a facet that no state has, and to which no op leads that is open, crashed or still to
-  come, can change nothing (the expiry of a hold that is over);
-- what gives something that no op wants which is out or still to come need never happen (the acquire
-  of a client that died in it).
+- an op that works in one facet of the state only can change nothing if no state has that facet, and
+  no op that is open, crashed or still to come leads there (the expiry of a hold that is over);
+- an op need never happen if no other op, open, crashed or still to come, wants what it gives (the
+  acquire of a client that died in it).
 
 Configurations that differ in such ops alone, or in what only such ops could tell apart
 (Model.trimmed), then meet.
