@@ -26,6 +26,7 @@ Type = Literal["invoke", "ok", "fail", "info"]
 TYPES: tuple[Type, ...] = ("invoke", "ok", "fail", "info")
 _TYPES = {name: name for name in TYPES}
 NEMESIS = "nemesis"
+LOCK_OPS = ("acquire", "extend", "release")
 SPONTANEOUS = ("lost", "renewed")
 """What a client's library says on its own: the hold is over; its lease runs on."""
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.ends import FOREVER, Departures, End, ends_with, first
-from fencepost.checker.history import SPONTANEOUS, Call, History, Op
+from fencepost.checker.history import LOCK_OPS, SPONTANEOUS, Call, History, Op
 
 __all__ = ["FOREVER", "Hold", "Overlap", "believed", "holds", "overlaps", "seconds", "strictly"]
 
@@ -153,9 +153,6 @@ def lock_of(value: Mapping[str, Any]) -> str:
     return str(value.get("lock", ""))
 
 
-_ASKED = ("acquire", "extend", "release")
-
-
 class _Told:
     """The grants of a history, and what was said of each later, by the grant's index."""
 
@@ -212,7 +209,7 @@ def _in_order(history: History) -> Iterable[tuple[Op, Call | None]]:
     """Each client op in order, grants before what is said of them, each with its call."""
     by_op: dict[int, Call] = {}
     for call in history.calls():
-        if call.begin.f in _ASKED:
+        if call.begin.f in LOCK_OPS:
             by_op[call.begin.index] = call
             if call.end is not None:
                 by_op[call.end.index] = call

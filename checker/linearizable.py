@@ -16,7 +16,7 @@ from fencepost.checker.checker import Checker, Test, of_history
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.ends import FOREVER, ends_with
 from fencepost.checker.faults import during, faults, over_time
-from fencepost.checker.history import Call, History, Op
+from fencepost.checker.history import LOCK_OPS, Call, History, Op
 from fencepost.checker.holds import Hold, holds, seconds
 from fencepost.checker.lincheck import Evidence, named
 from fencepost.checker.lincheck.budget import Budget
@@ -26,7 +26,6 @@ from fencepost.checker.lincheck.verdict import check_numbered
 from fencepost.checker.untested import untested
 from fencepost.checker.verdict import Verdict, noted
 
-_OPS = ("acquire", "extend", "release")
 _TIME_LIMIT_S = 60.0
 _EVIDENCE_S = 5.0
 
@@ -39,7 +38,7 @@ Event = tuple[int, dict[str, Any]]
 
 def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
     """The lock's ops linearize against lease-mutex, each lock for itself."""
-    calls = [call for call in _granted_early(history) if call.begin.f in _OPS]
+    calls = [call for call in _granted_early(history) if call.begin.f in LOCK_OPS]
     grants = [call for call in calls if call.begin.f == "acquire" and call.type == "ok"]
     if not grants:
         return Verdict("unknown", "The lock was never granted: nothing was tested.")

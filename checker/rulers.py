@@ -51,10 +51,10 @@ class Rulers:
         return self._marks(op, -1)
 
     def _marks(self, op: Op, side: int) -> list[Mark]:
-        if not self._clocks:
+        shared = self.shared(op.node)
+        if shared is None:
             return [(_SURE, op.index)]
-        every, bound = (EVERY, None), self._clocks.bound(op.node)
-        return [(self.own(op.node), op.index), (every, op.time + side * bound)]
+        return [(self.own(op.node), op.index), (shared[0], op.time + side * shared[1])]
 
 
 Find = Callable[[Op], tuple[int, T] | None]

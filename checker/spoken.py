@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fencepost.checker.history import Call, History, Op
+from fencepost.checker.history import LOCK_OPS, Call, History, Op
 from fencepost.checker.holds import Hold, lock_of
 
 NOT_HELD = "not-held"
@@ -28,7 +28,7 @@ class Spoken:
 
 
 def spoken(history: History, found: list[Hold]) -> Spoken:
-    calls = [call for call in history.calls() if call.begin.f in ("acquire", "extend", "release")]
+    calls = [call for call in history.calls() if call.begin.f in LOCK_OPS]
     granted = {hold.index: hold for hold in found}
     named: dict[tuple[int | str, str], Hold] = {}
     anybody: dict[str, Hold] = {}

@@ -71,7 +71,7 @@ class Leases:
         self.waiting = later
         self.next_ns = min((timed.at_ns for own in later.values() for timed in own), default=None)
 
-    def due(self) -> list[Action]:
+    def to_come(self) -> list[Action]:
         """The steps whose time is still to come."""
         return [timed.action for own in self.waiting.values() for timed in own]
 

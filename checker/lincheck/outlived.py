@@ -62,7 +62,7 @@ class Outlived:
     def drop(self, search: Search, leases: Leases | None, position: int) -> None:
         """Drop what is of no use after the event at this position."""
         crashed, actions = search.crashed, search.table.actions
-        waiting = leases.due() if leases is not None else []
+        waiting = leases.to_come() if leases is not None else []
         coming = self._facets(search, waiting, position)
         wanted = self._wanted(search, waiting)
         search.drop(
