@@ -1,0 +1,47 @@
+"""The wall clock of a simulated server: it shows the true time, until it is tampered with."""
+
+from __future__ import annotations
+
+MS = 1_000_000
+EPOCH_NS = 1_700_000_000_000_000_000
+"""What a right wall clock shows when a run begins: the same in every run."""
+
+
+class WallClock:
+    """True time, moved by an offset and run at a rate from the last change on.
+
+    `changed` is the true time of that change, in ns. `plain`: it shows `base` and the true time.
+    """
+
+    __slots__ = ("_rate", "base", "changed", "plain")
+
+    def __init__(self) -> None:
+        self.base = EPOCH_NS
+        self._rate = 1.0
+        self.plain = True
+        self.changed = 0
+
+    def ns(self, now: int) -> int:
+        if self.plain:
+            return self.base + now
+        return self.base + int((now - self.changed) * self._rate)
+
+    def ms(self, now: int) -> int:
+        if self.plain:
+            return (self.base + now) // MS
+        return self.ns(now) // MS
+
+    def jump(self, now: int, by_ns: int) -> None:
+        self._set(now, self.ns(now) + by_ns, self._rate)
+
+    def drift(self, now: int, rate: float) -> None:
+        self._set(now, self.ns(now), rate)
+
+    def right(self, now: int) -> None:
+        self._set(now, EPOCH_NS + now, 1.0)
+
+    def _set(self, now: int, shown: int, rate: float) -> None:
+        self.changed = now
+        self._rate = rate
+        self.plain = rate == 1.0
+        self.base = shown - now if self.plain else shown

@@ -1,0 +1,69 @@
+"""Who tries the batches of a hunt: this process, or several of this machine.
+
+A crew is handed work and gives what came of it, in the order of the work: so the find is the one
+that comes first, however many there are.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from fencepost.hunt.batch import Batch, Searcher, Work
+from fencepost.hunt.setting import Setting
+
+# A run leaves circles behind (tasks, links), and Python's own thresholds look for them some ten
+# times in each.
+_COLLECTED = (20_000, 20, 100)
+
+Do = Callable[[Iterable[Work]], Iterator[Batch]]
+Crew = Callable[[Setting], AbstractContextManager[Do]]
+
+
+def local(processes: int | None = None) -> Crew:
+    """So many processes of this machine; as many as it has cores, if left out."""
+    count = processes or os.cpu_count() or 1
+    return lambda setting: _alone(setting) if count == 1 else _together(setting, count)
+
+
+@contextmanager
+def _alone(setting: Setting) -> Iterator[Do]:
+    before = gc.get_threshold()
+    gc.set_threshold(*_COLLECTED)
+    try:
+        searcher = Searcher(setting)
+        yield lambda works: map(searcher.batch, works)
+    finally:
+        gc.set_threshold(*before)
+
+
+@contextmanager
+def _together(setting: Setting, processes: int) -> Iterator[Do]:
+    # What fails without any fault fails here, and not in every process over and over.
+    Searcher(setting)
+    context = multiprocessing.get_context()
+    with context.Pool(processes, _begin, (setting,)) as pool:
+        yield lambda works: pool.imap(_try, works)
+
+
+_searcher: Searcher | None = None
+
+
+def _begin(setting: Setting) -> None:
+    global _searcher
+    gc.freeze()
+    gc.set_threshold(*_COLLECTED)
+    # The pool ends its workers by a signal, which the command that was forked may have meant to
+    # clean up after; Ctrl-C is for the command alone.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _searcher = Searcher(setting)
+
+
+def _try(work: Work) -> Batch:
+    assert _searcher is not None
+    return _searcher.batch(work)

@@ -1,0 +1,78 @@
+"""A client's machine in a simulated run: its clock, network, threads and failpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from fencepost.hunt.http import Pool
+from fencepost.hunt.network import Dialled, SimLink
+from fencepost.hunt.outside.sockets import PORT
+from fencepost.hunt.record import Outbox
+from fencepost.hunt.world import World
+from fencepost.workloads.client.machine import Machine
+
+if TYPE_CHECKING:
+    from fencepost.hunt.run import ClientNode, Run
+
+
+class Failpoints:
+    """Each that is reached is a step."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def reach(self, name: str) -> None:
+        self._world.point()
+
+
+class Mutex:
+    """Keeps threads of one client apart. One that is taken is waited for in virtual time."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._taken = False
+
+    def __enter__(self) -> None:
+        while self._taken:
+            self._world.sleep(1000)
+        self._taken = True
+
+    def __exit__(self, *_: object) -> None:
+        self._taken = False
+
+
+def simulated(run: Run, node: ClientNode, out: Outbox) -> Machine:
+    """The machine of the client on this node, whose process is `out`'s now."""
+    world = run.world
+
+    def connect(name: str, timeout_s: float) -> SimLink:
+        return SimLink(run.network, node, run.nodes[name], round(timeout_s * 1e9))
+
+    def sleep(seconds: float) -> None:
+        world.sleep(round(seconds * 1e9))
+
+    def chance(seed: str) -> Random:
+        # Seeding with a number is cheap, with text it is not.
+        return Random(run.schedule.at(0) * 1_000_003 + out.process)
+
+    def background(work: Callable[[], None]) -> None:
+        world.start(node, run.thread(work), world.now)
+
+    def mutex() -> AbstractContextManager[Any]:
+        return Mutex(world)
+
+    def address(name: str) -> tuple[str, int]:
+        return name, PORT
+
+    def pool(host: str, port: int) -> Pool:
+        return Pool(run.network, node, run.nodes[host])
+
+    def dial(protocol: str, host: str, port: int, connect_s: float, read_s: float) -> Dialled:
+        # Bytes are left out: a server is handed what it would read of them.
+        times = round(connect_s * 1e9), round(read_s * 1e9)
+        return Dialled(run.network, node, run.nodes[host], *times)
+
+    return Machine(sleep, chance, connect, address, background, mutex, pool, dial)

@@ -1,0 +1,393 @@
+"""What lies between clients and servers: connections, and messages that may come late or never.
+
+A connection is TCP's: messages arrive in order and once, or the connection is of no use any more.
+Who closes a connection does not take back what was sent on it: that may still arrive, and be
+carried out. Links may be cut one way or both; what is sent into a cut is lost.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Protocol
+
+from fencepost.hunt.clock import WallClock
+from fencepost.hunt.world import NEVER, Node, Task, Wake, World
+from fencepost.workloads.locks.lock import Failed, Indeterminate
+
+LATENCY = 250_000
+"""One way, in ns, where nothing disturbs it."""
+_SPREAD = 1_700
+
+
+class Refusal(Exception):
+    """A server answers with an error."""
+
+
+class Later:
+    """What a server gives as its answer where that comes later, by `Network.answer`."""
+
+
+LATER = Later()
+
+
+class Server(Node, ABC):
+    """A node that answers requests. `boots`: how often it was started anew; `kept`: its data
+    outlive a crash."""
+
+    __slots__ = ("boots", "clock", "kept")
+
+    def __init__(self, name: str, index: int) -> None:
+        super().__init__(name, index)
+        self.boots = 0
+        self.clock = WallClock()
+        self.kept = False
+
+    @abstractmethod
+    def handle(self, command: tuple[Any, ...]) -> Any:
+        """Carry out a command and return the reply, a Refusal, or LATER."""
+
+    @abstractmethod
+    def wait(self, request: Request) -> None:
+        """Answer a request, whose reply was to come later, by `Network.answer`."""
+
+    def left(self, link: Wire) -> None:
+        """Whoever waited for an answer on this connection has closed it."""
+
+    def settle(self) -> None:
+        """Do what would have been done by now, by its clock as it is."""
+
+    @abstractmethod
+    def crash(self, power: bool) -> None:
+        """Go down; with `power`, all that was not synced is lost."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Come up again."""
+
+
+class Tap(Protocol):
+    """Who listens to what happens on the network, to tell it to a person."""
+
+    def handled(self, link: Wire, command: tuple[Any, ...], reply: Any) -> None: ...
+    def lost(self, link: Wire, command: tuple[Any, ...]) -> None: ...
+    def refused(self, link: Wire) -> None:
+        """A connection could not be opened."""
+
+
+class Wire(Protocol):
+    """A connection between a client and a server, whatever is sent on it."""
+
+    network: Network
+    client: Node
+    server: Server
+    ends: tuple[int, int]
+    latency: int
+
+    def arrived(self, request: Request) -> None:
+        """The reply to a request is here."""
+
+    def moved(self, request: Request, late: Request) -> None:
+        """A request or its reply is held back: it will be `late` that arrives."""
+
+    def reset(self) -> None:
+        """The server has gone, and says so."""
+
+
+class Request:
+    """One request and its reply, on the way to a server and back.
+
+    `ready`: the reply has arrived. As an event it is the arrival of whichever is under way.
+    """
+
+    __slots__ = ("answered", "arrives", "back", "boot", "command", "link", "node", "off",
+                 "ready", "reply", "sent", "server")  # fmt: skip
+
+    def __init__(self, link: Wire, command: tuple[Any, ...], sent: int, boot: int) -> None:
+        self.link = link
+        self.server = link.server
+        self.node: Node = link.server
+        self.command = command
+        self.sent = sent
+        self.boot = boot
+        self.arrives = NEVER
+        self.reply: Any = None
+        self.back = False
+        self.answered = False
+        self.ready = False
+        self.off = False
+
+    def due(self) -> None:
+        if self.back:
+            self.link.arrived(self)
+        elif self.server.up and self.server.boots == self.boot:
+            reply = self.server.handle(self.command)
+            if reply is LATER:
+                self.server.wait(self)
+            else:
+                self.link.network.answer(self, reply)
+
+    def later(self) -> Request:
+        """The same, to arrive at another time than this one."""
+        made = type(self).__new__(type(self))
+        for name in Request.__slots__:
+            setattr(made, name, getattr(self, name))
+        made.off = False
+        return made
+
+    def tell(self, tap: Tap, reply: Any) -> None:
+        """It was carried out."""
+        tap.handled(self.link, self.command, reply)
+
+    def miss(self, tap: Tap) -> None:
+        """It was lost on its way, or its reply."""
+        tap.lost(self.link, self.command)
+
+
+class Network:
+    """Every link between a client and a server, by the indices of both."""
+
+    def __init__(self, world: World, tap: Tap | None) -> None:
+        self.world = world
+        self.tap = tap
+        self.requests_cut: set[tuple[int, int]] = set()
+        self.replies_cut: set[tuple[int, int]] = set()
+        # Connections that are open, by server, in the order in which they were opened.
+        self.open: dict[int, dict[Wire, None]] = {}
+
+    def latency(self, client: int, server: int) -> int:
+        return LATENCY + _SPREAD * (3 * client + server)
+
+    def answer(self, request: Request, reply: Any) -> None:
+        """Send the reply to a request that was carried out."""
+        if request.answered:
+            return
+        link = request.link
+        request.answered = True
+        request.reply = reply
+        if self.tap is not None:
+            request.tell(self.tap, reply)
+        if not (self.replies_cut and self.lost(request)):
+            request.back = True
+            request.node = link.client
+            request.arrives = self.world.now + link.latency
+            self.world.at(request.arrives, request)
+
+    def lost(self, request: Request) -> bool:
+        """Whether the reply to a request is lost on its way back."""
+        cut = request.link.ends in self.replies_cut
+        if cut and self.tap is not None:
+            request.miss(self.tap)
+        return cut
+
+    def broken(self, server: Server) -> None:
+        """A server has gone: whoever waits for its answer hears of it at once, unless cut off."""
+        for link in self.open.pop(server.index, {}):
+            link.reset()
+
+
+class SimLink:
+    """A Link (workloads/locks/lock.py) to a simulated server, with one request at a time.
+
+    `request` is made once anything may come between a request and its reply; before that
+    `_command` and `_sent` are all that there is of it.
+    """
+
+    __slots__ = ("_alarm", "_command", "_handle", "_sent", "_timeout", "_world", "client",
+                 "connected", "ends", "latency", "network", "request", "server", "waiting",
+                 "was_reset")  # fmt: skip
+
+    def __init__(self, network: Network, client: Node, server: Server, timeout_ns: int) -> None:
+        self.network = network
+        self._world = network.world
+        self.client = client
+        self.server = server
+        self.ends = (client.index, server.index)
+        self.latency = network.latency(*self.ends)
+        self._timeout = timeout_ns
+        self._handle = server.handle
+        self._command: tuple[Any, ...] = ()
+        self._sent = 0
+        self.request: Request | None = None
+        self.waiting: Task | None = None
+        self._alarm: Wake | None = None
+        self.connected = False
+        self.was_reset = False
+
+    def send(self, *command: Any) -> None:
+        world = self._world
+        world.step += 1
+        if world.step >= world.decision:
+            world.decide_here()
+        if world.unsent is not None:
+            world.unsent.queue()
+        if not self.connected:
+            self._connect()
+        self.was_reset = False
+        self._command = command
+        self._sent = world.now
+        self.request = None
+        cuts = self.network.requests_cut
+        if cuts and self.ends in cuts:
+            self.request = Request(self, command, world.now, self.server.boots)
+            if self.network.tap is not None:
+                self.network.tap.lost(self, command)
+        else:
+            world.unsent = self
+
+    def _connect(self) -> None:
+        """Open a connection, or raise Failed."""
+        network = self.network
+        if self.ends in network.requests_cut or self.ends in network.replies_cut:
+            self._world.sleep(self._timeout)
+            raise self._refused("no answer to connect")
+        if not self.server.up:
+            raise self._refused("connection refused")
+        self.connected = True
+        network.open.setdefault(self.server.index, {})[self] = None
+
+    def _refused(self, why: str) -> Failed:
+        if self.network.tap is not None:
+            self.network.tap.refused(self)
+        return Failed("unreachable", f"{self.server.name}: {why}")
+
+    def queue(self) -> None:
+        """Queue the request that was sent and is not queued yet."""
+        world = self._world
+        world.unsent = None
+        self.request = request = Request(self, self._command, self._sent, self.server.boots)
+        world.at(self._sent + self.latency, request)
+
+    def receive(self) -> Any:
+        world = self._world
+        begun = world.now
+        if world.unsent is self:
+            # Nothing has come in between since it was sent: no time has passed, nothing struck.
+            queue, server = world.queue, self.server
+            arrives = world.now + self.latency
+            if (
+                (queue and arrives >= queue[0][0])
+                or world.step + 1 >= world.decision
+                or server.paused_until > arrives
+            ):
+                self.queue()
+            else:
+                # It is next, in any case.
+                world.unsent = None
+                world.step += 1
+                world.now = arrives
+                reply = self._handle(self._command)
+                back = arrives + self.latency
+                network = self.network
+                if (
+                    reply is LATER
+                    or (queue and back >= queue[0][0])
+                    or world.step + 1 >= world.decision
+                    or network.replies_cut
+                ):
+                    self._carried_out(reply)
+                else:
+                    world.step += 1
+                    world.now = back
+                    if network.tap is not None:
+                        network.tap.handled(self, self._command, reply)
+                    if type(reply) is Refusal:
+                        raise Failed("refused", f"{server.name}: {reply}")
+                    return reply
+        request = self.request
+        assert request is not None
+        if not request.ready:
+            request = self._wait(begun)
+        self.request = None
+        if type(request.reply) is Refusal:
+            raise Failed("refused", f"{self.server.name}: {request.reply}")
+        return request.reply
+
+    def _carried_out(self, reply: Any) -> None:
+        """The request has been carried out, and something may come before its reply arrives."""
+        self.request = request = Request(self, self._command, self._sent, self.server.boots)
+        if reply is LATER:
+            self.server.wait(request)
+        else:
+            self.network.answer(request, reply)
+
+    def _wait(self, begun: int) -> Request:
+        """The request once its reply is there; Indeterminate where it does not come in time, from
+        when somebody began to wait."""
+        world = self._world
+        assert world.running is not None
+        if not self.was_reset:
+            alarm = self._alarm = Wake(world.running)
+            world.at(begun + self._timeout, alarm)
+            self.waiting = world.running
+            try:
+                world.wait()
+            finally:
+                alarm.off = self._alarm.off = True
+                self.waiting = None
+        request = self.request
+        if request is None:
+            raise Indeterminate("timeout", f"{self.server.name}: the connection was closed")
+        # Who slept past its timeout finds what has arrived meanwhile.
+        if not request.ready and (request.arrives > world.now or request.off):
+            self._drop()
+            why = "connection reset" if self.was_reset else "no answer in time"
+            raise Indeterminate("timeout", f"{self.server.name}: {why}")
+        return request
+
+    def arrived(self, request: Request) -> None:
+        if self.request is request:
+            request.ready = True
+            if self.waiting is not None:
+                self.waiting.resume()
+
+    def moved(self, request: Request, late: Request) -> None:
+        if self.request is request:
+            self.request = late
+
+    def wait_for(self, timeout_ns: int) -> None:
+        """How long the next reply may take."""
+        self._timeout = timeout_ns
+
+    def call(self, *command: Any) -> Any:
+        self.send(*command)
+        return self.receive()
+
+    def reset(self) -> None:
+        """The server has gone, and says so to whoever waits."""
+        self.connected = False
+        if self.request is not None and self.ends not in self.network.replies_cut:
+            self.was_reset = True
+            if self.waiting is not None and self._alarm is not None:
+                self._alarm.off = True
+                self._alarm = Wake(self.waiting)
+                self._world.at(self._world.now + self.latency, self._alarm)
+
+    def _drop(self) -> None:
+        if self.request is not None and not self.request.answered:
+            self.server.left(self)
+        self.request = None
+        self.connected = False
+        self.network.open.get(self.server.index, {}).pop(self, None)
+
+    def close(self) -> None:
+        if self._world.unsent is self:
+            self.queue()
+        self._drop()
+
+
+class Dialled(SimLink):
+    """A SimLink with a time to connect in and another to be answered in."""
+
+    __slots__ = ("_connect_ns", "_read_ns")
+
+    def __init__(
+        self, network: Network, client: Node, server: Server, connect_ns: int, read_ns: int
+    ) -> None:
+        super().__init__(network, client, server, connect_ns)
+        self._connect_ns = connect_ns
+        self._read_ns = read_ns
+
+    def send(self, *command: Any) -> None:
+        self.wait_for(self._connect_ns)
+        super().send(*command)
+        self.wait_for(self._read_ns)

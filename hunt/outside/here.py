@@ -1,0 +1,71 @@
+"""Where code runs just now: in a simulated client, or outside of the simulation."""
+
+from __future__ import annotations
+
+from _thread import get_ident
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from greenlet import GreenletExit, getcurrent
+
+from fencepost.hunt.unknown import Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fencepost.hunt.network import Network, Server
+    from fencepost.hunt.world import Node, Task, World
+
+
+@dataclass
+class Place:
+    """The simulated world that stands in for the real one. `fail` ends the run with an error, also
+    where the code under test catches what is raised. `thread` starts a thread of a client."""
+
+    world: World
+    network: Network
+    servers: Mapping[str, Server]
+    fail: Callable[[BaseException], None]
+    thread: Callable[[Node, Callable[[], None]], Task]
+    ident: int = field(default_factory=get_ident)
+    """The one thread that simulates. Any other is outside."""
+
+    @property
+    def task(self) -> Task:
+        task = self.world.running
+        assert task is not None
+        return task
+
+    def unknown(self, words: str) -> Unknown:
+        """The error for what is not simulated: the run ends with it."""
+        error = Unknown(words)
+        self.fail(error)
+        return error
+
+    def step(self) -> int:
+        """A step; return the time (ns)."""
+        world = self.world
+        if world.stopped or world.running is None or world.running.over:
+            raise GreenletExit
+        world.point()
+        return world.now
+
+
+_place: Place | None = None
+
+
+def enter(place: Place | None) -> None:
+    """From now on this is the world that tasks run in; None: there is none."""
+    global _place
+    _place = place
+
+
+def here() -> Place | None:
+    """The world of the code that calls this; None where it runs outside of one."""
+    place = _place
+    if place is None or place.world.running is None or getcurrent() is place.world.hub:
+        return None
+    if get_ident() != place.ident:
+        return None
+    return place

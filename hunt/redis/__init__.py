@@ -1,0 +1,1 @@
+"""A model of a Redis server: commands, scripts, expiry, persistence, replication."""

@@ -1,0 +1,442 @@
+"""One simulated run: servers, clients, a schedule, and the record of what came of it."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
+from heapq import heappop, heappush
+
+from greenlet import GreenletExit
+
+from fencepost.hunt.actions import Action
+from fencepost.hunt.etcd.server import Cluster, EtcdServer
+from fencepost.hunt.faults import Faults
+from fencepost.hunt.machine import Failpoints, simulated
+from fencepost.hunt.network import Network, Request, Server, Tap
+from fencepost.hunt.outside import stand_ins
+from fencepost.hunt.outside.here import Place, enter
+from fencepost.hunt.outside.watch import watched
+from fencepost.hunt.record import Outbox, Row
+from fencepost.hunt.redis.server import RedisServer
+from fencepost.hunt.schedule import Aim, Schedule
+from fencepost.hunt.sequencer import SequencerServer
+from fencepost.hunt.setting import STORAGE, Setting
+from fencepost.hunt.unknown import Unknown
+from fencepost.hunt.where import where_in, where_now
+from fencepost.hunt.work import Plan, last_words, sections
+from fencepost.hunt.world import MS, NEVER, Event, Node, Task, Timer, World
+from fencepost.workloads.client.client import Client
+from fencepost.workloads.client.steps import Steps, Watcher
+from fencepost.workloads.locks.lock import Failed
+from fencepost.workloads.locks.own import forget
+
+# How long a server takes to be back at once. No run of a lock that works has so many steps.
+_BOOT = 5 * MS
+_MOST_STEPS = 200_000
+_STORAGE = 99
+
+
+class LockError(Exception):
+    """The lock's code raised what a lock may not raise, or does not come to an end."""
+
+
+class ClientNode(Node):
+    """A client's machine. `doing` is the op that it is in."""
+
+    __slots__ = ("_aims", "_run", "doing", "out")
+
+    def __init__(self, run: Run, name: str, index: int, aims: Iterable[Aim]) -> None:
+        super().__init__(name, index)
+        self._run = run
+        self._aims = [aim for aim in aims if aim.client == index]
+        self.doing = ""
+        self.out = Outbox(run.world, run.rows, index, name)
+
+    def begins(self, f: str) -> None:
+        """It begins an op, which an aim may have been waiting for."""
+        self.doing = f
+        if self._aims:
+            left = []
+            for aim in self._aims:
+                if aim.f != f:
+                    left.append(aim)
+                elif aim.nth:
+                    left.append(replace(aim, nth=aim.nth - 1))
+                else:
+                    self._run.strike_after(aim.after, aim.action)
+            self._aims = left
+
+
+class Run:
+    """Everything of one run. `seen` are pairs of what struck and what the clients were doing.
+
+    `watch` gives who is told of each step of a client's ops. `worked_ns`: when all had done their
+    work, and one only looked whether the lock comes back. `missed`: an action waited for a message
+    to strike, and none came.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        schedule: Schedule,
+        actions: Sequence[Action],
+        tap: Tap | None = None,
+        aims: Sequence[Aim] = (),
+        watch: Callable[[str], Watcher] | None = None,
+    ) -> None:
+        self.setting = setting
+        self._watch = watch
+        self.schedule = schedule
+        self.rows: list[Row] = []
+        self.world = world = World()
+        self.network = Network(world, tap)
+        self.faults = Faults(world, self.rows)
+        self.tap = tap
+        self.servers = _servers(setting, self.network)
+        self.storage = self._made_storage()
+        self.nodes: dict[str, Server] = {one.name: one for one in (*self.servers, self.storage)}
+        self.clients = [
+            ClientNode(self, name, index, aims) for index, name in enumerate(setting.clients)
+        ]
+        self.failure: BaseException | None = None
+        self.came_back = True
+        self.worked_ns = NEVER
+        self.worked_step = 0
+        self.seen: dict[tuple[str, ...], None] = {}
+        self._actions = actions
+        # Steps rise, so that this is a heap.
+        self._strikes = list(schedule.strikes)
+        self.struck: list[tuple[int, int]] = []
+        self._pending: Action | None = None
+        self.missed = False
+        self._working = len(self.clients)
+        self._over = False
+        self._making = len(self.clients) if setting.own else 0
+
+    def _made_storage(self) -> Server:
+        if self.setting.store == "server":
+            return SequencerServer(STORAGE, _STORAGE, self)
+        return RedisServer(STORAGE, _STORAGE, self.network, "always")
+
+    def carry_out(self) -> Run:
+        """Run it. Raises LockError where the lock's own code fails."""
+        world = self.world
+        world.decide = self.decide
+        world.decision = self._next()
+        for client in self.clients:
+            world.start(client, self._life(client), 0)
+        with self._outside() if self.setting.outside else nullcontext():
+            world.run(lambda: self._over)
+            steps = world.step
+            world.stop()
+        world.step = steps
+        if isinstance(self.failure, Unknown | LockError):
+            raise self.failure
+        if self.failure is not None:
+            raise LockError(
+                f"{type(self.failure).__name__}: {self.failure} ({where_in(self.failure)}), "
+                f"at step {steps}"
+            ) from self.failure
+        if not self._over:
+            raise LockError(f"the lock waits for ever, from step {steps} on")
+        return self
+
+    @contextmanager
+    def _outside(self) -> Iterator[None]:
+        """What brings its own connections finds this world in the place of the real one."""
+
+        def thread(node: Node, work: Callable[[], None]) -> Task:
+            return self.world.start(node, self.thread(_on_its_own(work)), self.world.now)
+
+        stand_ins.put()
+        # What is collected would end connections of an earlier run in the steps of this one.
+        collects = gc.isenabled()
+        gc.disable()
+        before, said = random.getstate(), logging.root.manager.disable
+        logging.disable()  # what libraries say of servers that are down
+        random.seed(self.schedule.at(0))
+        enter(Place(self.world, self.network, self.nodes, self._fail, thread))
+        try:
+            with watched(self._stuck):
+                yield
+        finally:
+            enter(None)
+            if collects:
+                gc.enable()
+            random.setstate(before)
+            logging.disable(said)
+
+    def _fail(self, error: BaseException) -> None:
+        self.failure = self.failure or error
+        self._over = True
+
+    def _stuck(self, where: str) -> BaseException:
+        """The lock's code has run for seconds without a step."""
+        step = self.world.step
+        self._fail(LockError(f"the lock does not come to an end ({where}), at step {step}"))
+        return GreenletExit()
+
+    # Decisions.
+
+    def _next(self) -> int:
+        return min(self._strikes[0][0], _MOST_STEPS) if self._strikes else _MOST_STEPS
+
+    def strike_after(self, steps: int, action: int) -> None:
+        """Let an action strike so many steps from now."""
+        world = self.world
+        step = world.step + 1 + steps
+        heappush(self._strikes, (step, action))
+        world.decision = min(world.decision, step)
+
+    def decide(self, event: Event | None) -> int:
+        """Carry out what is due at this step; return the next step at which something is."""
+        step = self.world.step
+        if step >= _MOST_STEPS:
+            where = where_now()
+            error = LockError(f"the lock does not come to an end within {step:,} steps{where}")
+            self._fail(error)
+            raise GreenletExit  # which a lock that catches every Exception does not catch
+        if self._making:
+            return step + 1
+        if self._pending is not None:
+            if self._over_faults:
+                self.missed = True
+            elif not self._pending.strike(self, event):
+                return step + 1
+            self._pending = None
+        elif self._strikes and self._strikes[0][0] <= step:
+            number = heappop(self._strikes)[1]
+            if not self._over_faults and number <= len(self._actions):
+                self.struck.append((step, number))
+                action = self._actions[number - 1]
+                doing = [client.doing for client in self.clients]
+                met = "" if event is None else _of(event)
+                self.seen[action.kind, action.way, met, *doing] = None
+                if not action.strike(self, event):
+                    self._pending = action
+                    return step + 1
+        return max(step + 1, self._next())
+
+    @property
+    def _over_faults(self) -> bool:
+        """Whether the clients have done their work, and only look whether the lock comes back."""
+        return self._working == 0
+
+    @property
+    def pending(self) -> Action | None:
+        """The action that waits for a message to strike."""
+        return self._pending
+
+    def end(self) -> None:
+        """Let nothing more happen."""
+        self._over = True
+
+    @property
+    def played(self) -> Schedule:
+        """The schedule that gives this very run once more, aims and all."""
+        return Schedule(self.schedule.head, tuple(self.struck))
+
+    # Clients.
+
+    def _life(self, node: ClientNode) -> Callable[[], None]:
+        setting = self.setting
+        plan = Plan.of(setting, self.schedule, node.index)
+
+        def live() -> None:
+            try:
+                # A lock of one's own may connect at once: its servers are up then, as in a test.
+                made = self._made_in_peace(node) if setting.own else None
+                self.world.sleep(plan.begins_ns)
+                client = made or self._client(node, node.out)
+                sections(client, plan, setting, self.world, node)
+                node.doing = "rest"
+                self._rest(node, client)
+            except GreenletExit:
+                raise
+            except BaseException as error:
+                self._fail(error)
+
+        return live
+
+    def _made_in_peace(self, node: ClientNode) -> Client:
+        """Nothing strikes before all clients are made."""
+        try:
+            return self._client(node, node.out)
+        finally:
+            self._making -= 1
+
+    def _rest(self, node: ClientNode, client: Client) -> None:
+        """The last client that has worked sees to it that the lock comes back, and ends the run."""
+        self._working -= 1
+        if self._working:
+            client.close()
+            return
+        self._finish(node, client)
+
+    def _finish(self, node: ClientNode, client: Client) -> None:
+        world, setting = self.world, self.setting
+        self.worked_ns, self.worked_step = world.now, world.step
+        # No fault strikes any more; those that end by themselves do.
+        world.sleep(max(0, self.faults.until - world.now) + MS)
+        beside = True
+        if setting.minority and self._only_a_minority_is_down:
+            beside = last_words(client, setting, world)
+        self.faults.heal()
+        world.sleep(2 * _BOOT)
+        self.came_back = last_words(client, setting, world) and beside
+        client.close()
+        self._over = True
+
+    @property
+    def _only_a_minority_is_down(self) -> bool:
+        """Whether a few servers are gone for good, and nothing else stands in the way."""
+        down = [server.name for server in self.servers if not server.up]
+        return len(self.faults.on) == len(down) and 0 < 2 * len(down) < len(self.servers)
+
+    def _client(self, node: ClientNode, out: Outbox) -> Client:
+        setting = self.setting
+        forget(setting.modules)
+        machine = simulated(self, node, out)
+        setup = setting.setup(node.index)
+        steps = None if self._watch is None else Steps(self._watch(node.name))
+        return Client(setup, out, Failpoints(self.world), machine, steps)
+
+    def thread(self, work: Callable[[], None]) -> Callable[[], None]:
+        def run() -> None:
+            try:
+                work()
+            except GreenletExit:
+                raise
+            except BaseException as error:
+                self._fail(error)
+
+        return run
+
+    # What actions do to nodes.
+
+    def right(self, server: Server) -> Callable[[], None]:
+        def undo() -> None:
+            server.settle()
+            server.clock.right(self.world.now)
+
+        return undo
+
+    def crash(self, server: Server, power: bool) -> None:
+        what = "loses power" if power else "crashes"
+        lasts = self.setting.restart_ns
+        back = "" if lasts is None else " and restarts"
+        if lasts:
+            back = f" and restarts {lasts / 1e9:.3g} s later"
+        server.crash(power)
+        words = f"{server.name} {what}{back}" + ("" if server.kept else ", its data gone")
+        family = "power" if power else "kill"
+        self.faults.begin(
+            family, [server.name], {}, words, server.start,
+            None if lasts is None else max(lasts, _BOOT),
+        )  # fmt: skip
+
+    def kill_client(self, node: ClientNode) -> None:
+        """It dies at once; the harness then writes that what it was doing is unknown."""
+        world = self.world
+        node.up = False
+        # Whatever runs on it gets no further than to its next step.
+        node.paused_until = NEVER
+        process = node.out.process
+        words = f"{node.name} is killed"
+        self.faults.begin("kill", [node.name], {}, words, lambda: None, 1, {"processes": [process]})
+
+        def die() -> None:
+            for task in world.tasks:
+                if task.node is node:
+                    world.running = task
+                    task.kill()
+            world.running = None
+            invoked = [row for row in self.rows if row[1] == node.out.process]
+            if invoked and invoked[-1][2] == "invoke":
+                gone = Failed("killed", "the worker is gone; whether this happened is not known")
+                f = invoked[-1][3]
+                process, step = node.out.process, world.step
+                self.rows.append((world.now, process, "info", f, {}, gone, node.name, step))
+            self._working -= 1
+            if self._working == 0:
+                self._begin_end()
+
+        world.at(world.now, Timer(world.nowhere, die))
+
+    def _begin_end(self) -> None:
+        """The last one at work was killed: somebody who had finished looks after the lock."""
+        alive = next(client for client in self.clients if client.up)
+        process = alive.out.process + len(self.clients) * 1000
+        out = Outbox(self.world, self.rows, process, alive.name)
+
+        def look() -> None:
+            self._finish(alive, self._client(alive, out))
+
+        self.world.start(alive, self.thread(look), self.world.now)
+
+    @property
+    def primary(self) -> RedisServer | None:
+        """The server that has a replica."""
+        redis = (one for one in self.servers if isinstance(one, RedisServer))
+        return next((one for one in redis if one.replica is not None), None)
+
+    def fail_over(self) -> None:
+        """The primary dies; its replica is promoted as it is. The old one comes back following."""
+        old = self.primary
+        if old is None or old.replica is None or not old.up:
+            return
+        new = old.replica
+        old.crash(power=False)
+        new.follow(None)
+        words = f"{old.name} dies and {new.name} is promoted"
+
+        def back() -> None:
+            old.start()
+            old.follow(new)
+
+        self.faults.begin("failover", [old.name, new.name], {}, words, back)
+
+    # Words.
+
+    def ends(self, request: Request) -> tuple[str, str]:
+        """The sender and the receiver of each message that is under way now."""
+        ends = request.link.client.name, request.server.name
+        return (ends[1], ends[0]) if request.back else ends
+
+    def told(self, request: Request) -> str:
+        """What is under way now, as a sentence has it."""
+        what = "the reply" if request.back else "the request"
+        source, to = self.ends(request)
+        return f"{what} of {source} to {to}"
+
+
+def _servers(setting: Setting, network: Network) -> list[Server]:
+    names = list(enumerate(setting.servers))
+    if setting.kind == "etcd":
+        cluster = Cluster(network, looks=setting.version != "3.4")
+        return [EtcdServer(name, index, cluster) for index, name in names]
+    redis = [RedisServer(name, index, network, setting.persistence) for index, name in names]
+    if setting.replicated:
+        for follower in redis[1:]:
+            follower.follow(redis[0])
+    return [*redis]
+
+
+def _on_its_own(work: Callable[[], None]) -> Callable[[], None]:
+    """A thread that ends with an exception ends nothing else (threading.excepthook)."""
+
+    def run() -> None:
+        with suppress(Exception):
+            work()
+
+    return run
+
+
+def _of(event: Event) -> str:
+    if isinstance(event, Request):
+        return "reply" if event.back else "request"
+    return "wake"

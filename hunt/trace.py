@@ -1,0 +1,121 @@
+"""What a simulated run did, message by message: as much as it takes to do it again elsewhere.
+
+The record of a run (record.py) has ops and faults. Here are the steps of each op (steps.py), in the
+order in which they and the rows of the record came, and when each request was carried out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fencepost.hunt.actions import Action
+from fencepost.hunt.network import Refusal, Wire
+from fencepost.hunt.run import Run
+from fencepost.hunt.schedule import Schedule
+from fencepost.hunt.setting import Setting
+from fencepost.workloads.client.steps import Step
+
+
+@dataclass(eq=False)
+class Call:
+    """A step of a client's op: when it began, when it was over and, of a request, when it was
+    carried out; None where that never came. `lost`: it or its reply met a cut. `denied`: it was
+    answered that nothing was done."""
+
+    client: str
+    step: Step
+    begun_ns: int
+    over_ns: int | None = None
+    handled_ns: int | None = None
+    lost: bool = False
+    denied: bool = False
+
+    @property
+    def sends(self) -> bool:
+        return self.step.kind == "send"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A call `begins`, is `over`, or is `handled`, when the record had so many rows."""
+
+    rows: int
+    time_ns: int
+    what: str
+    call: Call
+
+
+class Trace:
+    """Listens to a run (network.Tap) and to its clients."""
+
+    def __init__(self) -> None:
+        self.moments: list[Moment] = []
+        self._run: Run | None = None
+        self._unhandled: list[Call] = []
+
+    def play(self, setting: Setting, schedule: Schedule, actions: list[Action]) -> Run:
+        """Carry out a schedule, and listen."""
+        self._run = Run(setting, schedule, actions, self, watch=lambda name: _Ear(self, name))
+        return self._run.carry_out()
+
+    def handled(self, link: Wire, command: tuple[Any, ...], reply: Any) -> None:
+        call = self._sent(link, command)
+        if call is not None:
+            call.handled_ns = link.network.world.now
+            call.denied = not reply or isinstance(reply, Refusal)
+            self._note("handled", call)
+
+    def lost(self, link: Wire, command: tuple[Any, ...]) -> None:
+        mine = [m.call for m in self.moments if m.call.client == link.client.name and m.call.sends]
+        same = [call for call in mine if _is(call, link, command)]
+        if same:
+            same[-1].lost = True
+
+    def refused(self, link: Wire) -> None:
+        """Nothing was sent."""
+
+    def begins(self, client: str, step: Step) -> Call:
+        assert self._run is not None
+        call = Call(client, step, self._run.world.now)
+        if call.sends:
+            self._unhandled.append(call)
+        self._note("begins", call)
+        return call
+
+    def over(self, call: Call) -> None:
+        assert self._run is not None
+        call.over_ns = self._run.world.now
+        self._note("over", call)
+
+    def _note(self, what: str, call: Call) -> None:
+        run = self._run
+        assert run is not None
+        self.moments.append(Moment(len(run.rows), run.world.now, what, call))
+
+    def _sent(self, link: Wire, command: tuple[Any, ...]) -> Call | None:
+        """The request that this was; None where it is of a lock's own thread."""
+        for call in self._unhandled:
+            if call.client == link.client.name and _is(call, link, command):
+                self._unhandled.remove(call)
+                return call
+        return None
+
+
+def _is(call: Call, link: Wire, command: tuple[Any, ...]) -> bool:
+    return call.step.node == link.server.name and call.step.command == command
+
+
+class _Ear:
+    """Listens to one client."""
+
+    def __init__(self, trace: Trace, client: str) -> None:
+        self._trace = trace
+        self._client = client
+        self._calls: dict[int, Call] = {}
+
+    def comes(self, step: Step) -> None:
+        self._calls[step.number] = self._trace.begins(self._client, step)
+
+    def over(self, step: Step) -> None:
+        self._trace.over(self._calls.pop(step.number))

@@ -1,0 +1,126 @@
+"""What simulated clients do: take the lock, read, work, write, release.
+
+For how long, the schedule says.
+Holds are short against the lease, most of it, or longer than it; contention is what makes locks
+interesting, so that by default all ask at once, and who is not granted the lock asks again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from fencepost.hunt.schedule import EACH, HEAD, Schedule
+from fencepost.hunt.setting import Setting
+from fencepost.hunt.world import MS, World
+from fencepost.workloads.client.client import Client
+
+LOCK, RESOURCE = "orders", "account"
+BEGINS, HOLDS_FOR, EXTENDS, MORE = range(EACH)
+"""Places in a client's part of a schedule's head."""
+_BETWEEN = 20 * MS
+
+
+class Doing(Protocol):
+    """Who is told what a client is doing."""
+
+    doing: str
+
+    def begins(self, f: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class Plan:
+    """When a client begins, for how long it works under the lock (ns), how often."""
+
+    begins_ns: int
+    works_ns: int
+    extends: bool
+    holds: int
+
+    @staticmethod
+    def of(setting: Setting, schedule: Schedule, client: int) -> Plan:
+        place = HEAD + EACH * client
+        begins, works = begin_times(setting), work_times(setting)
+        return Plan(
+            begins[schedule.at(place + BEGINS) % len(begins)] + client * MS,
+            works[schedule.at(place + HOLDS_FOR) % len(works)],
+            setting.extends and schedule.at(place + EXTENDS) % 2 == 1,
+            min(setting.holds, 1 + schedule.at(place + MORE)),
+        )
+
+
+def begin_times(setting: Setting) -> tuple[int, ...]:
+    ttl = setting.ttl_ns
+    return (0, ttl // 20, ttl // 4)
+
+
+def work_times(setting: Setting) -> tuple[int, ...]:
+    ttl = setting.ttl_ns
+    times = (ttl // 20, ttl // 4, ttl // 40)
+    return (*times, ttl * 6 // 5) if setting.slow else times
+
+
+def sections(client: Client, plan: Plan, setting: Setting, world: World, node: Doing) -> None:
+    """Do what the plan says, each op as a client does it (workloads/client)."""
+    for number in range(plan.holds):
+        if number:
+            world.sleep(_BETWEEN)
+        _section(client, plan, setting, world, node)
+
+
+def _section(client: Client, plan: Plan, setting: Setting, world: World, node: Doing) -> None:
+    hold = _acquire(client, setting, world, node)
+    if hold is None:
+        return
+    about = {"lock": LOCK, "hold": hold}
+    if plan.extends and client.extends:
+        world.sleep(plan.works_ns // 2)
+        if _do(client, node, "extend", {**about, "ttl": setting.ttl_ns})[0] == "info":
+            return
+    type, read = _do(client, node, "read", {"resource": RESOURCE, "hold": hold})
+    if type == "ok":
+        world.sleep(plan.works_ns)
+        value = {"resource": RESOURCE, "version": read["version"], "hold": hold}
+        if _do(client, node, "write", value)[0] == "info":
+            return
+    _do(client, node, "release", about)
+
+
+def _acquire(client: Client, setting: Setting, world: World, node: Doing) -> str | None:
+    """Ask for the lock until another's lease would be over, with pauses; None: in vain."""
+    ttl = setting.ttl_ns
+    until = world.now + ttl * 5 // 4
+    while world.now < until:
+        type, answer = _do(client, node, "acquire", {"lock": LOCK, "ttl": ttl})
+        if type == "ok":
+            return str(answer["hold"])
+        world.sleep(ttl * 3 // 4)
+    return None
+
+
+def _do(client: Client, node: Doing, f: str, value: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    node.begins(f)
+    found = client.apply(f, value)
+    node.doing = "work"
+    return found
+
+
+def last_words(client: Client, setting: Setting, world: World) -> bool:
+    """Ask for the lock once more, and read. Return whether it was granted.
+
+    Who is not granted it asks twice more when lease and bound are over, alone: that it takes to
+    blame the lock (checker/waits.py).
+    """
+    granted = False
+    for number in range(4):
+        if number == 1:
+            world.sleep(2 * setting.ttl_ns + setting.bound_ns)
+        type, answer = client.apply("acquire", {"lock": LOCK, "ttl": setting.ttl_ns})
+        if type == "ok":
+            client.apply("release", {"lock": LOCK, "hold": answer["hold"]})
+            granted = number == 0
+            break
+        world.sleep(_BETWEEN)
+    client.apply("read", {"resource": RESOURCE})
+    return granted

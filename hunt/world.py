@@ -1,0 +1,220 @@
+"""Virtual time, and one scheduler for all that happens in it.
+
+A run is a queue of events in order of time: a message arrives, a sleep is over, a fault ends.
+Code of a client (a lock, its background threads) runs in greenlets, because locks are written to
+block: where one waits, the scheduler goes on with the next event. Nothing runs beside anything
+else, no clock but this one is looked at, and ties are broken by the order in which events were
+made, so that a run is the same wherever it is run.
+
+Each event, and each look at the clock or failpoint, is a *step*. Before a step the run may be told
+to do something else than to go on (`decide`): that is the only place where faults come from.
+
+An event that is next in any case is not queued: who waits for it goes on by itself (`is_next`).
+That saves most queueing and most switches between greenlets, and changes no order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any, Protocol
+
+from greenlet import GreenletExit, getcurrent, greenlet
+
+NEVER = 1 << 62
+MS = 1_000_000
+
+
+class Node:
+    """A machine of the simulated cluster. While it is paused, nothing on it goes on."""
+
+    __slots__ = ("index", "name", "paused_until", "up")
+
+    def __init__(self, name: str, index: int) -> None:
+        self.name = name
+        self.index = index
+        self.up = True
+        self.paused_until = 0
+
+
+class Event(Protocol):
+    """Something that will happen on a node. `off`: it is not to happen any more."""
+
+    node: Node
+    off: bool
+
+    def due(self) -> None: ...
+
+
+class Unsent(Protocol):
+    """Who has sent something that is not queued yet."""
+
+    def queue(self) -> None: ...
+
+
+class Timer:
+    """Calls a function."""
+
+    __slots__ = ("call", "node", "off")
+
+    def __init__(self, node: Node, call: Callable[[], None]) -> None:
+        self.node = node
+        self.call = call
+        self.off = False
+
+    def due(self) -> None:
+        self.call()
+
+
+class Wake:
+    """Lets a task go on."""
+
+    __slots__ = ("node", "off", "task")
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.node = task.node
+        self.off = False
+
+    def due(self) -> None:
+        self.task.resume()
+
+
+class Task:
+    """Code that may wait: a client's own, or a thread of its lock. `thread`: what stands for it
+    where code asks for the current thread."""
+
+    __slots__ = ("_greenlet", "node", "over", "thread")
+
+    def __init__(self, node: Node, work: Callable[[], None], hub: greenlet) -> None:
+        self.node = node
+        self.over = False
+        self.thread: Any = None
+        self._greenlet = greenlet(self._run_of(work), hub)
+
+    def _run_of(self, work: Callable[[], None]) -> Callable[[], None]:
+        def run() -> None:
+            try:
+                work()
+            finally:
+                self.over = True
+
+        return run
+
+    def resume(self) -> None:
+        if not self.over:
+            self._greenlet.switch()
+
+    def kill(self) -> None:
+        """End it where it stands."""
+        if not self.over:
+            self.over = True
+            self._greenlet.throw(GreenletExit)
+
+
+class World:
+    """`now` in ns. `decide(event)` is asked at step `decision`, and gives the next such step."""
+
+    __slots__ = ("decide", "decision", "hub", "now", "nowhere", "queue", "running", "sequence",
+                 "step", "stopped", "tasks", "unsent")  # fmt: skip
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.step = 0
+        self.decision = NEVER
+        self.decide: Callable[[Event | None], int] = lambda event: NEVER
+        self.queue: list[tuple[int, int, Any]] = []
+        self.sequence = 0
+        self.hub = getcurrent()
+        self.running: Task | None = None
+        self.tasks: list[Task] = []
+        self.stopped = False
+        self.nowhere = Node("the network", -1)
+        # What was sent and is not queued yet: before time passes or anything strikes, it is.
+        self.unsent: Unsent | None = None
+
+    def at(self, time: int, event: Event) -> None:
+        self.sequence += 1
+        heappush(self.queue, (time, self.sequence, event))
+
+    def is_next(self, time: int) -> bool:
+        """Whether what happens at this time comes before all that is queued, undisturbed."""
+        queue = self.queue
+        return (not queue or time < queue[0][0]) and self.step + 1 < self.decision
+
+    def start(self, node: Node, work: Callable[[], None], at: int) -> Task:
+        task = Task(node, work, self.hub)
+        self.tasks.append(task)
+        self.at(at, Wake(task))
+        return task
+
+    def run(self, over: Callable[[], bool]) -> None:
+        """Let everything happen until `over` says so, or nothing is left to happen."""
+        queue = self.queue
+        while queue and not over():
+            time, _, event = heappop(queue)
+            if event.off:
+                continue
+            if time > self.now:
+                self.now = time
+            node = event.node
+            if node.paused_until > time:
+                self.at(node.paused_until, event)
+                continue
+            self.step += 1
+            if self.step >= self.decision:
+                self.decision = self.decide(event)
+                if event.off:
+                    continue
+                if node.paused_until > time:
+                    self.at(node.paused_until, event)
+                    continue
+            self.running = event.task if type(event) is Wake else None
+            event.due()
+
+    def wait(self) -> None:
+        """Called by a task: let others go on until somebody resumes it."""
+        task = self.running
+        assert task is not None
+        if self.unsent is not None:
+            self.unsent.queue()
+        self.hub.switch()
+        self.running = task
+        if self.stopped:
+            raise GreenletExit
+
+    def sleep(self, ns: int) -> None:
+        time = self.now + max(ns, 0)
+        if self.unsent is not None:
+            self.unsent.queue()
+        if self.is_next(time):
+            self.step += 1
+            self.now = time
+            return
+        assert self.running is not None
+        self.at(time, Wake(self.running))
+        self.wait()
+
+    def point(self) -> None:
+        """A step in the middle of a task's code."""
+        self.step += 1
+        if self.step >= self.decision:
+            self.decide_here()
+
+    def decide_here(self) -> None:
+        """It is time for a decision, in the middle of a task's code."""
+        if self.unsent is not None:
+            self.unsent.queue()
+        self.decision = self.decide(None)
+        task = self.running
+        if task is not None and task.node.paused_until > self.now:
+            self.at(task.node.paused_until, Wake(task))
+            self.wait()
+
+    def stop(self) -> None:
+        """End all tasks."""
+        self.stopped = True
+        for task in self.tasks:
+            self.running = task
+            task.kill()
+        self.running = None

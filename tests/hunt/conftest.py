@@ -1,0 +1,19 @@
+"""Settings of hunts, made as the command makes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost.harness.run import written
+from fencepost.harness.run.hunting import setting_of
+
+
+@pytest.fixture
+def setting():
+    """Makes a setting: a lock, its options, faults, goals, and what else a test may set."""
+
+    def make(lock, faults=None, until=None, options=None, guard=None, **settings):
+        given = {"concurrency": 2, "seed": 1, **settings} | ({"guard": guard} if guard else {})
+        return setting_of(written.spec(lock, options or {}, given), faults, until, bool(guard))
+
+    return make

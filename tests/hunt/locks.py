@@ -1,0 +1,144 @@
+"""Locks of one's own, for the hunt: each brings its own connections."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+import uuid
+
+import redis
+
+RELEASE = """
+if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end
+return 0
+"""
+
+
+class Right:
+    """Releases only what is its own."""
+
+    def __init__(self, servers, wait_s=0):
+        self.client = redis.Redis(*servers[0], socket_timeout=0.5, retry=None)
+        self.release_script = self.client.register_script(RELEASE)
+        self.values = {}
+        self.wait_s = wait_s
+
+    def acquire(self, name, ttl):
+        value, until = uuid.uuid4().hex, time.monotonic() + self.wait_s
+        while not self.client.set(name, value, nx=True, px=int(ttl * 1000)):
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.05)
+        self.values[name] = value
+        return True
+
+    def release(self, name):
+        return bool(self.release_script(keys=[name], args=[self.values.pop(name)]))
+
+
+class Deletes(Right):
+    """Releases whatever is there."""
+
+    def release(self, name):
+        self.client.delete(name)
+
+
+class Raw:
+    """Speaks Redis' protocol itself, as a person types it."""
+
+    def __init__(self, servers):
+        self.socket = socket.create_connection(servers[0], timeout=0.5)
+        self.answers = self.socket.makefile("rb")
+
+    def acquire(self, name, ttl):
+        self.socket.sendall(b"SET %s held NX PX %d\r\n" % (name.encode(), int(ttl * 1000)))
+        return self.answers.readline() == b"+OK\r\n"
+
+    def release(self, name):
+        self.socket.sendall(b"DEL %s\r\n" % name.encode())
+        self.answers.readline()
+
+
+class Renews(Right):
+    """A thread keeps the lease alive."""
+
+    def acquire(self, name, ttl):
+        if not super().acquire(name, ttl):
+            return False
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.renew, args=(name, ttl), daemon=True)
+        self.thread.start()
+        return True
+
+    def renew(self, name, ttl):
+        while not self.over.wait(ttl / 3):
+            self.client.pexpire(name, int(ttl * 1000))
+
+    def release(self, name):
+        self.over.set()
+        self.thread.join()
+        return super().release(name)
+
+
+class Left:
+    """Looks at the clock when it is collected, which is when its circle is."""
+
+    def __init__(self):
+        self.circle = self
+
+    def __del__(self):
+        time.time()
+
+
+class Leaves(Right):
+    """Leaves objects behind that act when they are collected."""
+
+    def acquire(self, name, ttl):
+        for _ in range(5):
+            Left()
+        return super().acquire(name, ttl)
+
+
+class NoOrders(Right):
+    """Sends a command that the model does not have."""
+
+    def acquire(self, name, ttl):
+        return bool(self.client.lpush(name, "held"))
+
+
+class Elsewhere(Right):
+    def acquire(self, name, ttl):
+        return redis.Redis("example.org").ping()
+
+
+class Raises(Right):
+    def acquire(self, name, ttl):
+        return undefined  # noqa: F821
+
+
+class Loops(Right):
+    def acquire(self, name, ttl):
+        while True:
+            with contextlib.suppress(Exception):
+                time.time()
+
+
+class Spins(Right):
+    def acquire(self, name, ttl):
+        while True:
+            pass
+
+
+COUNT = 0
+
+
+class Counts(Right):
+    """What its module remembers is a client's own."""
+
+    def acquire(self, name, ttl):
+        global COUNT
+        COUNT += 1
+        assert COUNT <= 40
+        return super().acquire(name, ttl)

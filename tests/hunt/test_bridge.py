@@ -1,0 +1,255 @@
+"""What a hunt finds, as a scenario for real servers: a claim for each kind of strike."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fencepost.checker.history import NEMESIS
+from fencepost.hunt.actions import table
+from fencepost.hunt.bridge import bridge
+from fencepost.hunt.hunt import Find, hunt
+from fencepost.hunt.judge import violations
+from fencepost.hunt.run import Run
+from fencepost.hunt.schedule import Schedule
+from fencepost.hunt.search import search
+from fencepost.hunt.story import Teller, tell
+from fencepost.strictjson import decode
+from fencepost.workloads.scenarios import file
+from fencepost.workloads.scenarios.scenario import (
+    Begin,
+    Do,
+    Finish,
+    Heal,
+    Inject,
+    Reach,
+    SyncDue,
+    plain,
+)
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def made(setting):
+    """Hunts with a seed, and gives the bridge and its steps."""
+
+    def make(lock, *given, seed, **more):
+        asked = setting(lock, *given, **more)
+        _, find = hunt(asked, seed, 30, 1)
+        assert find is not None
+        found = bridge(asked, find)
+        return found, [plain(step) for step in found.scenario.steps]
+
+    return make
+
+
+def injected(steps, family):
+    return [step for step in steps if isinstance(step, Inject) and step.family == family]
+
+
+def place(steps, kind, **fields):
+    """Where a step is, the first that has these fields."""
+    for number, step in enumerate(steps):
+        if isinstance(step, kind) and all(getattr(step, k) == v for k, v in fields.items()):
+            return number
+    raise AssertionError(f"no {kind.__name__} with {fields} in {steps}")
+
+
+def test_a_clock_jumps_by_as_much_of_the_longer_lease(made):
+    found, steps = made("redlock", "clock,partition", seed=3)
+    assert found.scenario.ttl_ms == 8000
+    assert found.scenario.expected == {"lease_exclusion": False}
+    jumps = injected(steps, "clock")
+    assert {jump.targets for jump in jumps} == {("redis-1",), ("redis-2",), ("redis-3",)}
+    assert {jump.arguments["offset_s"] for jump in jumps} == {8.8}
+    granted = place(steps, Do, client="client-1", f="acquire", expect="ok")
+    again = place(steps, Finish, client="client-2", expect="ok")
+    assert granted < place(steps, Inject, family="clock") < again
+    assert not found.notes
+    assert not found.cannot
+
+
+def test_who_has_to_wait_for_others_in_the_middle_of_an_op_stops_at_a_step_of_it(made):
+    _, steps = made("redlock", "clock,partition", seed=2)
+    begin = steps[place(steps, Begin, client="client-1", f="acquire")]
+    assert begin.stops
+    reach = place(steps, Reach, client="client-1", point=begin.stops[0])
+    hold = steps[reach + 1]
+    assert (hold.family, hold.arguments["point"]) == ("pause", begin.stops[0])
+    other = place(steps, Do, client="client-2", f="acquire", expect="ok")
+    assert reach < other < place(steps, Heal, name=hold.name)
+    cut = injected(steps, "partition")[0]
+    # It was cut off before its message to redis-4, at which it has to stop then.
+    assert cut.arguments["links"] == [["client-1", "redis-4"]]
+    assert steps[reach].words == "until its SET to redis-4"
+
+
+def test_a_server_crashes_and_is_back_after_whoever_met_it_down(made):
+    _, steps = made("redlock", "kill,partition,pause,delay,drop", seed=2)
+    down = [step.targets[0] for step in injected(steps, "kill")]
+    assert len(down) == 3
+    granted = place(steps, Do, client="client-1", f="acquire")
+    for number, fault in enumerate(injected(steps, "kill")[:2]):
+        assert steps[number] == fault
+        assert granted < place(steps, Heal, name=fault.name)
+
+
+def test_a_lost_reply_is_a_cut_of_replies_and_said_to_be(made):
+    found, steps = made("redlock", "kill,partition,pause,delay,drop", seed=1)
+    (cut,) = injected(steps, "partition")
+    assert cut.arguments["lost"] == "replies"
+    point = steps[place(steps, Reach)].point
+    assert point.endswith("-connected")
+    assert found.notes == (
+        "the reply of redis-2 to client-1 is lost: it is played as a cut of the replies of redis-2 "
+        "to client-1",
+    )
+
+
+def test_a_paused_client_is_paused_at_the_step_where_it_was(made):
+    found, steps = made(
+        "redlock", "pause,partition,delay,drop", options={"clock_check": "false"}, seed=2
+    )
+    (pause,) = [p for p in injected(steps, "pause") if not p.name.startswith("hold")]
+    assert pause.arguments["point"].startswith("step-")
+    healed = place(steps, Heal, name=pause.name)
+    assert place(steps, Inject, name=pause.name) < healed
+    # Until the lease is over: the time of the simulation, stretched.
+    late = found.scenario.steps[healed]
+    early = found.scenario.steps[place(steps, Inject, name=pause.name)]
+    assert late.at_s - early.at_s > 8
+
+
+def test_a_held_back_write_is_let_go_when_it_arrived(made):
+    found, steps = made("redlock", "delay,drop,partition", guard="none", seed=1)
+    (delay,) = injected(steps, "delay")
+    assert delay.arguments["source"] == "client-1"
+    assert delay.arguments["to"] == "storage"
+    other = place(steps, Do, client="client-2", f="write")
+    assert other < place(steps, Heal, name=delay.name) < place(steps, Finish, client="client-1")
+    assert "all packets from client-1 to storage are held back" in found.notes[0]
+
+
+def test_a_client_is_killed_in_the_middle_of_its_op(made):
+    _, steps = made("broken-no-ttl", None, "liveness", seed=2)
+    (kill,) = injected(steps, "kill")
+    assert kill.targets == ("client-2",)
+    begun = place(steps, Begin, client="client-2", f="acquire")
+    assert begun < place(steps, Inject, family="kill")
+    assert not any(isinstance(step, Finish) and step.client == "client-2" for step in steps)
+
+
+def test_power_is_lost_before_the_next_sync(made):
+    found, steps = made("redlock", "power,partition,pause,delay", persistence="everysec", seed=1)
+    assert found.scenario.settings["persistence"] == "everysec"
+    synced = place(steps, SyncDue)
+    assert synced < place(steps, Do, client="client-1", f="acquire", expect="ok") + 3
+    assert any("syncs the first write" in note for note in found.notes)
+
+
+def test_what_a_failover_loses_is_cut_off_from_the_replica_before(made):
+    found, steps = made("redis-replicated", "failover,partition", seed=1)
+    (failover,) = injected(steps, "failover")
+    (cut,) = injected(steps, "partition")
+    assert cut.arguments["links"] == [["redis-1", "redis-2"]]
+    assert place(steps, Inject, name=cut.name) < place(steps, Inject, name=failover.name)
+    assert "the replica is cut off from before" in found.notes[0]
+
+
+def test_what_strikes_in_the_middle_of_a_library_is_said_to_strike_anywhere(made):
+    found, steps = made("redis-py", "clock,pause,partition", seed=2)
+    begun = place(steps, Begin, client="client-2", f="acquire")
+    ended = place(steps, Finish, client="client-2", expect="ok")
+    assert begun < place(steps, Inject, family="clock") < ended
+    assert "redis-py brings its own connections" in found.notes[0]
+
+
+def test_a_second_arrival_cannot_be_played_and_is_said_not_to_be(setting):
+    asked = setting("redlock", "duplicate,clock")
+    actions = table(asked)
+    _, met = hunt(asked, 3, 30, 1)
+    twice = next(number for number, one in enumerate(actions, 1) if one.kind == "duplicate")
+    schedule = Schedule(met.schedule.head, ((3, twice), *met.schedule.strikes))
+    found = bridge(asked, told_of(asked, schedule))
+    assert len(found.cannot) == 1
+    assert "arrives a second time" in found.cannot[0]
+
+
+def told_of(asked, schedule):
+    """The find of a schedule, as it was met."""
+    teller = Teller()
+    run = Run(asked, schedule, table(asked), teller).carry_out()
+    broken = violations(run, asked.goals, surely=True)
+    assert broken
+    return Find(schedule, schedule, run, broken, tell(run, teller, broken), 1)
+
+
+@pytest.mark.parametrize(
+    ("lock", "faults", "guard"),
+    [
+        ("redlock", None, None),
+        ("redlock", "delay,drop,partition", "none"),
+        ("redlock", "duplicate,clock,kill", None),
+        ("redis-replicated", None, None),
+        ("broken-check-then-delete", None, None),
+        ("etcd", "delay,pause", None),
+    ],
+)
+def test_no_strike_of_a_schedule_as_it_was_met_is_left_out_in_silence(setting, lock, faults, guard):
+    until = "mutual_exclusion" if lock == "etcd" else None
+    asked = setting(lock, faults, until, guard=guard)
+    for seed in (101, 102):
+        found = search(asked, seed, 20, 1).found
+        assert found is not None
+        find = told_of(asked, found[0])
+        made = bridge(asked, find)
+        names = [s.name for s in map(plain, made.scenario.steps) if isinstance(s, Inject)]
+        said = " ".join((*made.notes, *made.cannot))
+        until_ns = min(find.story[-1].time_ns, find.run.worked_ns)
+        for row in find.run.rows:
+            if row[0] <= until_ns and row[1:3] == (NEMESIS, "ok") and row[4]["phase"] == "start":
+                fault, words = row[4]["fault"], row[4]["arguments"]["words"]
+                played = any(name == fault or name.startswith(f"{fault}-") for name in names)
+                assert played or words in said
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_file_gives_the_same_scenario_and_so_does_the_python(made, seed):
+    found, _ = made("redlock", "clock,partition", seed=seed)
+    text = file.written(found.scenario, found.notes, found.cannot)
+    scenario, _ = file.read(decode(text.encode()))
+    assert scenario == found.scenario
+    space: dict[str, object] = {}
+    exec(file.python(found.scenario), space)
+    assert space["SCENARIO"] == found.scenario
+
+
+SOUND = {
+    "scenario": 1, "name": "n", "lock": "redis", "guard": "none", "ttl_ms": 1000, "clients": 2,
+    "steps": [{"do": "do", "client": "client-1", "f": "acquire"}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"scenario": 2}, "its scenario is version 2, and this reads 1"),
+        ({"steps": []}, "steps"),
+        ({"ttl_ms": 0}, "ttl_ms"),
+        ({"colour": "red"}, "colour"),
+        ({"steps": [{"do": "jump"}]}, "step 1: do 'jump': choose one of"),
+        ({"steps": [{"do": "do", "client": "client-1"}]}, "step 1: Object missing required"),
+        ({"steps": [{"do": "heal", "name": "a", "of": 1}]}, "step 1: heal has no 'of'"),
+        ({"steps": [{"do": "do", "client": "c", "f": "jump"}]}, "no client does 'jump'"),
+        ({"steps": [{"do": "pass", "seconds": -1}]}, "seconds -1"),
+        ({"steps": [{"do": "pass", "seconds": 1, "at_s": -1}]}, "at_s -1"),
+        ({"steps": [{"do": "finish", "client": "c", "expect": "?"}]}, "expect '?'"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused_with_the_step_and_why(change, said):
+    decoded = json.loads(json.dumps(SOUND | change))
+    with pytest.raises(ValueError) as told:
+        file.read(decoded)
+    assert said in str(told.value)

@@ -1,0 +1,123 @@
+"""`fencepost hunt` as a person calls it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from fencepost.harness.command import app
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Runs the command line; its exit code and all that it said."""
+    monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path))
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["fencepost", "hunt", *arguments])
+        code = app.run()
+        said = capsys.readouterr()
+        return code, said.out + said.err
+
+    return call
+
+
+ONE = ("--seed", "1", "--processes", "1")
+LOCKS = Path(__file__).parent / "locks.py"
+DATES = Path(__file__).parent / "asks_the_date.py"
+
+
+def test_a_find_ends_with_1_its_story_and_a_report(run, tmp_path):
+    code, said = run("broken-no-owner-check", "--faults", "pause", *ONE)
+    assert code == 1
+    assert "1. client-" in said
+    assert "is violated" in said
+    (folder,) = tmp_path.glob("hunt-*/*Z")
+    test = json.loads((folder / "test.json").read_text())
+    assert test["simulated"] is True
+    assert test["hunt"]["story"][0].startswith("1. ")
+    report = (folder / "report.html").read_text()
+    assert "The story" in report
+    assert "No server was real" in report
+    assert json.loads((folder / "results.json").read_text())["valid"] is False
+
+
+def test_what_is_sound_ends_with_0_and_what_was_tried(run):
+    code, said = run("redis", "--faults", "partition", "--budget", "1s", *ONE)
+    assert code == 0
+    assert "Nothing was found in" in said
+    assert "different histories" in said
+    assert "This does not show that redis is right" in said
+    assert "safe" not in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("etcd9",), "there is no lock 'etcd9'"),
+        (("zookeeper",), "there is no model of zookeeper"),
+        (("etcd", "--faults", "memory"), "only servers of Redis have such a limit"),
+        (("redis", "--server", "redis=valkey"), "cannot be simulated on valkey: there is no model"),
+        (("etcd", "--server", "etcd=9"), "there is no etcd '9'; choose one of: 3.5, 3.4"),
+        (("etcd", "--faults", "clock"), "run on monotonic clocks"),
+        (("./mine.py:Lock", "--servers", "redis:1"), "there is no file ./mine.py"),
+        ((f"{LOCKS}:Lock", "--servers", "redis:1"), "has no 'Lock' at its top level"),
+        ((f"{LOCKS}:Right",), "which servers does"),
+        ((f"{LOCKS}:Right", "--servers", "etcd:3"), "its own connections to etcd"),
+        ((f"{LOCKS}:Right", "--servers", "zookeeper:3"), "there is no model of zookeeper"),
+        ((f"{LOCKS}:NoOrders", "--servers", "redis:1", *ONE), "no command LPUSH"),
+        ((f"{DATES}:Dates", "--servers", "redis:1"), "imports datetime"),
+        (("redlock", "--servers", "redis:1"), "--servers is for a lock of your own"),
+        (("pottery",), "differs from run to run"),
+        (("node-redlock",), "not in this Python. `fencepost hunt redlock-npm` hunts our port"),
+        (("kazoo",), "there is no model of zookeeper"),
+        (("etcd3gw",), "brings its own connections to etcd"),
+        (("redlock", "--budget", "0"), "budget"),
+        (("redlock", "--search", "lucky"), "there is no search 'lucky'; choose one of: random, ex"),
+        (("redlock", "--depth", "3"), "--depth is for --search exhaustive"),
+        (("redlock", "--faults", "earthquake"), "there is no fault 'earthquake'"),
+        (("redlock", "--faults", "failover"), "redlock cannot fail over"),
+        (("redlock", "--until", "beauty"), "there is no checker 'beauty'"),
+        (("redlock", "--until", "fencing"), "it has nothing to check here"),
+        (("redlock", "--guard", "fenced"), "guard fenced needs a fencing token"),
+        (("redlock", "--clients", "1"), "--clients"),
+        (("redlock", "-o", "token"), "has no value"),
+    ],
+)
+def test_what_makes_no_sense_ends_with_254_and_a_sentence(run, arguments, said):
+    code, words = run(*arguments)
+    assert code == 254
+    assert said in words
+
+
+def test_a_lock_that_raises_ends_with_255_and_its_line(run):
+    code, said = run(f"{LOCKS}:Raises", "--servers", "redis:1", *ONE)
+    assert code == 255
+    assert "name 'undefined' is not defined" in said
+    assert "locks.py" in said
+    assert "at step" in said
+
+
+def test_a_find_on_a_lock_of_ones_own_has_a_report_and_its_file(run, tmp_path):
+    code, said = run(
+        f"{LOCKS}:Deletes",
+        "--servers",
+        "redis:1",
+        "--faults",
+        "pause",
+        "--until",
+        "ownership",
+        *ONE,
+    )
+    assert code == 1
+    assert "ownership is violated" in said
+    (folder,) = tmp_path.glob("hunt-*/*Z")
+    assert (folder / "own" / "locks.py").read_bytes() == LOCKS.read_bytes()
+    report = (folder / "report.html").read_text()
+    assert '<ol class="story">' in report
+    assert '<pre class="story" aria-hidden="true">client-1' in report

@@ -1,0 +1,146 @@
+"""Known ways to break known locks are found from no hint, and made as small as they get."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fencepost.hunt.actions import table
+from fencepost.hunt.hunt import hunt
+from fencepost.hunt.judge import violations
+from fencepost.hunt.run import Run
+from fencepost.hunt.schedule import Schedule
+from fencepost.hunt.search import search
+from fencepost.hunt.story import numbered
+
+pytestmark = pytest.mark.slow
+
+SERVICE = "lease_exclusion"
+
+
+def find(one, seed=1, budget_s=60):
+    _, found = hunt(one, seed, budget_s, processes=1)
+    assert found is not None
+    return found
+
+
+# What is hunted, and words that its story must have.
+KNOWN = {
+    "a clock jumps (C1)": (("redlock", "clock,partition"), {}, ["clock of redis-", "lease_excl"]),
+    "a server forgets (C2)": (("redlock", "kill,partition"), {}, ["its data gone"]),
+    "the last second is lost (C3)": (
+        ("redlock", "power,partition"),
+        {"persistence": "everysec"},
+        ["loses power", "lease_excl"],
+    ),
+    "a pause before the look at the clock is left out (C7)": (
+        ("redlock", "pause", SERVICE, {"clock_check": "false"}),
+        {},
+        ["is paused"],
+    ),
+    "a write is held back (C9)": (
+        ("redlock", "delay", None, {}, "none"),
+        {},
+        ["held back", "resource is violated"],
+    ),
+    "a random value is no token (C10)": (
+        ("redlock", "", "fencing", {"token": "value"}),
+        {},
+        ["fencing is violated", "with token"],
+    ),
+    "a release that checks no owner (C14)": (
+        ("broken-no-owner-check", "pause", "ownership"),
+        {},
+        ["ownership is violated"],
+    ),
+    "no TTL (C15)": (("broken-no-ttl", "kill,partition", "liveness"), {}, ["in vain"]),
+    "an extension without a quorum unlocks (L3)": (
+        ("redlock-npm", "pause,partition,drop"),
+        {},
+        ["has deleted its key there, while it extended its lease", "lease_excl"],
+    ),
+    "a failover (C16)": (("redis-replicated", "failover,partition"), {}, ["is promoted"]),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_known_defect_is_found_and_told(setting, name):
+    asked, settings, words = KNOWN[name]
+    lock, faults, until, options, guard = (*asked, *[None] * (5 - len(asked)))
+    one = setting(lock, faults, until, options, guard, **settings)
+    found = find(one)
+    story = "\n".join(numbered(found.story))
+    assert all(word in story for word in words), story
+    assert len(found.schedule.strikes) <= 4
+
+
+@pytest.mark.oracle
+def test_of_what_was_found_no_strike_can_be_left_out(setting):
+    one = setting("redlock", "clock,partition,delay,kill")
+    found = find(one)
+    first, actions = next(iter(found.broken)), table(one)
+    strikes = found.schedule.strikes
+    for place in range(len(strikes)):
+        less = replace(found.schedule, strikes=strikes[:place] + strikes[place + 1 :])
+        assert not violations(Run(one, less, actions).carry_out(), [first], surely=True)
+
+
+def test_kleppmanns_schedule_is_told_in_eight_steps(setting):
+    found = find(setting("redlock", "clock,partition"))
+    assert len(found.story) <= 8
+
+
+def test_a_paused_client_that_believes_is_no_find(setting):
+    tried = search(setting("redis", "pause"), 1, 60, 1, most=100)
+    assert tried.found is None
+    assert tried.schedules == 100
+
+
+def test_a_paused_client_is_a_find_where_it_is_asked_for(setting):
+    found = find(setting("redis", "pause", "mutual_exclusion"))
+    assert "mutual_exclusion is violated" in numbered(found.story)[-1]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("lock", "faults", "options", "settings"),
+    [
+        ("redlock", "pause,partition,delay,drop", {}, {}),
+        (
+            "redlock",
+            "pause,partition,delay,drop,kill,power",
+            {},
+            {"persistence": "always", "restart": "after-ttl"},
+        ),
+        ("redis", "pause,partition,delay,drop", {"token": "incr"}, {}),
+        ("redis-replicated", "pause,delay,drop", {}, {}),
+    ],
+)
+def test_a_sound_setting_is_searched_in_vain(setting, lock, faults, options, settings):
+    tried = search(setting(lock, faults, None, options, **settings), 1, 60, 1, most=300)
+    assert tried.found is None
+    assert tried.schedules == 300
+    assert len(tried.states) > 50
+    assert set(tried.struck) == set(faults.split(","))
+
+
+def test_the_find_is_the_same_with_any_number_of_processes(setting):
+    one = setting("redlock", "clock,partition,kill")
+    alone, together = (search(one, 3, 60, processes) for processes in (1, 2))
+    assert alone.found == together.found
+    assert alone.found is not None
+
+
+def test_beside_a_minority_that_is_gone_for_good_the_lock_is_asked_for(setting):
+    one = setting("redlock", "kill", restart="never")
+    actions = table(one)
+    number = next(n for n, action in enumerate(actions, 1) if action.way == "server")
+    run = Run(one, Schedule((), ((5, number),)), actions).carry_out()
+    healed = next(
+        i for i, row in enumerate(run.rows) if row[3] == "kill" and row[4]["phase"] == "end"
+    )
+    before = [row for row in run.rows[:healed] if row[2:4] == ("ok", "acquire")]
+    assert len(before) == 3
+    assert run.came_back

@@ -1,0 +1,178 @@
+"""Virtual time: what happens when, and that it happens the same way every time."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from fencepost.hunt import record
+from fencepost.hunt.actions import table
+from fencepost.hunt.draw import Drawer
+from fencepost.hunt.network import Network
+from fencepost.hunt.redis.server import RedisServer
+from fencepost.hunt.run import LockError, Run
+from fencepost.hunt.schedule import Schedule
+from fencepost.hunt.world import Node, Timer, World
+from hunt.processes import assert_same_digest
+
+pytestmark = pytest.mark.slow
+
+
+def test_events_happen_in_order_of_time_and_then_of_their_making():
+    world, seen = World(), []
+    for name, at in (("late", 9), ("first", 5), ("second", 5)):
+        world.at(at, Timer(world.nowhere, lambda name=name: seen.append((world.now, name))))
+    world.run(lambda: False)
+    assert seen == [(5, "first"), (5, "second"), (9, "late")]
+
+
+def test_who_sleeps_lets_others_go_on_in_the_meantime():
+    world, seen = World(), []
+
+    def sleeper(name, ns):
+        def work():
+            for _ in range(2):
+                world.sleep(ns)
+                seen.append((world.now, name))
+
+        return work
+
+    node = Node("client-1", 0)
+    world.start(node, sleeper("slow", 30), 0)
+    world.start(node, sleeper("fast", 20), 0)
+    world.run(lambda: False)
+    assert seen == [(20, "fast"), (30, "slow"), (40, "fast"), (60, "slow")]
+
+
+def test_nothing_on_a_paused_node_goes_on_before_its_pause_is_over():
+    world, seen = World(), []
+    node = Node("client-1", 0)
+
+    def work():
+        world.sleep(10)
+        seen.append(world.now)
+
+    world.start(node, work, 0)
+    world.at(5, Timer(world.nowhere, lambda: setattr(node, "paused_until", 100)))
+    world.run(lambda: False)
+    assert seen == [100]
+
+
+def test_a_task_that_is_stopped_runs_no_further():
+    world, seen = World(), []
+
+    def work():
+        try:
+            world.sleep(10)
+            seen.append("went on")
+        finally:
+            seen.append("ended")
+
+    world.start(Node("client-1", 0), work, 0)
+    world.at(5, Timer(world.nowhere, lambda: None))
+    world.run(lambda: world.now == 5)
+    world.stop()
+    assert seen == ["ended"]
+
+
+def test_a_run_without_strikes_keeps_every_promise(setting):
+    one = setting("redlock")
+    run = Run(one, Schedule(), table(one)).carry_out()
+    assert run.struck == []
+    assert run.came_back
+    assert [row[3] for row in run.rows if row[2] == "ok" and row[3] == "write"] == ["write"] * 2
+
+
+def drawn(one, count, seed=7):
+    """So many schedules of a setting, each as it was played."""
+    actions, random = table(one), Random(seed)
+    drawer = Drawer(one, actions, 300, {})
+    for _ in range(count):
+        schedule, aims = drawer.draw(random)
+        yield Run(one, schedule, actions, aims=aims).carry_out()
+
+
+@pytest.mark.parametrize("lock", ["redlock", "redis", "redis-replicated", "broken-no-ttl"])
+def test_a_run_is_played_again_from_its_list_of_integers(setting, lock):
+    one = setting(lock)
+    for run in drawn(one, 40):
+        numbers = run.played.numbers(len(one.clients))
+        again = Run(one, Schedule.of(numbers, len(one.clients)), table(one)).carry_out()
+        assert record.lines(again.rows) == record.lines(run.rows)
+
+
+def test_every_history_pairs_and_its_time_never_goes_back(setting):
+    for run in drawn(setting("redis", options={"watchdog": "true"}), 60):
+        history = record.to_history(run.rows)
+        history.calls()
+        times = [op.time for op in history]
+        assert times == sorted(times)
+
+
+HISTORIES = """
+import hashlib
+from random import Random
+from fencepost.harness.run.hunting import setting_of
+from fencepost.harness.run import written
+from fencepost.hunt import record
+from fencepost.hunt.actions import table
+from fencepost.hunt.draw import Drawer
+from fencepost.hunt.run import Run
+
+one = setting_of(written.spec("redlock", {}, {"concurrency": 2, "seed": 1}), None, None, False)
+actions, random, found = table(one), Random("bytes"), hashlib.sha256()
+drawer = Drawer(one, actions, 300, {})
+for _ in range(30):
+    schedule, aims = drawer.draw(random)
+    found.update(record.lines(Run(one, schedule, actions, aims=aims).carry_out().rows))
+print(found.hexdigest())
+"""
+
+
+def test_histories_are_the_same_bytes_in_every_process():
+    assert_same_digest(HISTORIES)
+
+
+class Raises:
+    def __init__(self, env, nodes, options):
+        self.env = env
+
+    def acquire(self, name, ttl_ns):
+        self.env.sleep(1)
+        return {}["missing"]
+
+    def close(self): ...
+
+
+class Loops(Raises):
+    def acquire(self, name, ttl_ns):
+        while True:
+            self.env.now()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"), [(Raises, "KeyError: 'missing'"), (Loops, "does not come to an end")]
+)
+def test_a_lock_that_raises_or_loops_is_reported_with_the_step(setting, monkeypatch, wrong, said):
+    from dataclasses import replace
+
+    from fencepost.workloads.locks import registry
+
+    one = setting("redis")
+    monkeypatch.setattr(registry, "LOCKS", {"redis": replace(registry.LOCKS["redis"], make=wrong)})
+    with pytest.raises(LockError, match=f"{said}.*step"):
+        Run(one, Schedule(), table(one)).carry_out()
+
+
+def test_a_loss_of_power_takes_what_was_not_synced_from_the_first_second_on():
+    world = World()
+    server = RedisServer("redis-1", 0, Network(world, None), "everysec")
+    for second in (0, 2):
+        world.now = second * 1_000_000_000 + 1
+        assert server.handle(("SET", f"early-{second}", "x")) == "OK"
+        assert server.handle(("SET", f"late-{second}", "x")) == "OK"
+        server.crash(power=True)
+        server.start()
+    # The first write of a later second is synced at once, with all before it.
+    assert set(server.store.values) == {"early-2"}
