@@ -1,1 +1,1 @@
-"""History in, verdict out: needs no cluster, no network, no clock, only the standard library."""
+"""History in, verdict out: needs no cluster, no network, no clock."""

@@ -21,8 +21,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
+
 from fencepost.checker.faults import faults
-from fencepost.checker.history import NEMESIS, SPONTANEOUS, History, Op
+from fencepost.checker.history import SPONTANEOUS, History, Op
 
 FOREVER = math.inf
 ENDS_WITH = ("lease", "close", "connection")
@@ -43,8 +45,7 @@ def ends_with(test: Mapping[str, Any] | None) -> str:
     return str(said)
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(Struct, frozen=True, gc=False):
     """The end of a hold, in ns since the test's start; `FOREVER` where it was never seen.
 
     `by` is "release", "lost", "close", "death" (killed or crashed), "gone" (an op of its process
@@ -61,12 +62,16 @@ NEVER = End(FOREVER, FOREVER, "never")
 
 def first(ends: Iterable[End]) -> End:
     """The end of a hold that each of these would have ended."""
-    known = [NEVER, *ends]
-    soonest = min(known, key=lambda end: (end.earliest, end.latest))
-    return End(soonest.earliest, min(end.latest for end in known), soonest.by)
+    soonest, latest = NEVER, FOREVER
+    for end in ends:
+        if (end.earliest, end.latest) < (soonest.earliest, soonest.latest):
+            soonest = end
+        if end.latest < latest:
+            latest = end.latest
+    return soonest if soonest.latest == latest else End(soonest.earliest, latest, soonest.by)
 
 
-@dataclass
+@dataclass(slots=True)
 class _Life:
     """What a process did itself: its last op's time, when its first op that ended `info` was
     invoked, and when it closed. `died`: when the harness wrote that it was gone."""
@@ -89,8 +94,9 @@ class Departures:
 
     def of(self, grant: Op) -> End:
         """When the holder of this grant was gone, as a client: closed, dead or gone."""
-        ends = [end for end in (self._death(grant), self._closed(grant)) if end is not None]
-        return first(ends or self._unknown(grant))
+        life = self._lives[grant.process]
+        ends = [end for end in (self._death(grant, life), _closed(grant, life)) if end is not None]
+        return first(ends or self._unknown(grant, life))
 
     def service_may_end(self, asked: Op, gone: End, lost: float) -> float:
         """From when on (ns) the service may have ended this grant early, its lease still running.
@@ -104,18 +110,12 @@ class Departures:
             return min(left, lost, dead, self._cut_off(asked))
         return left if self._ends_with == "close" else FOREVER
 
-    def _closed(self, grant: Op) -> End | None:
-        for op in self._lives[grant.process].closes:
-            if op.index > grant.index:
-                return End(op.time, op.time, "close")
-        return None
-
-    def _death(self, grant: Op) -> End | None:
+    def _death(self, grant: Op, life: _Life) -> End | None:
         """A process that was killed lived until the kill, which says so in its receipt.
 
         One that died by itself was last seen alive by its own last op.
         """
-        life, kill = self._lives[grant.process], self._kills.get(grant.process)
+        kill = self._kills.get(grant.process)
         if kill is not None and (life.died is None or life.died >= kill[0]):
             ordered, proved = kill
             return End(max(life.seen, ordered), max(life.seen, proved), "death")
@@ -123,13 +123,12 @@ class Departures:
             return None
         return End(min(life.seen, life.died), life.died, "death")
 
-    def _unknown(self, grant: Op) -> list[End]:
+    def _unknown(self, grant: Op, life: _Life) -> list[End]:
         """A process whose op ended `info` is gone, and a history may not say that it closed.
 
         It may then have closed while that op was under way, which counts where a close ends its
         grants.
         """
-        life = self._lives[grant.process]
         if life.unsure is None:
             return []
         if self._ends_with == "lease":
@@ -151,21 +150,31 @@ class Departures:
         return cuts[place] if place < len(cuts) else FOREVER
 
 
+def _closed(grant: Op, life: _Life) -> End | None:
+    for op in life.closes:
+        if op.index > grant.index:
+            return End(op.time, op.time, "close")
+    return None
+
+
 def _lives(history: History) -> dict[int | str, _Life]:
     found: dict[int | str, _Life] = {}
     invoked: dict[int | str, int] = {}
     for op in history.clients():
-        life = found.setdefault(op.process, _Life(op.time))
+        process = op.process
+        life = found.get(process)
+        if life is None:
+            life = found[process] = _Life(op.time)
         if op.type == "info" and op.error and op.error[0] in DEAD:
             life.died = op.time if life.died is None else life.died
             continue
         life.seen = op.time
         if op.type == "invoke":
-            invoked[op.process] = op.time
+            invoked[process] = op.time
             if op.f == "close":
                 life.closes.append(op)
         elif op.type == "info" and op.f not in SPONTANEOUS and life.unsure is None:
-            life.unsure = invoked.get(op.process, op.time)
+            life.unsure = invoked.get(process, op.time)
     return found
 
 
@@ -173,8 +182,8 @@ def kills(history: History) -> dict[int | str, tuple[int, int]]:
     """When each process that a receipt names was ordered to die, and when it was seen dead."""
     found: dict[int | str, tuple[int, int]] = {}
     ordered: dict[str, int] = {}
-    for op in history:
-        if op.process != NEMESIS or op.value.get("phase") == "end":
+    for op in history.nemesis():
+        if op.value.get("phase") == "end":
             continue
         name = str(op.value.get("fault", op.f))
         if op.type == "invoke":

@@ -14,45 +14,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fencepost.checker.cause import Link, cause, causes, headline, told
 from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.ends import ends_with
-from fencepost.checker.faults import during, faults, over_time
 from fencepost.checker.history import History
-from fencepost.checker.holds import (
-    FOREVER,
-    Hold,
-    Overlap,
-    Span,
-    believed,
-    holds,
-    overlaps,
-    seconds,
-    strictly,
-)
+from fencepost.checker.holds import FOREVER, Hold, holds, seconds
+from fencepost.checker.overlaps import Kind, Overlap, believed, overlaps, overlaps_of, strictly
 from fencepost.checker.untested import untested
 from fencepost.checker.verdict import Verdict, noted
 
 
 def lease_exclusion(history: History, test: Mapping[str, Any]) -> Verdict:
     """No two believed holds of one lock overlap in time."""
-    found = holds(history, test)
-    return _verdict("believed", believed(found), found, history, test)
+    return _verdict("believed", history, test)
 
 
 def mutual_exclusion(history: History, test: Mapping[str, Any]) -> Verdict:
     """No two strict holds of one lock overlap in time."""
-    found = holds(history, test)
-    return _verdict("strict", strictly(found), found, history, test)
+    return _verdict("strict", history, test)
 
 
-def _verdict(
-    kind: str,
-    rows: list[Span],
-    granted: list[Hold],
-    history: History,
-    test: Mapping[str, Any],
-) -> Verdict:
+def _verdict(kind: Kind, history: History, test: Mapping[str, Any]) -> Verdict:
+    granted = holds(history, test)
     count = len(granted)
     details: dict[str, Any] = {
         "holds": count,
@@ -62,18 +46,20 @@ def _verdict(
     if not count:
         return Verdict("unknown", "The lock was never granted: nothing was tested.", [], details)
     clocks = Clocks(test)
-    found = overlaps(rows, clocks)
+    found = overlaps_of(history, test, kind, clocks)
     if clocks:
+        rows = believed(granted) if kind == "believed" else strictly(granted)
         details["uncertain"] = len(overlaps(rows)) - len(found)
     if not found:
         missing = details["untested"] = _untested(kind, granted)
         words = f"None of {count} holds overlapped another's {kind} hold."
         return Verdict(True, noted(words, missing), [], details)
-    on = over_time(faults(history))
-    evidence = [_evidence(o, kind, during(on, o.start, o.end)) for o in found]
+    known = causes(history, test)
+    whys = [known.overlap(o.first, o.second, o.start) for o in found]
+    evidence = [_evidence(o, kind, why) for o, why in zip(found, whys, strict=True)]
     summary = (
         f"{len(found)} of {count} holds were granted while another's {kind} hold was on; "
-        f"the first at {seconds(found[0].start)}."
+        f"the first at {seconds(found[0].start)}{headline(whys[0])}."
     )
     return Verdict(False, summary, evidence, details)
 
@@ -85,7 +71,7 @@ def _untested(kind: str, granted: list[Hold]) -> list[str]:
     return untested(clients, sees_lease=seen or kind != "believed")
 
 
-def _evidence(overlap: Overlap, kind: str, on: str) -> dict[str, Any]:
+def _evidence(overlap: Overlap, kind: str, why: list[Link]) -> dict[str, Any]:
     first, second = overlap.first, overlap.second
     until = first.believed_end if kind == "believed" else first.strict_end
     length = "" if overlap.end == FOREVER else f" for {(overlap.end - overlap.start) / 1e9:.3f} s"
@@ -99,10 +85,11 @@ def _evidence(overlap: Overlap, kind: str, on: str) -> dict[str, Any]:
         "what": (
             f"{second.who} was granted hold {second.name} at {seconds(second.start)}, while "
             f"{first.who} had hold {first.name} since {seconds(first.start)}, {lasted}: "
-            f"two holders{length}.{on}"
+            f"two holders{length}.{told(why)}"
         ),
         "time_ns": overlap.start,
         "until_ns": None if overlap.end == FOREVER else overlap.end,
+        **cause(why),
         "lock": second.lock,
         "holds": [first.name, second.name],
         "ops": [first.index, second.index],

@@ -9,9 +9,13 @@ first does not follow from whose answer arrived first.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
+from operator import attrgetter, itemgetter
 from typing import Any
+
+from msgspec import Struct
 
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.ends import DEAD
@@ -21,7 +25,11 @@ from fencepost.checker.holds import FOREVER, Hold, lock_of, seconds
 
 SETTLED_NS = 500_000_000
 """How long an acquire must have been under way for the service to have it in its queue, and how
-long before its end a client that gives up may have left the queue."""
+long before its end a client that gives up may have left the queue: at the least."""
+_REQUESTS = 4
+"""That is as long as so many of the slowest ops that wait for nobody, in calm, where it is longer:
+on a busy machine a client may take seconds to connect and to enter the queue. The first grants show
+how long it takes to connect: they wait for no holder."""
 
 
 @dataclass
@@ -53,17 +61,13 @@ class Fairness:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(Struct, frozen=True, gc=False):
     """An acquire. `until`: how long its client certainly waited in the queue."""
 
     call: Call
+    begin: int
     until: float
     hold: Hold | None
-
-    @property
-    def begin(self) -> int:
-        return self.call.begin.time
 
     @property
     def node(self) -> str | None:
@@ -82,77 +86,110 @@ def fairness(
     calm = _Calm(on, history.end_ns)
     by_grant = {hold.index: hold for hold in holds}
     expired = _expired(history)
+    settled = _settled_ns(history, holds, calm)
     by_lock: dict[str, list[_Asked]] = {}
     for call in calls:
         hold = by_grant.get(call.end.index) if call.end is not None else None
-        asked = _Asked(call, _until(call, expired), hold)
-        found.waited += min(asked.until, history.end_ns) - asked.begin > SETTLED_NS
+        asked = _Asked(call, call.begin.time, _until(call, expired), hold)
+        found.waited += min(asked.until, history.end_ns) - asked.begin > settled
         by_lock.setdefault(lock_of(call.begin.value), []).append(asked)
     for mine in by_lock.values():
-        _Queue(mine, calm, clocks).judge(found)
+        _Queue(mine, calm, clocks, settled).judge(found)
         _wakeups(mine, found)
     return found
+
+
+def _settled_ns(history: History, holds: list[Hold], calm: _Calm) -> int:
+    """How long it takes a client, for certain, to enter a queue or to leave it."""
+    answered = (
+        (call.begin.time, call.end.time)
+        for call in history.calls()
+        if call.end is not None and call.end.type == "ok" and call.begin.f != "acquire"
+    )
+    slowest = 0
+    for begin, end in chain(answered, _unhindered(holds)):
+        if end - begin > slowest and calm.between(begin, end):
+            slowest = end - begin
+    return max(SETTLED_NS, _REQUESTS * slowest)
+
+
+def _unhindered(holds: list[Hold]) -> Iterator[tuple[int, int]]:
+    """The acquires, each by begin and grant, in which nobody else held the lock."""
+    free: dict[str, float] = {}
+    for hold in sorted(holds, key=attrgetter("start", "index")):
+        since = free.get(hold.lock, -FOREVER)
+        if since <= hold.asked:
+            yield hold.asked, hold.start
+        free[hold.lock] = max(since, hold.strict_end)
 
 
 def _expired(history: History) -> dict[int | str, list[int]]:
     """When each process was told that it lost its place in a queue: `lost` without a hold."""
     found: dict[int | str, list[int]] = {}
-    for op in history.clients():
-        if op.f == "lost" and op.value.get("hold") is None:
+    for op in history.lost():
+        if op.value.get("hold") is None:
             found.setdefault(op.process, []).append(op.time)
     return found
 
 
 def _until(call: Call, expired: dict[int | str, list[int]]) -> float:
-    """The end of an acquire, or of its place in the queue. A dead client waited for nothing."""
+    """Until when an acquire certainly had its place in the queue. A dead client waited for nothing;
+    one whose session ended heard of that at any time after."""
     end = FOREVER if call.end is None else call.end.time
-    if call.end is not None and call.end.error and call.end.error[0] in DEAD:
+    dead = call.end is not None and call.end.error and call.end.error[0] in DEAD
+    told = expired.get(call.begin.process)
+    if dead or (told and any(call.begin.time <= time < end for time in told)):
         return call.begin.time
-    lost = (time for time in expired.get(call.begin.process, ()) if call.begin.time <= time < end)
-    return next(lost, end)
+    return end
 
 
 class _Queue:
     """The acquires of one lock, in order of invocation."""
 
-    def __init__(self, asked: list[_Asked], calm: _Calm, clocks: Clocks) -> None:
+    def __init__(self, asked: list[_Asked], calm: _Calm, clocks: Clocks, settled: int) -> None:
         self._asked = asked
+        self._settled_ns = settled
         self._calm = calm
         self._clocks = clocks
         held = [one.hold for one in asked if one.hold is not None and not one.hold.shared]
-        self._exclusive = sorted(held, key=lambda hold: hold.start)
+        self._exclusive = sorted(held, key=attrgetter("start"))
         self._starts = [hold.start for hold in self._exclusive]
 
     def judge(self, found: Fairness) -> None:
         """Each grant against all who waited when it was given."""
         for call, hold, waiting in self._grants():
-            ahead = [other for other in waiting if self._settled(other, call)]
             found.ordered = found.ordered or any(
                 self._orders(call, hold, other) for other in waiting
             )
-            passed = (other for other in ahead if self._overtakes(call, hold, other))
-            first = next(passed, None)
-            if first is not None:
-                found.overtakings.append(_overtaking(call, hold, first))
+            latest = call.begin - self._settled_ns
+            for other in waiting:
+                # Before anything else: of most who wait it is not certain who came first.
+                if other.begin > latest:
+                    continue
+                if self._settled(other, call) and self._overtakes(call, hold, other):
+                    found.overtakings.append(_overtaking(call, hold, other))
+                    break
 
-    def _grants(self) -> Iterator[tuple[_Asked, Hold, list[_Asked]]]:
+    def _grants(self) -> Iterator[tuple[_Asked, Hold, Collection[_Asked]]]:
         """Each granted acquire in order of grant, and the others that were under way then."""
-        begins = {one.call.begin.index: one for one in self._asked}
-        ends = {one.call.end.index: one for one in self._asked if one.call.end is not None}
+        begun = [(one.call.begin.index, one) for one in self._asked]
+        ended = [(one.call.end.index, one) for one in self._asked if one.call.end is not None]
+        begun.sort(key=itemgetter(0))
+        ended.sort(key=itemgetter(0))
         waiting: dict[int, _Asked] = {}
-        for index in sorted([*begins, *ends]):
-            if index in begins:
-                waiting[index] = begins[index]
-                continue
-            call = ends[index]
+        place = 0
+        for over, call in ended:
+            while place < len(begun) and begun[place][0] < over:
+                waiting[begun[place][0]] = begun[place][1]
+                place += 1
             del waiting[call.call.begin.index]
             if call.hold is not None:
-                yield call, call.hold, list(waiting.values())
+                yield call, call.hold, waiting.values()
 
     def _settled(self, first: _Asked, second: _Asked) -> bool:
         """Whether the one was in the queue when the other asked."""
         gap = self._clocks.between(first.node, second.node)
-        return first.begin + SETTLED_NS + gap <= second.begin
+        return first.begin + self._settled_ns + gap <= second.begin
 
     def _orders(self, call: _Asked, hold: Hold, other: _Asked) -> bool:
         """Whether it can be told of another, who still waited, which of the two came first."""
@@ -171,7 +208,7 @@ class _Queue:
         the lock, unheard, once a fault is on.
         """
         gap = self._clocks.between(call.node, other.node)
-        leaves = 0 if other.hold else SETTLED_NS
+        leaves = 0 if other.hold else self._settled_ns
         if hold.start + gap + leaves >= other.until:
             return False
         if not self._calm.between(other.begin, hold.start + leaves):

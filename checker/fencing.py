@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fencepost.checker.cause import Causes, cause, causes, told
 from fencepost.checker.checker import Checker, Test, of_history
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.faults import Fault, during, faults, over_time
@@ -19,7 +20,7 @@ from fencepost.checker.history import History
 from fencepost.checker.holds import Hold, holds, lock_of, seconds
 from fencepost.checker.rulers import Rulers
 from fencepost.checker.spans import Spans
-from fencepost.checker.tokens import Misorder, above, fallen, grants, repeated
+from fencepost.checker.tokens import Misorder, fallen, grants, ordered, repeated
 from fencepost.checker.verdict import Verdict, count, noted
 from fencepost.checker.writes import Write, after_others, owners, registers
 
@@ -32,11 +33,11 @@ def fencing(history: History, test: Mapping[str, Any]) -> Verdict:
         return Verdict("unknown", "No grant carried a token: there was nothing to order.")
     on, clocks = over_time(faults(history)), Clocks(test)
     per_lock = grants(history, found, clocks)
-    ordered = [pair for mine in per_lock for pair in above(mine)]
-    misordered = [wrong for mine in per_lock for wrong in repeated(mine)] + fallen(ordered)
+    pairs = ordered(history, test, clocks)
+    misordered = [wrong for mine in per_lock for wrong in repeated(mine)] + fallen(pairs)
     written = _written(history, found, clocks)
     late = list(_accepted_late(written, clocks))
-    untested = _untested(found, bool(ordered), written)
+    untested = _untested(found, bool(pairs), written)
     details = {
         "tokens": granted,
         "grants": not misordered,
@@ -52,16 +53,17 @@ def fencing(history: History, test: Mapping[str, Any]) -> Verdict:
         parts.append(f"{wrong} of {count(granted, 'token')} repeated or lower")
     if late:
         parts.append(f"{count(len(late), 'write')} accepted after one with a higher token")
-    evidence = [_grant_evidence(wrong, on) for wrong in misordered]
-    evidence += [_write_evidence(*row, on) for row in late]
+    known = causes(history, test)
+    evidence = [_grant_evidence(wrong, on, known) for wrong in misordered]
+    evidence += [_write_evidence(*row, on, known) for row in late]
     evidence.sort(key=lambda row: row["time_ns"])
     return Verdict(False, noted(f"{' and '.join(parts)}.", untested), evidence, details)
 
 
-def _untested(found: list[Hold], ordered: bool, written: list[_Written]) -> list[str]:
+def _untested(found: list[Hold], in_order: bool, written: list[_Written]) -> list[str]:
     """What nothing in this history could have shown."""
     untested = []
-    if not ordered:
+    if not in_order:
         untested.append("the order of tokens (no grant came certainly after another)")
     without = sum(1 for hold in found if hold.token is None)
     if without:
@@ -87,9 +89,7 @@ def _written(history: History, found: list[Hold], clocks: Clocks) -> list[_Writt
     """A write's lock is that of the hold that it names. One that names none, or none that was seen
     to be granted, is of the only lock that was asked for, if there is but one."""
     held = owners(found)
-    asked = {
-        lock_of(op.value) for op in history.clients() if op.f == "acquire" and op.type == "invoke"
-    }
+    asked = {lock_of(call.begin.value) for call in history.calls() if call.begin.f == "acquire"}
     only = asked.pop() if len(asked) == 1 else None
     rows: list[_Written] = []
     for register in registers(history, clocks):
@@ -134,14 +134,16 @@ def _accepted_late(
                 yield higher, late, each
 
 
-def _grant_evidence(wrong: Misorder, on: Spans[Fault]) -> dict[str, Any]:
+def _grant_evidence(wrong: Misorder, on: Spans[Fault], known: Causes) -> dict[str, Any]:
     first, second = wrong.first, wrong.second
+    why = known.forgot(first, second)
     return {
         "what": (
             f"{second.who} was granted token {second.token} at {seconds(second.start)}: "
             f"{wrong.how}, which {first.who} was granted at {seconds(first.start)}."
-            f"{during(on, first.start, second.start)}"
+            f"{told(why) or during(on, first.start, second.start)}"
         ),
+        **cause(why),
         "time_ns": second.start,
         "lock": second.lock,
         "holds": [first.name, second.name],
@@ -150,14 +152,16 @@ def _grant_evidence(wrong: Misorder, on: Spans[Fault]) -> dict[str, Any]:
 
 
 def _write_evidence(
-    first: Write, second: Write, where: _Written, on: Spans[Fault]
+    first: Write, second: Write, where: _Written, on: Spans[Fault], known: Causes
 ) -> dict[str, Any]:
+    why = known.worked(second.hold, second.done_ns)
     return {
         "what": (
             f"{second.who} wrote {second.value!r} with token {second.token}, accepted by "
             f"{seconds(second.done_ns)}, after the resource had accepted token {first.token} "
-            f"from {first.who}.{during(on, second.sent_ns, second.done_ns)}"
+            f"from {first.who}.{told(why) or during(on, second.sent_ns, second.done_ns)}"
         ),
+        **cause(why),
         "time_ns": second.done_ns,
         "resource": where.resource,
         "lock": where.lock,

@@ -57,6 +57,7 @@ def _is_receipt(value: Any) -> bool:
 _NUMBER = (_is_number, "a number of at most 128 bits, or null")
 _WHOLE = (_is_whole, "an integer of at most 128 bits, or null")
 _NAME = (_is_name, "a name")
+_NODES = (_are_names, "a list of nodes")
 
 _OF_CLIENTS: Mapping[str, Check] = {
     "deadline": _NUMBER,
@@ -68,12 +69,13 @@ _OF_CLIENTS: Mapping[str, Check] = {
     "hold": _NAME,
     "resource": _NAME,
     "mode": _NAME,
+    "granted_by": (lambda value: value is None or _are_names(value), "a list of nodes, or null"),
 }
 _OF_NEMESIS: Mapping[str, Check] = {
     "fault": (_is_text, "a text"),
     "phase": (_is_text, "a text"),
-    "targets": (_are_names, "a list of nodes"),
-    "impairs": (_are_names, "a list of nodes"),
+    "targets": _NODES,
+    "impairs": _NODES,
     "links": (_are_pairs, "a list of pairs of nodes"),
     "forgets": (lambda value: isinstance(value, bool), "true or false"),
     "arguments": (_are_arguments, "an object, its links pairs of nodes"),

@@ -9,94 +9,30 @@ is sorted by time and numbered anew. `read` accepts both: it sorts, and says so 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 from sys import intern
-from types import MappingProxyType
-from typing import Any, Literal, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
-from fencepost.checker import compact, fields
-from fencepost.strictjson import decode
+from msgspec.structs import force_setattr
+
+from fencepost.checker import compact, decoding
+from fencepost.checker.op import LOCK_OPS, NEMESIS, SPONTANEOUS, TYPES, Call, Op, Type
 from fencepost.wholefile import replace
 
-Type = Literal["invoke", "ok", "fail", "info"]
-TYPES: tuple[Type, ...] = ("invoke", "ok", "fail", "info")
-_TYPES = {name: name for name in TYPES}
-NEMESIS = "nemesis"
-LOCK_OPS = ("acquire", "extend", "release")
-SPONTANEOUS = ("lost", "renewed")
-"""What a client's library says on its own: the hold is over; its lease runs on."""
+__all__ = ["LOCK_OPS", "NEMESIS", "SPONTANEOUS", "TYPES", "Call", "Op", "Type"]
 
 Found = TypeVar("Found")
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _LONGEST = 16 << 20  # bytes of a line
-_NEEDED = ("time", "process", "type", "f")
-_FIELDS = frozenset({"index", *_NEEDED, "value", "error", "node"})
+_CHUNK = 1 << 17  # bytes that are decoded at a time
+_LONG = 64 << 20  # bytes of a file from which on memory is worth more than time
 
 
 class HistoryError(ValueError):
     """A history that cannot be read: the file, the line and the reason."""
-
-
-@dataclass(frozen=True, slots=True)
-class Op:
-    """One event of the history.
-
-    `time` is in ns since the test's start; `process` an int or "nemesis"; `error` is
-    [kind, text] on fail and info. `extra` keeps fields this version does not know.
-    """
-
-    index: int
-    time: int
-    process: int | str
-    type: Type
-    f: str
-    value: dict[str, Any]
-    error: list[Any] | None = None
-    node: str | None = None
-    extra: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
-
-    def to_json(self) -> dict[str, Any]:
-        row: dict[str, Any] = {
-            "index": self.index,
-            "time": self.time,
-            "process": self.process,
-            "type": self.type,
-            "f": self.f,
-            "value": self.value,
-        }
-        if self.error is not None:
-            row["error"] = self.error
-        if self.node is not None:
-            row["node"] = self.node
-        return {**row, **self.extra}
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """An op from its invocation to its completion; `end` is None where none was recorded."""
-
-    begin: Op
-    end: Op | None
-
-    @property
-    def type(self) -> Type:
-        """ok, fail or info; an op that never completed is info: it may have happened."""
-        return self.end.type if self.end else "info"
-
-    @property
-    def value(self) -> dict[str, Any]:
-        """What was asked, overlaid with what was answered."""
-        return self.begin.value | (self.end.value if self.end else {})
-
-    def get(self, name: str) -> Any:
-        """One field of `value`; None where it is missing."""
-        if self.end is not None and name in self.end.value:
-            return self.end.value[name]
-        return self.begin.value.get(name)
 
 
 @dataclass(frozen=True)
@@ -131,6 +67,14 @@ class History:
     def nemesis(self) -> list[Op]:
         return self.once("nemesis", lambda: [op for op in self.ops if op.process == NEMESIS])
 
+    def lost(self) -> list[Op]:
+        """What clients said of holds, or of their place in a queue, that are over."""
+        return self.once("lost", lambda: [op for op in self.clients() if op.f == "lost"])
+
+    def nodes(self) -> list[str | None]:
+        """The nodes of clients' ops, each once; None where an op names none."""
+        return self.once("nodes", lambda: list({op.node for op in self.clients()}))
+
     @property
     def end_ns(self) -> int:
         """The time of the last op, in ns; 0 for an empty history."""
@@ -149,79 +93,28 @@ class History:
 
 def pair(ops: Iterable[Op]) -> list[Call]:
     """Join each invocation with its completion, by process."""
-    open_by: dict[int | str, Op] = {}
-    ends: dict[int, Op] = {}
+    open_by: dict[int | str, int] = {}  # the place of its call
     begins: list[Op] = []
+    ends: list[Op | None] = []
     for op in ops:
         if op.type == "invoke":
-            if op.process in open_by:
+            place = open_by.get(op.process)
+            if place is not None:
                 raise HistoryError(
                     f"op {op.index}: process {op.process} invokes {op.f} while its "
-                    f"{open_by[op.process].f} (op {open_by[op.process].index}) is still open"
+                    f"{begins[place].f} (op {begins[place].index}) is still open"
                 )
-            open_by[op.process] = op
+            open_by[op.process] = len(begins)
             begins.append(op)
-        elif op.f in SPONTANEOUS:
-            continue
-        else:
-            begin = open_by.pop(op.process, None)
-            if begin is None or begin.f != op.f:
+            ends.append(None)
+        elif op.f not in SPONTANEOUS:
+            place = open_by.pop(op.process, None)
+            if place is None or begins[place].f != op.f:
                 raise HistoryError(
                     f"op {op.index}: process {op.process} completes {op.f} that it never invoked"
                 )
-            ends[begin.index] = op
-    return [Call(begin, ends.get(begin.index)) for begin in begins]
-
-
-def parse(row: Any) -> Op:
-    """One decoded line as an Op.
-
-    Raises:
-        ValueError: with the reason, where the row is no op.
-    """
-    if not isinstance(row, dict):
-        raise ValueError("not a JSON object")
-    missing = [name for name in _NEEDED if name not in row]
-    if missing:
-        raise ValueError(f"no {', '.join(missing)}")
-    if row["type"] not in TYPES:
-        raise ValueError(f"type {row['type']!r:.60} is none of {', '.join(TYPES)}")
-    for name in ("time", "index"):
-        number = row.get(name, 0)
-        if type(number) is not int or not -(2**63) <= number < 2**63:
-            raise ValueError(f"{name} {number!r:.60} is no integer of 64 bits")
-    process = row["process"]
-    if process != NEMESIS and (isinstance(process, bool) or not isinstance(process, int)):
-        raise ValueError(f"process {process!r} is neither an integer nor {NEMESIS!r}")
-    if not isinstance(row["f"], str):
-        raise ValueError(f"f {row['f']!r:.60} is no text")
-    value = row.get("value")
-    if value is not None and not isinstance(value, dict):
-        raise ValueError(f"value {value!r:.60} is no object")
-    if value:
-        fields.check(value, nemesis=process == NEMESIS)
-    error = row.get("error")
-    if error is not None and not (isinstance(error, list) and error):
-        raise ValueError(f"error {error!r:.60} is not [kind, text]")
-    node = row.get("node")
-    if node is not None and not isinstance(node, str):
-        raise ValueError(f"node {node!r:.60} is no text")
-    return Op(
-        index=row.get("index", 0),
-        time=row["time"],
-        process=process,
-        type=_TYPES[row["type"]],
-        f=intern(row["f"]),
-        value=compact.value(value) if value else {},
-        error=error,
-        node=None if node is None else intern(node),
-        extra=_NOTHING if _FIELDS.issuperset(row) else _others(row),
-    )
-
-
-def _others(row: dict[str, Any]) -> Mapping[str, Any]:
-    """What this version does not know of a row."""
-    return {name: what for name, what in row.items() if name not in _FIELDS}
+            ends[place] = op
+    return list(map(Call, begins, ends))
 
 
 def read(path: Path) -> History:
@@ -235,43 +128,106 @@ def read(path: Path) -> History:
     """
     notes: list[str] = []
     ops: list[Op] = []
+    number = 0
     try:
+        is_long = path.stat().st_size > _LONG
         with path.open("rb") as file:
-            for number, line in enumerate(iter(partial(file.readline, _LONGEST), b""), 1):
-                if line.endswith(b"\n"):
-                    if line.strip():
-                        ops.append(_parse_line(path, number, line))
-                elif len(line) == _LONGEST:
-                    raise HistoryError(f"{path}:{number}: the line is longer than {_LONGEST} bytes")
-                elif line.strip():
-                    ops += _torn(line, number, notes)
+            for lines in _whole_lines(path, file):
+                if lines.endswith(b"\n"):
+                    found = _decoded(path, number, lines)
+                    ops += _compact(found) if is_long else found
+                    number += lines.count(b"\n")
+                else:
+                    ops += _torn(lines, number + 1, notes)
     except OSError as error:
         raise HistoryError(f"{path}: cannot be read: {error.strerror}") from error
     return History(_in_order(ops, notes), notes)
 
 
+class Tail:
+    """A history that grows, read from where it was read last."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._place = self._number = 0
+        self._ops: list[Op] = []
+
+    def read(self) -> History:
+        """All of it so far, in order of time; a last line that is not whole waits.
+
+        Raises:
+            HistoryError: as `read` does.
+        """
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._place)
+                for lines in _whole_lines(self._path, file, self._number):
+                    if not lines.endswith(b"\n"):
+                        break
+                    self._ops += _compact(_decoded(self._path, self._number, lines))
+                    self._number += lines.count(b"\n")
+                    self._place += len(lines)
+        except OSError as error:
+            raise HistoryError(f"{self._path}: cannot be read: {error.strerror}") from error
+        notes: list[str] = []
+        self._ops = _in_order(self._ops, notes)
+        return History(list(self._ops), notes)
+
+
+def _whole_lines(path: Path, file: BinaryIO, number: int = 0) -> Iterator[bytes]:
+    """A file's lines, many at a time, and then what is left behind the last newline, if anything.
+
+    `number` lines are before the first. Raises HistoryError for a line that is too long.
+    """
+    rest = b""
+    while more := file.read(_CHUNK):
+        if len(rest) + (more.find(b"\n") + 1 or len(more)) > _LONGEST:
+            raise HistoryError(f"{path}:{number + 1}: the line is longer than {_LONGEST} bytes")
+        end = more.rfind(b"\n") + 1
+        if end:
+            whole = rest + more[:end]
+            number += whole.count(b"\n")
+            yield whole
+            rest = b""
+        rest += more[end:]
+    if rest:
+        yield rest
+
+
+def _decoded(path: Path, number: int, lines: bytes) -> list[Op]:
+    """The ops of whole lines, of which `number` others come before."""
+    try:
+        return decoding.ops(lines)
+    except decoding.BadLine as error:
+        raise HistoryError(f"{path}:{number + error.number + 1}: {error}") from error
+
+
+def _compact(ops: list[Op]) -> list[Op]:
+    """The same ops in half of the memory. It takes as long as decoding them."""
+    for op in ops:
+        force_setattr(op, "f", intern(op.f))
+        force_setattr(op, "value", compact.value(op.value))
+        if op.node is not None:
+            force_setattr(op, "node", intern(op.node))
+    return ops
+
+
 def _torn(line: bytes, number: int, notes: list[str]) -> list[Op]:
     """The op of a last line without newline, if it is whole all the same."""
     try:
-        return [parse(decode(line))]
-    except ValueError:
+        return decoding.ops(line)
+    except decoding.BadLine:
         notes.append(f"the last line ({number}) is torn and was dropped")
         return []
 
 
-def _parse_line(path: Path, number: int, line: bytes) -> Op:
-    try:
-        return parse(decode(line))
-    except ValueError as error:
-        raise HistoryError(f"{path}:{number}: {error}: {line[:120]!r}") from error
-
-
 def _in_order(ops: list[Op], notes: list[str]) -> list[Op]:
-    late = sum(1 for before, after in pairwise(ops) if after.time < before.time)
-    if late:
+    times = [op.time for op in ops]
+    if times != sorted(times):
+        late = sum(1 for before, after in pairwise(times) if after < before)
         notes.append(f"{late} ops were recorded late and have been put in order of time")
-        ops = sorted(ops, key=lambda op: op.time)
-    if any(op.index != place for place, op in enumerate(ops)):
+        ops = sorted(ops, key=attrgetter("time"))
+    if [op.index for op in ops] != list(range(len(ops))):
         ops = [
             Op(i, o.time, o.process, o.type, o.f, o.value, o.error, o.node, o.extra)
             for i, o in enumerate(ops)

@@ -10,8 +10,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from operator import attrgetter, itemgetter
 from typing import Any
 
+from msgspec import structs
+
+from fencepost.checker import lincheck
 from fencepost.checker.checker import Checker, Test, of_history
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.ends import FOREVER, ends_with
@@ -22,7 +26,7 @@ from fencepost.checker.lincheck import Evidence, named
 from fencepost.checker.lincheck.budget import Budget
 from fencepost.checker.lincheck.model import Model
 from fencepost.checker.lincheck.operation import Operation
-from fencepost.checker.lincheck.verdict import check_numbered
+from fencepost.checker.lincheck.verdict import check_calls
 from fencepost.checker.untested import untested
 from fencepost.checker.verdict import Verdict, noted
 
@@ -31,9 +35,6 @@ _EVIDENCE_S = 5.0
 
 _MORE_NS = 200_000
 """And this much for each call, so that a history is not too long for its limit."""
-
-Event = tuple[int, dict[str, Any]]
-"""An op's position in the history, and the op as lincheck reads it."""
 
 
 def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
@@ -46,11 +47,11 @@ def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
         return Verdict("unknown", "There is no model of shared holds with leases.")
     failed, clocks = str(test.get("failed_release", "ended")), Clocks(test)
     model = named("lease-mutex", failed_release=failed)
-    events = _events(calls, holds(history, test), clocks)
+    called = _called(calls, holds(history, test), clocks)
     if clocks:
         model = _by_call(model, calls)
     limit_s = _TIME_LIMIT_S + len(calls) * _MORE_NS / 1e9
-    found = check_numbered(events, model, Budget.starting_now(limit_s, None))
+    found = check_calls(called, model, Budget.starting_now(limit_s, None))
     details: dict[str, Any] = {
         "model": "lease-mutex",
         "operations": found.operations,
@@ -108,62 +109,74 @@ def _described(op: Op) -> str:
     return op.f if hold is None else f"{op.f} of hold {hold}"
 
 
-def _granted_early(history: History) -> Iterator[Call]:
+def _granted_early(history: History) -> list[Call]:
     """The calls. A grant to a client whose lease the service had ended while it waited (`lost`
     with hold null) must have happened before that, if it did: its end is brought forward.
     """
     notices: dict[int | str, list[Op]] = {}
-    for op in history.clients():
-        if op.f == "lost" and op.value.get("hold") is None:
+    for op in history.lost():
+        if op.value.get("hold") is None:
             notices.setdefault(op.process, []).append(op)
-    for call in history.calls():
-        end = call.end
-        if call.begin.f == "acquire" and call.type == "ok" and end is not None:
-            told = notices.get(call.begin.process, [])
-            place = bisect_left(told, call.begin.index, key=lambda op: op.index)
-            if place < len(told) and told[place].index < end.index:
-                end = replace(end, time=told[place].time, index=told[place].index)
-        yield call if end is call.end else Call(call.begin, end)
+    calls = history.calls()
+    return [_before(call, notices) for call in calls] if notices else calls
 
 
-def _events(calls: list[Call], granted: list[Hold], clocks: Clocks) -> Iterator[Event]:
-    """The lock's ops as lincheck reads them, in order.
+def _before(call: Call, notices: Mapping[int | str, list[Op]]) -> Call:
+    """The call; if it is a grant, answered no later than the first of these since it was asked."""
+    end = call.end
+    if call.begin.f != "acquire" or end is None or end.type != "ok":
+        return call
+    told = notices.get(call.begin.process, [])
+    place = bisect_left(told, call.begin.index, key=attrgetter("index"))
+    if place == len(told) or told[place].index >= end.index:
+        return call
+    return Call(call.begin, structs.replace(end, time=told[place].time, index=told[place].index))
+
+
+def _called(calls: list[Call], granted: list[Hold], clocks: Clocks) -> Iterator[lincheck.Call]:
+    """The calls as lincheck reads them, in the order of their completion.
 
     Where clocks are known to a bound only, each op is given the widest interval that it may have
     had. Ops of one process may then overlap, and each goes by a number of its own.
     """
     by_asked = {hold.asked_index: hold for hold in granted}
     by_extend = {extend: hold for hold in granted for extend in hold.extends}
-    # Each event as a number, twice its call's and one more for the answer: histories are long.
-    order = [2 * n for n in range(len(calls))]
-    order += [2 * n + 1 for n, call in enumerate(calls) if call.end is not None]
-
-    def op_of(number: int) -> Op:
-        call = calls[number // 2]
-        return call.end if number % 2 and call.end is not None else call.begin
-
-    def time_of(number: int) -> int:
-        op, bound = op_of(number), clocks.bound(calls[number // 2].begin.node)
-        return op.time + bound if number % 2 else op.time - bound
-
+    places = _places(calls, clocks) if clocks else {}
+    completed = [(call.end.index, call) for call in calls if call.end is not None]
     # The history's order counts, also of equal times, but where stamps were moved.
-    order.sort(key=lambda n: (time_of(n), op_of(n).index) if clocks else op_of(n).index)
-    for number in order:
-        call, op = calls[number // 2], op_of(number)
-        begin, end, value = call.begin, call.end, op.value
-        if op is begin:
-            hold = by_asked.get(begin.index) or (by_extend.get(end.index) if end else None)
-            value = value | _lease(call, hold)
-        yield (
-            op.index,
-            {
-                "process": begin.index if clocks else begin.process,
-                "type": op.type,
-                "f": op.f,
-                "value": value,
-                "time": time_of(number),
-            },
+    completed.sort(key=(lambda row: places[row[0]]) if clocks else itemgetter(0))
+    for _, call in completed + [(0, call) for call in calls if call.end is None]:
+        begin, end = call.begin, call.end
+        hold = by_asked.get(begin.index)
+        if hold is None and end is not None:
+            hold = by_extend.get(end.index)
+        if end is not None and end.type == "info":
+            end = None
+        bound = clocks.bound(begin.node)
+        process = begin.index if clocks else begin.process
+        value = begin.value if hold is None else begin.value | _lease(call, hold)
+        invoked, time, line = places.get(begin.index, begin.index), begin.time - bound, begin.index
+        kind: str = "info"
+        result: Any = lincheck.UNKNOWN
+        returned = ended = None
+        if end is not None:
+            kind, result = end.type, end.value
+            returned, ended = places.get(end.index, end.index), end.time + bound
+        # By their places, and not by name: it takes half of the time.
+        yield lincheck.Call(
+            process, begin.f, kind, value, result, invoked, returned, time, ended, line
         )
+
+
+def _places(calls: list[Call], clocks: Clocks) -> dict[int, int]:
+    """The places of the calls' ops, by their indices, in the order that their clocks allow."""
+    rows = []
+    for call in calls:
+        bound = clocks.bound(call.begin.node)
+        rows.append((call.begin.time - bound, call.begin.index))
+        if call.end is not None:
+            rows.append((call.end.time + bound, call.end.index))
+    return {index: place for place, (_, index) in enumerate(sorted(rows))}
 
 
 def _lease(call: Call, hold: Hold | None) -> dict[str, int]:

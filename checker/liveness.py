@@ -2,13 +2,15 @@
 
 A lock that is never granted is perfectly safe. So: after the last fault is healed, and after
 a holder is gone with its lease still running, somebody must get the lock within the lease plus a
-stated bound (`liveness_bound_s`, default 5 s), counted from when nothing stood in the way any more.
+stated bound (`liveness_bound_s`, default 5 s), counted from when nothing stood in the way any more,
+and not before the clients were ready (`ready_s`, by which the test says when that was).
 Where the service promises to survive a minority of dead nodes (`promises.minority`), somebody must
 get it in that time while only a minority is impaired. Each lock is judged by itself (waits.py).
 
 Where the lock promises an order of grants (`promises.fifo`), or that a release wakes one client
-(`promises.one_wakeup`), these are judged as well (fairness.py). A promise that nobody put to the
-test is named, and neither kept nor broken.
+(`promises.one_wakeup`), these are judged as well (fairness.py); so is that it refuses only what
+somebody has (`promises.true_refusals`, refusals.py). A promise that nobody put to the test is
+named, and neither kept nor broken.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ from fencepost.checker.obstacles import (
     longest_lease,
     spans,
 )
-from fencepost.checker.spoken import spoken
+from fencepost.checker.refusals import Refusals, refusals
+from fencepost.checker.spoken import Spoken, said_in
 from fencepost.checker.tokens import trusted
 from fencepost.checker.verdict import Valid, Verdict, count, noted
 from fencepost.checker.waits import Wait, Waited
@@ -51,13 +54,18 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     acquires = [call for call in calls if call.begin.f == "acquire"]
     bound = int(test.get("liveness_bound_s", DEFAULT_BOUND_S) * 1e9)
     run = _Run(history, test, on)
-    locks = _locks(history, calls, found, bound, _apart(history, clocks))
+    apart = _apart(history, clocks)
+    said = said_in(history, test, clocks)
+    locks = _locks(history, calls, found, said, bound, apart)
     waits = [wait for lock in locks for wait in run.waits(lock)]
     fair = fairness(acquires, found, on, history, clocks)
     promises = test.get("promises") or {}
-    unfair = _unfair(fair, promises)
+    denied = Refusals()
+    if promises.get("true_refusals"):
+        denied = refusals(acquires, found, said.own, apart)
+    unfair = _unfair(fair, promises) + denied.untrue
     strange = sorted({fault.family for fault in on if fault.impairs is None})
-    untested = [*_unjudged(waits, run.healed), *_untested(waits, fair, promises)]
+    untested = [*_unjudged(waits, run.healed), *_untested(waits, fair, denied, promises)]
     valid = "unknown" if strange else _valid(waits, unfair)
     evidence = [wait.to_json() for wait in _telling(waits, bool(unfair))] + unfair
     details = {
@@ -81,7 +89,7 @@ def _apart(history: History, clocks: Clocks) -> int:
 
 
 def _locks(
-    history: History, calls: list[Call], found: list[Hold], bound: int, apart: int
+    history: History, calls: list[Call], found: list[Hold], said: Spoken, bound: int, apart: int
 ) -> list[Waited]:
     asked: dict[str, list[Call]] = {}
     held: dict[str, list[Hold]] = {}
@@ -91,7 +99,7 @@ def _locks(
     for hold in found:
         held.setdefault(hold.lock, []).append(hold)
     leases = {lock: longest_lease(mine) for lock, mine in asked.items()}
-    free, killed = left(found, spoken(history, found).own, leases), kills(history)
+    free, killed = left(found, said.own, leases), kills(history)
     return [
         Waited(lock, held.get(lock, []), mine, free, killed, bound + apart, apart, history.end_ns)
         for lock, mine in asked.items()
@@ -105,14 +113,16 @@ class _Run:
         self._servers = frozenset(test.get("servers") or ())
         self._majority = len(self._servers) // 2 + 1
         self._promised = bool((test.get("promises") or {}).get("minority"))
-        nodes = {op.node for op in history.clients() if op.node is not None}
+        nodes = {node for node in history.nodes() if node is not None}
         clients = frozenset(nodes - self._servers)
         self._end_ns = history.end_ns
         self._impairing = impairing(on, clients)
         self._faulty = bool(on)
         ends = [f.start if f.end is None and kills_clients(f, clients) else f.end for f in on]
         self.healed = None not in ends
-        self._last_heal = max((end for end in ends if end is not None), default=0)
+        healed = [end for end in ends if end is not None]
+        # Before they are ready there is nobody who could be granted a lock.
+        self._since = max([int(test.get("ready_s", 0) * 1e9), *healed])
 
     def waits(self, lock: Waited) -> Iterator[Wait]:
         obstacles = Obstacles([*spans(self._impairing, lock.lease), *lock.deaths])
@@ -124,8 +134,8 @@ class _Run:
 
     def _after_heal(self, lock: Waited, obstacles: Obstacles) -> Wait:
         why = "After the last fault was healed" if self._faulty else "From the start"
-        since = self._last_heal
-        return lock.wait("heal", why, since, since + lock.lease, obstacles)
+        due = self._since + lock.lease
+        return lock.wait("heal", why, self._since, due, obstacles)
 
     def _after_holders(self, lock: Waited, obstacles: Obstacles) -> Iterator[Wait]:
         for hold in lock.found:
@@ -217,10 +227,17 @@ def _unjudged(waits: list[Wait], healed: bool) -> list[str]:
     return found + ([f"after {count(gone, 'holder')} that went"] if gone else [])
 
 
-def _untested(waits: list[Wait], fair: Fairness, promises: Mapping[str, Any]) -> list[str]:
+def _untested(
+    waits: list[Wait], fair: Fairness, denied: Refusals, promises: Mapping[str, Any]
+) -> list[str]:
     """The promises that nothing in this run could have broken."""
     minority = any(wait.kind == "minority" and isinstance(wait.valid, bool) for wait in waits)
-    tested = {"minority": minority, "fifo": fair.ordered, "one_wakeup": fair.woken}
+    tested = {
+        "minority": minority,
+        "fifo": fair.ordered,
+        "one_wakeup": fair.woken,
+        "true_refusals": denied.judged > 0,
+    }
     return [name for name, was in tested.items() if promises.get(name) and not was]
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import accumulate
+
+from msgspec import Struct
 
 from fencepost.checker.ends import DEAD
 from fencepost.checker.faults import Fault
@@ -73,8 +74,7 @@ class Obstacles:
             since = over
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True, gc=False):
     """An acquire: until when its client asked, and until when an unheard grant may stand.
 
     `died`: its client died in it. `over` is its invocation where the outcome is known.
@@ -93,6 +93,8 @@ class Request:
 def request(call: Call, killed: Killed, lease: int) -> Request:
     """`lease` is what counts where the acquire names none."""
     begin, end = call.begin.time, call.end
+    if end is not None and end.type == "ok":
+        return Request(begin, end.time, begin, False)
     lease = lease_of(call) or lease
     if end is None:
         if call.begin.process not in killed:

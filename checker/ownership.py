@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fencepost.checker.cause import Causes, cause, causes, told
 from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.faults import Fault, during, faults, over_time
@@ -23,7 +24,7 @@ from fencepost.checker.holds import seconds
 from fencepost.checker.losses import Loss, losses
 from fencepost.checker.releases import Release, Suspects, doubt, releases
 from fencepost.checker.spans import Spans
-from fencepost.checker.spoken import spoken
+from fencepost.checker.spoken import said_in
 from fencepost.checker.tokens import trusted
 from fencepost.checker.verdict import Verdict, count, noted
 
@@ -33,16 +34,17 @@ def ownership(history: History, test: Mapping[str, Any]) -> Verdict:
     struck, clocks = faults(history), Clocks(test)
     on = over_time(struck)
     found = trusted(history, test, clocks)
-    said = spoken(history, found)
+    said = said_in(history, test, clocks)
     released = list(releases(found, said, test))
-    suspects = Suspects(released, clocks)
     forgetting = _forgetting(struck, history, test)
     thefts = [_foreign(one, on) for one in released if one.foreign and one.answered is not None]
     doubts = []
-    for loss in losses(history, test, found, said):
+    lost = list(losses(history, test, found, said))
+    suspects = Suspects(released if lost else (), clocks)
+    for loss in lost:
         blame = _blame(loss, suspects, forgetting, clocks)
         if blame is not None and not blame.doubt:
-            thefts.append(_theft(blame.release, loss, on))
+            thefts.append(_theft(blame.release, loss, on, causes(history, test)))
         elif blame is not None:
             doubts.append(_doubted(blame, loss, on))
     return _verdict(released, thefts, doubts)
@@ -106,7 +108,7 @@ def _forgetting(on: list[Fault], history: History, test: Mapping[str, Any]) -> S
 
     What nobody says of a fault, it may do.
     """
-    clients = {op.node for op in history.clients()}
+    clients = set(history.nodes())
     servers = set(test.get("servers") or ())
 
     def hits(fault: Fault) -> bool:
@@ -131,16 +133,18 @@ def _forgotten(loss: Loss, forgetting: Spans[Fault], clocks: Clocks) -> str:
     return ""
 
 
-def _theft(release: Release, loss: Loss, on: Spans[Fault]) -> dict[str, Any]:
+def _theft(release: Release, loss: Loss, on: Spans[Fault], known: Causes) -> dict[str, Any]:
     hold, victim, answered = release.hold, loss.hold, release.answered
+    why = known.worked(hold.name, release.sent.time)
     assert answered is not None
     return {
         "what": (
             f"{hold.who} released its hold {hold.name} at {seconds(release.sent.time)} and was "
             f"answered ok, though {victim.who} had hold {victim.name} since "
             f"{seconds(victim.start)}; that was then gone before its time: {loss.how}."
-            f"{during(on, release.sent.time, answered.time)}"
+            f"{told(why) or during(on, release.sent.time, answered.time)}"
         ),
+        **cause(why),
         "time_ns": answered.time,
         "lock": victim.lock,
         "holds": [hold.name, victim.name],

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
+
+from msgspec import Struct
 
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.history import Call, Op
@@ -19,8 +20,7 @@ from fencepost.checker.losses import Loss
 from fencepost.checker.spoken import Spoken, ends
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(Struct, frozen=True, gc=False):
     """A release that happened or may have, and what is known of the hold that it names without it.
 
     over_by: by when that hold was certainly over; on_until: until when it was certainly on.

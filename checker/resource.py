@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fencepost.checker.cause import Causes, cause, causes, told
 from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.faults import Fault, during, faults, over_time
@@ -39,7 +40,10 @@ KINDS = {
 
 @dataclass(frozen=True)
 class _Damage:
-    """`what` happened to the data, in words without the full stop; times in ns, `ops` indices."""
+    """`what` happened to the data, in words without the full stop; times in ns, `ops` indices.
+
+    `hold`: the name of the hold under which the write was made, if there is one.
+    """
 
     kind: str
     what: str
@@ -47,12 +51,15 @@ class _Damage:
     end_ns: int
     resource: Any
     ops: tuple[int, int]
+    hold: str | None = None
 
-    def evidence(self, on: Spans[Fault]) -> dict[str, Any]:
+    def evidence(self, on: Spans[Fault], known: Causes) -> dict[str, Any]:
+        why = known.worked(self.hold, self.end_ns)
         return {
             "kind": self.kind,
-            "what": f"{self.what}.{during(on, self.begin_ns, self.end_ns)}",
+            "what": f"{self.what}.{told(why) or during(on, self.begin_ns, self.end_ns)}",
             "time_ns": self.end_ns,
+            **cause(why),
             "resource": self.resource,
             "ops": list(self.ops),
         }
@@ -66,8 +73,9 @@ def resource(history: History, test: Mapping[str, Any]) -> Verdict:
     held = owners(trusted(history, test, clocks))
     judged = test.get("guard") != "compare-and-set"
     on = over_time(faults(history))
+    known = causes(history, test)
     evidence = [
-        damage.evidence(on)
+        damage.evidence(on, known)
         for register in found
         for damage in _damages(register, held if judged else {}, rulers)
     ]
@@ -126,6 +134,7 @@ def _of(register: Register, kind: str, write: Write, what: str) -> _Damage:
         write.done_ns,
         register.name,
         (write.begin, write.done),
+        write.hold,
     )
 
 

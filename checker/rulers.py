@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from fencepost.checker.clocks import Clocks
@@ -93,7 +94,7 @@ class _Row:
     """Ranked things by position on one ruler; of each beginning of it, the highest."""
 
     def __init__(self, found: list[tuple[int, int, Any]]) -> None:
-        found.sort(key=lambda row: row[0])
+        found.sort(key=itemgetter(0))
         self._at = [at for at, _, _ in found]
         best = self._best = list[tuple[int, Any]]()
         for _, rank, thing in found:

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fencepost.checker.history import LOCK_OPS, Call, History, Op
-from fencepost.checker.holds import Hold, lock_of
+from fencepost.checker.clocks import Clocks
+from fencepost.checker.history import Call, History, Op
+from fencepost.checker.holds import Hold, facts, lock_of
+from fencepost.checker.tokens import trusted
 
 NOT_HELD = "not-held"
 """The error kind of an extend or release that was refused because the hold was gone."""
@@ -27,33 +29,46 @@ class Spoken:
     foreign: list[tuple[Call, Hold]] = field(default_factory=list)
 
 
+def said_in(history: History, test: Mapping[str, Any], clocks: Clocks) -> Spoken:
+    """What was said of the holds that `trusted` finds in a history."""
+    key = "spoken", clocks.key, facts(test)
+    return history.once(key, lambda: [spoken(history, trusted(history, test, clocks))])[0]
+
+
 def spoken(history: History, found: list[Hold]) -> Spoken:
-    calls = [call for call in history.calls() if call.begin.f in LOCK_OPS]
     granted = {hold.index: hold for hold in found}
     named: dict[tuple[int | str, str], Hold] = {}
     anybody: dict[str, Hold] = {}
-    for call in calls:
-        hold = granted.get(call.end.index) if call.end is not None else None
-        if hold is not None and call.get("hold") is not None:
-            named[hold.process, hold.name] = anybody[hold.name] = hold
+    calls: list[tuple[Call, Hold | None]] = []  # grants without a name, and all that is no grant
+    for call in history.calls():
+        f = call.begin.f
+        if f == "acquire":
+            hold = granted.get(call.end.index) if call.end is not None else None
+            if hold is not None and call.get("hold") is not None:
+                named[hold.process, hold.name] = anybody[hold.name] = hold
+            elif hold is not None:
+                calls.append((call, hold))
+        elif f == "extend" or f == "release":
+            calls.append((call, None))
     said = Spoken()
     latest: dict[tuple[int | str, str], Hold] = {}
-    for call in calls:
+    for call, hold in calls:
         value, process = call.begin.value, call.begin.process
-        hold = granted.get(call.end.index) if call.end is not None else None
-        if hold is not None and call.get("hold") is None:
+        if hold is not None:
             latest[process, hold.lock] = hold
-        if call.begin.f not in ("extend", "release"):
             continue
         name = value.get("hold")
-        by_name = named.get((process, str(name)))
-        own = latest.get((process, lock_of(value))) if name is None else by_name
+        own = (
+            latest.get((process, lock_of(value)))
+            if name is None
+            else named.get((process, str(name)))
+        )
         if own is not None:
             said.own.setdefault(own.index, []).append(call)
         elif call.begin.f == "release" and str(name) in anybody:
             said.foreign.append((call, anybody[str(name)]))
-    for op in history.clients():
-        if op.f == "lost" and (op.process, str(op.value.get("hold"))) in named:
+    for op in history.lost():
+        if (op.process, str(op.value.get("hold"))) in named:
             said.lost.setdefault(named[op.process, str(op.value["hold"])].index, op)
     return said
 

@@ -14,7 +14,8 @@ other beats both in when they were asked for and in when they were granted.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fencepost.checker.holds import Hold
@@ -30,15 +31,41 @@ def stale(
     A write whose hold the history does not have is in no order.
     """
     held = [write for write in register.writes if write.hold in owners]
-    return after_others(held, rulers, lambda: _Later(owners, rulers))
+    groups = _Groups(owners.values())
+    return after_others(held, rulers, lambda: _Later(owners, rulers, groups))
+
+
+class _Groups:
+    """The holds of a lock that time may have to order, in groups: all of them, and those of each
+    token. Tokens decide where both have one and they differ, so that most meet no other."""
+
+    def __init__(self, found: Iterable[Hold]) -> None:
+        self._many = Counter((hold.lock, hold.token) for hold in found)
+        self._without = {lock for lock, token in self._many if token is None}
+
+    def of(self, hold: Hold) -> list[Any]:
+        """The groups in which another may look for this hold."""
+        found: list[Any] = ["all"] if hold.lock in self._without else []
+        return [*found, hold.token] if hold.token is None or self._twice(hold) else found
+
+    def against(self, hold: Hold) -> list[Any]:
+        """The groups in which those are that time orders against this hold."""
+        if hold.token is None:
+            return ["all"]
+        found: list[Any] = [None] if hold.lock in self._without else []
+        return [*found, hold.token] if self._twice(hold) else found
+
+    def _twice(self, hold: Hold) -> bool:
+        return self._many[hold.lock, hold.token] > 1
 
 
 class _Later:
     """Writes that were accepted, by what makes their holds later than another: writes.Seen."""
 
-    def __init__(self, owners: Mapping[str, Hold], rulers: Rulers) -> None:
+    def __init__(self, owners: Mapping[str, Hold], rulers: Rulers, groups: _Groups) -> None:
         self._owners = owners
         self._rulers = rulers
+        self._groups = groups
         self._highest: dict[str, tuple[int, Write]] = {}
         self._stairs: dict[Any, _Staircase] = {}
 
@@ -48,8 +75,9 @@ class _Later:
             highest = self._highest.get(hold.lock)
             if highest is None or hold.token > highest[0]:
                 self._highest[hold.lock] = (hold.token, write)
-        for ruler, asked, start in self._begun(hold):
-            for group in ("all", hold.token):
+        groups = self._groups.of(hold)
+        for ruler, asked, start in self._begun(hold) if groups else ():
+            for group in groups:
                 stairs = self._stairs.setdefault((hold.lock, group, ruler), _Staircase())
                 stairs.add(asked, start, write)
 
@@ -58,9 +86,8 @@ class _Later:
         highest = self._highest.get(hold.lock)
         if hold.token is not None and highest is not None and hold.token < highest[0]:
             return highest[1]
-        # Tokens decide where both have one and they differ, so that time decides the other pairs.
-        groups = ("all",) if hold.token is None else (None, hold.token)
-        for ruler, granted, over in self._over(hold):
+        groups = self._groups.against(hold)
+        for ruler, granted, over in self._over(hold) if groups else ():
             for group in groups:
                 stairs = self._stairs.get((hold.lock, group, ruler))
                 found = stairs.beyond(granted, over) if stairs else None

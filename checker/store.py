@@ -17,30 +17,32 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from operator import attrgetter, itemgetter
 from typing import Any
 
+from msgspec import Struct
+
+from fencepost.checker.accesses import Access, Key, accesses, key
 from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.history import Call, History, Op
 from fencepost.checker.holds import FOREVER, seconds
 from fencepost.checker.rulers import Ruler, Rulers, highest_before
 from fencepost.checker.verdict import Verdict, noted
-from fencepost.checker.writes import by_resource, key, number
 
 NOTHING = key(None)
+_PLACE = attrgetter("version", "is_read", "call.begin.index")
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class _Point:
+class _Point(Struct, frozen=True, gc=False):
     """One answered op with its place in the order."""
 
     version: int
     is_read: bool
     call: Call
     done: Op
-    key: str
+    key: Key
 
     @property
     def value(self) -> Any:
@@ -56,7 +58,7 @@ class _Point:
 
 def store(history: History, test: Mapping[str, Any]) -> Verdict:
     """The reads and the accepted writes of each resource fit one order, that of the versions."""
-    registers = [_Register(name, calls) for name, calls in by_resource(history).items()]
+    registers = [_Register(name, found) for name, found in accesses(history)]
     answers = sum(register.answers for register in registers)
     if not answers:
         words = "The resource never answered: nothing was tested."
@@ -68,9 +70,9 @@ def store(history: History, test: Mapping[str, Any]) -> Verdict:
     evidence = [row for row in found if row]
     if evidence:
         return Verdict(False, noted(evidence[0]["what"], untested), evidence, details)
-    unsaid = [call for register in registers for call in register.unsaid]
+    unsaid = [access for register in registers for access in register.unsaid]
     if unsaid:
-        return Verdict("unknown", noted(_no_version(unsaid[0]), untested), [], details)
+        return Verdict("unknown", noted(_no_version(unsaid[0].call), untested), [], details)
     words = f"All {answers} answers of the resource fit one order."
     return Verdict(True, noted(words, untested), [], details)
 
@@ -85,36 +87,37 @@ def _no_version(call: Call) -> str:
 class _Register:
     """One resource: its answers in place, and the writes whose outcome is unknown (`pending`)."""
 
-    def __init__(self, name: Any, calls: Sequence[Call]) -> None:
+    def __init__(self, name: Any, found: Sequence[Access]) -> None:
         self.name = name
-        writes = [call for call in calls if call.begin.f == "write"]
-        self.refused = [call for call in writes if call.type == "fail"]
-        self.pending = [call for call in writes if call.type == "info"]
-        answered = [call for call in calls if call.type == "ok"]
+        writes = [access for access in found if not access.is_read]
+        self.refused = [access for access in writes if access.type == "fail"]
+        self.pending = [access for access in writes if access.type == "info"]
+        answered = [access for access in found if access.type == "ok"]
         self.answers = len(answered)
-        self.written = Counter(_key(call) for call in writes if call.type != "fail")
+        self.written = Counter(access.key for access in writes if access.type != "fail")
         # The resource itself wrote None, as version 0.
         self.written[NOTHING] += 1
-        said: dict[str, set[int]] = {NOTHING: {0}}
-        for call in answered:
-            version = _said(call)
-            if version is not None:
-                said.setdefault(_key(call), set()).add(version)
+        said: dict[Key, set[int]] = {NOTHING: {0}}
+        if any(access.version is None for access in answered):
+            for access in answered:
+                if access.version is not None:
+                    said.setdefault(access.key, set()).add(access.version)
         self.points: list[_Point] = []
-        self.unsaid: list[Call] = []
-        for call in answered:
+        self.unsaid: list[Access] = []
+        for access in answered:
+            version, call = access.version, access.call
             assert call.end is not None
-            version, value = _said(call), _key(call)
-            told = said.get(value, set())
-            if version is None and len(told) == 1 and self.written[value] == 1:
-                (version,) = told
+            if version is None:
+                told = said.get(access.key, set())
+                if len(told) == 1 and self.written[access.key] == 1:
+                    (version,) = told
             if version is not None:
-                self.points.append(_Point(version, call.begin.f == "read", call, call.end, value))
+                self.points.append(_Point(version, access.is_read, call, call.end, access.key))
                 continue
-            self.unsaid.append(call)
-            if call.begin.f == "write":
-                self.pending.append(call)
-        self.points.sort(key=lambda p: (p.version, p.is_read, p.call.begin.index))
+            self.unsaid.append(access)
+            if not access.is_read:
+                self.pending.append(access)
+        self.points.sort(key=_PLACE)
 
     def wrong(self, rulers: Rulers) -> Row | None:
         """The first thing that does not fit, if anything does not."""
@@ -147,12 +150,13 @@ class _Register:
 
     def _nobody_wrote(self) -> Row | None:
         """A read of a value that only refused writes had, or none."""
-        answered = [(point.call, point.key) for point in self.points]
-        for call, shown in [*answered, *((call, _key(call)) for call in self.unsaid)]:
+        answered: list[_Point | Access] = [*self.points, *self.unsaid]
+        for one in answered:
+            call, shown = one.call, one.key
             if shown in self.written:
                 continue
             value = call.get("value")
-            refused = next((w for w in self.refused if _key(w) == shown), None)
+            refused = next((w.call for w in self.refused if w.key == shown), None)
             words = f"{value!r}, which process {call.begin.process} read, was written by nobody"
             if refused is not None:
                 words = (
@@ -164,6 +168,8 @@ class _Register:
 
     def _against_time(self, rulers: Rulers) -> Row | None:
         """An op that was over before another of a lower place had begun."""
+        if rulers.one and self._in_order():
+            return None
         latest: dict[Ruler, tuple[int, _Point]] = {}
         for point in self.points:
             for ruler, at in rulers.ends(point.done):
@@ -177,6 +183,15 @@ class _Register:
                 if ruler not in latest or at > latest[ruler][0]:
                     latest[ruler] = (at, point)
         return None
+
+    def _in_order(self) -> bool:
+        """Whether none was over before one of a lower place had begun, on one ruler."""
+        begun = -1
+        for point in self.points:
+            if point.done.index < begun:
+                return False
+            begun = max(begun, point.call.begin.index)
+        return True
 
 
 class _Gaps:
@@ -193,30 +208,30 @@ class _Gaps:
         self._written = {point.version for point in register.points if not point.is_read}
         seen = highest_before(rulers, ((p.done, p.version, p) for p in register.points))
         lowest = []
-        for call in register.pending:
-            before = seen(call.begin)
-            lowest.append((before[0] + 1 if before else 1, call))
-        self._pending = sorted(lowest, key=lambda row: row[0])
+        for access in register.pending:
+            before = seen(access.call.begin)
+            lowest.append((before[0] + 1 if before else 1, access))
+        self._pending = sorted(lowest, key=itemgetter(0))
 
     def wrong(self) -> Row | None:
         """The first version that no write can have made, if there is one."""
-        shown: dict[str, list[_Point]] = {}
+        shown: dict[Key, list[_Point]] = {}
         known = {0}
         for point in self._points:
             if point.version not in self._written and point.version not in known:
                 known.add(point.version)
                 shown.setdefault(point.key, []).append(point)
         taken: set[int] = set()
-        by_value: dict[str, list[tuple[int, Call]]] = {}
-        for lowest, call in self._pending:
-            by_value.setdefault(_key(call), []).append((lowest, call))
+        by_value: dict[Key, list[tuple[int, Access]]] = {}
+        for lowest, access in self._pending:
+            by_value.setdefault(access.key, []).append((lowest, access))
         for value, points in shown.items():
             for point, maker in _highest_first(points, by_value.get(value, [])):
                 if maker is None:
                     what = f"No write of {point.value!r} can have made version {point.version}"
                     return _row(f"{what}, which was there: {point.describe()}", point.call)
-                taken.add(maker.begin.index)
-        spare = [lowest for lowest, call in self._pending if call.begin.index not in taken]
+                taken.add(maker.call.begin.index)
+        spare = [lowest for lowest, access in self._pending if access.call.begin.index not in taken]
         return self._unseen(spare, known)
 
     def _unseen(self, spare: Iterable[int], known: set[int]) -> Row | None:
@@ -235,26 +250,18 @@ class _Gaps:
 
 
 def _highest_first(
-    points: Iterable[_Point], writes: Sequence[tuple[int, Call]]
-) -> Iterator[tuple[_Point, Call | None]]:
+    points: Iterable[_Point], writes: Sequence[tuple[int, Access]]
+) -> Iterator[tuple[_Point, Access | None]]:
     """Each version in turn with the latest of the writes that can have made it, if any can.
 
     The latest ones can make the fewest other versions. Both come in order of versions.
     """
     coming = list(reversed(writes))
-    able: list[Call] = []
+    able: list[Access] = []
     for point in points:
         while coming and coming[-1][0] <= point.version:
             able.append(coming.pop()[1])
         yield point, able.pop() if able else None
-
-
-def _said(call: Call) -> int | None:
-    return number(call.get("version" if call.begin.f == "read" else "stored"))
-
-
-def _key(call: Call) -> str:
-    return key(call.get("value"))
 
 
 def _row(what: str, *calls: Call) -> Row:

@@ -8,9 +8,12 @@ begins a new generation, also one that carries no token itself.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec.structs import replace
 
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.history import History, Op
@@ -62,10 +65,14 @@ def grants(history: History, found: list[Hold], clocks: Clocks) -> list[Grants]:
 Numbered = tuple[int, Hold]
 """A grant behind its token."""
 
+Pair = tuple[Numbered, Numbered]
 
-def above(mine: Grants) -> list[tuple[Numbered, Numbered]]:
+
+def above(mine: Grants) -> list[Pair]:
     """Each grant that was certainly given after others, behind the one of these that has the
     highest token."""
+    if not mine.clocks:
+        return _above_on_one_clock(mine.tokens)
     highest = highest_before(
         Rulers(mine.clocks), [(mine.answered(hold), token, hold) for token, hold in mine.tokens]
     )
@@ -73,13 +80,34 @@ def above(mine: Grants) -> list[tuple[Numbered, Numbered]]:
     return [(before, grant) for before, grant in found if before is not None]
 
 
-def fallen(ordered: list[tuple[Numbered, Numbered]]) -> list[Misorder]:
+def _above_on_one_clock(tokens: list[Numbered]) -> list[Pair]:
+    """The same where the places of ops in the history are in the order of time."""
+    answered = sorted(tokens, key=lambda grant: grant[1].index)
+    places = [hold.index for _, hold in answered]
+    best: list[Numbered] = []
+    for grant in answered:
+        best.append(best[-1] if best and best[-1][0] >= grant[0] else grant)
+    found = ((bisect_left(places, grant[1].asked_index), grant) for grant in tokens)
+    return [(best[place - 1], grant) for place, grant in found if place]
+
+
+def fallen(pairs: list[Pair]) -> list[Misorder]:
     """Of the pairs that `above` found, those whose second token is the lower one."""
     return [
         Misorder(first, second, f"a lower token than {higher}")
-        for (higher, first), (token, second) in ordered
+        for (higher, first), (token, second) in pairs
         if token < higher
     ]
+
+
+def ordered(history: History, test: Mapping[str, Any], clocks: Clocks) -> list[Pair]:
+    """What `above` finds of each lock."""
+
+    def found() -> list[Pair]:
+        per_lock = grants(history, holds(history, test), clocks)
+        return [pair for mine in per_lock for pair in above(mine)]
+
+    return history.once(("ordered", clocks.key, facts(test)), found)
 
 
 def trusted(history: History, test: Mapping[str, Any], clocks: Clocks) -> list[Hold]:
@@ -88,8 +116,9 @@ def trusted(history: History, test: Mapping[str, Any], clocks: Clocks) -> list[H
 
     def found() -> list[Hold]:
         held = holds(history, test)
-        per_lock = grants(history, held, clocks)
-        bad = {wrong.second.lock for mine in per_lock for wrong in fallen(above(mine))}
+        bad = {wrong.second.lock for wrong in fallen(ordered(history, test, clocks))}
+        if not bad:
+            return held
         return [replace(hold, token=None) if hold.lock in bad else hold for hold in held]
 
     return history.once(("trusted", clocks.key, facts(test)), found)
@@ -99,7 +128,10 @@ def repeated(mine: Grants) -> list[Misorder]:
     """Grants with the token of an earlier one, unless both are shared and may be of one generation:
     no exclusive grant came certainly between them."""
     same: dict[int, list[Hold]] = {}
-    for token, hold in mine.tokens:
+    tokens = mine.tokens
+    if len({token for token, _ in tokens}) == len(tokens):
+        return []
+    for token, hold in tokens:
         same.setdefault(token, []).append(hold)
     twice = [found for found in same.values() if len(found) > 1]
     if not twice:

@@ -15,8 +15,8 @@ _RANK: dict[Valid, int] = {True: 0, "unknown": 1, False: 2}
 class Verdict:
     """`valid` true, false or "unknown"; `summary` one sentence; `evidence` what proves it.
 
-    Each piece of evidence has `what` (a sentence naming who, when, how long and the fault
-    that was on) and, where it applies, `time_ns`, `holds`, `ops` (indices) and numbers.
+    Each piece of evidence has `what` (who, when, how long and why) and, where it applies,
+    `time_ns`, `holds`, `ops` (indices), `cause` (cause.py) and numbers.
     """
 
     valid: Valid

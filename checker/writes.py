@@ -9,17 +9,21 @@ a read of the value does. Where one of two writes has no number, only certain ti
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter, itemgetter
 from typing import Any, Protocol
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fencepost.checker.accesses import Access, Key, accesses, key, number
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.history import Call, History, Op
 from fencepost.checker.holds import Hold
-from fencepost.checker.rulers import Ruler, Rulers, highest_before
+from fencepost.checker.rulers import Ruler, Rulers
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Struct, frozen=True, gc=False):
     """One accepted write. `built_on` and `stored` are versions.
 
     sent: its invocation. applied: by when it was certainly accepted, its acknowledgement or the
@@ -64,8 +68,7 @@ class Write:
         return f"{self.node or 'a client'} (process {self.process})"
 
 
-@dataclass(frozen=True)
-class Register:
+class Register(Struct, frozen=True):
     """One resource: the writes that it accepted and the reads that it answered.
 
     phantoms: for each value that was read and that no write can have made by then, the first read
@@ -74,27 +77,8 @@ class Register:
 
     name: Any
     writes: list[Write]
-    reads: list[Call]
+    reads: list[Access]
     phantoms: list[tuple[Call, Call | None]]
-
-
-def number(value: Any) -> int | None:
-    """A version or token as a number; None where none was given."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def key(value: Any) -> str:
-    """What two equal values share, be they numbers, texts or lists."""
-    return repr(value)
-
-
-def by_resource(history: History) -> dict[Any, list[Call]]:
-    """The reads and writes of each resource, in order of invocation."""
-    found: dict[Any, list[Call]] = {}
-    for call in history.calls():
-        if call.begin.f in ("read", "write"):
-            found.setdefault(call.begin.value.get("resource"), []).append(call)
-    return found
 
 
 def registers(history: History, clocks: Clocks | None = None) -> list[Register]:
@@ -102,65 +86,78 @@ def registers(history: History, clocks: Clocks | None = None) -> list[Register]:
     known = clocks or Clocks()
 
     def found() -> list[Register]:
-        return [_register(name, calls, known) for name, calls in by_resource(history).items()]
+        return [_register(name, mine, known) for name, mine in accesses(history)]
 
     return history.once(("registers", known.key), found)
 
 
-def _register(name: Any, calls: Sequence[Call], clocks: Clocks) -> Register:
-    reads = [call for call in calls if call.begin.f == "read" and call.type == "ok"]
-    shown: dict[str, list[Call]] = {}
+def _register(name: Any, found: Sequence[Access], clocks: Clocks) -> Register:
+    reads = [access for access in found if access.is_read and access.type == "ok"]
+    shown: dict[Key, list[Access]] = {}
     for read in reads:
-        shown.setdefault(key(read.get("value")), []).append(read)
-    written: dict[str, list[Call]] = {}
-    for call in calls:
-        if call.begin.f == "write":
-            written.setdefault(key(call.begin.value.get("value")), []).append(call)
+        shown.setdefault(read.key, []).append(read)
+    written: dict[Key, list[Access]] = {}
+    for access in found:
+        if not access.is_read:
+            written.setdefault(access.asked, []).append(access)
     writes: list[Write] = []
     phantoms: list[tuple[Call, Call | None]] = []
     for value in {**written, **shown}:
         rivals = written.get(value, [])
-        possible = [call for call in rivals if call.type != "fail"]
+        possible = [access for access in rivals if access.type != "fail"]
         showing = shown.get(value, [])
         writes += _accepted(possible or rivals, showing, clocks)
-        early = (read for read in showing if all(_over(read, call, clocks) for call in possible))
-        phantom = next(early, None) if value != key(None) else None
-        if phantom is not None:
-            phantoms.append((phantom, rivals[0] if rivals else None))
-    return Register(name, sorted(writes, key=lambda write: write.begin), reads, phantoms)
+        if value == _NONE:
+            continue
+        for read in showing:
+            if all(_over(read, access, clocks) for access in possible):
+                phantoms.append((read.call, rivals[0].call if rivals else None))
+                break
+    writes.sort(key=_SENT)
+    return Register(name, writes, reads, phantoms)
 
 
-def _over(read: Call, write: Call, clocks: Clocks) -> bool:
+_NONE = key(None)
+_SENT = attrgetter("sent.index")
+
+
+def _over(read: Access, write: Access, clocks: Clocks) -> bool:
     """Whether a read was over before a write was sent."""
-    return read.end is not None and clocks.before(read.end, write.begin)
+    end = read.call.end
+    return end is not None and clocks.before(end, write.call.begin)
 
 
-def _accepted(rivals: list[Call], shown: list[Call], clocks: Clocks) -> Iterator[Write]:
+def _accepted(rivals: list[Access], shown: list[Access], clocks: Clocks) -> Iterator[Write]:
     """Of the writes of one value those that were accepted; a read proves the only one."""
-    for call in rivals:
+    for write in rivals:
         alone = shown if len(rivals) == 1 else []
-        reads = [read for read in alone if not _over(read, call, clocks)]
-        ends = [read.end for read in reads if read.end is not None]
-        if call.type == "ok" and call.end is not None:
-            yield _write(call, call.end, reads)
-        elif ends:
-            yield _write(call, min(ends, key=lambda op: op.index), reads)
+        reads = [read for read in alone if not _over(read, write, clocks)]
+        end = write.call.end
+        if write.type == "ok" and end is not None:
+            yield _write(write, end, reads)
+        elif reads:
+            ends = [read.call.end for read in reads if read.call.end is not None]
+            yield _write(write, min(ends, key=attrgetter("index")), reads)
 
 
-def _write(call: Call, applied: Op, reads: list[Call]) -> Write:
-    value = call.begin.value
-    told = [number(call.get("stored"))] if call.type == "ok" else []
-    told += [number(read.get("version")) for read in reads]
+def _write(access: Access, applied: Op, reads: list[Access]) -> Write:
+    sent = access.call.begin
+    value = sent.value
     hold = value.get("hold")
+    acknowledged = access.type == "ok"
+    stored = access.version if acknowledged else None
+    if stored is None:
+        versions = (read.version for read in reads)
+        stored = next((version for version in versions if version is not None), None)
     return Write(
-        sent=call.begin,
+        sent=sent,
         applied=applied,
         value=value.get("value"),
         hold=None if hold is None else str(hold),
         token=number(value.get("token")),
         built_on=number(value.get("version")),
-        stored=next((version for version in told if version is not None), None),
-        acknowledged=call.type == "ok",
+        stored=stored,
+        acknowledged=acknowledged,
     )
 
 
@@ -169,10 +166,11 @@ def owners(found: Iterable[Hold]) -> dict[str, Hold]:
 
     Names are unique in a run; one that two holds share does not say which, and is left out.
     """
-    named: dict[str, list[Hold]] = {}
-    for hold in found:
-        named.setdefault(hold.name, []).append(hold)
-    return {name: same[0] for name, same in named.items() if len(same) == 1}
+    named: dict[str, Hold] = {}
+    several = {hold.name for hold in found if named.setdefault(hold.name, hold) is not hold}
+    for name in several:
+        del named[name]
+    return named
 
 
 class Seen(Protocol):
@@ -200,14 +198,29 @@ def after_others(
 
 def _fell(writes: Sequence[Write], rulers: Rulers) -> bool:
     """Whether a write has no higher number than another that was certainly applied before it."""
-    numbered = [
-        (write.applied, write.stored, write) for write in writes if write.stored is not None
-    ]
-    highest = highest_before(rulers, numbered)
-    for _, stored, write in numbered:
-        before = highest(write.sent)
-        if before is not None and before[0] >= stored:
+    numbered = [(write.stored, write) for write in writes if write.stored is not None]
+    numbered.sort(key=itemgetter(0))
+    if rulers.one and len({number for number, _ in numbered}) == len(numbered):
+        return _fell_on_one(write for _, write in numbered)
+    last: dict[Ruler, int] = {}  # when the last of those with no higher number was sent
+    for _, same in groupby(numbered, key=itemgetter(0)):
+        together = [write for _, write in same]
+        for write in together:
+            for ruler, at in rulers.begins(write.sent):
+                last[ruler] = max(at, last.get(ruler, at))
+        for write in together:
+            if any(at < last.get(ruler, at) for ruler, at in rulers.ends(write.applied)):
+                return True
+    return False
+
+
+def _fell_on_one(writes: Iterable[Write]) -> bool:
+    """The same on one ruler, for writes in order of their numbers, which all differ."""
+    last = -1
+    for write in writes:
+        if write.applied.index < last:
             return True
+        last = max(last, write.sent.index)
     return False
 
 
@@ -216,7 +229,7 @@ def _by_number(writes: Sequence[Write], seen: Seen) -> dict[int, Write]:
     waiting: list[Write] = []
     numbered = [(write.stored, write) for write in writes if write.stored is not None]
     last: int | None = None
-    for version, write in sorted(numbered, key=lambda row: row[0]):
+    for version, write in sorted(numbered, key=itemgetter(0)):
         if version != last:  # writes of one version are not after one another
             for other in waiting:
                 seen.add(other)
@@ -230,9 +243,9 @@ def _by_number(writes: Sequence[Write], seen: Seen) -> dict[int, Write]:
 
 def _by_time(writes: Sequence[Write], rulers: Rulers, seen: Callable[[], Seen]) -> dict[int, Write]:
     """The same for the pairs of which one has no number, on each ruler."""
-    events: dict[Ruler, list[tuple[int, bool, Write]]] = {}
     if all(write.stored is not None for write in writes):
         return {}
+    events: dict[Ruler, list[tuple[int, bool, Write]]] = {}
     for write in writes:
         for ruler, at in rulers.begins(write.sent):
             events.setdefault(ruler, []).append((at, False, write))
@@ -241,7 +254,7 @@ def _by_time(writes: Sequence[Write], rulers: Rulers, seen: Callable[[], Seen]) 
     found: dict[int, Write] = {}
     for row in events.values():
         every, unnumbered = seen(), seen()
-        for _, applied, write in sorted(row, key=lambda event: event[:2]):
+        for _, applied, write in sorted(row, key=itemgetter(0, 1)):
             if applied:
                 every.add(write)
                 if write.stored is None:

@@ -61,12 +61,22 @@ def main(argv: list[str]) -> int:
         return INTERRUPTED
 
 
+_EPILOG = """\
+exit codes: 0 valid, 1 invalid, 2 unknown, 254 bad arguments or input, 255 crashed; of several
+files, the worst
+
+examples:
+  fencepost lincheck history.jsonl --model register
+  fencepost lincheck a.edn b.edn --model cas-register --html page.html
+"""
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="fencepost lincheck",
         description="Decide whether histories are linearizable with respect to a model.",
-        epilog="Exit codes: 0 valid, 1 invalid, 2 unknown, 254 bad arguments or input, "
-        "255 crashed; of several files, the worst.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
     add("files", nargs="+", metavar="FILE", help="a history")

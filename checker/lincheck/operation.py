@@ -36,9 +36,14 @@ def objects(
     history: Iterable[tuple[int, Mapping[str, Any]]], model: Model, *, partition: bool = True
 ) -> Objects:
     """Reads (line, event) pairs into the model's objects. Raises BadHistory with the line."""
+    return sorted_out(calls(history), model, partition=partition)
+
+
+def sorted_out(history: Iterable[Call], model: Model, *, partition: bool = True) -> Objects:
+    """`objects` for calls in the order of their completion."""
     parts: dict[Hashable, list[Operation]] = {}
     looked_at = 0
-    for call in calls(history):
+    for call in history:
         f = call.f
         if f not in model.functions:
             if f in model.ignored:

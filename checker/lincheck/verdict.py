@@ -15,9 +15,10 @@ from typing import Any, Literal
 from fencepost.checker.lincheck.budget import Budget, Exhausted
 from fencepost.checker.lincheck.decide import Failure, decide
 from fencepost.checker.lincheck.evidence import Evidence, evidence_for
+from fencepost.checker.lincheck.history import Call, calls
 from fencepost.checker.lincheck.model import Model
 from fencepost.checker.lincheck.models import named
-from fencepost.checker.lincheck.operation import Objects, Operation, objects
+from fencepost.checker.lincheck.operation import Objects, Operation, sorted_out
 from fencepost.checker.lincheck.processes import in_processes
 
 SPREAD_AFTER_S = 0.5  # below this, starting processes costs more than they save
@@ -96,6 +97,20 @@ def check_numbered(
     fast: bool = True,
 ) -> Verdict:
     """`check` for (line, event) pairs, as the readers in formats give them."""
+    return check_calls(
+        calls(_limited(numbered, budget)), model, budget, partition=partition, fast=fast
+    )
+
+
+def check_calls(
+    history: Iterable[Call],
+    model: Model,
+    budget: Budget,
+    *,
+    partition: bool = True,
+    fast: bool = True,
+) -> Verdict:
+    """`check` for calls in the order of their completion."""
     started = time.perf_counter()
 
     def verdict(
@@ -114,12 +129,12 @@ def check_numbered(
 
     found = Objects({}, 0)
     try:
-        found = objects(_limited(numbered, budget), model, partition=partition)
+        found = sorted_out(history, model, partition=partition)
         if not partition:
             fast = False
-        waiting = list(found.parts)
+        waiting, begun = list(found.parts), time.perf_counter()
         while waiting:
-            if len(waiting) > 1 and time.perf_counter() - started > SPREAD_AFTER_S:
+            if len(waiting) > 1 and time.perf_counter() - begun > SPREAD_AFTER_S:
                 spread = in_processes(found.parts, waiting, model, budget, fast)
                 if spread is not None:
                     failing, failure = spread

@@ -32,6 +32,11 @@ def served(story, start, end, step=1000):
         turn(story, 1, f"s{number}", at, at + 1)
 
 
+def busy(story, until):
+    """Somebody has the lock from the start, so that who asks has to wait."""
+    held(story, 7, "busy", 0, 0, until)
+
+
 def held(
     story, process, hold, asked, granted, released, *, shared=False, token=None, deadline=None
 ):

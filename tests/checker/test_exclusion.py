@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from exclusion_stories import only, verdicts
+from msgspec.structs import replace
 
 from fencepost.checker.exclusion import lease_exclusion, mutual_exclusion
 from fencepost.checker.history import History
 from fencepost.checker.holds import holds
-from histories import MS, Story
+from histories import MS, Story, kept_on, over
 
 
 def test_a_client_paused_past_its_lease_does_not_break_lease_exclusion():
@@ -36,15 +35,28 @@ def test_the_evidence_says_who_when_how_long_and_which_fault_was_on():
     story.grant(2, "h2", at=400, until=1400)
     verdict = lease_exclusion(story.history(), {})
     assert verdict.summary == (
-        "1 of 2 holds were granted while another's believed hold was on; the first at 0.400 s."
+        "1 of 2 holds were granted while another's believed hold was on; the first at 0.400 s "
+        "(likely: redis-3 jumps)."
     )
     assert verdict.evidence == [
         {
             "what": (
                 "client-2 (process 2) was granted hold h2 at 0.400 s, while client-1 (process 1) "
                 "had hold h1 since 0.000 s, whose lease ran until 1.000 s: two holders for "
-                "0.600 s. On at that time: redis-3 jumps (from 0.300 s)."
+                "0.600 s. A server may have forgotten it, or ended it early: redis-3 jumps (from "
+                "0.300 s to 2.000 s)."
             ),
+            "cause": [
+                {
+                    "sort": "forgot",
+                    "what": "A server may have forgotten it, or ended it early: redis-3 jumps "
+                    "(from 0.300 s to 2.000 s)",
+                    "time_ns": 300 * MS,
+                    "sure": False,
+                    "family": "clock",
+                    "nodes": ["redis-3"],
+                }
+            ],
             "time_ns": 400 * MS,
             "until_ns": 1000 * MS,
             "lock": "orders",
@@ -61,15 +73,18 @@ def test_the_evidence_of_a_strict_overlap_says_when_and_how_the_first_hold_was_g
     story.release(1, "h1", at=1600)
     verdict = mutual_exclusion(story.history(), {})
     assert verdict.summary == (
-        "1 of 2 holds were granted while another's strict hold was on; the first at 1.010 s."
+        "1 of 2 holds were granted while another's strict hold was on; the first at 1.010 s "
+        "(its holder kept it past its lease)."
     )
     assert verdict.evidence == [
         {
             "what": (
                 "client-2 (process 2) was granted hold h2 at 1.010 s, while client-1 (process 1) "
                 "had hold h1 since 0.000 s, which its holder gave up at 1.600 s (release): two "
-                "holders for 0.590 s. No fault was on at that time."
+                "holders for 0.590 s. The lease of hold h1 was over at 1.000 s. No fault kept "
+                "client-1 (process 1) from giving it up in the 0.010 s since."
             ),
+            "cause": [over("h1", 1000), kept_on(1, 1000, 1010)],
             "time_ns": 1010 * MS,
             "until_ns": 1600 * MS,
             "lock": "orders",
@@ -105,7 +120,7 @@ def test_a_hold_that_nobody_ever_gave_up_is_told_without_a_length():
     story.grant(2, "h2", at=400, until=None)
     evidence = mutual_exclusion(story.history(), {}).evidence[0]
     assert "which its holder never gave up: two holders." in evidence["what"]
-    assert "No fault was on at that time." in evidence["what"]
+    assert "Nothing in the history explains why the lock was granted" in evidence["what"]
     assert evidence["until_ns"] is None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairness_stories import ONE, QUEUE, held, queue, served, turn, waits
+from fairness_stories import ONE, QUEUE, busy, held, queue, served, turn, waits
 
 from fencepost.checker.liveness import liveness
 from histories import MS
@@ -50,6 +50,7 @@ def test_a_fault_meanwhile_excuses_it(story):
 
 
 def test_grants_in_the_order_of_asking_keep_it(story):
+    busy(story, 900)
     turn(story, 0, "a", 0, 1000)
     turn(story, 1, "b", 600, 2000)
     turn(story, 2, "c", 1200, 3000)
@@ -89,12 +90,14 @@ def test_one_wakeup_for_each_request_keeps_it(story):
 
 
 def test_a_later_one_that_waits_in_turn_puts_the_order_to_the_test(story):
+    busy(story, 900)
     turn(story, 0, "a", 0, 1000)
     turn(story, 1, "b", 600, 2000)
     assert queue(story).details["untested"] == []
 
 
 def test_so_does_a_writer_that_waits_in_turn_behind_a_reader(story):
+    busy(story, 900)
     held(story, 3, "r", 0, 1000, 1100, shared=True)
     held(story, 2, "w", 600, 2000, 2100)
     assert queue(story).details["untested"] == []

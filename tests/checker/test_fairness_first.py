@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fairness_stories import held, queue, turn, waits
+from fairness_stories import busy, held, queue, turn, waits
 
 from histories import MS
 
@@ -19,6 +19,7 @@ def test_two_shared_grants_that_arrive_in_another_order_are_no_overtaking(story)
 
 def one_between(story, granted, released, shared=False):
     """A reader passes one that asked 0.6 s before it; a third client is granted the lock too."""
+    busy(story, 1000)
     held(story, 3, "r2", 700, 1100, 1200, shared=True)
     held(story, 4, "w", 400, granted, released, shared=shared)
     held(story, 2, "r1", 100, 1500, 1600, shared=True)
@@ -103,6 +104,7 @@ def test_a_grant_whose_lease_was_not_over_when_the_other_arrived_did_not(story):
 
 @pytest.mark.parametrize(("asked", "valid"), [(508, False), (507, True)])
 def test_clock_bounds_between_hosts_count(story, asked, valid):
+    busy(story, 1000)
     held(story, 1, "b", asked, 1100, 1200)
     held(story, 0, "a", 0, 1500, 1600)
     clocks = {f"client-{number}": {"bound_ns": 4 * MS} for number in (0, 1)}

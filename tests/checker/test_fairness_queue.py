@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fairness_stories import held, queue, served, turn, waits
+from fairness_stories import busy, held, queue, served, turn, waits
 
 
 def test_one_who_waits_in_calm_and_gives_up_while_later_ones_are_served_was_overtaken(story):
@@ -70,15 +70,76 @@ def test_a_long_wait_is_longer_than_half_a_second(story, done, waited):
     assert queue(story).details["fifo"]["waited_long"] == waited
 
 
-def test_until_then_it_had_its_place(story):
+def test_so_has_one_that_hears_of_its_sessions_end_only_after_others_were_granted(story):
     waits(story, 9, 0, 30_000)
     story.op(2400, 9, "info", "lost", {"lock": "orders", "hold": None}, ["expired", "-"])
     served(story, 1000, 5000)
-    assert queue(story).details["fifo"]["overtakings"] == 1
+    assert queue(story).details["fifo"]["overtakings"] == 0
+
+
+@pytest.mark.parametrize(("takes", "valid"), [(200, False), (201, True)])
+def test_where_ops_take_long_it_takes_four_of_them_to_enter_a_queue(story, takes, valid):
+    waits(story, 9, 0, 3000)
+    turn(story, 1, "a", 800, 801)
+    story.call(2, "read", 900, 900 + takes, {"resource": "account"})
+    assert queue(story).valid is valid
+
+
+@pytest.mark.parametrize(("takes", "valid"), [(200, False), (201, True)])
+def test_so_does_it_where_a_grant_takes_long_that_waits_for_no_holder(story, takes, valid):
+    """ZooKeeper's clients took 0.4 s to connect, on a machine with a load of 14, and one more."""
+    turn(story, 2, "first", 0, takes)
+    turn(story, 1, "later", 1300, 1301)
+    waits(story, 9, 500, 3000)
+    assert queue(story).valid is valid
+
+
+@pytest.mark.parametrize(("released", "valid"), [(100, True), (101, False)])
+def test_how_long_a_grant_took_that_waited_for_a_holder_says_nothing(story, released, valid):
+    busy(story, released)
+    turn(story, 2, "next", 100, 400)
+    turn(story, 1, "later", 1300, 1301)
+    waits(story, 9, 500, 3000)
+    assert queue(story).valid is valid
+
+
+def test_nor_does_a_grant_of_another_lock_hinder_it(story):
+    story.grant(3, "o", asked=0, at=0, until=5000, lock="other")
+    turn(story, 2, "first", 100, 400)
+    turn(story, 1, "later", 1300, 1301)
+    waits(story, 9, 500, 3000)
+    assert queue(story).valid is True
+
+
+def test_a_holder_hinders_until_it_lets_go_even_if_another_came_and_went_meanwhile(story):
+    held(story, 7, "long", 0, 0, 2000, shared=True)
+    held(story, 8, "short", 10, 11, 12, shared=True)
+    turn(story, 2, "next", 100, 400)
+    turn(story, 1, "later", 1300, 1301)
+    waits(story, 9, 500, 3000)
+    assert queue(story).valid is False
+
+
+@pytest.mark.parametrize("type", ["info", "fail"])
+def test_how_long_an_op_took_that_was_not_answered_says_nothing(story, type):
+    waits(story, 9, 0, 3000)
+    turn(story, 1, "a", 800, 801)
+    value = {"resource": "account"}
+    story.call(2, "read", 900, 1200, value, type=type, error=["timeout", "-"])
+    assert queue(story).valid is False
+
+
+def test_nor_does_one_that_met_a_fault(story):
+    waits(story, 9, 0, 1700)
+    turn(story, 1, "a", 800, 801)
+    story.call(2, "read", 2000, 2500, {"resource": "account"})
+    story.fault("partition", 2100, 2200, ["redis-1"])
+    assert queue(story).valid is False
 
 
 @pytest.mark.parametrize(("later", "valid"), [(500, False), (499, True)])
 def test_half_a_second_of_asking_puts_one_into_the_queue(story, later, valid):
+    busy(story, 900)
     turn(story, 0, "a", 0, 2000)
     turn(story, 1, "b", later, 1000)
     assert queue(story).valid is valid

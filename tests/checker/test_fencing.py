@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fencepost.checker.fencing import fencing
-from histories import MS, Story
+from histories import MS, Story, over
 
 
 def test_tokens_that_are_unique_and_rise_are_fine(story):
@@ -62,9 +62,20 @@ def test_a_token_below_that_of_an_earlier_grant_is_found_with_the_fault_that_was
         {
             "what": (
                 "client-2 (process 2) was granted token 4 at 2.010 s: a lower token than 5, which "
-                "client-1 (process 1) was granted at 0.010 s. On at that time: redis-1 crashes "
-                "(from 1.500 s)."
+                "client-1 (process 1) was granted at 0.010 s. A server may have forgotten it, or "
+                "ended it early: redis-1 crashes (from 1.500 s to 1.600 s)."
             ),
+            "cause": [
+                {
+                    "sort": "forgot",
+                    "what": "A server may have forgotten it, or ended it early: redis-1 crashes "
+                    "(from 1.500 s to 1.600 s)",
+                    "time_ns": 1500 * MS,
+                    "sure": False,
+                    "family": "kill",
+                    "nodes": ["redis-1"],
+                }
+            ],
             "time_ns": 2010 * MS,
             "lock": "orders",
             "holds": ["h1", "h2"],
@@ -135,9 +146,22 @@ def test_the_evidence_of_a_late_write_names_both_writes_and_the_fault_that_was_o
         {
             "what": (
                 "client-1 (process 1) wrote 'a' with token 1, accepted by 2.210 s, after the "
-                "resource had accepted token 2 from client-2 (process 2). On at that time: pause "
-                "of client-1 (from 2.150 s)."
+                "resource had accepted token 2 from client-2 (process 2). The lease of hold h1 was "
+                "over at 1.000 s. This kept client-1 from giving it up: pause of client-1 (from "
+                "2.150 s to 2.205 s)."
             ),
+            "cause": [
+                over("h1", 1000),
+                {
+                    "sort": "kept-by-fault",
+                    "what": "This kept client-1 from giving it up: pause of client-1 (from 2.150 s "
+                    "to 2.205 s)",
+                    "time_ns": 2150 * MS,
+                    "sure": True,
+                    "family": "pause",
+                    "nodes": ["client-1"],
+                },
+            ],
             "time_ns": 2210 * MS,
             "resource": "account",
             "lock": "orders",

@@ -16,6 +16,7 @@ CLIENTS = {
     "hold": ["h", 0, None],
     "resource": ["account", None],
     "mode": ["shared", None],
+    "granted_by": [[], ["redis-1", "redis-2"], None],
 }
 NEMESIS = {
     "fault": ["f"],
@@ -38,6 +39,7 @@ WRONG = {
     "hold": [{}, [], True],
     "resource": [[]],
     "mode": [{}],
+    "granted_by": ["redis-1", [1], [["a"]], {}, 5],
     "fault": [1, None, []],
     "phase": [0, {}],
     "targets": NO_NAMES,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from linearizable_stories import CLOCKS, renewed, verdict
+from msgspec.structs import replace
 
 from fencepost.checker.exclusion import lease_exclusion
 from fencepost.checker.history import History

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from liveness_stories import (
     BOUND,
@@ -15,6 +13,7 @@ from liveness_stories import (
     dies_with_the_lock,
     verdict,
 )
+from msgspec.structs import replace
 
 from fencepost.checker.history import History
 from fencepost.checker.liveness import liveness
@@ -57,6 +56,21 @@ def test_a_lock_that_is_never_granted_again_is_dead(story):
     found = verdict(story)
     assert found.valid is False
     assert "it was granted never" in found.summary
+
+
+def test_nobody_is_waited_for_before_the_clients_are_ready(story):
+    asks_in_vain(story, 5000, 7900)
+    assert verdict(story).valid is False
+    found = verdict(story, ready_s=5.0)
+    assert (found.valid, found.evidence[0]["time_ns"]) == ("unknown", 5000 * MS)
+    assert found.summary == "From the start: the history ends too soon to tell, before 8.000 s."
+
+
+def test_a_fault_that_is_healed_later_counts_and_not_when_the_clients_were_ready(story):
+    cut(story, 1000, 5000, *SERVERS)
+    asks_in_vain(story, 1000, 8200)
+    found = verdict(story, ready_s=4.0)
+    assert (found.valid, found.evidence[0]["time_ns"]) == (False, 5000 * MS)
 
 
 def test_a_history_that_ends_before_the_limit_leaves_it_unknown(story):

@@ -32,10 +32,10 @@ def gone(write, register, clocks):
     if not write.acknowledged or reached is None:
         return False
     lower = any(
-        read.value["version"] < reached
-        or (read.value["version"] == write.stored and read.value["value"] != write.value)
+        read.call.value["version"] < reached
+        or (read.call.value["version"] == write.stored and read.call.value["value"] != write.value)
         for read in register.reads
-        if clocks.before(write.applied, read.begin)
+        if clocks.before(write.applied, read.call.begin)
     )
     again = any(
         other.stored is not None and other.stored <= reached
@@ -47,7 +47,7 @@ def gone(write, register, clocks):
 
 def gave_way(write, register):
     """Whether the resource gave its version to another acknowledged write too, which has it."""
-    shown = [(read.value["version"], read.value["value"]) for read in register.reads]
+    shown = [(read.call.value["version"], read.call.value["value"]) for read in register.reads]
     twins = [w for w in register.writes if w.acknowledged and w.stored == write.stored is not None]
     claims = [((w.stored, w.value) in shown, w.begin) for w in twins]
     return bool(twins) and max(claims) != ((write.stored, write.value) in shown, write.begin)

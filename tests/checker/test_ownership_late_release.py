@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from ownership_stories import lapsed_then_granted, verdict
 
-from histories import MS
+from histories import MS, kept_on, over
 
 
 def test_a_late_release_that_lets_a_third_in_is_theft(story):
@@ -19,8 +19,11 @@ def test_a_late_release_that_lets_a_third_in_is_theft(story):
             "what": (
                 "client-1 (process 1) released its hold h1 at 1.600 s and was answered ok, though "
                 "client-2 (process 2) had hold h2 since 1.500 s; that was then gone before its "
-                "time: client-3 (process 3) was granted hold h3. No fault was on at that time."
+                "time: client-3 (process 3) was granted hold h3. The lease of hold h1 was over at "
+                "1.000 s. No fault kept client-1 (process 1) from giving it up in the 0.600 s "
+                "since."
             ),
+            "cause": [over("h1", 1000), kept_on(1, 1000, 1600)],
             "time_ns": 1600 * MS,
             "lock": "orders",
             "holds": ["h1", "h2"],

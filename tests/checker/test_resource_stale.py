@@ -6,7 +6,7 @@ from resource_stories import TWO_HOSTS, kinds, two_holds
 
 from fencepost.checker.history import History, Op
 from fencepost.checker.resource import resource
-from histories import MS
+from histories import MS, kept_on, over
 
 
 def test_a_write_of_an_earlier_hold_after_a_later_holder_s_write_is_stale(story):
@@ -100,7 +100,9 @@ def test_a_write_of_unknown_outcome_was_there_from_the_first_read_of_it_on(story
         "kind": "stale",
         "what": "'a', written by client-1 (process 1) and accepted by 2.050 s, was accepted though "
         "stale: client-2 (process 2) had written 'b' before under hold h2, granted at 2.000 s, "
-        "which is later than its own hold h1, granted at 0.000 s. No fault was on at that time.",
+        "which is later than its own hold h1, granted at 0.000 s. The lease of hold h1 was over at "
+        "1.000 s. No fault kept client-1 (process 1) from giving it up in the 1.050 s since.",
+        "cause": [over("h1", 1000), kept_on(1, 1000, 2050)],
         "time_ns": 2050 * MS,
         "resource": "account",
         "ops": [8, 9],

@@ -21,9 +21,21 @@ from random import Random
 from fencepost.harness import __main__ as command_line
 from fencepost.harness.cluster import hostsfile
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run import judge, written
+from fencepost.harness.run import judge, scripted, written
 from fencepost.nemesis import schedule
 from fencepost.nemesis.targets import Layout
+from fencepost.workloads.scenarios import file
+from fencepost.workloads.scenarios.scenario import (
+    Begin,
+    Do,
+    Finish,
+    Heal,
+    Inject,
+    Pass,
+    Reach,
+    Scenario,
+    Timed,
+)
 from fuzz import spoil
 
 RECORDED = Path(__file__).parents[1] / "recorded"
@@ -137,6 +149,32 @@ def _schedule() -> bytes:
     return json.dumps([*rows, {"at_s": 1, "duration_s": 2, "fault": "partition:halves"}]).encode()
 
 
+def _scenario() -> bytes:
+    """A scenario as a hunt writes it."""
+    steps = (
+        Timed(Begin("client-1", "acquire", None, ("step-4", "step-6-connected")), 0.0, True),
+        Timed(Reach("client-1", "step-4", "until its SET to redis-2"), 0.1),
+        Timed(Inject("hold-1", "pause", ("client-1",), {"point": "step-4"}), 0.1),
+        Timed(Inject("jump", "clock", ("redis-1",), {"offset_s": 8.8}), 0.2),
+        Timed(Do("client-2", "acquire", "ok", True), 9.0, True),
+        Timed(Heal("hold-1"), 9.1),
+        Timed(Finish("client-1", "info"), 9.2),
+        Pass(0.5),
+    )
+    scenario = Scenario(
+        "hunt-redlock", "", "", "", "none", steps, {"lease_exclusion": False},
+        {"retries": 3, "clock_check": True}, 2, 8000, "redlock", {"persistence": "none"},
+    )  # fmt: skip
+    return file.written(scenario, ("a note",), ()).encode()
+
+
+def _read_scenario(path: Path) -> None:
+    """As `fencepost test --schedule` reads it, up to where servers would be started."""
+    scenario = scripted.read(path)
+    if scenario is not None:
+        scripted.spec(scenario.lock, scenario, {}, None, "1")
+
+
 def _replay(content: bytes) -> Answer:
     folder = Path("stored")
     folder.mkdir()
@@ -218,6 +256,10 @@ def doors() -> list[Door]:
         Door(
             "schedule", _schedule(), spoil.json_text,
             partial(function, lambda path: schedule.read(path, 1, LAYOUT), ValueError),
+        ),
+        Door(
+            "schedule.json", _scenario(), spoil.json_text,
+            partial(function, _read_scenario, BadArguments),
         ),
         Door("hosts.toml", HOSTS, None, partial(function, hostsfile.read, BadArguments)),
         Door("lincheck jsonl", REGISTER.encode(), spoil.lines, _lincheck("cas-register")),

@@ -10,20 +10,58 @@ from oracles.drawn import MS
 from oracles.holds import Held, by_harness, gap
 from oracles.waiting import Asked, Fault
 
-SETTLED = 500 * MS
+# In a queue for sure after this, or after so many of the slowest ops, whichever is longer.
+SETTLED, SLOWEST = 500 * MS, 4
 
 
-def unfair(ops: list[Op], test: dict[str, Any], asked: list[Asked], faults: list[Fault]) -> bool:
+def unfair(
+    ops: list[Op], test: dict[str, Any], asked: list[Asked], holds: list[Held], faults: list[Fault]
+) -> bool:
     promises = test["promises"]
     woken = sum(one.held.grant.value.get("wakeups") or 0 for one in asked if one.held)
     if promises.get("one_wakeup") and woken > len(asked):
         return True
+    settled = max(SETTLED, SLOWEST * _slowest(ops, holds, faults))
     return bool(promises.get("fifo")) and any(
-        _overtakes(ops, test, one, other, asked, faults)
+        _overtakes(ops, test, one, other, asked, settled, faults)
         for one in asked
         for other in asked
         if one is not other
     )
+
+
+def _slowest(ops: list[Op], holds: list[Held], faults: list[Fault]) -> int:
+    """The longest op that waits for nobody and was answered well, of those in calm."""
+    longest = 0
+    for held in holds:
+        earlier = [one for one in holds if one.grant.index < held.grant.index]
+        hindered = any(one.lock == held.lock and one.first > held.asked.time for one in earlier)
+        granted = held.grant.time
+        if not hindered and not any(_stirs(f, ops, held.asked.time, granted) for f in faults):
+            longest = max(longest, granted - held.asked.time)
+    for end in ops:
+        if end.process == "nemesis" or end.type != "ok" or end.f == "acquire":
+            continue
+        begun = max(
+            (
+                op.time
+                for op in ops
+                if op.process == end.process
+                and op.type == "invoke"
+                and op.f == end.f
+                and op.index < end.index
+            ),
+            default=end.time,
+        )
+        if not any(_stirs(fault, ops, begun, end.time) for fault in faults):
+            longest = max(longest, end.time - begun)
+    return longest
+
+
+def _stirs(fault: Fault, ops: list[Op], begin: int, end: int) -> bool:
+    """Whether a fault was on between two times, or was over for less long than it had been on."""
+    over = min(fault.end, ops[-1].time)
+    return fault.start < end and begin <= over + (over - fault.start)
 
 
 def _overtakes(
@@ -32,6 +70,7 @@ def _overtakes(
     one: Asked,
     other: Asked,
     asked: list[Asked],
+    settled: int,
     faults: list[Fault],
 ) -> bool:
     """Whether `one` was granted while `other` waited that had asked before, in calm."""
@@ -45,16 +84,14 @@ def _overtakes(
     for op in ops:
         expired = op.f == "lost" and op.value.get("hold") is None
         if expired and op.process == other.begun.process and other.begun.time <= op.time < until:
-            until = op.time
-            break
+            return False
     if other.held is None:
-        until -= SETTLED
-    if other.begun.time + SETTLED + between > one.begun.time or granted + between >= until:
+        until -= settled
+    if other.begun.time + settled + between > one.begun.time or granted + between >= until:
         return False
     for fault in faults:
-        end = min(fault.end, ops[-1].time)
-        leaves = SETTLED if other.held is None else 0
-        if fault.start < granted + leaves and other.begun.time <= end + (end - fault.start):
+        leaves = settled if other.held is None else 0
+        if _stirs(fault, ops, other.begun.time, granted + leaves):
             return False
     if other.held is None:
         return True

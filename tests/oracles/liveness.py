@@ -32,6 +32,8 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
     for _ in range(random.choice((0, 0, 1, 1, 2, 3))):
         _fault(drawing)
     test["liveness_bound_s"] = random.choice((0.3, 0.5, 1.0))
+    if random.random() < 0.2:
+        test["ready_s"] = random.choice((0.1, 0.4, 1.0, 2.5))
     test["promises"] = {
         name: True for name in ("minority", "fifo", "one_wakeup") if random.random() < 0.5
     }
@@ -130,7 +132,7 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
             one.ttl = one.ttl or longest
         held = [one for one in found if one.lock == lock]
         outcomes += _Lock(ops, test, mine, held, faults, longest).outcomes()
-        if unfair(ops, test, mine, faults):
+        if unfair(ops, test, mine, found, faults):
             outcomes.append(False)
     if False in outcomes:
         return {False}
@@ -161,7 +163,7 @@ class _Lock:
     def outcomes(self) -> list[bool | str | None]:
         found: list[bool | str | None] = []
         heals = [f.start if f.kills and f.end == FOREVER else f.end for f in self.all]
-        healed = max(heals, default=0)
+        healed = max([self.test.get("ready_s", 0) * 1_000_000_000, *heals])
         if healed < FOREVER:
             found.append(self._wait(healed, healed + self.lease, self.faults))
         for held in self.held:

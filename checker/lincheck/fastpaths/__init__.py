@@ -1,4 +1,4 @@
-"""Special cases that theory decides exactly, without a search.
+"""Special cases that are decided exactly, without a search.
 
 A fast path takes the operations of one object and answers True, False (or, if it knows it, the
 first operation that cannot be placed), or None where its conditions are not met; then the
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fencepost.checker.lincheck.fastpaths.holds import disjoint_holds
+from fencepost.checker.lincheck.fastpaths.leases import latest_order
 from fencepost.checker.lincheck.fastpaths.levels import rising_reads
 from fencepost.checker.lincheck.fastpaths.order import dequeued_in_order
 from fencepost.checker.lincheck.fastpaths.zones import unique_writes
@@ -23,4 +24,5 @@ BY_MODEL: dict[str, FastPath] = {
     "register": unique_writes,
     "set": rising_reads,
     "fifo-queue": dequeued_in_order,
+    "lease-mutex": latest_order,
 }

@@ -15,6 +15,8 @@ from fencepost.checker.lincheck.failure import first_failure
 from fencepost.checker.lincheck.page import page_data
 from fencepost.checker.lincheck.shrink import Small
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("subject", SOAKED)
 def test_random_histories_stand_brute_force(subject):

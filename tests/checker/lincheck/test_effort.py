@@ -19,6 +19,8 @@ from fencepost.checker.lincheck.failure import first_failure
 from fencepost.checker.lincheck.linearize import Walk, relaxed, widening
 from fencepost.checker.lincheck.operation import objects
 
+pytestmark = pytest.mark.slow
+
 SMALL = 30  # histories a model
 LARGE = 4
 

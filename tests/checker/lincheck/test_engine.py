@@ -25,6 +25,8 @@ from fencepost.checker.lincheck.model import Action
 from fencepost.checker.lincheck.operation import objects
 from fencepost.checker.lincheck.pruning import connected
 
+pytestmark = pytest.mark.slow
+
 ENDLESS = ("counter", "kv", "fifo-queue", "unordered-queue")  # ops repeated lead to ever new states
 QUICK = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 

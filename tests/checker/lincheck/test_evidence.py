@@ -7,6 +7,8 @@ import pytest
 from fencepost.checker.lincheck import Online, check, named, verify
 from fencepost.checker.lincheck.verifier import Step
 
+pytestmark = pytest.mark.slow
+
 
 def event(process, kind, f, value=None, **more):
     return {"process": process, "type": kind, "f": f, "value": value, **more}

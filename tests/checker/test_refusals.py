@@ -1,0 +1,174 @@
+"""Whether a lock refuses only what somebody has, where it promises that. Times are in ms."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from fencepost.checker.liveness import liveness
+from histories import MS, Story
+
+PROMISED = {"promises": {"true_refusals": True}}
+
+
+def told(story, **test):
+    return liveness(story.history(), {**PROMISED, **test})
+
+
+def turn(story, process, hold, at, done):
+    story.grant(process, hold, at + 1, at + 1000, asked=at)
+    story.release(process, hold, done - 1, done)
+
+
+def info(story, process, at, done):
+    asked = {"lock": "orders", "ttl": 1000 * MS}
+    story.call(process, "acquire", at, done, asked, type="info", error=["timeout", "silence"])
+
+
+def test_who_asks_alone_for_a_lock_that_nobody_has_is_not_refused(story):
+    turn(story, 1, "a", 0, 100)
+    story.denied(2, 200, 1200)
+    found = told(story)
+    assert found.valid is False
+    (evidence,) = found.evidence
+    assert evidence["ops"] == [4, 5]
+    assert evidence["what"] == (
+        "client-2 (process 2) asked for the lock from 0.200 s to 1.200 s and was refused it, "
+        "though nobody had it nor asked for it."
+    )
+    assert liveness(story.history(), {}).valid is not False
+
+
+def test_a_refusal_while_somebody_has_the_lock_is_true(story):
+    turn(story, 1, "a", 0, 500)
+    story.denied(2, 499, 600)
+    turn(story, 1, "b", 1000, 1500)
+    assert told(story).valid is True
+
+
+def test_a_refusal_before_anybody_was_granted_the_lock_counts(story):
+    story.denied(2, 0, 50)
+    turn(story, 1, "a", 100, 500)
+    assert told(story).valid is False
+
+
+def test_nobody_knows_when_a_hold_without_a_release_is_over(story):
+    story.grant(1, "a", 0, 1000)
+    story.denied(2, 5000, 5100)
+    turn(story, 3, "b", 6000, 6100)
+    assert told(story).valid is True
+    story.denied(2, 7000, 7100)
+    assert told(story).valid is False
+
+
+@pytest.mark.parametrize("type", ["info", "fail"])
+def test_a_release_that_was_not_answered_ok_ends_no_hold(story, type):
+    story.grant(1, "a", 0, 1000)
+    story.release(1, "a", 10, 20, type=type)
+    story.denied(2, 50, 100)
+    assert told(story).valid is not False
+
+
+def test_two_who_ask_at_once_may_refuse_one_another(story):
+    story.denied(1, 0, 500)
+    story.denied(2, 400, 900)
+    turn(story, 1, "a", 1000, 1100)
+    assert told(story).valid is True
+
+
+def test_a_request_that_may_have_been_granted_unheard_excuses_all_later_refusals(story):
+    turn(story, 1, "a", 0, 100)
+    info(story, 1, 200, 300)
+    story.denied(2, 90_000, 90_100)
+    turn(story, 1, "b", 91_000, 91_100)
+    assert told(story).valid is True
+
+
+def test_only_a_refusal_by_the_lock_is_one(story):
+    turn(story, 1, "a", 0, 100)
+    asked = {"lock": "orders", "ttl": 1000 * MS}
+    story.call(2, "acquire", 200, 300, asked, type="fail", error=["unreachable", "refused"])
+    turn(story, 1, "b", 400, 500)
+    assert told(story).valid is True
+
+
+def test_each_lock_is_judged_by_itself(story):
+    story.grant(1, "a", 0, 1000, lock="other")
+    story.denied(2, 100, 200)
+    assert told(story).valid is False
+
+
+def test_stamps_of_two_hosts_may_be_apart(story):
+    turn(story, 1, "a", 0, 100)
+    story.denied(2, 104, 200)
+    turn(story, 1, "b", 1000, 1100)
+    clocks = {f"client-{n}": {"bound_ns": 2 * MS} for n in (1, 2)}
+    assert told(story, clocks=clocks).valid is True
+    assert told(story, clocks={name: {"bound_ns": 1 * MS} for name in clocks}).valid is False
+
+
+def test_a_promise_that_was_not_put_to_the_test_is_named(story):
+    info(story, 1, 0, 10)
+    story.grant(2, "a", 100, 1100)
+    assert told(story).details["untested"] == ["true_refusals"]
+    turn(story, 3, "b", 2000, 2100)
+    assert "true_refusals" in told(story).details["untested"]
+
+
+def drawn(random):
+    """A story of some clients, and the ticks at which each of their requests may hold the lock."""
+    story, occupied, refused = Story(), [], []
+    grants = []
+    for process in range(3):
+        at = 0
+        for number in range(random.randrange(4)):
+            at += random.randrange(1, 30)
+            done = at + random.randrange(1, 30)
+            kind = random.choice(("denied", "denied", "info", "kept", "released"))
+            mine = len(occupied)
+            if kind == "denied":
+                story.denied(process, at, done)
+                refused.append((mine, at, done))
+                occupied.append((at, done))
+            elif kind == "info":
+                info(story, process, at, done)
+                occupied.append((at, 10**6))
+            else:
+                story.grant(process, f"{process}-{number}", done, done + 1000, asked=at)
+                grants.append((done, mine, kind))
+                occupied.append((at, 10**6))
+                if kind == "released":
+                    story.release(process, f"{process}-{number}", done + 2, done + 5)
+                    occupied[mine] = (at, done + 5)
+                    done += 5
+            at = done
+    grants.sort()
+    for (_, mine, kind), (until, _, _) in pairwise(grants):
+        if kind == "kept":
+            occupied[mine] = (occupied[mine][0], until)
+    return story, occupied, refused
+
+
+def test_it_says_what_looking_at_every_millisecond_says():
+    said = []
+    for seed in range(1500):
+        story, occupied, refused = drawn(Random(seed))
+        lonely = [
+            at
+            for mine, at, done in refused
+            if not any(
+                begin <= tick <= over
+                for tick in range(at, done + 1)
+                for other, (begin, over) in enumerate(occupied)
+                if other != mine
+            )
+        ]
+        found = told(story)
+        untrue = [row for row in found.evidence if "refused" in row["what"]]
+        assert sorted(round(story.history().ops[row["ops"][0]].time / MS) for row in untrue) == (
+            sorted(lonely)
+        ), seed
+        said.append(found.valid is False)
+    assert 200 < sum(said) < 1300
