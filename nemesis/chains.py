@@ -20,6 +20,8 @@ from fencepost.nemesis.site import Remote, Server, Site
 
 Rules = Mapping[str, Sequence[Rule]]
 """For each node the rules to add to its chains."""
+_TAKEN_OFF = 2
+"""How often a node is asked to take them off."""
 
 
 class Chains:
@@ -30,6 +32,7 @@ class Chains:
         self._counts: dict[str, Rules] = {}
         self._owed: dict[str, list[str]] = {}
         self._ready: set[str] = set()
+        self._seen: set[str] = set()
 
     def add(self, fault: str, rules: Rules, counts: Rules | None = None) -> None:
         """Put a fault's rules on. `counts`: those that count what no rule has dropped."""
@@ -52,10 +55,19 @@ class Chains:
         with self._lock:
             if self._on:
                 return
-            nodes, self._ready = self._ready, set()
+            nodes, self._ready, self._seen = self._seen, set(), set()
             for node in nodes:
-                with contextlib.suppress(Exception):  # a node that is gone has none
-                    iptables.clear(self._site.remote(node))
+                # A connection that was cut is made anew for the next request. A node that is gone
+                # has no chains.
+                for _ in range(_TAKEN_OFF):
+                    with contextlib.suppress(Exception):
+                        iptables.clear(self._site.remote(node))
+                        break
+
+    def forget(self, node: str) -> None:
+        """Count on no chains there: its network may be another one by now."""
+        with self._lock:
+            self._ready.discard(node)
 
     def cut(self, one: str, other: str) -> bool:
         """Whether a fault that is on drops anything between these two."""
@@ -79,6 +91,7 @@ class Chains:
     def _write_one(self, node: str) -> None:
         remote = self._site.remote(node)
         if node not in self._ready:
+            self._seen.add(node)  # half of it may be there, if this fails
             iptables.hook(remote)
             self._ready.add(node)
         of_all = (*self._on.values(), *self._counts.values())

@@ -103,5 +103,6 @@ FAMILY = Family(
     validate=validate,
     mounts=True,
     leftovers=leftovers,
+    ours_alone="it changes the cgroup of the server's container",
     colour=Colour("#5f8894", "#8db4c0"),
 )

@@ -9,11 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from fencepost.nemesis.chains import Chains
-from fencepost.nemesis.families import FAMILIES, describe, facts
+from fencepost.nemesis.families import FAMILIES, collide, describe, facts
+from fencepost.nemesis.family import Strike
 from fencepost.nemesis.nemesis import Fault, Nemesis, Receipt
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.nemesis.site import Site
-from fencepost.nemesis.targets import PRIMARY, leader, renamed
+from fencepost.nemesis.targets import PRIMARY, Layout, leader, renamed
 from fencepost.nemesis.timetable import Over, Timetable
 
 Record = Callable[[str, str, dict[str, Any], list[str] | None], None]
@@ -101,9 +102,24 @@ class Director:
             self.heal(fault.name)
         self._chains.take_off()
 
-    def run(self, schedule: Sequence[Scheduled], until: Callable[[], bool]) -> None:
-        """Carry out a schedule, and heal what is on at its end or once `until` says so."""
-        self._timetable = Timetable(self.inject, self.heal, self._over)
+    def run(
+        self,
+        schedule: Sequence[Scheduled],
+        until: Callable[[], bool],
+        layout: Layout | None = None,
+    ) -> None:
+        """Carry out a schedule, and heal what is on at its end or once `until` says so.
+
+        With a layout, no fault is injected while another one is on that was to be over by then and
+        collides with it: a server that is not up yet has no links to cut.
+        """
+
+        def apart(mine: Scheduled, other: Scheduled) -> bool:
+            return layout is not None and collide(
+                _strike(mine, layout), _strike(other, layout), layout
+            )
+
+        self._timetable = Timetable(self.inject, self.heal, self._over, apart)
         try:
             self._timetable.carry_out(schedule, until)
         finally:
@@ -151,6 +167,10 @@ def _resolved(site: Site, fault: Fault) -> Fault:
     unsaid = {name: value for name, value in fault.arguments.items() if name != "words"}
     words = describe(fault.family, fault.targets, unsaid, primary=f"{found} (the primary)")
     return Fault(fault.name, fault.family, targets, arguments | {"words": words})
+
+
+def _strike(one: Scheduled, layout: Layout) -> Strike:
+    return FAMILIES[one.family].strike(one.targets, one.arguments, layout)
 
 
 def _failed(error: Exception) -> Receipt:

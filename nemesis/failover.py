@@ -81,5 +81,6 @@ FAMILY = Family(
     strikes=(),
     validate=validate,
     forgets=True,
+    ours_alone="it starts the servers with settings of its own",
     colour=Colour("#96557f", "#cf8db6"),
 )

@@ -21,7 +21,7 @@ from fencepost.nemesis import (
     power,
 )
 from fencepost.nemesis.asked import Asked, parse, today
-from fencepost.nemesis.family import Family
+from fencepost.nemesis.family import Family, Strike
 from fencepost.nemesis.targets import PRIMARY, Layout, renamed
 from fencepost.registry import Registry
 
@@ -43,6 +43,14 @@ FAMILIES: Registry[Family] = Registry(
         cpu.FAMILY,
     ),
 )
+
+
+def collide(mine: Strike, other: Strike, at: Layout) -> bool:
+    """Whether two faults cannot be on at a time."""
+    one, two = FAMILIES[mine.family], FAMILIES[other.family]
+    if one.exclusive and two.exclusive and not mine.nodes.isdisjoint(other.nodes):
+        return True
+    return one.clashes(mine, other, at) or two.clashes(other, mine, at)
 
 
 def facts(family: str, targets: list[str], arguments: dict[str, Any]) -> dict[str, Any]:
@@ -81,14 +89,35 @@ def _check(asked: Asked, at: Layout) -> Asked:
     family = FAMILIES.get(asked.family)
     if family is None:
         known = ", ".join(FAMILIES)
-        raise ValueError(f"there is no nemesis {asked.family!r}; choose one of: {known}")
+        raise ValueError(f"there is no fault {asked.family!r}; choose one of: {known}")
     try:
+        _must_be_possible(family, at)
         _must_know(family, asked, at)
         for drawn in family.draw(Random(0), at, asked):
             family.validate(at, drawn.targets, drawn.arguments)
     except ValueError as error:
         raise ValueError(f"nemesis {asked.text}: {error}") from error
     return asked
+
+
+def possible(at: Layout) -> dict[str, str]:
+    """Why a layout can have no fault of a family, by its name; "" for a family that it can have."""
+    found: dict[str, str] = {}
+    for family in FAMILIES.values():
+        found[family.name] = family.ours_alone if at.foreign else ""
+        if found[family.name]:
+            continue
+        try:
+            _check(Asked(family.name, text=family.name), at)
+        except ValueError as error:
+            found[family.name] = str(error).removeprefix(f"nemesis {family.name}: ")
+    return found
+
+
+def _must_be_possible(family: Family, at: Layout) -> None:
+    """Raise ValueError if servers that are not ours cannot have such a fault."""
+    if at.foreign and family.ours_alone:
+        raise ValueError(f"{family.ours_alone}, and these are not fencepost's own")
 
 
 def _must_know(family: Family, asked: Asked, at: Layout) -> None:
@@ -121,4 +150,5 @@ def validate(family: str, targets: list[str], arguments: dict[str, Any], at: Lay
     may = [*found.nodes(at), PRIMARY, *(() if found.exclusive else at.stores)]
     if wrong := [node for node in targets if found.strikes and node not in may]:
         raise ValueError(f"{wrong[0]}: {family} is for {' and '.join(found.strikes)}")
+    _must_be_possible(found, at)
     found.validate(at, targets, arguments)

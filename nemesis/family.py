@@ -31,8 +31,9 @@ class Colour:
 
 @dataclass(frozen=True)
 class Strike:
-    """What a fault may strike: the primary may be any of the servers."""
+    """What a fault of a family, by its name, may strike: the primary may be any of the servers."""
 
+    family: str
     nodes: frozenset[str]
     links: frozenset[frozenset[str]]
     arguments: Mapping[str, Any]
@@ -79,6 +80,7 @@ class Family:
       that tells whether a fault is to end before its time, or None.
     - `needs`: the settings that servers must be started with (compose/node/server.py).
     - `mounts`: it mounts a file system or cgroups in a server's node, which needs more rights then.
+    - `ours_alone`: why it cannot strike servers in containers that are not ours; "" if it can.
 
     What a run that was killed leaves:
     - `leftovers`: what is left on a node now. The server is None where a node has none.
@@ -108,6 +110,7 @@ class Family:
     over: Callable[[Site, Fault], Callable[[], bool] | None] | None = None
     needs: Mapping[str, str] = field(default_factory=dict)
     mounts: bool = False
+    ours_alone: str = ""
     leftovers: Callable[[Remote, Server | None], Sequence[Leftover]] = _nothing_left
     files: tuple[str, ...] = ()
     impairs: Callable[[list[str], dict[str, Any]], list[str]] = _targets
@@ -128,6 +131,7 @@ class Family:
 
         links = self.links(targets, arguments)
         return Strike(
+            self.name,
             frozenset(each for node in targets for each in may_be(node)),
             frozenset(
                 frozenset((a, b)) for near, far in links for a in may_be(near) for b in may_be(far)

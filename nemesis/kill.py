@@ -14,7 +14,8 @@ from random import Random
 from typing import Any
 
 from fencepost.nemesis.asked import Asked
-from fencepost.nemesis.family import Colour, Family
+from fencepost.nemesis.chains import Chains
+from fencepost.nemesis.family import Colour, Family, Strike
 from fencepost.nemesis.nemesis import Fault, Receipt, together
 from fencepost.nemesis.restart import NEVER_S, revive, rolling
 from fencepost.nemesis.site import Site
@@ -28,8 +29,9 @@ _GONE_S = 20.0
 
 
 class Kill:
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, chains: Chains) -> None:
         self._site = site
+        self._chains = chains
 
     def inject(self, fault: Fault) -> Receipt:
         with ThreadPoolExecutor(len(fault.targets)) as pool:
@@ -69,13 +71,18 @@ class Kill:
     def heal(self, fault: Fault) -> Receipt:
         clients = [node for node in fault.targets if node in self._site.clients]
         servers = [node for node in fault.targets if node not in clients]
-        wiped = fault.arguments.get("data") == "wiped"
         return together(
             [
                 *(self._follow(node) for node in clients),
-                *revive(self._site, servers, wiped),
+                *self._revive(servers, fault.arguments.get("data") == "wiped"),
             ]
         )
+
+    def _revive(self, servers: list[str], wiped: bool) -> list[Receipt]:
+        for node in servers:
+            # Of a container that is not ours, with its network.
+            self._chains.forget(node)
+        return revive(self._site, servers, wiped)
 
     def _follow(self, node: str) -> Receipt:
         client = self._site.restart_client(node)
@@ -102,10 +109,20 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     return [Drawn(nodes, arguments, duration_s=at.restart_s)]
 
 
+def clashes(mine: Strike, other: Strike, at: Layout) -> bool:
+    """A container that is not ours takes its network with it, and every rule in there."""
+    cut = {node for link in other.links for node in link}
+    return at.foreign and not (mine.nodes & set(at.servers)).isdisjoint(cut)
+
+
 def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     data = arguments.get("data", "kept")
     if data not in DATA:
         raise ValueError(f"data {data!r}: choose one of {', '.join(DATA)}")
+    if data == "wiped" and at.foreign:
+        raise ValueError("the data of servers that are not fencepost's own are left alone")
+    if gone := [node for node in targets if node in at.mortal]:
+        raise ValueError(f"Docker removes the container of {gone[0]} when it ends (--rm)")
     if data == "wiped" and at.kind == "etcd":
         raise ValueError(
             "a member of etcd that lost its data is refused by the others: see nemesis membership"
@@ -126,13 +143,14 @@ FAMILY = Family(
     name="kill",
     what="kills servers or a client (SIGKILL) and restarts them, with their data or without",
     receipt="the pid is gone; at the end the server serves again",
-    make=lambda site, chains: Kill(site),
+    make=Kill,
     draw=draw,
     describe=describe,
     strikes=("servers", "clients"),
     targets=TARGETS,
     variants=VARIANTS,
     validate=validate,
+    clashes=clashes,
     forgets=True,
     colour=Colour("#6d7278", "#9aa0a8"),
 )

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from fencepost.nemesis.asked import Asked
-from fencepost.nemesis.family import Colour, Family
+from fencepost.nemesis.family import Colour, Family, Strike
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.site import Site
 from fencepost.nemesis.targets import PRIMARY, Drawn, Layout, listed, pick
@@ -22,6 +22,7 @@ KINDS = ("redis", "zookeeper", "etcd")
 
 # etcd changes no members before all have been in touch for 5 s (strict-reconfig-check).
 _UNHEALTHY_S = 30.0
+_AGAIN_S = 0.2
 
 
 class Membership:
@@ -31,7 +32,7 @@ class Membership:
 
     def inject(self, fault: Fault) -> Receipt:
         (node,) = fault.targets
-        server = self._site.server(node)
+        server = self._site.own_server(node)
         was = self._was[fault.name] = server.identity()
         # A member that is removed ends by itself, or is ended here.
         pid = server.pid()
@@ -49,7 +50,7 @@ class Membership:
 
     def heal(self, fault: Fault) -> Receipt:
         (node,) = fault.targets
-        server = self._site.server(node)
+        server = self._site.own_server(node)
         if server.removed_by_others:
             self._add(node)
             server.start(JOIN="existing")
@@ -71,9 +72,15 @@ class Membership:
         return list(self._members(node))
 
     def _add(self, node: str) -> None:
-        if node not in self._members(node):
-            peer = f"--peer-urls=http://{node}:2380"
-            self._etcdctl(node, "member", "add", node, peer)
+        """Add a member. One whose adding was not answered in time may have been added."""
+        end = time.monotonic() + _UNHEALTHY_S
+        while node not in self._members(node):
+            try:
+                self._etcdctl(node, "member", "add", node, f"--peer-urls=http://{node}:2380")
+            except RuntimeError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(_AGAIN_S)
 
     def _members(self, node: str) -> dict[str, str]:
         """The ids of the members by name, as one of the others knows them."""
@@ -103,7 +110,7 @@ class Membership:
                 said = "".join((done.err or done.out).strip().splitlines()[-1:])
             if "unhealthy" not in said or time.monotonic() > end:
                 raise RuntimeError(f"etcdctl {' '.join(words)}: {said}")
-            time.sleep(0.2)
+            time.sleep(_AGAIN_S)
 
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
@@ -115,6 +122,12 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
         raise ValueError(f"it needs servers of {', '.join(KINDS)}")
     if len(targets) != 1:
         raise ValueError("only one server leaves at a time")
+
+
+def clashes(mine: Strike, other: Strike, at: Layout) -> bool:
+    """Two members of etcd that leave at a time are two of three, and then nobody is left to agree
+    that one comes back."""
+    return at.kind == "etcd" and other.family == mine.family
 
 
 def describe(targets: list[str], arguments: dict[str, Any]) -> str:
@@ -131,6 +144,8 @@ FAMILY = Family(
     describe=describe,
     targets=TARGETS,
     validate=validate,
+    clashes=clashes,
     forgets=True,
+    ours_alone="it takes a server's data away",
     colour=Colour("#5577ad", "#86a6da"),
 )

@@ -126,6 +126,7 @@ FAMILY = Family(
     variants=POLICIES,
     validate=validate,
     leftovers=leftovers,
+    ours_alone="it takes the place of the server's own limit",
     forgets=True,
     colour=Colour("#a88a1d", "#d3b650"),
 )

@@ -23,7 +23,7 @@ from fencepost.nemesis.iptables import Rule
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.shapes import LOST, SHAPES, SIDES, cut_links, must_fit, possible
 from fencepost.nemesis.site import Site
-from fencepost.nemesis.targets import PRIMARY, Drawn, Layout, sentence
+from fencepost.nemesis.targets import PRIMARY, Drawn, Layout, listed, sentence
 
 HOW = ("drop", "reject")
 
@@ -235,7 +235,13 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
     elif shape == "bridge":
         said = f"{sentence(list(far), 'is', 'are')} cut off from all other nodes but one server"
     else:
-        said = "; ".join(f"{one} is cut off from {', '.join(far[one])}" for one in far)
+        alike: dict[frozenset[str], list[str]] = {}
+        for near in far:
+            alike.setdefault(frozenset(far[near]), []).append(near)
+        said = "; ".join(
+            f"{sentence(nodes, 'is', 'are')} cut off from {listed(far[nodes[0]])}"
+            for nodes in alike.values()
+        )
     return said + (", by rejection" if arguments.get("how") == "reject" else "")
 
 

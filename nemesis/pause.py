@@ -18,7 +18,7 @@ from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.family import Colour, Family
 from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Receipt, together
-from fencepost.nemesis.site import Remote, Server, Site
+from fencepost.nemesis.site import Client, Remote, Server, Site
 from fencepost.nemesis.targets import SERVERS, Drawn, Layout, pick, sentence
 
 FAILPOINTS = ("acquired", "before-write", "replies-in-flight")
@@ -28,8 +28,9 @@ UNTIL = "other-holds"
 TARGETS = ("server", *SERVERS, "client")
 VARIANTS = (*ALL_FAILPOINTS, UNTIL)
 
-# How long a client may take to reach its failpoint before it is stopped wherever it is.
-_POINT_S = 3.0
+# How long a client may take to reach its failpoint before it is stopped wherever it is. It may have
+# to hold the lock, or to rest, first.
+_POINT_S = 8.0
 _STATE_S = 10.0
 
 
@@ -73,15 +74,26 @@ class Pause:
         if node not in self._site.clients:
             return self._state(node, self._site.server(node).resume(), stopped=False)
         client = self._site.client(node)
+        was_at = client.at_point
         self._site.remote(node).signal(client.pid, signal.SIGCONT, client.started)
-        return self._state(node, client.pid, stopped=False)
+        return self._state(node, client.pid, stopped=False, elsewhere=lambda: _next(client, was_at))
 
-    def _state(self, node: str, pid: int | None, stopped: bool) -> Receipt:
+    def _state(
+        self,
+        node: str,
+        pid: int | None,
+        stopped: bool,
+        elsewhere: Callable[[], str] = lambda: "",
+    ) -> Receipt:
+        """`elsewhere`: a failpoint at which it has stopped since, which proves that it went on."""
         if pid is None:
             return Receipt(False, f"no process was there on {node}")
         end = time.monotonic() + _STATE_S
         remote = self._site.remote(node)
         while ((state := remote.state(pid)) == "T") != stopped and time.monotonic() < end:
+            if point := elsewhere():
+                how = f"pid {pid} on {node} went on to {point}"
+                return Receipt(True, how, {"pid": pid, "state": state})
             time.sleep(0.002)
         right = state is not None and (state == "T") == stopped
         return Receipt(
@@ -89,8 +101,16 @@ class Pause:
         )
 
 
+def _next(client: Client, was_at: str | None) -> str:
+    """The failpoint at which a client has stopped since it was at another one."""
+    at = client.at_point
+    return "" if at in (None, was_at) else str(at)
+
+
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
-    """A client twice as often as a server, and a client mostly at a failpoint."""
+    """A client twice as often as a server, and a client mostly at a failpoint; three times of four
+    at one of the lock's own code, if it has any, for longer than its lease: then what it checked
+    before is no longer so, and who holds the lock asked for it when the lease was over."""
     target = asked.target
     if not target:
         target = "server" if random.random() < 1 / 3 and not asked.variant else "client"
@@ -100,10 +120,18 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
         which = "until" if asked.variant == UNTIL else "point"
         return [Drawn(nodes, {which: asked.variant} if asked.variant else {})]
     point = random.choice((*FAILPOINTS, None))
+    if at.failpoints and not asked.variant and random.random() < 0.75:
+        own = {"point": random.choice(at.failpoints)}
+        return [Drawn(nodes, own, duration_s=past_its_lease_s(random, at))]
     if asked.variant == UNTIL:
         arguments = {"point": "acquired", "until": UNTIL}
         return [Drawn(nodes, arguments, duration_s=4 * at.ttl_s)]
     return [Drawn(nodes, {"point": asked.variant or point})]
+
+
+def past_its_lease_s(random: Random, at: Layout) -> float:
+    """How long a client is stopped so that others hold the lock when it goes on."""
+    return round(random.uniform(1.3, 2.2) * at.ttl_s, 3)
 
 
 def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:

@@ -115,5 +115,6 @@ FAMILY = Family(
     needs={"DISK": "lazy"},
     mounts=True,
     forgets=True,
+    ours_alone="it needs a disk of fencepost's under the server's data",
     colour=Colour("#3f444a", "#c3c8ce"),
 )

@@ -19,10 +19,9 @@ _SLOW_S = 10.0
 def revive(site: Site, nodes: list[str], wiped: bool) -> list[Receipt]:
     """Start servers that are down, all before the first is waited for: a quorum takes several."""
     for node in nodes:
-        server = site.server(node)
         if wiped:
-            server.wipe()
-        server.start()
+            site.own_server(node).wipe()
+        site.server(node).start()
     return [_serves(site, node, wiped) for node in nodes]
 
 

@@ -56,15 +56,19 @@ class Server(Clocked, Protocol):
     def pause(self) -> int | None: ...
     def resume(self) -> int | None: ...
     def wait_ready(self) -> None: ...
-    def wipe(self) -> None:
-        """Forget its data; it must be down."""
-
     @property
     def data(self) -> str:
-        """The folder of its data on its node."""
+        """The folder of its data on its node; "" where the data are none of fencepost's."""
 
     def identity(self) -> str:
         """What tells this server from one that comes in its place; '' where it does not answer."""
+
+
+class OwnServer(Server, Protocol):
+    """One that fencepost has set up, so that it may take its data away."""
+
+    def wipe(self) -> None:
+        """Forget its data; it must be down."""
 
     @property
     def removed_by_others(self) -> bool:
@@ -86,6 +90,10 @@ class Client(Clocked, Protocol):
     def wait_failpoint(self, point: str, timeout_s: float) -> bool:
         """Whether the client said, in that time, that it reached the point."""
 
+    @property
+    def at_point(self) -> str | None:
+        """The failpoint at which it has stopped, if it has."""
+
     def wait_gone(self, timeout_s: float) -> None:
         """Until all that it wrote before it was killed has been recorded."""
 
@@ -103,6 +111,10 @@ class Site(Protocol):
         """The port that the node's server listens on; None for a client."""
 
     def server(self, node: str) -> Server: ...
+    def own_server(self, node: str) -> OwnServer:
+        """The same, for faults that are for these alone (Family.ours_alone); ValueError for one
+        that is not fencepost's own."""
+
     def client(self, node: str) -> Client: ...
     def restart_client(self, node: str) -> Client: ...
     def primary(self) -> str | None:

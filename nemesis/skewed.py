@@ -27,15 +27,19 @@ _AGAIN_S = 0.1
 _SLACK_S = 0.001
 # The narrowest bounds that are waited for, and the widest that will do.
 _FINEST_S, _COARSEST_S = 0.004, 1.2
-# Looks that are nearer say little of a rate: when exactly each was is not known to some ms.
+# Looks that are nearer say little of a rate.
 _APART_S = 0.25
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """When a clock was looked at (seconds, of this program's own), and its offset's bounds."""
+    """A look at a clock: when it began and ended (this program's own seconds), and its offset.
 
-    at_s: float
+    The clock was read at some moment between the two: each offset is a bound, as each time is.
+    """
+
+    began_s: float
+    ended_s: float
     low_s: float
     high_s: float
 
@@ -60,8 +64,9 @@ class Look:
     from_s: float = 0.0
 
     def __call__(self) -> Bounds:
+        began_s = time.monotonic()
         low_s, high_s = self.process.look_at_clock(self.clock, self.mark)
-        return Bounds(time.monotonic(), low_s + self.from_s, high_s + self.from_s)
+        return Bounds(began_s, time.monotonic(), low_s + self.from_s, high_s + self.from_s)
 
 
 class _Patience:
@@ -122,10 +127,10 @@ def drifts(look: Look, rate: float) -> Proof:
         while high - low > enough and patience.left():
             new = patience.look(look)
             for old in looks:
-                if (passed_s := new.at_s - old.at_s) < _APART_S:
+                if new.began_s - old.ended_s < _APART_S:
                     break
-                low = max(low, (new.low_s - old.high_s) / passed_s)
-                high = min(high, (new.high_s - old.low_s) / passed_s)
+                slowest, fastest = _grew(old, new)
+                low, high = max(low, slowest), min(high, fastest)
             looks.append(new)
             time.sleep(0.01)
     except Hidden as why:
@@ -134,6 +139,16 @@ def drifts(look: Look, rate: float) -> Proof:
     right = high - low <= enough and low - slack <= rate - 1 <= high + slack
     seen = f"a rate from {1 + low:.3f} to {1 + high:.3f}"
     return Proof(right, seen, looks[-1].low_s, looks[-1].high_s)
+
+
+def _grew(old: Bounds, new: Bounds) -> tuple[float, float]:
+    """Bounds of how much the offset grew in a second between two looks."""
+    least_s, most_s = new.began_s - old.ended_s, new.ended_s - old.began_s
+    low_s, high_s = new.low_s - old.high_s, new.high_s - old.low_s
+    return (
+        low_s / (most_s if low_s > 0 else least_s),
+        high_s / (least_s if high_s > 0 else most_s),
+    )
 
 
 def strobes(look: Look, offset_s: float, period_s: float) -> Proof:

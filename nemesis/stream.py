@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 
 from fencepost.nemesis.asked import Asked
-from fencepost.nemesis.families import FAMILIES
+from fencepost.nemesis.families import FAMILIES, collide
 from fencepost.nemesis.family import Family, Strike
 from fencepost.nemesis.targets import Drawn, Layout
 
@@ -135,10 +135,4 @@ def _taken_until_s(placed: list[Placed], near: list[Placed], at_s: float, layout
 def _collide(one: Placed, other: Placed, layout: Layout) -> bool:
     if other.at_s >= one.until_s or one.at_s >= other.until_s:
         return False
-    mine, its = one.way, other.way
-    exclusive = mine.family.exclusive and its.family.exclusive
-    if exclusive and not mine.strike.nodes.isdisjoint(its.strike.nodes):
-        return True
-    return mine.family.clashes(mine.strike, its.strike, layout) or its.family.clashes(
-        its.strike, mine.strike, layout
-    )
+    return collide(one.way.strike, other.way.strike, layout)

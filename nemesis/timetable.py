@@ -30,23 +30,37 @@ _Coming = tuple[float, str, Scheduled]
 INJECTING, HEALING = 8, 32
 # How often is looked whether a fault may end before its time, and whether all is to end.
 _LOOK_S, _UNTIL_S = 0.01, 0.05
+# How long a fault is kept back for another one that should be over. Then it is injected all the
+# same, and booked as failed where it cannot be: the run has to go on.
+_KEPT_BACK_S = 30.0
+
+
+def _together(mine: Scheduled, other: Scheduled) -> bool:
+    return False
 
 
 class Timetable:
-    """`over` is asked once a fault was injected: what tells whether it may end early, or None."""
+    """`over` is asked once a fault was injected: what tells whether it may end early, or None.
+
+    `apart`: whether two faults cannot be on at a time. Where the schedule keeps such two apart, the
+    second one waits until the first is healed, however long that takes.
+    """
 
     def __init__(
         self,
         inject: Callable[[Fault], object],
         heal: Callable[[str], object],
         over: Callable[[Fault], Over | None],
+        apart: Callable[[Scheduled, Scheduled], bool] = _together,
     ) -> None:
         self._inject = inject
         self._heal = heal
         self._over = over
+        self._apart = apart
         self._changed = threading.Condition()
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._on: dict[str, Over | None] = {}
+        self._unhealed: dict[str, Scheduled] = {}
         self._under_way: set[Future[Any]] = set()
         self._failed: list[BaseException] = []
         self._count = self._to_come = 0
@@ -138,6 +152,8 @@ class Timetable:
         inject = self._injection(name, scheduled)
 
         def start() -> None:
+            with self._changed:
+                self._unhealed[name] = scheduled
             self._start(self._injecting, inject)
             self._to_come -= 1
             self._next(coming)
@@ -148,6 +164,7 @@ class Timetable:
         fault = Fault(name, scheduled.family, scheduled.targets, scheduled.arguments)
 
         def inject() -> None:
+            self._wait_for_room(name, scheduled)
             if self._stopped:
                 return
             try:
@@ -163,12 +180,40 @@ class Timetable:
 
         return inject
 
+    def _wait_for_room(self, name: str, scheduled: Scheduled) -> None:
+        """Until those are healed that should be by now, and cannot be on together with this one.
+
+        Each waits for earlier ones alone, which have been given a thread before it.
+        """
+        with self._changed:
+            others = [
+                other
+                for other, one in self._unhealed.items()
+                if other != name
+                and one.at_s + one.duration_s <= scheduled.at_s
+                and self._apart(scheduled, one)
+            ]
+            late_s = time.monotonic() + _KEPT_BACK_S
+            while not self._stopped and not self._unhealed.keys().isdisjoint(others):
+                left_s = late_s - time.monotonic()
+                if left_s <= 0:
+                    return
+                self._changed.wait(min(_UNTIL_S, left_s))
+
     def _end(self, name: str) -> None:
         with self._changed:
             if name not in self._on:
                 return  # it has ended early
             del self._on[name]
-        self._start(self._healing, lambda: self._heal(name))
+        self._start(self._healing, lambda: self._healed(name))
+
+    def _healed(self, name: str) -> None:
+        try:
+            self._heal(name)
+        finally:
+            with self._changed:
+                self._unhealed.pop(name, None)
+                self._changed.notify_all()
 
     def _start(self, pool: ThreadPoolExecutor, act: Callable[[], object]) -> None:
         with self._changed:

@@ -11,10 +11,14 @@ import contextlib
 import io
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
+import time
+import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from fencepost.compose.node import processes
 from fencepost.compose.node.command import Verb, said, verb
@@ -26,12 +30,16 @@ Answer = dict[str, Any]
 
 # Verbs of our own that are quicker called than started: a fault is to take hold at once.
 _CALLED = ("clocks", "vdso", "health", "leads", "identity", "log", "process")
+# Those that may take long, or whose children are to be nobody's: each in a copy of the agent.
+_FORKED = ("start", "wipe", "version")
 
 
 def run(request: Request) -> Answer:
     command = request["run"]
     if command[0] == PROGRAM and command[1] in _CALLED:
         return _call(verb(command[1]), command[2:])
+    if command[0] == PROGRAM and command[1] in _FORKED:
+        return _fork(verb(command[1]), command[2:], request["timeout_s"])
     if command[0] == PROGRAM:
         command = [PROGRAM_PATH, *command[1:]]  # on a host it is in nobody's PATH
     try:
@@ -61,6 +69,46 @@ def _call(act: Verb, words: list[str]) -> Answer:
     except (OSError, Refused) as error:
         return {"code": 1, "out": "", "err": str(error)}
     return {"code": 1 if answer is False else 0, "out": said(answer), "err": ""}
+
+
+def _fork(act: Verb, words: list[str], timeout_s: float) -> Answer:
+    """Call it in a process of its own, which is ended if it takes too long."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _apart(act, words, write)
+    os.close(write)
+    end, said = time.monotonic() + timeout_s, b""
+    try:
+        while select.select([read], [], [], max(0.0, end - time.monotonic()))[0]:
+            if not (chunk := os.read(read, 1 << 16)):
+                break
+            said += chunk
+        else:
+            os.kill(child, signal.SIGKILL)
+            return {"error": f"still running after {timeout_s} s"}
+    finally:
+        os.close(read)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    answer: Answer = json.loads(said) if said else {"code": code or 1, "out": "", "err": "killed"}
+    return answer
+
+
+def _apart(act: Verb, words: list[str], write: int) -> NoReturn:
+    """What the process does that was forked: never what comes after."""
+    try:
+        # The agent's own are the harness' lines.
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(nowhere, stream)
+        try:
+            answer = _call(act, words)
+        except BaseException:
+            answer = {"code": 1, "out": "", "err": traceback.format_exc()}
+        with open(write, "wb") as file:
+            file.write(json.dumps(answer).encode())
+    finally:
+        os._exit(0)
 
 
 def put(request: Request) -> Answer:

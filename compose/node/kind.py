@@ -63,14 +63,21 @@ class Image:
     after: str = ""
 
 
+def _not_started_here(start: Start) -> Sequence[str]:
+    raise OSError("this kind of server says nothing of how it is started")
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of server. Functions run on the node; OSError in one means that it does not answer.
 
-    `module` is the module that the bundle stands in: `__name__`. `serves` names the kind in whose
-    place this one can run, by `--server SERVES=NAME`; it has no nodes of its own then. `versions`
-    are those to choose from, the default first. `needs` are commands and paths that a host that is
-    not ours must have. `disk_mb` is the size of a small disk, which the disk fault fills.
+    `module` is the module that the bundle stands in: `__name__`. `command` starts it; only servers
+    that fencepost starts need one. `version` is what the server says of its version. `serves` names
+    the kind in whose place this one can run, by `--server SERVES=NAME`; it has no nodes of its own
+    then. `versions` are those to choose from, the default first. `needs` are commands and paths
+    that a host that is not ours must have. `disk_mb` is the size of a small disk, which the disk
+    fault fills.
+    `peers` are the ports, beside `port`, on which servers of a cluster talk to one another.
     `user`: the user that runs the server. If the node has no such user, root runs it.
     `forks`: it serves each connection in a process of its own. `faketime`: its wall clock can be
     set by libfaketime. `elects`: its servers elect a leader among themselves. `members`: they keep
@@ -80,14 +87,15 @@ class Kind:
     name: str
     module: str
     port: int
-    versions: tuple[str, ...]
-    command: Callable[[Start], Sequence[str]]
     health: Callable[[], bool]
-    version: Callable[[], str]
+    versions: tuple[str, ...] = ("",)
+    command: Callable[[Start], Sequence[str]] = _not_started_here
+    version: Callable[[], str] = lambda: ""
     serves: str = ""
     nodes: int = 1
     image: Image = Image()
     needs: tuple[str, ...] = ()
+    peers: tuple[int, ...] = ()
     leads: Callable[[], bool] | None = None
     identity: Callable[[], str] | None = None
     clocks: Mapping[str, Clock] = field(default_factory=dict)

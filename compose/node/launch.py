@@ -11,6 +11,7 @@ followed to the program that they become.
 from __future__ import annotations
 
 import os
+import sys
 import time
 from typing import NoReturn
 
@@ -37,7 +38,12 @@ def command(program: list[str]) -> NoReturn:
         os.close(tell)
         os.read(ready, 1)
         os.close(ready)
-    os.execvp(program[0], program)
+    try:
+        os.execvp(program[0], program)
+    except OSError as error:
+        # As a shell has it: there is none, or it cannot be carried out.
+        print(f"{program[0]} cannot be started: {error.strerror}", file=sys.stderr, flush=True)
+        os._exit(127 if isinstance(error, FileNotFoundError) else 126)
 
 
 def _follow(pid: int, entries: Table, ready: int, tell: int) -> int:

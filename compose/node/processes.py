@@ -3,6 +3,7 @@
     process show PID               when it was started, and its mark
     process children PID STARTED   what it has forked, unless another process has its number now
     process marked MARK            every process that was started with this mark
+    process listener PORT          the one that listens on a TCP port, and what else its tree has
 
 A number alone names no process for long: a pid file outlives its process, and the kernel gives the
 number away again. Number and start name one process for good. What is ours and has no pid file
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -54,6 +56,15 @@ def started(pid: int) -> str | None:
             return f"{stat.read().rpartition(')')[2].split()[19]}@{boot.read().strip()[:8]}"
     except (FileNotFoundError, ProcessLookupError):
         return None
+
+
+def lives(pid: int) -> bool:
+    """Whether there is such a process, and not only what is left of one that nobody waited for."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def marked(mark: str) -> list[Process]:
@@ -104,11 +115,55 @@ def command(words: list[str]) -> object:
             return [asdict(child) for child in children(int(pid), since)]
         case ["marked", mark]:
             return [asdict(process) for process in marked(mark)]
-    raise OSError(f"no process {' '.join(words)}: there are show, children and marked")
+        case ["listener", port]:
+            return listener(int(port))
+    raise OSError(f"no process {' '.join(words)}: there are show, children, marked and listener")
 
 
 def show(pid: int) -> dict[str, Any]:
     return {"started": started(pid), "mark": _mark(pid)}
+
+
+def listener(port: int, root: int = 1) -> dict[str, Any]:
+    """Which process of a tree listens on a TCP port, and every other process of the tree.
+
+    `pid` is None where none does. Of several (a server that forks gives its socket on) it is the
+    first, from which the others come.
+    """
+    tree = sorted(family(root))
+    sockets = _listening(port)
+    found = [pid for pid in tree if sockets & _sockets(pid)]
+    return {"pid": min(found, key=_age, default=None), "tree": tree}
+
+
+def _age(pid: int) -> int:
+    since = started(pid)
+    return int(since.partition("@")[0]) if since else sys.maxsize
+
+
+def _listening(port: int) -> set[str]:
+    """The sockets that listen on a port, by their number, in this network."""
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with suppress(FileNotFoundError), open(table) as rows:
+            for row in rows.readlines()[1:]:
+                # Local address, remote address, state (0A is LISTEN) ... inode (proc(5)).
+                words = row.split()
+                if words[3] == "0A" and int(words[1].rpartition(":")[2], 16) == port:
+                    found.add(words[9])
+    return found
+
+
+def _sockets(pid: int) -> set[str]:
+    """The sockets that a process has open, by their number."""
+    found = set()
+    with suppress(OSError):  # it has just ended
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            with suppress(OSError):
+                link = os.readlink(f"/proc/{pid}/fd/{name}")
+                if link.startswith("socket:["):
+                    found.add(link.removeprefix("socket:[").rstrip("]"))
+    return found
 
 
 @contextmanager

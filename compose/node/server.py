@@ -15,33 +15,65 @@ A node stays up whether or not its server does, as a machine would. Settings: VE
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pwd
 import socket
 import subprocess
+import sys
+import traceback
 from pathlib import Path
 from typing import NoReturn
 
 from fencepost.compose.node import disk, kinds, listen, processes
 from fencepost.compose.node.kind import Kind, Start
-from fencepost.compose.node.places import DATA, LOGS, NAME, PID_FILE, PROGRAM_PATH, RUN
+from fencepost.compose.node.places import DATA, LOGS, NAME, PID_FILE, PROGRAM_PATH, RUN, STARTING
 from fencepost.compose.node.vdso import FILE as SKEW
 
 
 def run(words: list[str]) -> NoReturn:
     if words:
-        # By a process that ends, so that whoever reaps orphans reaps the server too.
-        subprocess.run([PROGRAM_PATH, "start", *words], check=True)
+        _start_apart(words)
     os.execvp("sleep", ["sleep", "infinity"])
 
 
+def _start_apart(words: list[str]) -> None:
+    """Start it by a process that ends, so that whoever reaps orphans reaps the server too."""
+    child = os.fork()
+    if child == 0:
+        try:
+            start(words)
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+    if os.waitpid(child, 0)[1]:
+        sys.exit(f"{' '.join(words)} could not be started")
+
+
 def start(words: list[str]) -> None:
+    """Start it, unless it runs: two who ask for it at a time must not start two."""
     name, *given = words
-    kind = kinds.find(name)
-    settings = dict(word.split("=", 1) for word in given)
-    data, log = Path(DATA) / kind.role, Path(LOGS) / f"{kind.role}.log"
     for folder in (Path(RUN), Path(LOGS)):
         folder.mkdir(parents=True, exist_ok=True)
+    with Path(STARTING).open("a") as asked:
+        fcntl.flock(asked, fcntl.LOCK_EX)
+        if not _runs():
+            _start(kinds.find(name), dict(word.split("=", 1) for word in given))
+
+
+def _runs() -> bool:
+    """Whether the process of the pid file lives."""
+    try:
+        pid, began = Path(PID_FILE).read_text().split()
+    except (OSError, ValueError):
+        return False
+    return processes.lives(int(pid)) and processes.started(int(pid)) == began
+
+
+def _start(kind: Kind, settings: dict[str, str]) -> None:
+    data, log = Path(DATA) / kind.role, Path(LOGS) / f"{kind.role}.log"
     disk.lay(data, settings.pop("DISK", "plain"), kind.disk_mb, log)
     version = settings.pop("VERSION", kind.versions[0])
     given_to = Start(_node(), str(data), version, settings, listen.everywhere())

@@ -51,7 +51,7 @@ from fencepost.compose.node.patch import (
     stubs,
     table,
 )
-from fencepost.compose.node.processes import everyone, family
+from fencepost.compose.node.processes import everyone, family, lives
 from fencepost.compose.node.tracing import stopped
 from fencepost.compose.node.waits import slots
 
@@ -210,8 +210,8 @@ def _each(pids: Callable[[], Iterable[int]], act: Callable[[int], Result]) -> di
         for pid in new:
             try:
                 done[pid] = act(pid)
-            except OSError:
-                if os.path.exists(f"/proc/{pid}"):
+            except (OSError, Refused):
+                if lives(pid):
                     raise
                 gone.add(pid)
     return done

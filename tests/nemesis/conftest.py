@@ -231,6 +231,8 @@ class Node:
     def wait_failpoint(self, point: str, timeout_s: float) -> bool:
         return point in self.points & self.armed
 
+    at_point: str | None = None
+
     def wait_gone(self, timeout_s: float) -> None:
         self.site.waited_gone.append(self.name)
 
@@ -253,7 +255,7 @@ class Site:
     def remote(self, node):
         return self.nodes[node]
 
-    server = client = remote
+    server = own_server = client = remote
 
     def restart_client(self, node):
         self.nodes[node].start()

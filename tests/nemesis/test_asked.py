@@ -61,7 +61,7 @@ def test_a_schedule_of_an_old_version_is_read_under_the_families_names_of_today(
         ("", ETCD, "write FAMILY[:TARGET]"),
         ("pause:", ETCD, "write FAMILY[:TARGET]"),
         ("pause client", ETCD, "write FAMILY[:TARGET]"),
-        ("flood", ETCD, "there is no nemesis 'flood'; choose one of: partition, "),
+        ("flood", ETCD, "there is no fault 'flood'; choose one of: partition, "),
         ("pause=0", ETCD, "weight 0 is out of range"),
         ("pause=many", ETCD, "weight many is out of range"),
         ("pause@soon", ETCD, "the interval 'soon' is no time"),

@@ -107,7 +107,7 @@ class Slow:
             self.lost -= 1
             raise RuntimeError("no answer in time")
         low_s = math.floor(at_s + self.offset_s) - at_s
-        return skewed.Bounds(at_s, low_s, low_s + 1)
+        return skewed.Bounds(at_s, self.now_s, low_s, low_s + 1)
 
 
 @pytest.mark.parametrize(("offset_s", "right"), [(2.0, True), (0.0, False)])
@@ -134,6 +134,39 @@ def test_a_clock_that_never_gets_clearer_is_given_up(monkeypatch):
     slow = Slow(monkeypatch, 2.0, look_s=1.0)
     assert skewed.stands(slow, 2.0, 2.0).right is False
     assert slow.now_s < 120
+
+
+class Drifting:
+    """A clock at a rate of its own; when it is read within a look is anybody's guess."""
+
+    def __init__(self, monkeypatch, rate, random, look_s):
+        self.now_s, self.rate, self.random, self.look_s = 100.0, rate, random, look_s
+        clock = SimpleNamespace(monotonic=lambda: self.now_s, sleep=self.sleep)
+        monkeypatch.setattr(skewed, "time", clock)
+
+    def sleep(self, seconds):
+        self.now_s += seconds
+
+    def __call__(self):
+        began_s = self.now_s
+        read_s = began_s + self.random.uniform(0, self.look_s)
+        self.now_s += self.look_s
+        offset_s = (self.rate - 1) * read_s
+        early_s, late_s = (self.random.uniform(0, 0.01) for _ in range(2))
+        return skewed.Bounds(began_s, self.now_s, offset_s - early_s, offset_s + late_s)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("rate", [0.0, 0.5, 0.9, 1.1, 1.5, 2.0])
+@pytest.mark.parametrize("look_s", [0.002, 0.1, 1.0])
+def test_a_drift_is_proved_whenever_within_its_looks_the_clock_was_read(
+    monkeypatch, rate, look_s, seed
+):
+    looks = Drifting(monkeypatch, rate, Random(seed), look_s)
+    # A tenth off is not told apart where looks take a second: then nothing is proved.
+    assert skewed.drifts(looks, rate).right or (look_s == 1.0 and abs(rate - 1) < 0.2)
+    wrong = 1 + (rate - 1) * Random(seed).choice((-1, 0, 0.25, 3))
+    assert skewed.drifts(looks, wrong).right is False
 
 
 def test_a_clock_that_only_the_leader_shows_is_proved_by_the_leader(clocks, site):

@@ -79,7 +79,7 @@ class Site:
     def remote(self, node):
         return self.nodes[node]
 
-    server = remote
+    server = own_server = remote
 
     def address(self, node):
         return f"10.0.0.{self.servers.index(node) + 1}"
@@ -92,6 +92,8 @@ class Site:
         if verb == "remove" and "remove" not in self.deaf:
             gone = next(name for name, member in self.members.items() if member == rest[0])
             del self.members[gone]
+        if verb == "add" and rest[0] in self.members:
+            return Result(code=1, err="Error: etcdserver: Peer URLs already exists")
         if verb == "add" and "add" not in self.deaf:
             self.members[rest[0]] = f"id{len(self.members)}-again"
         rows = (
@@ -108,6 +110,28 @@ def etcd():
 
 def fault(*targets):
     return Fault("f", "x", list(targets))
+
+
+@pytest.mark.parametrize("heard", [True, False])
+def test_a_member_whose_adding_was_not_answered_in_time_is_looked_for_and_added(etcd, heard):
+    """Whether or not the request was carried out."""
+    nemesis = Membership(etcd)
+    nemesis.inject(fault("etcd-2"))
+    answering, asked = etcd.etcdctl, []
+
+    def slow(words):
+        if words[0] == "add":
+            asked.append(words)
+            if len(asked) <= len(ETCD):
+                if heard and len(asked) == 1:
+                    answering(words)
+                return Result(code=1, err="Error: context deadline exceeded")
+        return answering(words)
+
+    etcd.etcdctl = slow
+    assert nemesis.heal(fault("etcd-2")).proved
+    assert len(asked) >= 2
+    assert list(etcd.members) == ["etcd-1", "etcd-3", "etcd-2"]
 
 
 def test_a_member_of_etcd_is_removed_and_another_one_joins_in_its_place(etcd):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fencepost.nemesis import partition
 from fencepost.nemesis.nemesis import Fault
 from nemesis.receipt_faults import CUT, DELAYED, LATE, REJECTED, REPLIES, REQUESTS, cut
 
@@ -158,3 +159,14 @@ def test_the_kernel_s_own_queue_is_replaced(director, site, kind):
     site.nodes["redis-1"].queue = f"qdisc {kind} 0: root refcnt 2"
     assert director.inject(LATE).proved
     assert director.heal("d").proved
+
+
+def test_a_cut_names_nodes_that_are_cut_off_from_the_same_ones_together():
+    cut = [["client-1", "redis-5"], ["client-2", "redis-1"], ["client-3", "redis-5"]]
+    said = partition.FAMILY.describe(
+        [], {"links": [*cut, ["client-1", "redis-4"], ["client-3", "redis-4"]]}
+    )
+    assert said == (
+        "client-1 and client-3 are cut off from redis-5 and redis-4; "
+        "client-2 is cut off from redis-1"
+    )

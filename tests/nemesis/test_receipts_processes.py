@@ -29,6 +29,26 @@ def test_a_client_that_never_comes_to_its_point_is_stopped_where_it_is(director,
     assert site.nodes["client-1"].armed == set()
 
 
+@pytest.mark.parametrize(
+    ("stops_at", "proved"), [("step-7", True), ("step-4", False), (None, False)]
+)
+def test_a_client_that_stops_at_once_at_another_point_went_on(director, site, stops_at, proved):
+    client = site.nodes["client-1"]
+    client.points.add("step-4")
+    client.at_point = "step-4"
+    assert director.inject(Fault("p", "pause", ["client-1"], {"point": "step-4"})).proved
+
+    def signal(pid, number, started=None):
+        client.at_point = stops_at  # and is stopped again before anybody looks
+        return True
+
+    client.signal = signal
+    receipt = director.heal("p")
+    assert receipt.proved is proved
+    if proved:
+        assert receipt.how == "pid 105 on client-1 went on to step-7"
+
+
 @pytest.mark.parametrize("fault", [PAUSE_SERVER, KILL_SERVER])
 def test_a_server_that_was_not_there_can_be_neither_stopped_nor_killed(director, site, fault):
     site.nodes["redis-1"].states.clear()

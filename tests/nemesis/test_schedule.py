@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations
 
 import pytest
 from hypothesis import assume, given, settings
@@ -130,6 +130,15 @@ def test_each_family_has_a_stream_of_its_own():
     assert len({tuple(fault.at_s for fault in faults) for faults in drawn}) == len(RANDOM)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_one_member_of_etcd_leaves_at_a_time(seed):
+    at = Layout(["etcd-1", "etcd-2", "etcd-3"], ["client-1"], 2.0, 0.0, kind="etcd", leads=True)
+    faults = draw(("membership@2s",), seed, 120, 5, at)
+    assert len(faults) > 10
+    for before, after in pairwise(faults):
+        assert before.at_s + before.duration_s < after.at_s
+
+
 def test_a_link_of_which_one_direction_is_cut_is_cut_by_nothing_else_meanwhile():
     entries = ["partition:requests", "partition:halves@3s", "delay@2s", "partition:primary@4s"]
     schedule = draw(entries, 7, 300, 3, LAYOUT)
@@ -230,3 +239,15 @@ def test_a_number_without_end_is_refused_with_the_fault_that_has_it():
     row = {"at_s": 1, "duration_s": 2, "family": "clock", "targets": ["redis-1"], "arguments": skew}
     with pytest.raises(ValueError, match="fault 1: int too large"):
         stored([row], LAYOUT)
+
+
+@given(SEEDS)
+@settings(deadline=None, max_examples=20)
+def test_a_client_is_stopped_mostly_at_a_failpoint_of_its_lock_s_own_past_its_lease(seed):
+    own = replace(LAYOUT, failpoints=("between-check-and-delete",))
+    drawn = draw(["pause:client"], seed, 2000, 5, own)
+    there = [one for one in drawn if one.arguments["point"] == "between-check-and-delete"]
+    assert 0.6 < len(there) / len(drawn) < 0.9
+    assert all(1.3 * own.ttl_s <= one.duration_s <= 2.2 * own.ttl_s for one in there)
+    asked = draw(["pause:client/acquired"], seed, 200, 5, own)
+    assert {one.arguments["point"] for one in asked} == {"acquired"}

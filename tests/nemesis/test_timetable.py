@@ -11,6 +11,8 @@ from fencepost.nemesis.schedule import Scheduled, stored
 from fencepost.nemesis.targets import Layout
 from fencepost.nemesis.timetable import HEALING, INJECTING, Timetable
 
+pytestmark = pytest.mark.slow
+
 WAIT_S = 20.0
 
 
@@ -50,8 +52,8 @@ class Carried:
         return [name for verb, name in self.events if verb == what]
 
 
-def timetable(carried, over=None):
-    return Timetable(carried.inject, carried.heal, over or carried.over)
+def timetable(carried, over=None, apart=lambda mine, other: False):
+    return Timetable(carried.inject, carried.heal, over or carried.over, apart)
 
 
 def fault(at_s, duration_s, family="pause"):
@@ -79,6 +81,64 @@ def test_faults_come_on_while_those_that_are_on_are_looked_at():
     finally:
         sys.setswitchinterval(before)
     assert len(carried.names("heal")) == 10_000
+
+
+class SlowToHeal(Carried):
+    """A heal of the first fault waits for `free`."""
+
+    def heal(self, name):
+        if name.endswith("-1"):
+            assert self.free.wait(WAIT_S)
+        super().heal(name)
+
+
+def carried_out_beside(carried, schedule, apart, until=lambda: False):
+    table = timetable(carried, apart=apart)
+    thread = threading.Thread(target=table.carry_out, args=(schedule, until))
+    thread.start()
+    return table, thread
+
+
+def is_kill(mine, other):
+    return {mine.family, other.family} == {"kill", "partition"}
+
+
+def test_a_fault_waits_for_one_that_was_to_be_over_and_is_not_healed_yet():
+    carried = SlowToHeal()
+    three = [fault(0, 0.01, "kill"), fault(0.02, 0, "partition"), fault(0.03, 0, "pause")]
+    _, thread = carried_out_beside(carried, three, is_kill)
+    assert carried.seen("heal", "pause-3")
+    assert carried.names("inject") == ["kill-1", "pause-3"]
+    carried.free.set()
+    thread.join(WAIT_S)
+    assert carried.events.index(("heal", "kill-1")) < carried.events.index(
+        ("inject", "partition-2")
+    )
+    assert carried.names("heal")[-1] == "partition-2"
+
+
+def test_what_the_schedule_has_at_a_time_is_at_a_time():
+    carried = SlowToHeal()
+    two = [fault(0, 5.0, "kill"), fault(0.02, 0, "partition")]
+    table, thread = carried_out_beside(carried, two, is_kill)
+    assert carried.seen("heal", "partition-2")
+    carried.free.set()
+    table.stop()
+    thread.join(WAIT_S)
+    assert carried.names("heal") == ["partition-2", "kill-1"]
+
+
+def test_a_fault_that_waits_is_not_injected_once_all_is_to_end():
+    carried = SlowToHeal()
+    two = [fault(0, 0.01, "kill"), fault(0.02, 0, "partition"), fault(0.03, 0, "pause")]
+    over = threading.Event()
+    _, thread = carried_out_beside(carried, two, is_kill, until=over.is_set)
+    assert carried.seen("heal", "pause-3")
+    over.set()
+    threading.Timer(0.2, carried.free.set).start()
+    thread.join(WAIT_S)
+    assert carried.names("inject") == ["kill-1", "pause-3"]
+    assert carried.names("heal") == ["pause-3", "kill-1"]
 
 
 def test_of_a_night_of_faults_the_next_one_alone_waits_for_its_time():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import time
 
 import pytest
 
@@ -45,3 +47,56 @@ def test_arguments_that_they_do_not_know_end_nothing_but_the_call(no_process):
 
 def test_other_programs_are_started():
     assert run("echo", "vdso")["out"] == "vdso\n"
+
+
+@pytest.fixture
+def verbs(monkeypatch):
+    """What the agent finds in the place of its verbs, by name."""
+    found = {}
+    monkeypatch.setattr(agent, "verb", found.__getitem__)
+    return found
+
+
+def test_a_server_is_started_by_a_process_that_ends_and_no_python_is_started_for_it(
+    no_process, verbs
+):
+    verbs["start"] = lambda words: f"{words} by {os.getpid()}, child of {os.getppid()}"
+    answer = run("fencepost-node", "start", "redis")
+    pid = int(answer["out"].split(" by ")[1].split(",")[0])
+    assert answer["out"] == f"['redis'] by {pid}, child of {os.getpid()}"
+    assert answer["code"] == 0 and not os.path.exists(f"/proc/{pid}")
+
+
+def test_what_a_verb_prints_is_no_line_of_the_agent_s(verbs, capfd):
+    verbs["version"] = lambda words: f"7.{os.write(1, b'noise')}"
+    assert run("fencepost-node", "version", "redis")["out"] == "7.5"
+    assert capfd.readouterr().out == ""
+
+
+def test_a_verb_that_fails_has_an_exit_code_and_says_why(verbs):
+    def refuse(words):
+        raise OSError("the disk is full")
+
+    verbs["wipe"] = refuse
+    assert run("fencepost-node", "wipe", "redis") == {
+        "code": 1, "out": "", "err": "the disk is full"
+    }  # fmt: skip
+    verbs["wipe"] = lambda words: {}["missing"]
+    answer = run("fencepost-node", "wipe", "redis")
+    assert answer["code"] == 1 and "KeyError: 'missing'" in answer["err"]
+
+
+def test_a_verb_that_takes_too_long_is_ended(verbs, tmp_path):
+    def hang(words):
+        (tmp_path / "pid").write_text(str(os.getpid()))
+        time.sleep(60)
+
+    verbs["wipe"] = hang
+    answer = agent.run({"run": ["fencepost-node", "wipe", "redis"], "timeout_s": 0.5})
+    assert answer == {"error": "still running after 0.5 s"}
+    assert not os.path.exists(f"/proc/{(tmp_path / 'pid').read_text()}")
+
+
+def test_one_that_is_killed_is_told_from_one_that_was_done(verbs):
+    verbs["wipe"] = lambda words: os.kill(os.getpid(), 9)
+    assert run("fencepost-node", "wipe", "redis") == {"code": -9, "out": "", "err": "killed"}

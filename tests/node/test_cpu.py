@@ -11,6 +11,8 @@ import pytest
 
 from fencepost.compose.node import cpu
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def groups(tmp_path, monkeypatch):

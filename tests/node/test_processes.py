@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 
@@ -92,3 +93,28 @@ def test_the_children_of_a_process_are_told_by_its_start(sleeper):
         parent.kill()
         parent.wait()
         parent.stdout.close()
+
+
+def test_the_listener_of_a_port_is_found_by_its_socket_and_of_several_it_is_the_first():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        # A child that has the socket as well, as a server's that forks.
+        child = subprocess.Popen(["sleep", "600"], pass_fds=[server.fileno()])
+        try:
+            found = processes.listener(port, root=os.getpid())
+            assert found["pid"] == os.getpid()
+            assert {os.getpid(), child.pid} <= set(found["tree"])
+        finally:
+            child.kill()
+            child.wait()
+    assert processes.listener(port, root=os.getpid())["pid"] is None
+
+
+def test_what_is_left_of_a_process_that_nobody_waited_for_does_not_live(sleeper):
+    one = sleeper()
+    assert processes.lives(one.pid)
+    one.kill()
+    os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT)
+    assert not processes.lives(one.pid)
+    one.wait()
+    assert not processes.lives(one.pid)

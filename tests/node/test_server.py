@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import pwd
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from fencepost.compose.node import server
+from fencepost.compose.node.kind import Kind
 from fencepost.harness.db.kinds import KINDS
 
 
@@ -38,6 +43,74 @@ def test_where_there_is_no_such_user_nothing_changes(known, tmp_path, user):
     assert server._as(user) == []
     server._give(user, tmp_path)
     assert known == []
+
+
+@pytest.fixture
+def node(monkeypatch, tmp_path):
+    """A node whose servers are called `sleeper`, and sleep; and what was started on it."""
+    kind = Kind(
+        "sleeper",
+        __name__,
+        port=1,
+        versions=("1",),
+        command=lambda start: ["sleep", "600"],
+        health=lambda: True,
+        version=lambda: "1",
+    )
+    for name in ("RUN", "LOGS", "DATA"):
+        monkeypatch.setattr(server, name, str(tmp_path / name))
+    monkeypatch.setattr(server, "PID_FILE", str(tmp_path / "pid"))
+    monkeypatch.setattr(server, "STARTING", str(tmp_path / "starting"))
+    monkeypatch.setattr(server.kinds, "find", lambda name: kind)
+    monkeypatch.setattr(server.disk, "lay", lambda *given: time.sleep(0.2))
+    monkeypatch.setattr(server, "_give", lambda *given: None)
+    started, popen = [], subprocess.Popen
+
+    def begin(*given, **how):
+        started.append(popen(*given, **how))
+        return started[-1]
+
+    monkeypatch.setattr(server.subprocess, "Popen", begin)
+    yield started
+    for one in started:
+        one.kill()
+        one.wait()
+
+
+def test_two_who_start_a_server_at_a_time_start_one(node, tmp_path):
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(server.start, ["sleeper"]) for _ in range(2)]:
+            done.result()
+    assert [one.pid for one in node] == [int((tmp_path / "pid").read_text().split()[0])]
+
+
+def test_one_that_has_ended_is_started_again(node):
+    server.start(["sleeper"])
+    node[0].kill()
+    node[0].wait()
+    server.start(["sleeper"])
+    assert len(node) == 2
+
+
+def test_a_node_starts_its_server_by_a_process_that_ends(node, tmp_path):
+    server._start_apart(["sleeper"])
+    pid = int((tmp_path / "pid").read_text().split()[0])
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        parent = int(stat.rpartition(")")[2].split()[1])
+        assert parent != os.getpid()
+    finally:
+        os.kill(pid, 9)
+
+
+def test_a_node_whose_server_cannot_be_started_ends_and_says_so(node, monkeypatch, capfd):
+    def refuse(*given):
+        raise OSError("no room")
+
+    monkeypatch.setattr(server.disk, "lay", refuse)
+    with pytest.raises(SystemExit, match="sleeper could not be started"):
+        server._start_apart(["sleeper"])
+    assert "OSError: no room" in capfd.readouterr().err
 
 
 def test_servers_have_users_of_their_own():

@@ -9,6 +9,8 @@ import pytest
 from fencepost.compose.node import serverlog
 from fencepost.compose.node.serverlog import shorten
 
+pytestmark = pytest.mark.slow
+
 HEAD, TAIL = 1 << 14, 1 << 16
 LINES = 40_000  # of 7 bytes
 
@@ -108,11 +110,36 @@ def test_a_log_without_a_line_end_is_shortened_too(path):
     assert (found["start"], found["end"]) == (HEAD, (1 << 20) - TAIL)
 
 
+def test_a_log_that_begins_anew_has_nothing_of_before(path):
+    """What is said of it is of what came later: what is there, what is left out, what was kept."""
+    write(path, range(LINES), bad={9_000})
+    cut(path)
+    serverlog.begin(path)
+    new = path.stat().st_size
+    write(path, range(LINES, LINES + 10_000))
+    found = cut(path)
+    assert found == {"since": new, "start": new, "end": new, "unkept": 0}
+    write(path, range(LINES + 10_000, 2 * LINES), bad={60_000})
+    found = cut(path)
+    with path.open() as log:
+        log.seek(found["since"])
+        assert log.readline() == line(LINES)
+        assert HEAD <= found["start"] - found["since"] < 2 * HEAD
+    assert ends(path, found)[1][-1] == f"{2 * LINES - 1:06d}"
+    assert kept(path)[0] == "panic: 60000"
+    assert path.stat().st_blocks * 512 < HEAD + 3 * TAIL
+
+
+def test_a_log_that_is_not_there_yet_begins_anew_by_itself(path):
+    serverlog.begin(path)
+    assert not path.exists()
+
+
 def test_that_there_is_no_log_is_an_error(path):
     with pytest.raises(OSError, match="No such file"):
         cut(path)
 
 
 def test_a_verb_that_there_is_not_is_an_error():
-    with pytest.raises(OSError, match="no log forget: there is shorten"):
+    with pytest.raises(OSError, match="no log forget: there are begin and shorten"):
         serverlog.command(["forget", "x"])

@@ -28,7 +28,10 @@ def possible() -> bool:
     return True
 
 
-pytestmark = pytest.mark.skipif(not possible(), reason="this kernel's vDSO cannot be replaced")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not possible(), reason="this kernel's vDSO cannot be replaced"),
+]
 
 
 def state(pid: int) -> str:

@@ -1,0 +1,202 @@
+"""Carries out plays (plays.py): watches who holds what, and strikes when the moment is there.
+
+One play at a time, in a thread of its own, so that a signal interrupts none of it half-way
+(timetable.py says why). What was seen and done is kept: the plays, with their holders and times,
+and the faults as a schedule. Given plays are carried out again in their order, and wait for the
+same client's hold first, for a while: so a replay meets the moment that the run had met.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from fencepost.nemesis import plays
+from fencepost.nemesis.families import describe
+from fencepost.nemesis.nemesis import Fault, Receipt
+from fencepost.nemesis.plays import Blow, Play
+from fencepost.nemesis.schedule import Scheduled
+from fencepost.nemesis.targets import Layout
+
+_LOOK_S, _UNTIL_S = 0.004, 0.05
+QUIET_START_S = 1.0
+_MOMENT_TTLS = 6.0
+"""How long a play waits for its moment."""
+_SAME_TTLS = 4.0
+"""How long one that is carried out again waits for a hold of the same client."""
+_EDGE_TTLS = 2.0
+"""How long it waits for the edge of a lease before it takes any hold: one that is renewed in the
+background has no edge."""
+_ENOUGH = 0.3
+"""Which part of a lease must be left, so that something can come of a strike before its end."""
+
+
+class Lease(Protocol):
+    """A grant that nobody has released yet. `lost`: its holder says that it is over."""
+
+    @property
+    def client(self) -> str: ...
+    @property
+    def start_ns(self) -> int: ...
+    @property
+    def deadline_ns(self) -> int | None: ...
+    @property
+    def lost(self) -> bool: ...
+
+
+class Watch(Protocol):
+    """What an aim sees of a run; times in ns since its start."""
+
+    def now(self) -> int: ...
+    def leases(self) -> Sequence[Lease]:
+        """Those that are on, the oldest first."""
+
+    def grants(self, without: str) -> int:
+        """How many grants other clients have had."""
+
+
+class Strikes(Protocol):
+    """Injects and heals: the director."""
+
+    def inject(self, fault: Fault) -> Receipt: ...
+    def heal(self, name: str) -> Receipt: ...
+
+
+class Aim:
+    """`given`: plays to carry out again; without them they are drawn from the seed."""
+
+    def __init__(
+        self,
+        entries: Sequence[str],
+        seed: int,
+        layout: Layout,
+        watch: Watch,
+        given: Sequence[Play] = (),
+    ) -> None:
+        self._entries, self._seed, self._layout = entries, seed, layout
+        self._watch = watch
+        self._given = given
+        self._stopped = threading.Event()
+        self._count = count(1)
+        self._failed: list[BaseException] = []
+        self.played: list[Play] = []
+        self.schedule: list[Scheduled] = []
+
+    def run(self, strikes: Strikes, until: Callable[[], bool]) -> None:
+        """Carry out one play after the other until `until` says so, and heal what is on.
+
+        What injecting or healing raised is raised when all is healed.
+        """
+        thread = threading.Thread(target=self._all, args=(strikes,), name="aim", daemon=True)
+        thread.start()
+        try:
+            while thread.is_alive() and not until():
+                time.sleep(_UNTIL_S)
+        finally:
+            self._stopped.set()
+            thread.join()
+        if self._failed:
+            raise self._failed[0]
+
+    def _all(self, strikes: Strikes) -> None:
+        try:
+            self._sleep(QUIET_START_S)
+            for play in self._plays():
+                if self._stopped.is_set():
+                    return
+                self._play(play, strikes)
+                self._sleep(play.rest_s)
+        except BaseException as error:  # the caller is told
+            self._failed.append(error)
+
+    def _plays(self) -> Iterator[Play]:
+        if self._given:
+            yield from self._given
+            return
+        for number in count(1):
+            yield plays.draw(self._entries, self._seed, number, self._layout)
+
+    def _play(self, play: Play, strikes: Strikes) -> None:
+        on: list[tuple[str, int]] = []
+        seen = replace(play, holder=None, at_s=None)
+        try:
+            for blow in play.before:
+                self._strike(blow, strikes, on)
+            found, holder = self._moment(play)
+            if found:
+                seen = replace(seen, holder=holder, at_s=round(self._watch.now() / 1e9, 3))
+                before = self._watch.grants(holder) if holder else 0
+                for blow in play.strike:
+                    self._strike(blow.at(holder), strikes, on)
+                self._wait(play, holder, before)
+        finally:
+            self.played.append(seen)
+            for place, begun_ns in reversed(on):
+                strikes.heal(place)
+                self._healed(place, begun_ns)
+
+    def _strike(self, blow: Blow, strikes: Strikes, on: list[tuple[str, int]]) -> None:
+        number = next(self._count)
+        name = f"aim-{number}"
+        begun_ns = self._watch.now()
+        on.append((name, begun_ns))
+        words = describe(blow.family, blow.targets, blow.arguments)
+        arguments = blow.arguments | {"words": words}
+        self.schedule.append(
+            Scheduled(round(begun_ns / 1e9, 3), 0.0, blow.family, blow.targets, arguments)
+        )
+        strikes.inject(Fault(name, blow.family, blow.targets, blow.arguments))
+
+    def _healed(self, name: str, begun_ns: int) -> None:
+        place = int(name.removeprefix("aim-")) - 1
+        lasted_s = round((self._watch.now() - begun_ns) / 1e9, 3)
+        self.schedule[place] = replace(self.schedule[place], duration_s=lasted_s)
+
+    def _moment(self, play: Play) -> tuple[bool, str | None]:
+        """Wait until the play is to strike: whether that came, and whose hold it is."""
+        if play.kind == "free":
+            return True, None
+        begun = time.monotonic()
+        ttl_s = self._layout.ttl_s
+        while not self._stopped.is_set():
+            waited_s = time.monotonic() - begun
+            if waited_s > _MOMENT_TTLS * ttl_s:
+                break
+            only = play.holder if waited_s < _SAME_TTLS * ttl_s else None
+            for lease in self._watch.leases():
+                if self._ripe(lease, play, waited_s) and only in (None, lease.client):
+                    return True, lease.client
+            self._stopped.wait(_LOOK_S)
+        return False, None
+
+    def _ripe(self, lease: Lease, play: Play, waited_s: float) -> bool:
+        """Whether this hold has so much of its lease behind it, and still some left."""
+        ttl_ns = self._layout.ttl_s * 1e9
+        now = self._watch.now()
+        if play.kind == "point":
+            return not lease.lost
+        if lease.deadline_ns is None:
+            return not lease.lost and now - lease.start_ns >= play.share * ttl_ns
+        left_ns = lease.deadline_ns - now
+        if play.kind == "edge":
+            # One that its holder counts on no more is released late.
+            late = waited_s > _EDGE_TTLS * self._layout.ttl_s
+            return 0 < left_ns <= (1 if late else 1 - play.share) * ttl_ns
+        enough = left_ns > _ENOUGH * ttl_ns
+        return not lease.lost and enough and now - lease.start_ns >= play.share * ttl_ns
+
+    def _wait(self, play: Play, holder: str | None, before: int) -> None:
+        """Until the strike is over."""
+        end = time.monotonic() + play.lasts_s
+        while not self._stopped.is_set() and time.monotonic() < end:
+            if play.until_grant and holder and self._watch.grants(holder) > before:
+                return
+            self._stopped.wait(_LOOK_S)
+
+    def _sleep(self, time_s: float) -> None:
+        self._stopped.wait(time_s)

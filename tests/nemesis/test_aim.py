@@ -1,0 +1,195 @@
+"""An aim strikes when its moment is there, heals whatever it put on, and says what it did."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from fencepost.nemesis import aim, plays
+from fencepost.nemesis.aim import Aim
+from fencepost.nemesis.plays import HOLDER, Blow, Play
+from fencepost.nemesis.targets import Layout
+
+pytestmark = pytest.mark.slow
+
+TTL_S = 0.2
+AT = Layout(["redis-1", "redis-2", "redis-3"], ["client-1", "client-2"], TTL_S, 0.0)
+PAUSE = Blow("pause", [HOLDER], {"until": "other-holds"})
+CUT = Blow("partition", ["client-1", "redis-1"], {"links": [["client-1", "redis-1"]]})
+
+
+@dataclass(frozen=True)
+class Lease:
+    client: str
+    start_ns: int
+    deadline_ns: int | None
+    lost: bool = False
+
+
+@dataclass
+class Run:
+    """A run in which things happen when the test says so; stands for watch and director."""
+
+    held: list[Lease] = field(default_factory=list)
+    others: int = 0
+    log: list[tuple] = field(default_factory=list)
+    at_injection: object = None
+    begun: float = field(default_factory=time.monotonic)
+
+    def now(self):
+        return int((time.monotonic() - self.begun) * 1e9)
+
+    def leases(self):
+        return self.held
+
+    def grants(self, without):
+        return self.others
+
+    def inject(self, fault):
+        self.log.append(("inject", fault.family, fault.targets, self.now() / 1e9))
+        if self.at_injection:
+            self.at_injection(fault)
+
+    def heal(self, name):
+        self.log.append(("heal", name))
+
+    def holds(self, client, since_s=0.0, left_s=TTL_S, lost=False):
+        now = self.now()
+        deadline = None if left_s is None else now + int(left_s * 1e9)
+        self.held = [Lease(client, now - int(since_s * 1e9), deadline, lost)]
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    monkeypatch.setattr(aim, "QUIET_START_S", 0.0)
+
+
+def play(kind="hold", share=0.5, before=(), strike=(PAUSE,), lasts_s=5.0, until_grant=True, **seen):
+    return Play(kind, list(before), list(strike), share, lasts_s, until_grant, 0.0, **seen)
+
+
+def carried_out(run, *given, until=lambda: False, at=AT):
+    one = Aim(["pause"], 7, at, run, given)
+    one.run(run, until)
+    return one
+
+
+def verbs(run):
+    return [entry[0] for entry in run.log]
+
+
+def test_a_strike_waits_until_a_hold_has_so_much_of_its_lease_behind_it():
+    run = Run()
+    run.holds("client-2")
+    run.at_injection = lambda fault: setattr(run, "others", 1)
+    done = carried_out(run, play(share=0.5))
+    ((_, family, targets, at_s), healed) = run.log
+    assert (family, targets, healed) == ("pause", ["client-2"], ("heal", "aim-1"))
+    assert at_s >= 0.5 * TTL_S
+    assert (done.played[0].holder, done.played[0].at_s) == (
+        "client-2",
+        pytest.approx(at_s, abs=0.1),
+    )
+
+
+@pytest.mark.parametrize("held", [{"lost": True}, {"left_s": 0.2 * TTL_S}])
+def test_a_hold_that_is_lost_or_nearly_over_is_not_struck(monkeypatch, held):
+    monkeypatch.setattr(aim, "_MOMENT_TTLS", 0.5)
+    run = Run()
+    run.holds("client-2", since_s=TTL_S, **held)
+    done = carried_out(run, play(share=0.1))
+    assert run.log == []
+    assert (done.played[0].holder, done.played[0].at_s) == (None, None)
+
+
+def test_at_the_edge_of_a_lease_a_holder_that_counts_on_it_no_more_is_struck_too():
+    run = Run()
+    slowly = replace(AT, ttl_s=20.0)
+    run.holds("client-2", left_s=1.2, lost=True)
+    run.at_injection = lambda fault: setattr(run, "others", 1)
+    carried_out(run, play("edge", share=0.95), at=slowly)
+    ((_, _, targets, at_s), _) = run.log
+    assert targets == ["client-2"] and 0.15 <= at_s <= 1.2
+
+
+def test_a_lease_that_is_renewed_and_so_has_no_edge_is_struck_after_a_while():
+    run = Run()
+    run.at_injection = lambda fault: setattr(run, "others", 1)
+    run.leases = lambda: [Lease("client-2", 0, run.now() + int(0.9 * TTL_S * 1e9))]
+    carried_out(run, play("edge", share=0.95))
+    ((_, _, targets, at_s), _) = run.log
+    assert targets == ["client-2"] and at_s >= 2 * TTL_S
+
+
+def test_a_hold_without_a_lease_is_struck_as_well():
+    run = Run()
+    run.holds("client-1", since_s=TTL_S, left_s=None)
+    run.at_injection = lambda fault: setattr(run, "others", 1)
+    carried_out(run, play("edge", share=0.95))
+    assert run.log[0][2] == ["client-1"]
+
+
+def test_what_a_play_puts_on_before_is_healed_last_even_if_its_moment_never_comes(monkeypatch):
+    monkeypatch.setattr(aim, "_MOMENT_TTLS", 0.2)
+    run = Run()
+    done = carried_out(run, play("split", before=[CUT]))
+    assert verbs(run) == ["inject", "heal"]
+    assert [(one.family, one.targets) for one in done.schedule] == [("partition", CUT.targets)]
+    assert done.schedule[0].duration_s >= round(0.2 * TTL_S, 3)  # it is told in ms
+
+    run = Run()
+    run.holds("client-2", since_s=TTL_S / 2)
+    carried_out(run, play("split", share=0.1, before=[CUT], lasts_s=0.01))
+    assert run.log[-2:] == [("heal", "aim-2"), ("heal", "aim-1")]
+
+
+def test_a_strike_ends_with_another_s_grant_and_at_the_latest_when_its_time_is_up():
+    run = Run()
+    run.holds("client-2", since_s=TTL_S / 2)
+    begun = time.monotonic()
+    carried_out(run, play(share=0.1, lasts_s=0.1))
+    assert 0.1 <= time.monotonic() - begun < 3
+    threading.Timer(0.1, lambda: setattr(run, "others", 1)).start()
+    carried_out(run, play(share=0.0, lasts_s=30.0))
+    assert time.monotonic() - begun < 10
+    threading.Timer(0.1, lambda: setattr(run, "others", 2)).start()
+    begun = time.monotonic()
+    carried_out(run, play(share=0.0, lasts_s=0.4, until_grant=False))
+    assert time.monotonic() - begun >= 0.4
+
+
+def test_a_play_that_is_carried_out_again_waits_for_the_same_client_first(monkeypatch):
+    run = Run()
+    run.held = [Lease(name, -(10**9), 10**12) for name in ("client-1", "client-2")]
+    done = carried_out(run, play(share=0.1, lasts_s=0.01, holder="client-2", at_s=9.0))
+    assert run.log[0][2] == ["client-2"]
+    assert done.played[0].at_s < 9.0
+    monkeypatch.setattr(aim, "_SAME_TTLS", 0.1)
+    run = Run()
+    run.held = [Lease("client-1", -(10**9), 10**12)]
+    carried_out(run, play(share=0.1, lasts_s=0.01, holder="client-2"))
+    assert run.log[0][2] == ["client-1"]
+
+
+def test_without_given_plays_they_are_drawn_from_the_seed_until_the_run_is_over():
+    run = Run()
+    run.held = [Lease("client-1", -(10**9), 10**12)]
+    done = Aim(["pause"], 7, AT, run)
+    done.run(run, lambda: len(run.log) >= 6)
+    drawn = [plays.draw(["pause"], 7, number, AT) for number in range(1, len(done.played) + 1)]
+    assert [one.strike for one in done.played] == [one.strike for one in drawn]
+    assert verbs(run).count("inject") == verbs(run).count("heal")
+
+
+def test_what_an_injection_raises_is_raised_when_all_is_healed():
+    def broken(fault):
+        raise OSError("the disk is full")
+
+    run = Run(at_injection=broken)
+    run.holds("client-2", since_s=TTL_S)
+    with pytest.raises(OSError, match="the disk is full"):
+        carried_out(run, play(share=0.1))
+    assert verbs(run) == ["inject", "heal"]

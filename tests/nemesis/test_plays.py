@@ -1,0 +1,125 @@
+"""What is aimed is drawn from the seed, makes sense for its layout, and names nobody it cannot."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fencepost.nemesis.families import FAMILIES
+from fencepost.nemesis.plays import HOLDER, KINDS, Play, draw, must_fit, must_make_sense
+from fencepost.nemesis.targets import Layout
+
+SERVERS = [f"redis-{n}" for n in range(1, 6)]
+CLIENTS = [f"client-{n}" for n in range(1, 6)]
+REDLOCK = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=0.0)
+REDIS = Layout(SERVERS[:1], CLIENTS, ttl_s=2.0, restart_s=0.0)
+ETCD = Layout(
+    [f"etcd-{n}" for n in range(1, 4)], CLIENTS, ttl_s=2.0, restart_s=0.0, kind="etcd", leads=True
+)
+POINTED = replace(REDIS, failpoints=("between-check-and-delete",))
+EVERY = tuple(name for name in FAMILIES if name not in ("failover", "membership", "memory"))
+
+SEEDS = st.integers(0, 2**32)
+NUMBERS = st.integers(1, 10**6)
+ENTRIES = st.permutations(EVERY).flatmap(
+    lambda names: st.integers(1, len(names)).map(lambda n: names[:n])
+)
+LAYOUTS = st.sampled_from([REDLOCK, REDIS, ETCD, POINTED])
+
+
+@given(SEEDS, NUMBERS, ENTRIES, LAYOUTS)
+@settings(deadline=None, max_examples=200)
+def test_a_play_comes_from_its_seed_and_can_be_carried_out_and_stored(seed, number, entries, at):
+    play = draw(entries, seed, number, at)
+    assert play == draw(entries, seed, number, at)
+    must_fit(entries, at)
+    must_make_sense([play], at)
+    assert {blow.family for blow in (*play.before, *play.strike)} <= set(entries)
+    assert play.kind in KINDS and play.strike and 0 <= play.share < 1 and play.rest_s < at.ttl_s
+    stored = json.loads(json.dumps(play.to_json()))
+    assert msgspec.convert(stored, Play) == play
+    struck = [node for blow in play.strike for node in blow.at("client-3").targets]
+    assert HOLDER not in struck
+    if play.kind == "free":
+        assert all(HOLDER not in blow.targets for blow in play.strike)
+
+
+def reached(links, client, servers):
+    return {server for server in servers if [client, server] not in links}
+
+
+@given(SEEDS, st.sampled_from(["clock", "kill", "power"]), st.integers(3, 7))
+@settings(deadline=None, max_examples=200)
+def test_a_split_leaves_each_client_a_bare_majority_and_strikes_what_both_groups_need(
+    seed, family, many
+):
+    servers = [f"redis-{n}" for n in range(many)]
+    at = replace(REDLOCK, servers=servers)
+    plays = [draw((family, "partition"), seed, number, at) for number in range(1, 12)]
+    splits = [play for play in plays if play.kind == "split"]
+    assert splits
+    for play in splits:
+        (cut,) = play.before
+        links = cut.arguments["links"]
+        seen = {frozenset(reached(links, client, servers)) for client in CLIENTS}
+        assert len(seen) == 2
+        assert {len(group) for group in seen} == {many // 2 + 1}
+        one, other = seen
+        assert [blow.targets for blow in play.strike] == [
+            [s] for s in servers if s in one & other
+        ] or ({blow.targets[0] for blow in play.strike} == one & other)
+        assert len(one & other) == 2 * (many // 2 + 1) - many
+        for blow in play.strike:
+            if family == "clock":
+                assert 1.05 * at.ttl_s <= blow.arguments["offset_s"] <= 1.6 * at.ttl_s
+
+
+@pytest.mark.parametrize(
+    ("entries", "at"),
+    [
+        (("clock",), REDLOCK),
+        (("partition",), REDLOCK),
+        (("partition", "pause"), REDLOCK),
+        (("partition:client", "clock"), REDLOCK),
+        (("partition", "clock:redis-1"), REDLOCK),
+        (("partition", "clock"), REDIS),
+        (("partition", "clock"), ETCD),
+    ],
+)
+def test_nothing_is_split_where_that_was_not_asked_for_or_frees_no_lock(entries, at):
+    assert all(draw(entries, 7, number, at).kind != "split" for number in range(1, 60))
+
+
+def test_all_that_was_asked_for_takes_turns():
+    families = ("pause", "partition", "kill", "clock")
+    for seed in range(5):
+        for turn in range(3):
+            plays = [draw(families, seed, 4 * turn + place, REDIS) for place in (1, 2, 3, 4)]
+            assert {blow.family for play in plays for blow in play.strike} == {*families}
+
+
+def test_where_the_lock_s_code_has_a_failpoint_holders_are_stopped_there():
+    plays = [draw(("pause",), 7, number, POINTED) for number in range(1, 100)]
+    pointed = [play for play in plays if play.kind == "point"]
+    assert len(pointed) > 10
+    for play in pointed:
+        (blow,) = play.strike
+        assert blow.targets == [HOLDER] and play.lasts_s >= 1.3 * POINTED.ttl_s
+        assert blow.arguments["point"] == "between-check-and-delete"
+
+
+def test_what_was_asked_of_a_target_or_a_way_is_kept():
+    for number in range(1, 60):
+        play = draw(("pause:client/acquired", "kill:redis-2", "clock/+1h"), 7, number, REDLOCK)
+        (blow,) = play.strike
+        if blow.family == "pause":
+            assert blow.arguments["point"] == "acquired"
+        elif blow.family == "kill":
+            assert blow.targets == ["redis-2"]
+        else:
+            assert blow.arguments["offset_s"] == 3600
