@@ -14,7 +14,8 @@ from typing import Any
 from fencepost.checker.clocks import Clocks
 from fencepost.checker.faults import Fault, faults
 from fencepost.checker.history import History
-from fencepost.checker.holds import FOREVER, Hold, Overlap, believed, holds, overlaps, strictly
+from fencepost.checker.holds import FOREVER, Hold, holds
+from fencepost.checker.overlaps import Overlap, overlaps_of
 from fencepost.report.focus import BLOCKS, LONG, Focus, Moment, focus, near
 from fencepost.report.grid import Grid
 from fencepost.report.recorded import Recorded, recorded
@@ -70,7 +71,7 @@ class Drawn:
 def drawn(history: History, test: Mapping[str, Any], told: Sequence[Told] = ()) -> Drawn:
     """Choose what is drawn. `told`: what the page tells of, in order of importance."""
     found, on, end_ns = holds(history, test), faults(history), _length_ns(history, test)
-    clashes = list(_clashes(found, Clocks(test)))
+    clashes = list(_clashes(history, test))
     asked = {name for moment in told for name in moment.holds}
     named = {hold.name: hold for hold in found if hold.name in asked}
     in_focus = focus(len(history), found, _moments(told, named, clashes, on), end_ns)
@@ -105,10 +106,11 @@ def _length_ns(history: History, test: Mapping[str, Any]) -> int:
     return history.end_ns or int(float(test.get("time_s") or 1) * 1e9)
 
 
-def _clashes(found: list[Hold], clocks: Clocks) -> Iterator[Clash]:
-    for overlap in overlaps(strictly(found), clocks):
+def _clashes(history: History, test: Mapping[str, Any]) -> Iterator[Clash]:
+    clocks = Clocks(test)
+    for overlap in overlaps_of(history, test, "strict", clocks):
         yield Clash(overlap, False)
-    for overlap in overlaps(believed(found), clocks):
+    for overlap in overlaps_of(history, test, "believed", clocks):
         yield Clash(overlap, True)
 
 

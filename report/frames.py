@@ -5,23 +5,45 @@
     run = frames.read("results/redlock/latest")
     frames.ops(run).to_csv("ops.csv")
     frames.holds(run).to_parquet("holds.parquet")
+    frames.cells("results/matrix/latest").to_parquet("matrix.parquet")
+
+`fencepost.load("redlock").to_pandas()` has ops, holds and faults at once.
 
 This alone needs pandas: pip install 'fencepost[frames]'. Times are seconds since the test's start.
 """
 
 from __future__ import annotations
 
+from math import inf
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
+from fencepost.checker import faults as injected
 from fencepost.checker import holds as found
+from fencepost.report import matrix
 from fencepost.report.stored import Run, load
+
+_FAULTS = ["fault", "family", "targets", "what", "start_s", "end_s", "proved", "healed"]
 
 
 def read(folder: str | Path) -> Run:
     """A run by its folder. Raises ReportError if there is none."""
     return load(Path(folder))
+
+
+class Frames(NamedTuple):
+    """A run's ops, holds and faults, a row each."""
+
+    ops: pd.DataFrame
+    holds: pd.DataFrame
+    faults: pd.DataFrame
+
+
+def of(run: Run) -> Frames:
+    """All of a run."""
+    return Frames(ops(run), holds(run), faults(run))
 
 
 def ops(run: Run) -> pd.DataFrame:
@@ -65,6 +87,27 @@ def holds(run: Run) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def faults(run: Run) -> pd.DataFrame:
+    """A row a fault: which, on which nodes, from when until when, and whether receipts prove it.
+
+    `end_s` is infinite where its end was never seen.
+    """
+    rows = [
+        {
+            "fault": fault.name,
+            "family": fault.family,
+            "targets": ", ".join(fault.targets),
+            "what": fault.what,
+            "start_s": fault.start / 1e9,
+            "end_s": inf if fault.end is None else fault.end / 1e9,
+            "proved": fault.proved,
+            "healed": fault.healed,
+        }
+        for fault in injected.faults(run.history)
+    ]
+    return pd.DataFrame(rows, columns=_FAULTS)
+
+
 def acquires(run: Run) -> pd.DataFrame:
     """A row an acquire that was answered: when, after how many ms, and how."""
     rows = [
@@ -73,3 +116,11 @@ def acquires(run: Run) -> pd.DataFrame:
         if call.begin.f == "acquire" and call.end
     ]
     return pd.DataFrame(rows, columns=["time_s", "latency_ms", "what"])
+
+
+def cells(folder: str | Path) -> pd.DataFrame:
+    """A row a cell of the matrix in this folder, as its matrix.csv has it.
+
+    Raises ReportError if there is none.
+    """
+    return pd.DataFrame(matrix.flat(matrix.read(Path(folder))["cells"]))

@@ -16,14 +16,19 @@ DEEPEST = 6
 
 
 class Lanes:
-    """One lane a client node, then one for each other node that a fault touched."""
+    """One lane a client node, then one for each other node that a fault touched or that granted."""
 
     def __init__(
-        self, test: Mapping[str, Any], seen: Iterable[str | None], on: Sequence[Fault]
+        self,
+        test: Mapping[str, Any],
+        seen: Iterable[str | None],
+        on: Sequence[Fault],
+        granting: Iterable[str] = (),
     ) -> None:
         nodes = [node or NOWHERE for node in seen]
         clients = list(dict.fromkeys([*map(str, test.get("clients") or ()), *nodes]))
-        touched = {node for fault in on for node in affected(fault)} - set(clients)
+        touched = {node for fault in on for node in affected(fault)} | set(granting)
+        touched -= set(clients)
         known = [str(node) for node in test.get("servers") or () if node in touched]
         rest = sorted(touched - set(known))
         named = [(name, "client") for name in clients] + [(name, "server") for name in known + rest]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,12 @@ def write(path: Path, template: str, values: Mapping[str, Any]) -> Path:
     return path
 
 
+def prepare(template: str) -> None:
+    """Compile a template now, which takes a while, and not with the first page that it is for."""
+    _environment().get_template(template)
+
+
+@cache
 def _environment() -> Environment:
     environment = Environment(
         loader=DictLoader(_FILES),

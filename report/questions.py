@@ -43,11 +43,14 @@ _ANSWERS: dict[str, dict[Valid | None, str]] = {
         None: "the resource was not judged",
     },
 }
+_TESTED = "Did the test come about?"
 _TITLES = {
     "service": "Did the lock service keep its promise?",
     "clients": "Did two clients believe at once?",
     "resource": "Was the resource damaged?",
 }
+# Which verdict answers it with yes.
+_YES = {title: key == "service" for key, title in _TITLES.items()} | {_TESTED: True}
 _REMARK = (
     "A client that is paused or cut off past its lease makes this false for every lock "
     "there is. It is no failure of the service."
@@ -84,6 +87,13 @@ class Question:
     def answer(self) -> str:
         return _sentence(self.hedge + self.clause)
 
+    @property
+    def short(self) -> str:
+        """Yes, no, or that it is not known."""
+        if not isinstance(self.valid, bool):
+            return "not known"
+        return "yes" if self.valid == _YES[self.title] else "no"
+
 
 def questions(checkers: Mapping[str, Mapping[str, Any]]) -> list[Question]:
     """The three questions, answered from results.json's `checkers`.
@@ -103,6 +113,13 @@ def questions(checkers: Mapping[str, Mapping[str, Any]]) -> list[Question]:
     if believed.valid is False and kept.valid is not False:
         believed = replace(believed, remark=_REMARK)
     return [kept, believed, _question("resource", resource, tested)]
+
+
+def the_test(checkers: Mapping[str, Mapping[str, Any]]) -> Question:
+    """Whether the test came about, of which no checker of a lock speaks."""
+    parts = [_part(name, checkers[name]) for name in _THE_TEST if name in checkers]
+    valid = worst(part.valid for part in parts) if parts else None
+    return Question(_TESTED, valid, "the test came about as it was described", parts)
 
 
 def question(name: str) -> str:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import inf
+from operator import attrgetter
 from typing import Any
 
-from fencepost.checker.history import NEMESIS, SPONTANEOUS, History, Op
+from msgspec import Struct
+
+from fencepost.checker.history import SPONTANEOUS, History, Op
 from fencepost.report.focus import WHOLE, Focus
 from fencepost.report.grid import Grid
 from fencepost.report.measures import Answers
@@ -20,9 +23,10 @@ WRITES = 20_000
 STATES = ("accepted", "refused", "unknown")
 _STATE_OF = {"ok": "accepted", "fail": "refused"}
 
+_What = tuple[object, object]
 
-@dataclass(slots=True)
-class Write:
+
+class Write(Struct, gc=False):
     """One write: when it was sent and answered (ns; sent, where no answer came), and what became
     of it. One without an answer was accepted if somebody read what it wrote."""
 
@@ -64,14 +68,14 @@ class _Pass:
     def __init__(self, focus: Focus, grid: Grid | None) -> None:
         self._focus, self._grid, self._found = focus, grid, Recorded()
         self._room = WRITES if focus.blocks else inf
-        self._sent: dict[int | str, Write] = {}
+        self._sent: dict[int | str, tuple[Write, _What]] = {}
         # Writes without answer so far, by what a read would show.
-        self._unsure: dict[tuple[object, object], Write] = {}
+        self._unsure: dict[_What, Write] = {}
 
     def over(self, history: History) -> Recorded:
         begun: dict[int | str, Op] = {}
-        for op in history:
-            if op.process == NEMESIS or op.f in SPONTANEOUS:
+        for op in history.clients():
+            if op.f in SPONTANEOUS:
                 continue
             if op.type == "invoke":
                 self._found.ops += 1
@@ -80,35 +84,44 @@ class _Pass:
                     self._send(op)
             elif (begin := begun.pop(op.process, None)) is not None:
                 self._complete(begin, op)
-        left = {id(write): write for write in (*self._unsure.values(), *self._sent.values())}
+        going = (write for write, _ in self._sent.values())
+        left = {id(write): write for write in (*self._unsure.values(), *going)}
         for write in left.values():
             self._keep(write)
-        self._found.writes.sort(key=lambda write: write.number)
+        self._found.writes.sort(key=attrgetter("number"))
         return self._found
 
     def _complete(self, begin: Op, end: Op) -> None:
         if begin.f == "acquire":
             self._found.answers.add(end.time, end.time - begin.time, end.type)
         elif begin.f == "read" and end.type == "ok":
-            write = self._unsure.get(_what(begin, end))
+            write = self._unsure.get(_what(begin, end)) if self._unsure else None
             if write is not None and write.alone:
                 write.state = "accepted"
         elif begin.f == "write":
-            self._answer(begin, end)
+            self._answer(begin.process, end)
 
     def _send(self, begin: Op) -> None:
         value = begin.value
         write = Write(
-            *(begin.index, begin.node, begin.time, begin.time, "unknown"),
-            *(value.get("value"), value.get("token"), value.get("hold"), None),
+            number=begin.index,
+            node=begin.node,
+            time=begin.time,
+            sent=begin.time,
+            state="unknown",
+            value=value.get("value"),
+            token=value.get("token"),
+            hold=value.get("hold"),
+            error=None,
         )
         self._found.written += 1
-        self._sent[begin.process] = write
-        other = self._unsure.setdefault(_what(begin, begin), write)
+        what = _what(begin, begin)
+        self._sent[begin.process] = write, what
+        other = self._unsure.setdefault(what, write)
         other.alone = other is write
 
-    def _answer(self, begin: Op, end: Op) -> None:
-        write, what = self._sent.pop(begin.process), _what(begin, begin)
+    def _answer(self, process: int | str, end: Op) -> None:
+        write, what = self._sent.pop(process)
         write.time = end.time
         write.error = " ".join(map(str, end.error)) if end.error else None
         first = self._unsure.get(what) is write
@@ -135,7 +148,7 @@ class _Pass:
             self._found.others.append((write.time, write.token, write.state))
 
 
-def _what(begin: Op, end: Op) -> tuple[object, object]:
+def _what(begin: Op, end: Op) -> _What:
     """What a write writes, or a read shows: its resource and its value."""
     resource, value = begin.value.get("resource"), end.value.get("value")
     # What is no text may not be hashable, and 1 is not True.

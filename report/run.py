@@ -84,6 +84,7 @@ def contents(run: Run, folder: Path, colour: Colour) -> dict[str, Any]:
         "untested": untested(checkers),
         "questions": asked,
         "scenario": _scenario(test, checkers),
+        "hunt": _hunt(test),
         "schedule": [_STEP | step for step in schedule[:MOST]],
         "more_scheduled": len(schedule[MOST:]),
         "stats": _stats(run, on, shown.recorded.ops),
@@ -91,6 +92,7 @@ def contents(run: Run, folder: Path, colour: Colour) -> dict[str, Any]:
         "timeline": picture,
         "thinned": _thinned(shown, len(picture["acquires"]["rows"])),
         "tokens": has_tokens(picture),
+        "voted": bool(picture["votes"]["rows"]),
         "latencies": summary(answers),
         "quantiles": [f"p{percent}" for percent in QUANTILES],
         "faults": [
@@ -217,6 +219,16 @@ def _scenario(test: Mapping[str, Any], checkers: Mapping[str, Any]) -> dict[str,
             "letters": _letters(str(found.get("what", "")), test.get("servers") or []),
         }
     )
+
+
+def _hunt(test: Mapping[str, Any]) -> dict[str, Any]:
+    """The story of a simulated run, as a list of sentences, and its drawing; empty for others."""
+    found: Mapping[str, Any] = test.get("hunt") or {}
+    if not test.get("simulated") or not found:
+        return {}
+    # Each sentence has its number already.
+    story = [str(step).partition(". ")[2] for step in found.get("story") or ()]
+    return {"story": story, "drawing": "\n".join(map(str, found.get("drawing") or ()))}
 
 
 def _letters(what: str, servers: list[str]) -> str:

@@ -35,8 +35,11 @@ def again(test: Mapping[str, Any], run: Path) -> str | None:
     """The command that runs this test again; a scenario's is its suite's, which the page names."""
     if test.get("scenario"):
         return None
-    if test.get("scheduled"):
-        # No seed gives these faults once more: they were given.
+    if test.get("simulated"):
+        return str((test.get("hunt") or {}).get("command") or "") or None
+    if test.get("scheduled") or test.get("plays") or (test.get("lock") or {}).get("own"):
+        # No seed gives these faults once more: they were given. And a lock of somebody's own is
+        # with the run as it was then.
         return shlex.join(["fencepost", "test", "--replay", f"{run.parent.name}/{run.name}"])
     lock: Mapping[str, Any] = test.get("lock") or {}
     words = ["fencepost", "test", str(lock.get("name", "LOCK"))]

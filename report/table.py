@@ -8,6 +8,7 @@ from math import inf
 from typing import Any
 
 _LONGEST = 200
+_LARGE = 1 << 63
 
 
 def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> dict[str, Any]:
@@ -28,6 +29,8 @@ def short(value: Any) -> Any:
     """A value as it is, or the beginning of its text where that is long."""
     if value is None or isinstance(value, bool | float):
         return value
+    if isinstance(value, int) and -_LARGE < value < _LARGE:
+        return value  # of a long run there are many, and JSON would take its time for each
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     if len(text) > _LONGEST:
         return text[:_LONGEST] + "…"

@@ -17,6 +17,7 @@ from fencepost.report.focus import BLOCKS, apart
 from fencepost.report.lanes import Lanes, affected, struck
 from fencepost.report.recorded import Write
 from fencepost.report.table import digits, short, table, us
+from fencepost.report.votes import voters, votes
 
 _HOLD = (
     *("lane", "row", "name", "lock", "process", "token"),
@@ -29,7 +30,7 @@ _FAULT = ("words", "family", "start", "until", "lanes", "edges", "proved")
 
 def timeline(drawn: Drawn, test: Mapping[str, Any]) -> dict[str, Any]:
     """Everything the timeline needs, ready for JSON."""
-    lanes = Lanes(test, _nodes(drawn), [*drawn.faults, *drawn.shaded])
+    lanes = Lanes(test, _nodes(drawn), [*drawn.faults, *drawn.shaded], voters(drawn.holds))
     places = lanes.rows(drawn.holds)
     return {
         "end": us(drawn.end_ns),
@@ -45,6 +46,7 @@ def timeline(drawn: Drawn, test: Mapping[str, Any]) -> dict[str, Any]:
         "shade": list(_shades(drawn, [*drawn.faults, *drawn.shaded])),
         "shades": table(("lane", "start", "until"), _lane_shades(drawn, lanes)),
         "blocks": blocks(drawn, lanes),
+        **votes(drawn.holds, lanes),
     }
 
 

@@ -7,7 +7,7 @@
 // it drew and skips what would fall on it again; overlaps and refusals are drawn last and never
 // narrower than the eye can find.
 
-const AXIS = 24, ROW = 24, BAR = 14, PAD = 6, BAND_ROW = 22, GAP = 3;
+const AXIS = 24, ROW = 24, BAR = 14, PAD = 6, BAND_ROW = 22, VOTE_ROW = 14, GAP = 3;
 const COLOURS = ["ok", "info", "fail", "ok-line", "info-line", "fail-line", "clash", "paper", "panel",
   "line", "faint", "ink", "quiet", "band", "other"];
 
@@ -20,8 +20,9 @@ function sceneOf(data) {
   const lanes = rowsOf(data.lanes), holds = rowsOf(data.holds), writes = rowsOf(data.writes);
   const faults = rowsOf(data.faults), overlaps = rowsOf(data.overlaps);
   const blocks = rowsOf(data.blocks), shades = rowsOf(data.shades);
+  const votes = rowsOf(data.votes), twice = rowsOf(data.twice);
   const end = Math.max(data.end, 1);
-  for (const item of [...holds, ...faults, ...overlaps, ...shades]) item.shown = item.until ?? Math.max(end, item.start);
+  for (const item of [...holds, ...faults, ...overlaps, ...shades, ...votes, ...twice]) item.shown = item.until ?? Math.max(end, item.start);
   for (const hold of holds)
     hold.believed = hold.believed.map(([from, until]) => [from, until ?? hold.shown]);
   const byName = new Map(holds.map(hold => [hold.name, hold]));
@@ -31,15 +32,17 @@ function sceneOf(data) {
     for (const number of fault.lanes) stack(lanes[number], fault);
     for (const number of fault.edges) lanes[number].edges.push(fault);
   }
+  for (const vote of votes) lanes[vote.lane].votes = true;
   let y = AXIS;
   for (const lane of lanes) {
-    const rows = Math.max(1, ...lane.bands.map(band => band.row + 1));
+    const rows = Math.max(lane.votes ? 0 : 1, ...lane.bands.map(band => band.row + 1));
     lane.y = y;
-    lane.height = lane.kind === "client" ? lane.depth * ROW + PAD : rows * BAND_ROW;
+    lane.votesY = y + rows * BAND_ROW;
+    lane.height = lane.kind === "client" ? lane.depth * ROW + PAD : Math.max(BAND_ROW, rows * BAND_ROW + (lane.votes ? VOTE_ROW : 0));
     y += lane.height + GAP;
   }
   const troubled = data.shade.map(([from, until]) => [from, until ?? end]);
-  return {lanes, holds, writes, faults, overlaps, blocks, shades, byName, end, height: y, troubled};
+  return {lanes, holds, writes, faults, overlaps, blocks, shades, votes, twice, byName, end, height: y, troubled};
 }
 
 /** Adds a fault to a lane's bands, in the first row where it covers no other; they come in order. */
@@ -89,6 +92,7 @@ function drawDetail(ink, scene, view, width, gutter, palette) {
   ink.save();
   ink.beginPath(); ink.rect(gutter, 0, width - gutter, scene.height); ink.clip();
   drawBands();
+  drawVotes();
   drawBlocks();
   drawHolds();
   drawOverlaps();
@@ -109,6 +113,20 @@ function drawDetail(ink, scene, view, width, gutter, palette) {
       for (const fault of lane.edges)
         if (visible(fault.start, fault.shown)) drawEdge(lane, fault);
     }
+  }
+
+  /** What a server had granted: a thin bar for each hold, and red where it had granted two. */
+  function drawVotes() {
+    const drawn = new Map();
+    for (const [items, colour] of [[scene.votes, "ok"], [scene.twice, "clash"]])
+      for (const item of items) {
+        if (!visible(item.start, item.shown)) continue;
+        const pixel = Math.round(at(item.shown)), left = at(item.start);
+        if (colour === "ok" && (item.shown - item.start) * scale < 1 && drawn.get(item.lane) === pixel) continue;
+        drawn.set(item.lane, pixel);
+        ink.fillStyle = palette[colour];
+        ink.fillRect(left, scene.lanes[item.lane].votesY + 2, Math.max(colour === "ok" ? 1 : 3, at(item.shown) - left), 7);
+      }
   }
 
   /** When a node had any fault, where not all of them are drawn. */

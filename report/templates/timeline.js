@@ -166,6 +166,10 @@ function startTimeline(frame) {
       const block = scene.blocks.find(b => b.lane === number && b.start <= time && time < b.until);
       if (block && !hold) lines.push(aboutBlock(block), "");
     }
+    if (lane.votes && y >= lane.votesY)
+      for (const vote of scene.votes)
+        if (vote.lane === number && near(vote.start, vote.shown))
+          lines.push(`${lane.name} had granted ${aboutHold(scene.holds[vote.hold])}`, "");
     for (const {fault} of faults) lines.push(aboutFault(fault));
     for (const fault of lane.edges)
       if (near(fault.start, fault.shown)) lines.push(aboutFault(fault));

@@ -12,6 +12,7 @@ import pytest
 
 from fencepost.checker.checker import Run
 from fencepost.checker.checkers import CHECKERS, check, valid
+from fencepost.checker.faults import faults
 from fencepost.checker.history import History, Op, write
 
 MS = 1_000_000
@@ -143,6 +144,7 @@ def store(tmp_path: Path) -> Store:
                 "valid": valid(verdicts),
                 "seed": described["seed"],
                 "checkers": {name: verdict.to_json() for name, verdict in verdicts.items()},
+                "faults": [fault.to_json() for fault in faults(history)],
                 "stats": {"ops": len(history), "duration_s": history.end_ns / 1e9},
             }
             (folder / "results.json").write_text(json.dumps(results))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 import pytest
 
 from fencepost.report import frames
 from fencepost.report.stored import ReportError
+from report.matrices import cell, stored, violated
+from report.matrices import run as ran
 
 
 @pytest.fixture
@@ -38,3 +42,14 @@ def test_acquires_have_their_latency(run):
 def test_a_folder_without_a_run_is_refused(tmp_path):
     with pytest.raises(ReportError):
         frames.read(tmp_path)
+
+
+def test_a_matrix_is_a_row_a_cell_with_its_rates(tmp_path):
+    content = stored(cell(ran(1000)), cell(violated("data", 5, holds=100), fault="kill"))
+    (tmp_path / "matrix.json").write_text(json.dumps(content))
+    frame = frames.cells(tmp_path).set_index("fault")
+    assert list(frame["state"]) == ["kept", "damaged"]
+    assert frame.loc["kill", "data_per_1000"] == 50
+    assert frame["availability"].tolist() == pytest.approx([1.0, 0.1])
+    with pytest.raises(ReportError, match="name the folder of a matrix"):
+        frames.cells(tmp_path / "nowhere")

@@ -13,6 +13,8 @@ import pytest
 from fencepost.report.run import render
 from fencepost.report.stored import ReportError
 
+pytestmark = pytest.mark.slow
+
 
 def page(folder: Path) -> str:
     return render(folder).read_text(encoding="utf-8")

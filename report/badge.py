@@ -1,0 +1,26 @@
+"""A run's verdict as a small picture for a README: an SVG of one file."""
+
+from __future__ import annotations
+
+from html import escape
+
+from fencepost.checker.verdict import Valid
+
+_COLOUR: dict[Valid, str] = {True: "#3a8f3a", False: "#c03a2b", "unknown": "#9a7b1c"}
+_WORD: dict[Valid, str] = {True: "valid", False: "invalid", "unknown": "unknown"}
+# Of the letters, at this size, about.
+_WIDTH, _SPACE = 7, 12
+
+
+def svg(name: str, valid: Valid) -> str:
+    """The picture: what was tested, and the verdict."""
+    left, right = (len(text) * _WIDTH + _SPACE for text in (name, _WORD[valid]))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
+        f'aria-label="{escape(name)}: {_WORD[valid]}">'
+        f'<rect width="{left}" height="20" fill="#555"/>'
+        f'<rect x="{left}" width="{right}" height="20" fill="{_COLOUR[valid]}"/>'
+        '<g fill="#fff" font-family="Verdana,sans-serif" font-size="11" text-anchor="middle">'
+        f'<text x="{left / 2:g}" y="14">{escape(name)}</text>'
+        f'<text x="{left + right / 2:g}" y="14">{_WORD[valid]}</text></g></svg>\n'
+    )

@@ -1,0 +1,114 @@
+"""The verdict for whoever asked: by the questions that count, and in a sentence."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fencepost.report.answer import counted, sentence
+
+CHECKED = ["lease_exclusion", "mutual_exclusion", "resource"]
+
+
+@pytest.fixture
+def found(store):
+    """results.json's content of a story, judged by these checkers."""
+
+    def judged(story, checkers=CHECKED, **test):
+        return json.loads((store(story, checkers=checkers, **test) / "results.json").read_text())
+
+    return judged
+
+
+@pytest.fixture
+def paused(clash):
+    """A client is paused past its lease, and another is granted the lock and writes."""
+    clash.ops = [op for op in clash.ops if op.time < 2_800_000_000]
+    return clash
+
+
+def test_a_paused_client_fails_what_asks_of_clients_and_data_and_not_what_asks_of_the_service(
+    found, paused
+):
+    results = found(paused)
+    assert counted(results) is False
+    assert counted(results, ["service"]) is True
+    assert counted(results, ["lease_exclusion"]) is True
+    for asked in (["clients"], ["data"], ["service", "clients"], ["mutual_exclusion"]):
+        assert counted(results, asked) is False
+
+
+def test_a_lock_that_is_granted_twice_fails_what_asks_of_the_service(found, clash):
+    assert counted(found(clash), ["service"]) is False
+
+
+def test_what_nobody_judged_is_unknown(found, calm):
+    results = found(calm, ["lease_exclusion"])
+    assert counted(results, ["service"]) is True
+    assert counted(results, ["data"]) == counted(results, ["resource"]) == "unknown"
+
+
+def test_a_fault_without_its_receipt_leaves_every_question_unknown_unless_it_is_answered_no(
+    found, paused
+):
+    paused.fault(1500, 1600, "pause", ["redis-1"], proved=False)
+    results = found(paused)
+    assert counted(results, ["service"]) == counted(results, ["lease_exclusion"]) == "unknown"
+    assert counted(results, ["clients"]) is False
+
+
+def test_what_no_lock_service_can_prevent_is_said_to_be_so_with_the_fault(found, paused):
+    for op in paused.ops:
+        if op.f == "pause":
+            op.value["arguments"]["words"] = "client-1 is paused"
+    said = sentence(found(paused))
+    assert said.startswith("Invalid: the lock service kept its promise, two clients believed")
+    assert said.endswith(
+        "A client worked past its lease (client-1 is paused): no lock service can prevent this; a "
+        "fencing token can keep it from the data."
+    )
+
+
+def test_a_guard_that_kept_a_late_client_from_the_data_is_named(found, paused):
+    paused.ops = [op for op in paused.ops if op.f != "write" or op.time < 2_505_000_000]
+    said = sentence(found(paused))
+    assert said.endswith("no lock service can prevent this; the guard kept it from the data.")
+
+
+def test_where_the_fence_had_seen_no_higher_token_it_is_not_said_to_help(found, story):
+    sleeper = story.acquire(0, 0)
+    story.fault(10, 2500, "pause", ["client-1"])
+    holder = story.acquire(2490, 1)
+    seen = story.read(2500, 1)
+    story.write(2505, 0, sleeper, story.read(2502, 0))
+    story.write(2510, 1, holder, seen)
+    results = found(story, [*CHECKED, "fencing"], lock={"name": "l", "options": {}, "token": True})
+    assert results["checkers"]["fencing"]["valid"] is True
+    said = sentence(results)
+    assert "so a fence alone does not help" in said and "guard fenced-version" in said
+
+
+def test_a_service_that_broke_its_promise_is_not_excused(found, clash):
+    said = sentence(found(clash))
+    assert "the lock service broke its promise" in said
+    assert said.endswith("A sound lock service keeps its promise under these faults.")
+    assert "no lock service can prevent" not in said
+
+
+def test_a_run_without_faults_says_so(found, calm):
+    calm.ops = [op for op in calm.ops if op.process != "nemesis"]
+    said = sentence(found(calm, nemesis=[]))
+    assert said.startswith("Valid: the lock service kept its promise, no two clients believed")
+    assert said.endswith("No fault was asked for: it says nothing of any.")
+
+
+def test_a_run_whose_faults_never_struck_does_not_say_that_none_was_asked_for(found, calm):
+    calm.ops = [op for op in calm.ops if op.process != "nemesis"]
+    said = sentence(found(calm, nemesis=["pause"]))
+    assert said.startswith("Unknown: as far as it was tested")
+    assert "No fault was asked for" not in said
+
+
+def test_a_run_with_faults_that_went_well_says_no_more_than_the_headline(found, calm):
+    assert sentence(found(calm)).endswith("and the resource was not damaged.")
