@@ -50,21 +50,29 @@ def key_is(key: str, create_revision: int) -> dict[str, Any]:
     }
 
 
+def pool(host: str, port: int) -> urllib3.HTTPConnectionPool:
+    """HTTP connections to a server; a request is sent once."""
+    once = urllib3.Retry(total=False, redirect=False)
+    return urllib3.HTTPConnectionPool(host, port, maxsize=4, retries=once)
+
+
 class Gateway:
     """One client of a cluster: asks one server at a time, the next once one does not answer.
 
-    `timeout_s` is for one request to one server. `now` gives ns.
+    `timeout_s` is for one request to one server. `now` gives ns. `connect` gives HTTP connections
+    to a server; None: urllib3's.
     """
 
     def __init__(
-        self, addresses: Sequence[tuple[str, int]], timeout_s: float, now: Callable[[], int]
+        self,
+        addresses: Sequence[tuple[str, int]],
+        timeout_s: float,
+        now: Callable[[], int],
+        connect: Callable[[str, int], Any] | None = None,
     ) -> None:
-        once = urllib3.Retry(total=False, redirect=False)
-        self._pools = [
-            urllib3.HTTPConnectionPool(host, port, maxsize=4, retries=once)
-            for host, port in addresses
-        ]
+        self._pools = [(connect or pool)(host, port) for host, port in addresses]
         self._timeout_s = timeout_s
+        self._timeout: urllib3.Timeout | None = None
         self._now = now
         self._at = 0
 
@@ -112,11 +120,16 @@ class Gateway:
         read_s: float,
         stream: bool = False,
     ) -> urllib3.BaseHTTPResponse:
+        timeout = self._timeout
+        if timeout is None or read_s != self._timeout_s:
+            timeout = urllib3.Timeout(connect=self._timeout_s, read=read_s)
+            if read_s == self._timeout_s:
+                self._timeout = timeout
         return pool.request(
             "POST",
             f"/v3/{path}",
             body=json.dumps(body),
-            timeout=urllib3.Timeout(connect=self._timeout_s, read=read_s),
+            timeout=timeout,
             preload_content=not stream,
         )
 

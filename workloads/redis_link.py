@@ -47,13 +47,17 @@ class RedisLink:
         )
         self._connected = False
 
-    def send(self, *command: Any) -> None:
+    def open(self) -> None:
+        """Connect, where it is not connected. Raises Failed."""
         try:
             self._drop_if_stale()
             self._connection.connect()
             self._connected = True
         except (RedisError, OSError) as error:
             raise Failed("unreachable", f"{self.address}: {error}") from error
+
+    def send(self, *command: Any) -> None:
+        self.open()
         try:
             self._connection.send_command(*command)
         except (RedisError, OSError) as error:

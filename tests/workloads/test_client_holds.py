@@ -1,12 +1,16 @@
-"""What a client remembers of its holds does not grow with their number."""
+"""What a client remembers of its holds does not grow with their number; how it gives one up."""
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import replace
 
 import pytest
 
 from fencepost.workloads.client import holds
+from fencepost.workloads.client.client import Client
+from fencepost.workloads.client.failpoints import Failpoints
 from fencepost.workloads.client.holds import Holds
 from fencepost.workloads.client.wire import Outbox, Setup
 from fencepost.workloads.locks.lock import Grant
@@ -15,11 +19,14 @@ from fencepost.workloads.locks.lock import Grant
 @pytest.fixture
 def out(tmp_path):
     setup = Setup(
-        process=1, stride=5, node="client-1", lock="redis", options={}, servers=[], addresses={},
-        storage="storage", guard="none", seed="1", origin_ns=0,
+        process=1, stride=5, node="client-1", lock="none", options={}, servers=["s"],
+        addresses={"storage": ("127.0.0.1", 1)}, storage="storage", guard="none", seed="1",
+        origin_ns=0,
     )  # fmt: skip
     fd = os.open(tmp_path / "said", os.O_WRONLY | os.O_CREAT)
-    yield Outbox(fd, setup)
+    out = Outbox(fd, setup)
+    out._setup_of_test = setup
+    yield out
     os.close(fd)
 
 
@@ -44,3 +51,39 @@ def test_of_what_no_acquire_returned_the_latest_are_known(out, monkeypatch):
         held.lost(f"secret-{number}", "it was over before it was granted")
     assert len(held._lost) == 10
     assert held.is_lost(grant(99))
+
+
+@pytest.fixture
+def client(out, tmp_path, monkeypatch):
+    """A client with one hold, and what it has said."""
+    client = Client(out._setup_of_test, out, Failpoints(out))
+    said = tmp_path / "said"
+
+    def give_up(deadline_in, left=10**9, lost=False):
+        held = client._holds
+        deadline = None if deadline_in is None else out.now() + deadline_in
+        held.add("1-1", replace(grant(1), deadline=deadline))
+        if lost:
+            held.lost("secret-1", "the lock says so")
+        type, value = client.give_up({"lock": "orders", "hold": "1-1", "left": left})
+        out.flush()
+        events = [json.loads(line) for line in said.read_text().splitlines()]
+        return type, value["lost"], [(e["f"], e["type"], e["value"]["hold"]) for e in events]
+
+    return give_up
+
+
+LOST = ("lost", "info", "1-1")
+
+
+def test_a_holder_whose_lease_is_nearly_over_says_that_it_has_lost_the_lock(client):
+    assert client(deadline_in=10**8) == ("ok", True, [LOST])
+
+
+def test_one_whose_lease_was_renewed_or_has_no_end_does_not(client):
+    assert client(deadline_in=10**10) == ("ok", False, [])
+    assert client(deadline_in=None) == ("ok", False, [])
+
+
+def test_what_the_lock_has_said_already_is_not_said_twice(client):
+    assert client(deadline_in=None, lost=True) == ("ok", True, [LOST])

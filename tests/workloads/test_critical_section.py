@@ -1,49 +1,74 @@
-"""The generator is a function of its seed and of what it was answered, and ends what it began."""
+"""The generator is a function of its seed, of time and of its answers, and ends what it began."""
 
 from __future__ import annotations
 
-import hashlib
-import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencepost.workloads.critical_section import CriticalSection, Settings
+from fencepost.workloads.critical_section import GIVE_UP, SPARE, CriticalSection, Settings
 
+TTL_NS = Settings().ttl_ns
+TTL_S = TTL_NS / 1e9
+MIX = Settings(
+    hold_ms=(0, 1600 * TTL_S), think_ms=(0, 1000 * TTL_S), contention=(1, 5), clients=5, extend=None
+)
 ANSWERS = {
     "acquire": {"hold": "h1", "token": 1, "deadline": 5},
     "extend": {"deadline": 9},
     "read": {"value": "x", "version": 3},
     "write": {"stored": 4},
     "release": {},
+    GIVE_UP: {"lost": True, "deadline": None},
 }
 ENDS = st.lists(st.sampled_from(["ok", "ok", "ok", "fail", "info"]), min_size=1, max_size=30)
 
 
-def play(section, ends):
-    """Its ops, where each completes as `ends` has it."""
-    steps = [section.first()]
+def play(section, ends, answers=ANSWERS):
+    """Its ops, where each completes in no time as `ends` has it."""
+    return [step for _, step in timed(section, ends, answers)]
+
+
+def timed(section, ends, answers=ANSWERS):
+    """Its ops, and when each is invoked, in s."""
+    now = 0
+    steps = [section.first(now)]
+    found = []
     for type in ends:
         step = steps[-1]
-        value = step.value | (ANSWERS[step.f] if type == "ok" else {})
-        steps.append(section.next(step.f, type, value))
-    return steps
+        now += round(step.after_s * 1e9)
+        found.append((now / 1e9, step))
+        given_up = step.f == GIVE_UP
+        value = step.value | (answers[step.f] if type == "ok" or given_up else {})
+        steps.append(section.next(step.f, "ok" if given_up else type, value, now))
+    return [*found, (now / 1e9 + steps[-1].after_s, steps[-1])]
+
+
+def sections(found):
+    """The steps with their times, cut into sections: each from its acquire to its release."""
+    rows = []
+    for at, step in found:
+        if step.f == "acquire":
+            rows.append([])
+        rows[-1].append((at, step))
+    return [row for row in rows if row[-1][1].f == "release"]
 
 
 def names(steps):
     return [step.f for step in steps]
 
 
-@given(st.text(max_size=5), ENDS)
+@given(st.text(max_size=5), ENDS, st.sampled_from([Settings(), MIX]))
 @settings(deadline=None, max_examples=60)
-def test_the_same_seed_and_the_same_answers_give_the_same_ops(seed, ends):
-    same = [play(CriticalSection(Settings(), seed), ends) for _ in range(2)]
+def test_the_same_seed_and_the_same_answers_give_the_same_ops(seed, ends, chosen):
+    same = [play(CriticalSection(chosen, seed), ends) for _ in range(2)]
     assert same[0] == same[1]
 
 
 def test_another_seed_gives_other_waits():
-    runs = {CriticalSection(Settings(), str(seed)).first().after_s for seed in range(9)}
+    runs = {CriticalSection(Settings(), str(seed)).first(0).after_s for seed in range(9)}
     assert len(runs) == 9
 
 
@@ -80,22 +105,12 @@ def test_which_lock_is_taken_comes_from_the_seed():
     assert locks("1") == locks("1") != locks("2")
 
 
-def test_with_one_lock_a_seed_gives_the_ops_that_it_always_gave():
-    """So that a stored run's seed still says what its clients did."""
-    found = []
-    for chosen in (Settings(), Settings(shared=0.3)):
-        ends = ["ok", "ok", "fail", "ok", "ok", "ok", "info"] * 30
-        for step in play(CriticalSection(chosen, "7/3/work"), ends):
-            found.append([step.f, step.value, step.after_s])
-    assert hashlib.sha256(json.dumps(found).encode()).hexdigest() == (
-        "253b64c8e47b560979e4aec96a7ea44ab3dce77ed27316268163e4b108ccefd3"
-    )
-
-
-def test_a_holder_that_extends_does_so_before_it_reads():
+def test_a_holder_that_extends_does_so_once_before_it_releases():
     steps = play(CriticalSection(Settings(extend=1), "s"), ["ok"] * 4)
-    assert names(steps) == ["acquire", "extend", "read", "write", "release"]
-    assert steps[1].value == {"lock": "orders", "hold": "h1", "ttl": 2_000_000_000}
+    assert sorted(names(steps[1:4])) == ["extend", "read", "write"]
+    assert steps[4].f == "release"
+    extend = next(step for step in steps if step.f == "extend")
+    assert extend.value == {"lock": "orders", "hold": "h1", "ttl": 2_000_000_000}
 
 
 def test_without_a_resource_a_lock_is_taken_and_released():
@@ -103,14 +118,14 @@ def test_without_a_resource_a_lock_is_taken_and_released():
     assert names(steps) == ["acquire", "release", "acquire"]
 
 
-@given(st.text(max_size=5), ENDS)
+@given(st.text(max_size=5), ENDS, st.sampled_from([Settings(extend=0.5), MIX]))
 @settings(deadline=None, max_examples=100)
-def test_whatever_is_answered_a_hold_is_given_back_before_the_next_is_asked_for(seed, ends):
+def test_whatever_is_answered_a_hold_is_given_back_before_the_next_is_asked_for(seed, ends, chosen):
     """But for a process that is gone: `info` makes its successor start over."""
-    steps = play(CriticalSection(Settings(extend=0.5), seed), ends)
+    steps = play(CriticalSection(chosen, seed), ends)
     holding = False
     for step, type, following in zip(steps, ends, steps[1:], strict=False):
-        if type == "info":
+        if type == "info" and step.f != GIVE_UP:
             assert following.f == "acquire"
             holding = False
             continue
@@ -118,22 +133,124 @@ def test_whatever_is_answered_a_hold_is_given_back_before_the_next_is_asked_for(
             holding = type == "ok"
         elif step.f == "release":
             holding = False
-        if type == "fail" and holding:
+        if type == "fail" and holding and step.f != GIVE_UP:
             assert following.f == "release"
         assert (following.f != "acquire") is holding
 
 
 @pytest.mark.parametrize("f", ["extend", "read", "write"])
 def test_a_holder_that_is_refused_releases_its_hold(f):
-    step = CriticalSection(Settings(), "s").next(f, "fail", {"hold": "h7"})
+    step = CriticalSection(Settings(), "s").next(f, "fail", {"hold": "h7"}, 0)
     assert (step.f, step.value) == ("release", {"lock": "orders", "hold": "h7"})
 
 
-@given(st.integers(), st.floats(0, 500), st.floats(0, 500))
+LENGTHS = st.tuples(st.floats(0, 9000), st.floats(0, 9000)).map(sorted)
+
+
+@given(st.integers(), LENGTHS, LENGTHS)
+@settings(deadline=None, max_examples=200)
+def test_holds_and_rests_are_as_long_as_was_chosen(seed, hold_ms, think_ms):
+    chosen = Settings(hold_ms=hold_ms, think_ms=think_ms, extend=None)
+    found = timed(CriticalSection(chosen, str(seed)), ["ok"] * 30)
+    for row in sections(found):
+        held_ms = (row[-1][0] - row[0][0]) * 1000
+        assert hold_ms[0] - 0.01 <= held_ms <= hold_ms[1] + 0.01
+    for (_, step), (_, following) in pairwise(found):
+        if step.f == "release":
+            assert think_ms[0] - 0.01 <= following.after_s * 1000 <= think_ms[1] + 0.01
+
+
+def test_the_mix_has_holds_of_every_kind_with_and_without_extensions_and_writes_early_and_late():
+    found = sections(timed(CriticalSection(MIX, "mix"), ["ok"] * 4000))
+    leases, extended, written = [], set(), []
+    for row in found:
+        at = {step.f: when - row[0][0] for when, step in row}
+        length = at["release"] / TTL_S
+        leases.append(length)
+        if length > 0.9:
+            extended.add("extend" in at)
+            if "write" in at:
+                written.append(at["write"] / TTL_S)
+    assert min(leases) < 0.01 and max(leases) > 1.5
+    assert sum(0.7 < one < 1.1 for one in leases) > len(leases) / 12
+    assert sum(one > 1.1 for one in leases) > len(leases) / 12
+    assert extended == {False, True}
+    assert min(written) < 0.1 and max(written) > 0.8
+
+
+@given(st.integers())
 @settings(deadline=None, max_examples=50)
-def test_no_wait_is_longer_than_the_chosenallow(seed, think_ms, pause_ms):
-    chosen = Settings(think_ms=think_ms, pause_ms=pause_ms, extend=0.5)
-    steps = play(CriticalSection(chosen, str(seed)), ["ok"] * 20)
-    for step in steps:
-        limit = pause_ms if step.f == "acquire" else think_ms
-        assert 0 <= step.after_s <= limit / 1000
+def test_who_holds_past_the_lease_says_so_in_good_time_and_writes_nothing_after_that(seed):
+    past = 0
+    for row in sections(timed(CriticalSection(MIX, str(seed)), ["ok"] * 200)):
+        begun, gone = row[0][0], None
+        for at, step in row:
+            if step.f == "extend":
+                begun = at
+            over = at >= begun + (1 - SPARE / 2) * TTL_S
+            if step.f == GIVE_UP:
+                gone = at
+                assert not over
+            elif step.f == "release":
+                assert gone is not None or not over
+                past += over
+            else:
+                assert gone is None and not over
+    assert past
+
+
+def test_a_holder_whose_lease_is_renewed_goes_on_and_asks_again_before_its_next_end():
+    chosen = Settings(hold_ms=(5 * 1000 * TTL_S,) * 2, think_ms=(0, 0), extend=0, write=False)
+    section = CriticalSection(chosen, "s")
+    section.first(0)
+    step = section.next("acquire", "ok", ANSWERS["acquire"], 0)
+    assert (step.f, step.after_s) == (GIVE_UP, pytest.approx((1 - SPARE) * TTL_S))
+    renewed = step.value | {"lost": False, "deadline": 3 * TTL_NS}
+    step = section.next(GIVE_UP, "ok", renewed, TTL_NS)
+    assert (step.f, step.after_s) == (GIVE_UP, pytest.approx((2 - SPARE) * TTL_S))
+    endless = step.value | {"lost": False, "deadline": None}
+    step = section.next(GIVE_UP, "ok", endless, 3 * TTL_NS)
+    assert (step.f, step.after_s) == ("release", pytest.approx(2 * TTL_S))
+
+
+def test_a_client_that_was_paused_does_not_look_at_the_clock():
+    """Else no run would show what a resource without a guard takes from it."""
+    section = CriticalSection(Settings(extend=0), "s")
+    section.first(0)
+    section.next("acquire", "ok", ANSWERS["acquire"], 100 * TTL_NS)
+    step = section.next("read", "ok", {"hold": "h1", "version": 1}, 200 * TTL_NS)
+    assert (step.f, step.after_s) == ("write", 0)
+
+
+def begun(client, contention, until_s=200.0):
+    """When a client begins a section, in s."""
+    chosen = Settings(
+        hold_ms=(0, 0), think_ms=(100, 100), contention=contention, clients=5, client=client,
+        shared_seed="7", write=False,
+    )  # fmt: skip
+    found = timed(CriticalSection(chosen, f"7/{client}/work"), ["ok"] * 5000)
+    return [at for at, step in found if step.f == "acquire" and at < until_s]
+
+
+@pytest.mark.parametrize("contention", [(1, 5), (2, 3), (5, 5)])
+def test_as_many_clients_as_were_chosen_begin_in_each_phase(contention):
+    phases = {}
+    for client in range(5):
+        for at in begun(client, contention):
+            phases.setdefault(int(at // (2 * TTL_S)), set()).add(client)
+    many = {len(clients) for clients in phases.values()}
+    assert many == set(range(contention[0], contention[1] + 1))
+
+
+def test_who_was_not_granted_the_lock_asks_again_soon_in_turn_or_not():
+    steps = play(CriticalSection(MIX, "s"), ["fail"] * 50)
+    assert all(step.f == "acquire" and step.after_s <= 0.02 for step in steps[1:])
+
+
+def test_in_calm_hardly_anything_is_waited_for():
+    chosen = Settings(**{**vars(MIX), "calm_ns": 50 * TTL_NS})
+    found = timed(CriticalSection(chosen, "s"), ["ok"] * 2000)
+    assert found[-1][0] > 50 * TTL_S
+    late = [step for at, step in found if at - step.after_s >= 50 * TTL_S]
+    assert late and all(step.after_s <= 0.005 for step in late)
+    assert GIVE_UP not in names(late)

@@ -32,7 +32,8 @@ for lock in LOCKS.values():
 """
 MAKE = """
 env = SimpleNamespace(
-    now=None, random=Random(1), address=lambda node: (node, 1), connect=lambda node, timeout_s: None
+    now=None, random=Random(1), address=lambda node: (node, 1), pool=None,
+    connect=lambda node, timeout_s: None,
 )
 for lock in LOCKS.values():
     if lock.make is not None:

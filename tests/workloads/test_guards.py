@@ -20,6 +20,7 @@ ACCEPTED = {
     "deadline": {None, *GRANTS},
     "compare-and-set": {None, *GRANTS},
     "fenced": {"a token", "a pair"},
+    "fenced-version": {"a token", "a pair"},
     "paired": {"a pair"},
     "check-sequencer": {"a sequencer"},
     "transaction": {"a sequencer"},

@@ -11,6 +11,8 @@ import pytest
 from fencepost.workloads.locks.keepalive import Keepalive
 from fencepost.workloads.locks.lock import Env, Failed, Indeterminate
 
+pytestmark = pytest.mark.slow
+
 TTL = 300_000_000
 # What is to live is renewed at each look, and lost only on a machine that stands still for 5 s.
 LONG, OFTEN = 5_000_000_000, 24

@@ -142,6 +142,22 @@ def test_a_fenced_register_refuses_a_token_below_the_highest_and_stays_as_it_was
     assert account.read("account") == ("y", 2)
 
 
+def test_a_late_write_between_another_s_read_and_write_costs_no_update_where_versions_count(
+    register,
+):
+    fenced, compared = register("fenced"), register("fenced-version")
+    for account, name in ((fenced, "account-1"), (compared, "account-2")):
+        assert account.read(name) == (None, 0)  # the later holder, whose token is 2
+        account.write(name, "late", 0, token(1))
+    assert fenced.write("account-1", "y", 0, token(2)) == 2  # over what it had not seen
+    with pytest.raises(Failed, match="token 2, version 0: version 1 is there"):
+        compared.write("account-2", "y", 0, token(2))
+    assert compared.write("account-2", "y", 1, token(2)) == 2
+    # A late writer that has read anew has the right version, and the wrong token.
+    with pytest.raises(Failed, match="token 1, version 2: token 2 is there"):
+        compared.write("account-2", "late", 2, token(1))
+
+
 @pytest.mark.parametrize("grant", [None, token(None)])
 def test_a_fenced_register_refuses_a_write_without_a_token(world, register, grant):
     with pytest.raises(Failed, match="guard fenced needs a fencing token, and the grant has none"):

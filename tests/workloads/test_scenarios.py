@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from typing import get_args
 
 import pytest
 
+from fencepost.checker.cause import Sort
 from fencepost.checker.checkers import CHECKERS, sound
+from fencepost.checker.verdict import Verdict
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.pause import ALL_FAILPOINTS
 from fencepost.settings import SETTINGS
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS
+from fencepost.workloads.scenarios.caused import NAMING, causes, unnamed
 from fencepost.workloads.scenarios.expectations import KEPT
 from fencepost.workloads.scenarios.registry import SUITES
-from fencepost.workloads.scenarios.scenario import Begin, Do, Finish, Heal, Inject, LeaseOver
+from fencepost.workloads.scenarios.scenario import (
+    Begin,
+    Do,
+    Finish,
+    Heal,
+    Inject,
+    LeaseOver,
+    Scenario,
+    plain,
+)
 
 ALL = [
     (scenario.lock or suite.lock, scenario)
@@ -42,6 +55,28 @@ def test_a_lock_that_keeps_all_promises_is_found_sound_by_each_of_our_checkers_b
         if CHECKERS.point(name) is None
     }
     assert ours == {**KEPT, "server-log": True}
+
+
+@every_scenario
+def test_what_breaks_a_lock_is_one_of_its_faults_or_a_sort_of_cause(suite, scenario):
+    if not any(scenario.expected.get(name) is False for name in NAMING):
+        return
+    faults = {step.name for step in map(plain, scenario.steps) if isinstance(step, Inject)}
+    assert set(causes(scenario)) <= faults | set(get_args(Sort))
+
+
+def test_evidence_that_names_another_cause_than_the_scenario_s_is_found():
+    pause = Inject("pause", "pause", ("client-1",))
+    scenario = Scenario("s", "C1", "", "", "none", (pause,), {"mutual_exclusion": False})
+
+    def said(**link):
+        evidence = [{"what": "two holders.", "cause": [{"sort": "kept-by-fault", **link}]}]
+        return unnamed(scenario, {"mutual_exclusion": Verdict(False, "", evidence)})
+
+    assert said(family="pause", nodes=["client-1"]) == []
+    assert said(family="pause", nodes=["client-2"])
+    assert said(family="clock", nodes=["client-1"])
+    assert said() == ["mutual_exclusion should name pause, and says: two holders."]
 
 
 def test_a_name_and_a_guard_name_one_scenario():

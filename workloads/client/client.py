@@ -7,18 +7,17 @@ the service may end it. So the client writes it down, as an op `close` that nobo
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable
-from random import Random
+from pathlib import Path
 from typing import Any, cast
 
-from fencepost.workloads.client.failpoints import Failpoints
+from fencepost.workloads.client.failpoints import Reached
 from fencepost.workloads.client.holds import Holds
-from fencepost.workloads.client.wire import Outbox, Setup
-from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate, Link, Lock, SharedLock
-from fencepost.workloads.locks.registry import LOCKS
-from fencepost.workloads.redis_link import RedisLink
+from fencepost.workloads.client.machine import Machine, real
+from fencepost.workloads.client.steps import Steps
+from fencepost.workloads.client.wire import Said, Setup
+from fencepost.workloads.locks import own
+from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate, Lock, SharedLock
+from fencepost.workloads.locks.plain import BadAnswer
 from fencepost.workloads.resources.registry import GUARDS, STORES
 from fencepost.workloads.resources.resource import Resource
 from fencepost.workloads.resources.store import Opening
@@ -28,12 +27,22 @@ RESOURCE_TIMEOUT_S = 120.0
 
 
 class Client:
-    """Applies ops one at a time and says what came of them."""
+    """Applies ops one at a time and says what came of them. `machine`: the real one, if none.
+    `steps` counts what it does in an op."""
 
-    def __init__(self, setup: Setup, out: Outbox, failpoints: Failpoints) -> None:
+    def __init__(
+        self,
+        setup: Setup,
+        out: Said,
+        failpoints: Reached,
+        machine: Machine | None = None,
+        steps: Steps | None = None,
+    ) -> None:
         self._setup = setup
+        self._steps = steps
         self._out = out
         self._failpoints = failpoints
+        self._machine = machine or real(setup)
         self._guard = GUARDS[setup.guard]
         self._count = 0
         self._verbs = {
@@ -51,6 +60,8 @@ class Client:
         The completion is not written yet: flush before anything is waited for.
         """
         verb, value = self._verbs[f], self._complete(f, asked)
+        if self._steps is not None:
+            self._steps.begin()
         self._out.event("invoke", f, value)
         self._out.flush()
         try:
@@ -64,6 +75,16 @@ class Client:
             self._holds.say_if_lost_already(self._holds.granted(answer["hold"]))
             self._failpoints.reach("acquired")
         return "ok", answer
+
+    def give_up(self, asked: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Say of a hold that it is lost, if no more than `left` ns of its lease are left, by this
+        client's clock. How the hold stands: `lost`, and its `deadline`."""
+        grant = self._holds.granted(asked["hold"])
+        over = grant.deadline is not None and self._out.now() >= grant.deadline - asked["left"]
+        if over:
+            self._holds.lost(grant.secret, "its holder goes by the end of its lease")
+        lost = over or self._holds.is_lost(grant)
+        return "ok", {**asked, "lost": lost, "deadline": grant.deadline}
 
     def _complete(self, f: str, asked: dict[str, Any]) -> dict[str, Any]:
         """A write's value, unique in the run, and the token of the hold that it belongs to."""
@@ -92,13 +113,20 @@ class Client:
                 grant = self._lock.acquire(value["lock"], value["ttl"])
         finally:
             self._holds.waits_for(None)
+        if self._setup.own is not None and not self._guard.needs.by_grant(grant):
+            raise BadAnswer(
+                f"{self._setup.own.lock}: acquire granted without {self._guard.needs.what}, which "
+                f"guard {self._guard.name} needs; it should answer fencepost.Grant(token=...)"
+            )
         self._count += 1
         hold = f"{self._out.process}-{self._count}"
-        answer = {"token": grant.token, "deadline": grant.deadline, "hold": hold}
+        answer: dict[str, Any] = {"token": grant.token, "deadline": grant.deadline, "hold": hold}
         if grant.minor is not None:
             answer["minor"] = grant.minor
         if grant.wakeups is not None:
             answer["wakeups"] = grant.wakeups
+        if grant.granted_by:
+            answer["granted_by"] = list(grant.granted_by)
         self._holds.add(hold, grant)
         return answer
 
@@ -143,29 +171,48 @@ class Client:
     # One process after the other, each with connections of its own.
 
     def _open(self) -> None:
-        setup = self._setup
+        setup, machine = self._setup, self._machine
         self._holds = Holds(self._out)
         env = Env(
             now=self._out.now,
-            sleep=time.sleep,
-            random=Random(f"{setup.seed}/{self._out.process}"),
-            connect=self._connect,
-            address=setup.addresses.__getitem__,
+            sleep=machine.sleep,
+            random=machine.random(f"{setup.seed}/{self._out.process}"),
+            connect=machine.connect,
+            address=machine.address,
             failpoint=self._failpoints.reach,
-            background=_background,
+            background=machine.background,
             renewed=self._holds.renewed,
             lost=self._holds.lost,
             expired=self._holds.expired,
+            mutex=machine.mutex,
+            pool=machine.pool,
+            dial=machine.dial,
         )
-        make = LOCKS[setup.lock].make
-        assert make is not None, f"the client of {setup.lock} is a program of its own"
-        self._lock = make(env, setup.servers, setup.options)
+        if self._steps is not None:
+            env = self._steps.around(env)
+        self._lock = self._made(env)
         self._resource = STORES[setup.store].open(
             Opening(env, setup.storage, setup.servers, self._guard, RESOURCE_TIMEOUT_S)
         )
 
-    def _connect(self, node: str, timeout_s: float) -> Link:
-        return RedisLink(*self._setup.addresses[node], timeout_s)
+    def _made(self, env: Env) -> Lock:
+        setup = self._setup
+        if setup.own is not None:
+            # The servers were up when the first one was made. A successor may begin in a fault.
+            late = self._out.process >= setup.stride
+            folder = Path(setup.own.folder)
+            return own.make(folder, setup.own.lock, env, setup.servers, setup.options, late)
+        # Imported here: a lock of one's own needs none of ours, and would have to load all.
+        from fencepost.workloads.locks.registry import LOCKS
+
+        make = LOCKS[setup.lock].make
+        assert make is not None, f"the client of {setup.lock} is a program of its own"
+        return make(env, setup.servers, setup.options)
+
+    @property
+    def extends(self) -> bool:
+        """Whether its lock can be extended: one of one's own may have no such verb."""
+        return getattr(self._lock, "extends", True)
 
     def _succeed(self) -> None:
         """Go on as the successor of a process that is gone, with nothing of it left."""
@@ -188,10 +235,6 @@ class Client:
             self._out.event("info", "close", {}, errors[0])
         else:
             self._out.event("ok", "close", {})
-
-
-def _background(work: Callable[[], None]) -> None:
-    threading.Thread(target=work, daemon=True).start()
 
 
 def _closed(part: Lock | Resource) -> Failed | None:

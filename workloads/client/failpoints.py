@@ -9,16 +9,28 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
+from typing import Protocol
 
 from fencepost.workloads.client.wire import Outbox
 
 
+class Reached(Protocol):
+    """Who is told that a named place of the code is reached."""
+
+    def reach(self, name: str) -> None: ...
+
+
 class Failpoints:
-    """Those that are armed. Each stops the process once."""
+    """Those that are armed. Each stops the process once.
+
+    `hear` is called before: an order to disarm may have come in the middle of the op.
+    """
 
     def __init__(self, out: Outbox) -> None:
         self._out = out
         self._armed: set[str] = set()
+        self.hear: Callable[[], None] = lambda: None
 
     def arm(self, name: str) -> None:
         self._armed.add(name)
@@ -26,8 +38,13 @@ class Failpoints:
     def disarm(self, name: str) -> None:
         self._armed.discard(name)
 
+    def is_armed(self, name: str) -> bool:
+        return name in self._armed
+
     def reach(self, name: str) -> None:
         """Stop here (SIGSTOP) if this one is armed, having said so."""
+        if name in self._armed:
+            self.hear()
         if name in self._armed:
             self._armed.remove(name)
             with self._out.speaking:  # nothing is said between this and the stop

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fencepost.workloads.client.wire import Outbox
+from fencepost.workloads.client.wire import Said
 from fencepost.workloads.locks.lock import Failed, Grant
 
 # So many that are over are remembered: those that are held, and those that no `acquire` returned.
@@ -18,7 +18,7 @@ _LOST = 1000
 class Holds:
     """Grants by the name of their hold. What is not asked for (`lost`, `renewed`) is said here."""
 
-    def __init__(self, out: Outbox) -> None:
+    def __init__(self, out: Said) -> None:
         self._out = out
         self._grants: dict[str, Grant] = {}
         self._names: dict[str, str] = {}

@@ -9,7 +9,7 @@ import msgspec
 from fencepost.workloads.client.client import Client
 from fencepost.workloads.client.orders import Orders
 from fencepost.workloads.client.wire import Outbox
-from fencepost.workloads.critical_section import CriticalSection, Settings
+from fencepost.workloads.critical_section import GIVE_UP, CriticalSection, Settings
 
 # How long a client that never waits may work before it looks for orders.
 LISTEN_NS = 5_000_000
@@ -18,19 +18,21 @@ LISTEN_NS = 5_000_000
 def work(client: Client, orders: Orders, out: Outbox, order: dict[str, Any], seed: str) -> None:
     """Run the generator until `until_ns` or `rest`, then release the lock if it is held."""
     section = CriticalSection(msgspec.convert(order["settings"], Settings), seed)
-    step, until = section.first(), order["until_ns"]
+    step, until = section.first(out.now()), order["until_ns"]
     listened = 0
     over = False
     while True:
         now = out.now()
         if step.after_s or now - listened > LISTEN_NS:
             out.flush()
-            # Without a pause this looks for orders and waits for none.
-            rest = orders.take(min(step.after_s, max(0.0, (until - now) / 1e9)))
+            # Without a pause this looks for orders and waits for none, and so it does at the end.
+            after_s = 0.0 if over else step.after_s
+            rest = orders.take(min(after_s, max(0.0, (until - now) / 1e9)))
             over = over or rest is not None
             listened = now
         over = over or now >= until
         if over and step.f == "acquire":
             break
-        step = section.next(step.f, *client.apply(step.f, step.value))
+        done = client.give_up(step.value) if step.f == GIVE_UP else client.apply(step.f, step.value)
+        step = section.next(step.f, *done, out.now())
     out.answer("idle")

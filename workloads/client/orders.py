@@ -22,6 +22,7 @@ class Orders:
         self._inbox = inbox
         self._out = out
         self._failpoints = failpoints
+        failpoints.hear = self.hear
 
     def take(self, timeout_s: float | None) -> dict[str, Any] | None:
         """Return the next op, `work` or `rest`, and carry out what comes before it.
@@ -34,6 +35,10 @@ class Orders:
             order = self._inbox.take(left_s)
             if order is None or not self._carried_out(order):
                 return order
+
+    def hear(self) -> None:
+        """Carry out what has come and can be carried out in the middle of an op."""
+        self._inbox.sift(self._carried_out)
 
     def _carried_out(self, order: dict[str, Any]) -> bool:
         match order.get("control"):

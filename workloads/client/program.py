@@ -8,6 +8,10 @@ test.
 from __future__ import annotations
 
 import os
+import sys
+import traceback
+from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
@@ -15,8 +19,10 @@ from fencepost.workloads.client import loop
 from fencepost.workloads.client.client import Client
 from fencepost.workloads.client.failpoints import Failpoints
 from fencepost.workloads.client.orders import Orders
-from fencepost.workloads.client.wire import Inbox, NoMoreOrders, Outbox, Setup
+from fencepost.workloads.client.steps import Steps, Stops
+from fencepost.workloads.client.wire import Inbox, NoMoreOrders, Outbox, Own, Setup
 from fencepost.workloads.critical_section import work_seed
+from fencepost.workloads.locks.plain import BadAnswer
 
 
 def main() -> None:
@@ -25,16 +31,55 @@ def main() -> None:
         setup = msgspec.convert(inbox.take(None), Setup)
     except NoMoreOrders:
         return
-    out = Outbox(1, setup)
+    out = Outbox(_standard_output(), setup)
     failpoints = Failpoints(out)
-    client = Client(setup, out, failpoints)
+    try:
+        steps = Steps(Stops(failpoints)) if setup.steps else None
+        client = Client(setup, out, failpoints, steps=steps)
+    except Exception as error:
+        if setup.own is None:
+            raise
+        _break(out, cannot_be_made(setup.own, setup.node, error))
     orders = Orders(inbox, out, failpoints)
-    out.answer("ready", pid=os.getpid())
+    out.answer("ready", pid=os.getpid(), **({} if client.extends else {"extends": False}))
     try:
         _serve(client, orders, out, work_seed(setup.seed, setup.process))
     except NoMoreOrders:
         client.close()
         out.flush()
+    except BadAnswer as error:
+        _break(out, str(error))
+
+
+def _standard_output() -> int:
+    """Keep standard output for events: what a library prints goes to standard error."""
+    ours = os.dup(1)
+    os.dup2(2, 1)
+    return ours
+
+
+def _break(out: Outbox, why: str) -> NoReturn:
+    """End, because the client itself is wrong, and not its lock: the run is to end too."""
+    traceback.print_exc()
+    out.answer("broken", why=why)
+    sys.exit(1)
+
+
+def cannot_be_made(own: Own, node: str, error: Exception) -> str:
+    """Why a lock of one's own cannot be imported or made, with where in its files that was."""
+    text = str(error) or "no reason given"
+    if isinstance(error, BadAnswer):
+        return text
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [frame for frame in frames if Path(frame.filename).is_relative_to(own.folder)]
+    where = ""
+    if theirs:
+        file = Path(theirs[-1].filename).relative_to(own.folder)
+        where = f", at {file}, line {theirs[-1].lineno}: {theirs[-1].line}"
+    hint = ""
+    if isinstance(error, ImportError):
+        hint = ". What it needs beside the client's own packages is named by --requirements"
+    return f"{own.lock} cannot be made on {node}: {type(error).__name__}: {text}{where}{hint}"
 
 
 def _serve(client: Client, orders: Orders, out: Outbox, seed: str) -> None:

@@ -24,8 +24,16 @@ from fencepost.workloads.client.spool import Spool
 QUIET_S = 0.004
 BUSY_S = 0.05
 _BUSY = 2048
-# All that the program wrote was handed over: whoever does not hear this may have missed some.
-OVER = b'{"control":"over"}\n'
+
+
+def over(code: int) -> bytes:
+    """The last line: all that the program wrote was handed over.
+
+    Whoever does not hear it may have missed some.
+
+    `code` is the program's exit code; of a signal that ended it the number, negative.
+    """
+    return b'{"control":"over","code":%d}\n' % code
 
 
 def main(command: list[str]) -> int:
@@ -43,16 +51,17 @@ def _pump(spool: Spool, program: subprocess.Popen[bytes]) -> None:
     last = b"\n"
     while True:
         # Asked before the read: what a dead program wrote is then surely in it.
-        over = program.poll() is not None
+        ended = program.poll() is not None
         chunk = spool.read()
         _write(chunk, spool)
         last = chunk[-1:] or last
-        if over and not chunk:
-            _write(OVER if last == b"\n" else b"\n" + OVER, spool)
+        if ended and not chunk:
+            said = over(program.returncode)
+            _write(said if last == b"\n" else b"\n" + said, spool)
             return
         if chunk:
             spool.done()
-        if not over:
+        if not ended:
             time.sleep(BUSY_S if len(chunk) > _BUSY else QUIET_S)
 
 

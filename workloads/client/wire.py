@@ -12,11 +12,20 @@ import os
 import select
 import threading
 import time
-from typing import Any
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 import msgspec
 
 from fencepost.workloads.locks.lock import Failed
+
+
+class Own(msgspec.Struct, frozen=True):
+    """A lock that is in no registry: FILE:NAME, in a folder of this node (workloads/locks/own)."""
+
+    folder: str
+    lock: str
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +34,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     `addresses` gives each server's [host, port]; `origin_ns` is the test's start on
     CLOCK_MONOTONIC, which all processes of one kernel share and no wall clock touches.
     `write_script` is the Lua script by which a client in another language writes to a Redis store.
+    `steps`: each step of an op (steps.py) is a failpoint.
     """
 
     process: int
@@ -40,6 +50,8 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     write_script: str = ""
     seed: str
     origin_ns: int
+    own: Own | None = None
+    steps: bool = False
 
 
 class NoMoreOrders(Exception):
@@ -64,21 +76,49 @@ class Inbox:
         while not self._lines:
             if not self._poll.poll(None if timeout_s is None else timeout_s * 1000):
                 return None
-            chunk = os.read(self._fd, 65536)
-            if not chunk:
+            if not self._read():
                 raise NoMoreOrders
-            *lines, self._rest = (self._rest + chunk).split(b"\n")
-            self._lines.extend(lines)
         message: dict[str, Any] = msgspec.json.decode(self._lines.pop(0))
         return message
 
+    def sift(self, carried_out: Callable[[dict[str, Any]], bool]) -> None:
+        """Show what has come by now; what was not carried out stays, in its order."""
+        while self._poll.poll(0) and self._read():
+            pass
+        self._lines = [line for line in self._lines if not carried_out(msgspec.json.decode(line))]
 
-class Outbox:
-    """Events of the history, and answers to orders, on a file descriptor.
+    def _read(self) -> bool:
+        """Read what is there, or wait for it; False at the end."""
+        chunk = os.read(self._fd, 65536)
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        self._lines.extend(lines)
+        return bool(chunk)
+
+
+class Said(Protocol):
+    """Where a client says what it does: an Outbox, or what takes its place in a simulation.
 
     `process` is the number that events carry. A lock's own threads say what becomes of a hold
     while the client is in an op: whoever holds `speaking` is not interrupted.
     """
+
+    process: int
+
+    @property
+    def speaking(self) -> AbstractContextManager[Any]: ...
+
+    def now(self) -> int:
+        """The time since the test's start, in ns."""
+
+    def event(self, type: str, f: str, value: dict[str, Any], error: Failed | None = None) -> None:
+        """Stamp an event; it is written with the next `flush`."""
+
+    def flush(self) -> None:
+        """Write the events that were not written yet."""
+
+
+class Outbox:
+    """Events of the history (`Said`), and answers to orders, on a file descriptor."""
 
     def __init__(self, fd: int, setup: Setup) -> None:
         self.process = setup.process

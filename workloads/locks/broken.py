@@ -182,6 +182,7 @@ CHECK_THEN_DELETE = LockType(
     make=check_then_delete,
     servers=1,
     options={"token": _TOKEN, **POLLS},
+    failpoints=("between-check-and-delete",),
 )
 NO_TTL = LockType(
     name="broken-no-ttl",

@@ -16,7 +16,7 @@ from typing import Any
 
 from fencepost.workloads.etcd_gateway import Gateway, after, key_is, plain, text
 from fencepost.workloads.locks.etcd_session import Session
-from fencepost.workloads.locks.lock import Env, Failed, Grant
+from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
 from fencepost.workloads.locks.locktype import LockType
 from fencepost.workloads.locks.option import POLLS, WAITS, Option
 from fencepost.workloads.locks.retry import tries
@@ -29,8 +29,10 @@ class ChubbyLock:
         self._env = env
         self._options = options
         timeout_s = options["node_timeout_ms"] / 1000
-        self._gateway = Gateway([env.address(node) for node in nodes], timeout_s, env.now)
+        self._gateway = Gateway([env.address(node) for node in nodes], timeout_s, env.now, env.pool)
         self._delay = Session(env, nodes, timeout_s)
+        # Holds whose release did not reach etcd: their sessions live, and so would they.
+        self._left: dict[str, tuple[str, int, str]] = {}
         # The delay begins where the session ends: from then on nobody prolongs it.
         self._session = Session(env, nodes, timeout_s, lambda lease: self._delay.abandon())
 
@@ -43,16 +45,31 @@ class ChubbyLock:
     def _acquire(self, name: str, ttl_ns: int, shared: bool) -> Grant:
         delayed_ns = ttl_ns + self._options["lock_delay_ms"] * 1_000_000
         for _ in tries(self._env, self._options):
-            leases = self._session.open(ttl_ns), self._delay.open(delayed_ns)
-            taken = self._try(_Names(name, *leases), shared)
-            if taken is not None:
-                key, revision, generation = taken
-                secret = f"{key} {revision}"
-                self._session.hold(secret)
-                deadline = self._session.deadline
-                token = None if shared else generation
-                return Grant(name, token, deadline, secret, sequencer=(key, revision))
+            self._give_back()
+            names = _Names(name, *self._leases(ttl_ns, delayed_ns))
+            taken = self._try(names, shared)
+            if taken is None:
+                continue
+            key, revision, generation = taken
+            if self._session.lease != names.lease:
+                # It ended while the lock was asked for, and nobody would keep the hold alive.
+                self._left[key] = key, revision, names.delay
+                continue
+            secret = f"{key} {revision}"
+            self._session.hold(secret)
+            deadline = self._session.deadline
+            token = None if shared else generation
+            return Grant(name, token, deadline, secret, sequencer=(key, revision))
         raise Failed("not-granted", f"held by another after {self._options['retries'] + 1} tries")
+
+    def _leases(self, ttl_ns: int, delayed_ns: int) -> tuple[int, int]:
+        """The leases of both sessions. That of the delay is there first: a session that ends while
+        the other is being opened would leave nobody to let the delay run out."""
+        while True:
+            delay = self._delay.open(delayed_ns)
+            session = self._session.open(ttl_ns)
+            if self._delay.lease == delay:
+                return session, delay
 
     def _try(self, names: _Names, shared: bool) -> tuple[str, int, int] | None:
         """Return the key, its create revision and the generation; None if the lock is not free."""
@@ -105,10 +122,25 @@ class ChubbyLock:
         self._session.let_go(grant.secret)
         key, revision = grant.sequencer
         names = _Names(grant.name, self._session.lease, self._delay.lease)
-        deletes = [{"request_delete_range": {"key": text(k)}} for k in (key, names.delay)]
-        body = {"compare": [key_is(key, revision)], "success": deletes}
-        if not self._gateway.call("kv/txn", body).get("succeeded"):
+        self._left[key] = key, revision, names.delay
+        if not self._delete(key, revision, names.delay):
             raise Failed("not-held", "the key is gone: the session ended")
+
+    def _give_back(self) -> None:
+        """Delete the keys of holds that could not be released."""
+        try:
+            for left in list(self._left.values()):
+                self._delete(*left)
+        except Indeterminate as error:
+            raise Failed("not-granted", error.text) from error
+
+    def _delete(self, key: str, revision: int, delay: str) -> bool:
+        """Delete the keys of a hold, if it is there still; return whether it was."""
+        deletes = [{"request_delete_range": {"key": text(k)}} for k in (key, delay)]
+        body = {"compare": [key_is(key, revision)], "success": deletes}
+        deleted = bool(self._gateway.call("kv/txn", body).get("succeeded"))
+        del self._left[key]
+        return deleted
 
     def close(self) -> None:
         self._session.close()

@@ -30,8 +30,11 @@ class EtcdLock:
         timeout_s = options["node_timeout_ms"] / 1000
         addresses = [env.address(node) for node in nodes]
         env.random.shuffle(addresses)
-        self._gateway = Gateway(addresses, timeout_s, env.now)
+        self._gateway = Gateway(addresses, timeout_s, env.now, env.pool)
         self._session = Session(env, nodes, timeout_s)
+        # Keys whose release did not reach etcd, with their revisions. The lease keeps them, and the
+        # next grant would be given by the old key, with the old token.
+        self._left: dict[str, int] = {}
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         until = self._env.now() + self._options["wait_ms"] * 1_000_000
@@ -39,6 +42,7 @@ class EtcdLock:
         prefix = f"fencepost/lock/{name}/"
         key = f"{prefix}{session.open(ttl_ns):x}"
         try:
+            self._give_back(key)
             revision = self._enqueue(key, session.lease)
             wakeups = self._wait(prefix, revision, until)
             deadline = session.beat()
@@ -53,6 +57,13 @@ class EtcdLock:
         secret = f"{key} {revision}"
         session.hold(secret)
         return Grant(name, revision, deadline, secret, wakeups=wakeups, sequencer=(key, revision))
+
+    def _give_back(self, key: str) -> None:
+        """Delete the key of a hold that could not be released."""
+        revision = self._left.get(key)
+        if revision is not None:
+            self._gateway.delete_if(key, revision)
+            del self._left[key]
 
     def _enqueue(self, key: str, lease: int) -> int:
         """Write the client's key, once; return its create revision."""
@@ -103,7 +114,11 @@ class EtcdLock:
     def release(self, grant: Grant) -> None:
         assert grant.sequencer is not None
         self._session.let_go(grant.secret)
-        if not self._gateway.delete_if(*grant.sequencer):
+        key, revision = grant.sequencer
+        self._left[key] = revision
+        deleted = self._gateway.delete_if(key, revision)
+        del self._left[key]
+        if not deleted:
             raise Failed("not-held", "the key is gone: the lease ended")
 
     def close(self) -> None:

@@ -6,12 +6,12 @@ for a waiter whose lease has ended meanwhile (etcd #11456); 3.5 refuses.
 
 from __future__ import annotations
 
-import http.client
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from fencepost.workloads.dialled import dial
 from fencepost.workloads.etcd_gateway import Gateway, plain, read, text
 from fencepost.workloads.locks.etcd_session import Session
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
@@ -29,7 +29,7 @@ class EtcdLockApi:
         self._timeout_s = options["node_timeout_ms"] / 1000
         addresses = [env.address(node) for node in nodes]
         env.random.shuffle(addresses)
-        self._gateway = Gateway(addresses, self._timeout_s, env.now)
+        self._gateway = Gateway(addresses, self._timeout_s, env.now, env.pool)
         self._session = Session(env, nodes, self._timeout_s, self._over)
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
@@ -48,26 +48,17 @@ class EtcdLockApi:
         """Ask one server and wait for its answer, for up to `wait_ms`."""
         host, port = self._env.address(self._env.random.choice(self._nodes))
         wait_s = self._options["wait_ms"] / 1000
-        connection = http.client.HTTPConnection(host, port, timeout=self._timeout_s)
+        link = (self._env.dial or dial)("http", host, port, self._timeout_s, wait_s)
         try:
-            connection.connect()
-        except OSError as error:
-            raise Failed("unreachable", f"{host}: {error}") from error
-        try:
-            connection.sock.settimeout(wait_s)
-            body = json.dumps({"name": text(name), "lease": str(lease)})
-            connection.request("POST", "/v3/lock/lock", body=body)
+            link.send("lock/lock", json.dumps({"name": text(name), "lease": str(lease)}))
             self._env.failpoint("replies-in-flight")
-            reply = connection.getresponse()
-            return read(host, "lock/lock", reply.status, reply.read())
+            return read(host, "lock/lock", *link.receive())
         except Indeterminate as error:
             if "session is expired" in error.text:
                 raise Failed("not-granted", error.text) from error
             raise
-        except (OSError, http.client.HTTPException) as error:
-            raise Indeterminate("timeout", f"{host}: no answer: {error!r}") from error
         finally:
-            connection.close()
+            link.close()
 
     def _over(self, lease: int) -> None:
         # The server waits in the name of this lease: a grant after its end would be wrong.

@@ -6,7 +6,6 @@ from when the leader took a keepalive in, and so at least from when it was sent.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -36,21 +35,24 @@ class Session:
         # A request that waits must not hold up the one that keeps the lease alive.
         addresses = [env.address(node) for node in nodes]
         env.random.shuffle(addresses)
-        self._gateway = Gateway(addresses, timeout_s, env.now)
+        self._gateway = Gateway(addresses, timeout_s, env.now, env.pool)
         self._keepalive = Keepalive(env, self._renewed, self._over)
-        self._lock = threading.Lock()
+        self._lock = env.mutex()
         self._held: set[str] = set()
         self._deadline = 0
         self.lease = 0
 
     def open(self, ttl_ns: int) -> int:
         """Return the id of the lease, which is granted for so long if there is none."""
-        if not self.lease:
+        lease = self.lease
+        if not lease:
             begun = self._env.now()
-            self.lease = self._gateway.grant_lease(ttl_ns // 1_000_000_000)
+            lease = self.lease = self._gateway.grant_lease(ttl_ns // 1_000_000_000)
             self._ttl_ns, self._deadline = ttl_ns, begun + ttl_ns
-            self._keepalive.watch(str(self.lease), ttl_ns, self._deadline, self.beat)
-        return self.lease
+            self._keepalive.watch(str(lease), ttl_ns, self._deadline, self.beat)
+        # A client that was paused for longer than the lease may have lost it by now, and its number
+        # is 0 then: a key without a lease, which would be there for ever.
+        return lease
 
     def extend(self, grant: Grant) -> Grant:
         """Keep the lease alive by which a grant lives. Failed "not-held" where it was lost."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -40,7 +39,7 @@ class Keepalive:
         self._renewed = renewed or env.renewed
         self._lost = lost or env.lost
         self._leases: dict[str, _Lease] = {}
-        self._lock = threading.Lock()
+        self._lock = env.mutex()
         self._running = False
         self._closed = False
 

@@ -6,7 +6,9 @@ is handed, never from module globals, so that the same code can run on another c
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol
@@ -16,11 +18,12 @@ class Failed(Exception):
     """What was asked for has certainly not happened; `kind` is a word, `text` a sentence.
 
     Kinds: `not-granted` (the lock), `not-held` (the hold was gone already), `no-quorum` (too
-    few servers answered), `unreachable`, `refused` (the resource's guard).
+    few servers answered), `unreachable`, `refused` (the resource's guard). A lock of one's own
+    (plain.py) may leave both out, or give the sentence alone.
     """
 
-    def __init__(self, kind: str, text: str) -> None:
-        super().__init__(text)
+    def __init__(self, kind: str = "", text: str = "") -> None:
+        super().__init__(text or kind)
         self.kind = kind
         self.text = text
 
@@ -38,6 +41,7 @@ class Grant:
     which from then on refuses all grants before it. `wakeups` is how often a waiter was woken
     before it was granted the lock, None where the lock polls. `sequencer` is what the service can
     be asked about: a key that is there, with this create revision, while the hold lasts.
+    `granted_by`: the servers that said yes, where the client asks several.
     """
 
     name: str
@@ -48,6 +52,7 @@ class Grant:
     settled: bool = False
     wakeups: int | None = None
     sequencer: tuple[str, int] | None = None
+    granted_by: tuple[str, ...] = ()
 
 
 class Link(Protocol):
@@ -78,6 +83,10 @@ class Env:
     `background` starts, and says what becomes of a grant, by its secret: `renewed(secret,
     deadline)` when it lives on, `lost(secret, why)` when the client has to take it for lost.
     `expired(why)` tells that the lease with which the service lets this client wait has ended.
+    `mutex()` makes a lock that keeps such threads and the client apart. `pool(host, port)` gives
+    HTTP connections to a server, as urllib3 has them; None: urllib3's own. `dial(protocol, host,
+    port, connect_s, read_s)` gives a Link to a server that speaks something else than Redis;
+    None: workloads/dialled.py.
     """
 
     now: Callable[[], int]
@@ -90,6 +99,9 @@ class Env:
     renewed: Callable[[str, int], None]
     lost: Callable[[str, str], None]
     expired: Callable[[str], None]
+    mutex: Callable[[], AbstractContextManager[Any]] = threading.Lock
+    pool: Callable[[str, int], Any] | None = None
+    dial: Callable[[str, str, int, float, float], Link] | None = None
 
 
 class Lock(Protocol):

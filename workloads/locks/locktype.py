@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from fencepost.workloads.locks.lock import Env, Lock
 from fencepost.workloads.locks.option import Option
@@ -24,6 +24,7 @@ PROMISES = {
     "minority": "usable with a minority down",
     "fifo": "grants in order of asking",
     "one_wakeup": "a release wakes one waiter",
+    "true_refusals": "refuses only what somebody has",
 }
 """What a lock may promise beside exclusion, in words."""
 
@@ -47,6 +48,11 @@ class LockType:
     `close`, also its client's `close`, which ends the session that the grant lives by;
     `connection`, also the loss of its client, killed or cut off for good.
 
+    `failpoints`: the places of its own code at which a client can be stopped (nemesis/pause.py).
+
+    `tells_tokens`: whether its options say that it hands out tokens. Of a lock of one's own nobody
+    knows before it has granted.
+
     Raises ValueError where a field makes no sense.
     """
 
@@ -66,6 +72,8 @@ class LockType:
     sequencer: bool = False
     replicated: bool = False
     ends_with: str = "lease"
+    failpoints: tuple[str, ...] = ()
+    tells_tokens: bool = True
 
     def __post_init__(self) -> None:
         if self.ends_with not in ENDS_WITH:
@@ -85,8 +93,9 @@ class LockType:
         """Where its tokens come from; "none" where there are none."""
         return str(options.get("token", "none"))
 
-    def has_token(self, options: Mapping[str, Any]) -> bool:
-        return self.token(options) != "none"
+    def has_token(self, options: Mapping[str, Any]) -> bool | Literal["unknown"]:
+        """Whether its grants carry tokens; "unknown": nobody knows before it has granted."""
+        return self.token(options) != "none" if self.tells_tokens else "unknown"
 
     def tokens(self) -> list[str]:
         """The settings that give tokens."""

@@ -6,16 +6,23 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 _MOST = 10**9
+# Of a number whose meaning nobody knows: what msgspec and other languages take as one.
+_MOST_FREE = 2**63 - 1
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option of a lock: its default, and the values or the least number that make sense."""
+    """One option of a lock: its default, and the values or the least number that make sense.
+
+    `free`: nobody knows what makes sense. It is a number, true or false where it looks like one,
+    and text otherwise.
+    """
 
     default: Any
     choices: tuple[Any, ...] = ()
     least: int = 0
     what: str = ""
+    free: bool = False
 
     def read(self, name: str, text: str) -> Any:
         """Return the value that `text` means.
@@ -23,6 +30,8 @@ class Option:
         Raises:
             ValueError: naming what would be valid.
         """
+        if self.free:
+            return _as_written(text)
         if self.choices:
             for choice in self.choices:
                 if text.lower() == str(choice).lower():
@@ -38,6 +47,18 @@ class Option:
                 f"option {name}={text:.40}: a whole number from {self.least} on, at most {_MOST}"
             )
         return number
+
+
+def _as_written(text: str) -> bool | int | float | str:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for number in (int, float):
+        try:
+            value = number(text)
+        except ValueError:
+            continue
+        return value if abs(value) <= _MOST_FREE else text
+    return text
 
 
 POLLS: Final = {

@@ -167,4 +167,5 @@ LOCK = LockType(
         ),
         **POLLS,
     },
+    promises={"true_refusals": True},
 )

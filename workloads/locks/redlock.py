@@ -77,13 +77,15 @@ class Redlock:
         answered = self._env.now()
         validity = ttl_ns - (answered - begun) - _drift(ttl_ns)
         if not self._options["clock_check"]:
-            return Grant(name, token, answered + ttl_ns - _drift(ttl_ns), secret)
-        if validity <= 0:
+            validity = ttl_ns - _drift(ttl_ns)
+        elif validity <= 0:
             late_ms = (answered - begun) / 1e6
             raise Failed(
                 "not-granted", f"granted by {answers.describe()}, but after {late_ms:.0f} ms"
             )
-        return Grant(name, token, answered + validity, secret)
+        return Grant(
+            name, token, answered + validity, secret, granted_by=tuple(sorted(answers.yes))
+        )
 
     def _request(self, name: str, secret: str, ttl_ms: int) -> tuple[Any, ...]:
         if self._options["token"] == "majority":

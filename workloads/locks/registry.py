@@ -12,6 +12,7 @@ from fencepost.workloads.locks import (
     redis,
     redis_replicated,
     redlock,
+    redlock_npm,
     zookeeper,
 )
 from fencepost.workloads.locks.libraries import (
@@ -32,6 +33,7 @@ LOCKS = Registry(
     LockType,
     (
         redlock.LOCK,
+        redlock_npm.LOCK,
         redis.LOCK,
         redis_replicated.LOCK,
         zookeeper.LOCK,

@@ -17,7 +17,7 @@ from fencepost.workloads.resources.store import Opening, Store
 class EtcdRegister:
     def __init__(self, at: Opening) -> None:
         addresses = [at.env.address(server) for server in at.servers]
-        self._gateway = Gateway(addresses, at.timeout_s, at.env.now)
+        self._gateway = Gateway(addresses, at.timeout_s, at.env.now, at.env.pool)
         self._guard = at.guard
 
     def read(self, resource: str) -> tuple[Any, int]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import socket
-from io import BufferedRWPair
 from typing import Any
 
-from fencepost.workloads.locks.lock import Failed, Grant, Indeterminate
+from fencepost.workloads.dialled import dial
+from fencepost.workloads.locks.lock import Failed, Grant
 from fencepost.workloads.resources.server import PORT
 from fencepost.workloads.resources.store import Opening, Store
 
@@ -16,10 +14,9 @@ _CONNECT_S = 5.0
 
 class ServedRegister:
     def __init__(self, at: Opening) -> None:
-        self._host = at.env.address(at.storage)[0]
-        self._timeout_s = at.timeout_s
+        host = at.env.address(at.storage)[0]
+        self._link = (at.env.dial or dial)("lines", host, PORT, _CONNECT_S, at.timeout_s)
         self._guard = at.guard
-        self._stream: BufferedRWPair | None = None
 
     def read(self, resource: str) -> tuple[Any, int]:
         answer = self._ask({"read": resource})
@@ -33,32 +30,13 @@ class ServedRegister:
         return int(self._ask(request)["stored"])
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        try:
-            stream = self._stream = self._stream or self._connect()
-        except OSError as error:
-            raise Failed("unreachable", f"{self._host}:{PORT}: {error}") from error
-        try:
-            stream.write(json.dumps(request).encode() + b"\n")
-            stream.flush()
-            answer: dict[str, Any] = json.loads(stream.readline())
-        except (OSError, ValueError) as error:
-            self.close()
-            raise Indeterminate("timeout", f"{self._host}:{PORT}: {error}") from error
+        answer: dict[str, Any] = self._link.call(request)
         if "refused" in answer:
             raise Failed("refused", str(answer["refused"]))
         return answer
 
-    def _connect(self) -> BufferedRWPair:
-        connection = socket.create_connection((self._host, PORT), _CONNECT_S)
-        connection.settimeout(self._timeout_s)
-        stream = connection.makefile("rwb")
-        connection.close()  # the stream keeps it open
-        return stream
-
     def close(self) -> None:
-        stream, self._stream = self._stream, None
-        if stream is not None:
-            stream.close()
+        self._link.close()
 
 
 STORE = Store(

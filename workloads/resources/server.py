@@ -20,29 +20,28 @@ import time
 from typing import Any
 
 from fencepost.workloads.etcd_gateway import Gateway
-from fencepost.workloads.locks.lock import Failed
-from fencepost.workloads.redis_link import RedisLink
+from fencepost.workloads.locks.lock import Failed, Link
 from fencepost.workloads.resources.guards import none
 from fencepost.workloads.resources.redis_register import key, write_script
 
 PORT = 7000
-_ASK_S = 1.0
+ASK_S = 1.0
 _STORE_S = 5.0
 _WRITE = write_script(none.GUARD)
 
 
 class Store:
-    def __init__(self, redis_port: int, etcd: list[tuple[str, int]]) -> None:
-        self._link = RedisLink("127.0.0.1", redis_port, _STORE_S)
-        self._gateway = Gateway(etcd, _ASK_S, time.monotonic_ns)
-        self._one = threading.Lock()
+    """Answers one request at a time. `link` is to its Redis, `gateway` to the lock service."""
+
+    def __init__(self, link: Link, gateway: Gateway) -> None:
+        self._link = link
+        self._gateway = gateway
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        with self._one:
-            try:
-                return self._write(request) if "write" in request else self._read(request)
-            except Failed as error:
-                return {"refused": error.text}
+        try:
+            return self._write(request) if "write" in request else self._read(request)
+        except Failed as error:
+            return {"refused": error.text}
 
     def _read(self, request: dict[str, Any]) -> dict[str, Any]:
         value, version = self._link.call("HMGET", key(request["read"]), "value", "version")
@@ -65,20 +64,28 @@ class _Handler(socketserver.StreamRequestHandler):
         server = self.server
         assert isinstance(server, _Server)
         for line in self.rfile:
-            self.wfile.write(json.dumps(server.store.answer(json.loads(line))).encode() + b"\n")
+            with server.one:
+                answer = server.store.answer(json.loads(line))
+            self.wfile.write(json.dumps(answer).encode() + b"\n")
 
 
 class _Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
     store: Store
+    one: threading.Lock
 
 
 def main(arguments: list[str]) -> None:
+    # Imported here: who only wants to know the port need not load a client of Redis.
+    from fencepost.workloads.redis_link import RedisLink
+
     own, port, redis_port, *etcd = arguments
     addresses = [(host, int(number)) for host, _, number in (a.partition(":") for a in etcd)]
     with _Server((own, int(port)), _Handler) as server:
-        server.store = Store(int(redis_port), addresses)
+        link = RedisLink("127.0.0.1", int(redis_port), _STORE_S)
+        server.store = Store(link, Gateway(addresses, ASK_S, time.monotonic_ns))
+        server.one = threading.Lock()
         server.serve_forever()
 
 

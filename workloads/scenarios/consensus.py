@@ -20,19 +20,22 @@ def of_a_cluster(servers: list[str], lease: str) -> tuple[Scenario, ...]:
         f"Client 1 pauses between its grant and its write, until its {lease} is over. Client 2 is "
         "granted the lock and writes; then client 1 wakes up and writes."
     )
+    # Who wakes up releases over a connection that the servers have given up meanwhile: it may be
+    # refused, or get no answer.
+    late, fenced_off = (pause_after_acquire(last, release="failing") for last in ("ok", "fail"))
     return (
         Scenario(
             "pause-after-acquire", "C4", KLEPPMANN, pause, "none",
-            pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED, ttl_ms=2000,
+            late, TWO_BELIEVE | DAMAGED, ttl_ms=2000,
         ),
         Scenario(
             "pause-after-acquire", "C5", KLEPPMANN, f"{pause} The fence refuses it.", "fenced",
-            pause_after_acquire("fail"), TWO_BELIEVE | FENCED, ttl_ms=2000,
+            fenced_off, TWO_BELIEVE | FENCED, ttl_ms=2000,
         ),
         Scenario(
             "look-at-the-clock", "C6", KLEPPMANN,
             f"{pause} It had looked at its clock right before: the pause came after the look.",
-            "deadline", pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED, ttl_ms=2000,
+            "deadline", late, TWO_BELIEVE | DAMAGED, ttl_ms=2000,
         ),
         Scenario(
             "holder-dies", "C20", OVERVIEW,

@@ -58,7 +58,8 @@ _SCENARIOS = (
             Finish(ONE, expect="fail"),
             Do(TWO, "acquire", expect="fail"),
         ),
-        KEPT, {"node_timeout_ms": 500, "wait_ms": 500}, lock="redis-py", ttl_ms=2000,
+        KEPT | {"liveness": False}, {"node_timeout_ms": 500, "wait_ms": 500}, lock="redis-py",
+        ttl_ms=2000,
     ),
     Scenario(
         "redlock-py-minority-down", "L2", "redlock-py 1.0.8, Redlock.lock",
@@ -92,7 +93,7 @@ _SCENARIOS = (
             Do(TWO, "write"),
             Do(TWO, "release"),
         ),
-        TWICE, lock="node-redlock", ttl_ms=8000,
+        TWICE, lock="node-redlock", ttl_ms=8000, causes=("extend-failed",),
     ),
     Scenario(
         "kazoo-waits-past-its-timeout", "L4", "kazoo 2.11.0, Lock.acquire",

@@ -208,7 +208,7 @@ _SCENARIOS: tuple[Scenario, ...] = (
         "restarted-empty", "C2", KLEPPMANN,
         "The server crashes before it has persisted client 1's key, and restarts at once: client 2 "
         "is granted the lock.", "none",
-        _restarted_empty(), TWICE | DAMAGED, _ONCE, ttl_ms=3000,
+        _restarted_empty(), TWICE | DAMAGED, _ONCE, ttl_ms=10_000,
     ),
     Scenario(
         "failover", "C16", OVERVIEW,
@@ -236,24 +236,25 @@ _SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "both-stall", "C12", COMMENTS,
         f"{_STALL} The fence lets both writes in, and the second overwrites the first.", "fenced",
-        both_stall("ok"), TWO_BELIEVE | DAMAGED | FENCED, _COUNTED,
+        both_stall("ok"), TWO_BELIEVE | DAMAGED | FENCED, _COUNTED, causes=("pause-1", "pause-2"),
     ),
     Scenario(
         "both-stall", "C12", COMMENTS,
         f"{_STALL} The second one's paired token says that the first was never given back: its "
         "write is refused.", "paired",
         both_stall("fail"), TWO_BELIEVE | FENCED, {**_ONCE, "token": "paired"},
+        causes=("pause-1", "pause-2"),
     ),
     Scenario(
         "optimistic", "C13", COMMENTS,
         "No lock at all: two clients read the same version and write; the resource compares, and "
         "the second reads again. Its data is safe while everybody believes to hold the lock.",
-        "compare-and-set", no_lock_at_all(), UNLOCKED, lock="none",
+        "compare-and-set", no_lock_at_all(), UNLOCKED, lock="none", causes=("none",),
     ),
     Scenario(
         "optimistic-postgres", "C13", COMMENTS,
         "The same on PostgreSQL: one UPDATE with the version as its condition.",
-        "compare-and-set", no_lock_at_all(), UNLOCKED, lock="none",
+        "compare-and-set", no_lock_at_all(), UNLOCKED, lock="none", causes=("none",),
         settings={"store": "postgres"},
     ),
     Scenario(
@@ -265,12 +266,13 @@ _SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "late-release-unchecked", "C14", OVERVIEW,
         f"{_LATE}DEL frees client 2's lock.", "none",
-        late_release("ok", "ok"), FREED, _ONCE, lock="broken-no-owner-check",
+        late_release("ok", "ok"), FREED, _ONCE, lock="broken-no-owner-check", causes=("stolen",),
     ),
     Scenario(
         "late-release-two-steps", "C14", OVERVIEW,
         "Client 1 sees that the key is its own, pauses, and deletes it when it is client 2's.",
         "none", _released_in_two_steps(), FREED, _ONCE, lock="broken-check-then-delete",
+        causes=("stolen",),
     ),
     Scenario(
         "no-ttl", "C15", OVERVIEW,
@@ -286,6 +288,7 @@ _SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "always-yes", "P1", OVERVIEW, "A lock that always says yes, with the same token.", "none",
         _always_yes(), TWICE | DAMAGED | {"fencing": False}, lock="broken-always-yes",
+        causes=("none",),
     ),
 )  # fmt: skip
 

@@ -12,12 +12,14 @@ from fencepost.workloads.scenarios.suite import TimedRun
 
 CONTROL_S = 3.0
 EXPLORE_S = 30.0
+SHORT = {"hold": "0..20ms", "think": "0..20ms", "contention": "all"}
+"""Many holds in a short time, of all clients at once."""
 
 
 def controls(ttl_ms: int, token: Mapping[str, Any]) -> tuple[TimedRun, ...]:
     """Without faults: unguarded, and fenced with the tokens that these options give."""
     what = "No faults: five clients take the lock in turn and every promise holds."
-    settings = {"time_s": CONTROL_S, "ttl_ms": ttl_ms}
+    settings = {"time_s": CONTROL_S, "ttl_ms": ttl_ms} | SHORT
     plain, fenced = (sound({"lock": {"token": has}}) for has in (False, True))
     return (
         TimedRun("control", what, plain, settings=settings),
@@ -32,7 +34,8 @@ def explore(ttl_ms: int, families: tuple[str, ...] = ("partition", "pause", "kil
         "ttl_ms": ttl_ms,
         "nemesis": families,
         "interval_s": 4.0,
-        "work": {"think_ms": 100},
+        **SHORT,
+        "hold": "0..100ms",
     }
     what = f"Faults at random, drawn from the seed: {', '.join(families)}."
     return TimedRun("random", what, {}, claim="exploration", settings=settings)
@@ -51,14 +54,16 @@ def queue() -> TimedRun:
             "time_s": 8.0,
             "ttl_ms": 2000,
             "concurrency": 10,
-            "work": {"think_ms": 250, "extend": 0},
+            **SHORT,
+            "hold": "0..250ms",
+            "work": {"extend": 0},
         },
     )
 
 
 def clocks(ttl_ms: int) -> TimedRun:
     """What the articles leave out: the leader's own monotonic clock, by which leases end."""
-    settings = {"time_s": 20.0, "ttl_ms": ttl_ms, "nemesis": ("clock",), "interval_s": 3.0}
+    settings = {"time_s": 20.0, "ttl_ms": ttl_ms, "nemesis": ("clock",), "interval_s": 3.0} | SHORT
     what = (
         "The servers' clocks jump, the monotonic ones included, by which they count leases and "
         "sessions; the articles take these to be right."

@@ -15,13 +15,15 @@ from typing import Any
 from fencepost.workloads.scenarios.expectations import Expected
 
 Outcome = str
-"""How an op is expected to complete: "ok", "fail", "any" of both, or "failing" (fail or info)."""
+"""How an op is expected to complete: "ok", "fail", "any" of both, "failing" (fail or
+info), or "info"."""
 
 _ENDS = {
     "ok": "is answered ok",
     "fail": "is refused",
     "any": "is answered",
     "failing": "is refused or not answered",
+    "info": "is not answered",
 }
 
 
@@ -41,15 +43,30 @@ class Do:
 
 @dataclass(frozen=True)
 class Begin:
-    """The client begins an op, which is not waited for. `stop_at`: it stops itself there."""
+    """The client begins an op, which is not waited for. `stop_at`: it stops itself there.
+
+    `stops`: where it will stop later on in this op, each of which is waited for (Reach)."""
 
     client: str
     f: str
     stop_at: str | None = None
+    stops: tuple[str, ...] = ()
 
     def describe(self) -> str:
         stops = f", and is stopped at {self.stop_at}" if self.stop_at else ""
         return f"{self.client} begins to {self.f}{stops}."
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Until the client stops at a failpoint. `words`: what that place is."""
+
+    client: str
+    point: str
+    words: str = ""
+
+    def describe(self) -> str:
+        return f"{self.client} goes on {self.words or f'to {self.point}'}."
 
 
 @dataclass(frozen=True)
@@ -116,7 +133,40 @@ class SyncDue:
         return "A second goes by and another begins."
 
 
-Step = Do | Begin | Finish | Inject | Heal | LeaseOver | TtlOver | SyncDue
+@dataclass(frozen=True)
+class Pass:
+    """Some seconds go by."""
+
+    seconds: float
+
+    def describe(self) -> str:
+        return f"{self.seconds:.3g} s go by."
+
+
+Plain = Do | Begin | Reach | Finish | Inject | Heal | LeaseOver | TtlOver | SyncDue | Pass
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A step that was `at_s` in the run that it comes from, counted from any fixed moment.
+
+    With `waits` it is not taken before as much time has gone by since each earlier timed step as
+    had there. It may always be taken later: real servers need their time.
+    """
+
+    step: Plain
+    at_s: float
+    waits: bool = False
+
+    def describe(self) -> str:
+        return self.step.describe()
+
+
+Step = Plain | Timed
+
+
+def plain(step: Step) -> Plain:
+    return step.step if isinstance(step, Timed) else step
 
 
 @dataclass(frozen=True)
@@ -124,8 +174,9 @@ class Scenario:
     """One schedule with one guard. `source` is author, title, year; `expected` by checker.
 
     `lock` is the suite's where none is named, `settings` are the run's other ones by name
-    (fencepost/settings.py). `what` says in a sentence or two what happens, and
-    what its author says comes of it.
+    (fencepost/settings.py). `what` says in a sentence or two what happens, and what its author says
+    comes of it. `causes`: what breaks the lock, each the name of one of its faults or a sort of
+    checker/cause.py; () stands for its one fault that is no partition.
     """
 
     name: str
@@ -140,11 +191,18 @@ class Scenario:
     ttl_ms: int = 1000
     lock: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    causes: tuple[str, ...] = ()
 
     @property
     def families(self) -> list[str]:
         """Its families of faults: for some a server must be started."""
-        return list(dict.fromkeys(step.family for step in self.steps if isinstance(step, Inject)))
+        steps = [plain(step) for step in self.steps]
+        return list(dict.fromkeys(step.family for step in steps if isinstance(step, Inject)))
+
+    @property
+    def counted(self) -> bool:
+        """Whether a client is to stop at a step of its op (workloads/client/steps.py)."""
+        return any(isinstance(step, Begin) and step.stops for step in map(plain, self.steps))
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -153,6 +211,7 @@ class Scenario:
             "source": self.source,
             "what": self.what,
             "families": self.families,
+            **({"counted": True} if self.counted else {}),
             "steps": [step.describe() for step in self.steps],
             "expected": dict(self.expected),
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fencepost.workloads.scenarios.consensus import of_a_cluster
 from fencepost.workloads.scenarios.expectations import KEPT
-from fencepost.workloads.scenarios.runs import CONTROL_S, clocks, controls, explore, queue
+from fencepost.workloads.scenarios.runs import CONTROL_S, SHORT, clocks, controls, explore, queue
 from fencepost.workloads.scenarios.sources import RECIPES
 from fencepost.workloads.scenarios.suite import Suite, TimedRun
 
@@ -15,7 +15,7 @@ _HERD = TimedRun(
     claim="C21",
     source=RECIPES,
     lock="broken-herd",
-    settings={"time_s": CONTROL_S, "ttl_ms": 2000},
+    settings={"time_s": CONTROL_S, "ttl_ms": 2000} | SHORT,
 )
 
 SUITE = Suite(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
@@ -15,10 +14,13 @@ from fencepost.workloads.locks.locktype import LockType
 from fencepost.workloads.locks.option import Option
 
 if TYPE_CHECKING:
+    import asyncio
+
     import aetcd
     from aetcd import exceptions, locks
 else:
-    aetcd, exceptions = Deferred("aetcd"), Deferred("aetcd.exceptions")
+    # asyncio is always there, but takes long to load, and every command reads this file.
+    asyncio, aetcd, exceptions = map(Deferred, ("asyncio", "aetcd", "aetcd.exceptions"))
 
 
 class AetcdLock:

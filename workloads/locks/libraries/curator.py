@@ -7,7 +7,7 @@ from fencepost.workloads.locks.option import Option
 
 _JARS = (
     "curator-recipes", "curator-framework", "curator-client", "zookeeper", "zookeeper-jute",
-    "guava", "slf4j-api", "jackson-core", "jackson-annotations", "jackson-databind",
+    "guava", "slf4j-api",
 )  # fmt: skip
 _CLASSES = ["/opt/fencepost/libraries/curator", *(f"/usr/share/java/{jar}.jar" for jar in _JARS)]
 

@@ -73,5 +73,6 @@ LOCK = LockType(
         "node_timeout_ms": Option(1000, least=1, what="how long one request may take"),
         "client_retries": Option(10, what=CLIENT_RETRIES),
     },
+    promises={"true_refusals": True},
     library="redis-py",
 )

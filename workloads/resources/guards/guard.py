@@ -30,7 +30,7 @@ NOTHING = Need("nothing", "any lock", lambda lock, options: True, lambda grant: 
 TOKEN = Need(
     "a fencing token",
     "a lock with tokens",
-    LockType.has_token,
+    lambda lock, options: bool(lock.has_token(options)),
     lambda grant: grant.token is not None,
 )
 PAIR = Need(

@@ -1,0 +1,131 @@
+"""Steps of an op: the same place of the code has the same number, wherever it runs."""
+
+from __future__ import annotations
+
+import threading
+from random import Random
+
+import pytest
+
+from fencepost.workloads.client.failpoints import Failpoints
+from fencepost.workloads.client.steps import Step, Steps, Stops, before, connected
+from fencepost.workloads.locks.lock import Env, Failed
+
+
+class Link:
+    """A link that says what is done to it, and may be down."""
+
+    def __init__(self, said, up=True):
+        self.said, self.up = said, up
+
+    def open(self):
+        self.said.append("open")
+        if not self.up:
+            raise Failed("unreachable", "it is down")
+
+    def send(self, *command):
+        self.said.append(("send", *command))
+
+    def receive(self):
+        return "answer"
+
+    def close(self):
+        self.said.append("close")
+
+
+class Watching:
+    """Keeps what it is told."""
+
+    def __init__(self):
+        self.came, self.went = [], []
+
+    def comes(self, step):
+        self.came.append((step.number, step.kind, step.node))
+
+    def over(self, step):
+        self.went.append(step.number)
+
+
+@pytest.fixture
+def said():
+    return []
+
+
+@pytest.fixture
+def env(said):
+    def background(work):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+
+    return Env(
+        now=lambda: 7, sleep=lambda seconds: said.append(("sleep", seconds)), random=Random(1),
+        connect=lambda node, timeout_s: Link(said), address=lambda node: (node, 1),
+        failpoint=lambda name: said.append(("failpoint", name)), background=background,
+        renewed=lambda secret, deadline: None, lost=lambda secret, why: None,
+        expired=lambda why: None,
+    )  # fmt: skip
+
+
+def test_every_call_of_an_op_is_a_step_and_each_op_counts_anew(env, said):
+    watching = Watching()
+    steps = Steps(watching)
+    counted = steps.around(env)
+    link = counted.connect("redis-1", 1.0)
+    steps.begin()
+    assert counted.now() == 7
+    assert link.call("SET", "a") == "answer"
+    counted.sleep(0.5)
+    counted.failpoint("here")
+    steps.begin()
+    link.send("GET", "a")
+    assert watching.came == [
+        (1, "now", ""),
+        (2, "send", "redis-1"),
+        (3, "receive", "redis-1"),
+        (4, "sleep", ""),
+        (5, "failpoint", ""),
+        (1, "send", "redis-1"),
+    ]
+    assert watching.went == [1, 2, 3, 4, 5, 1]
+    assert said == [
+        ("send", "SET", "a"),
+        ("sleep", 0.5),
+        ("failpoint", "here"),
+        ("send", "GET", "a"),
+    ]
+
+
+def test_what_a_lock_s_own_thread_does_is_not_counted(env):
+    watching = Watching()
+    steps = Steps(watching)
+    counted = steps.around(env)
+    counted.background(lambda: counted.now())
+    counted.now()
+    assert watching.came == [(1, "now", "")]
+
+
+class Armed(Failpoints):
+    """Says where it would stop."""
+
+    def __init__(self, said):
+        super().__init__(None)
+        self.said = said
+
+    def reach(self, name):
+        if self.is_armed(name):
+            self.disarm(name)
+            self.said.append(name)
+
+
+@pytest.mark.parametrize("up", [True, False])
+def test_a_client_stops_before_a_step_or_once_it_has_connected_for_it(said, up):
+    points = Armed(said)
+    for point in (before(1), connected(2)):
+        points.arm(point)
+    stops = Stops(points)
+    link = Link(said, up)
+    stops.comes(Step(1, "send", "redis-1", ("SET",), link))
+    stops.comes(Step(2, "send", "redis-1", ("SET",), link))
+    stops.comes(Step(3, "send", "redis-1", ("SET",), link))
+    assert said == [before(1), "open", connected(2)]

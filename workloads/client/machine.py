@@ -1,0 +1,56 @@
+"""What a client has of the machine that it runs on: connections, time to pass, threads, chance."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from fencepost.workloads.client.wire import Setup
+from fencepost.workloads.dialled import dial
+from fencepost.workloads.etcd_gateway import pool
+from fencepost.workloads.locks.lock import Link
+from fencepost.workloads.redis_link import RedisLink
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What an Env hands to a lock, as far as it is not the client's own (workloads/locks/lock.py).
+
+    `random` makes the source of one process' chance from its seed.
+    """
+
+    sleep: Callable[[float], None]
+    random: Callable[[str], Random]
+    connect: Callable[[str, float], Link]
+    address: Callable[[str], tuple[str, int]]
+    background: Callable[[Callable[[], None]], None]
+    mutex: Callable[[], AbstractContextManager[Any]]
+    pool: Callable[[str, int], Any]
+    dial: Callable[[str, str, int, float, float], Link]
+
+
+def real(setup: Setup) -> Machine:
+    """The machine that this program really runs on."""
+
+    def connect(node: str, timeout_s: float) -> Link:
+        return RedisLink(*setup.addresses[node], timeout_s)
+
+    return Machine(
+        sleep=time.sleep,
+        random=Random,
+        connect=connect,
+        address=setup.addresses.__getitem__,
+        background=_thread,
+        mutex=threading.Lock,
+        pool=pool,
+        dial=dial,
+    )
+
+
+def _thread(work: Callable[[], None]) -> None:
+    threading.Thread(target=work, daemon=True).start()

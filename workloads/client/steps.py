@@ -1,0 +1,139 @@
+"""Counts what a client does at its boundary in an op, so that a place of its code has a number.
+
+Each look at the clock, message, reply, sleep and failpoint of a lock or of the resource is a step;
+an op begins to count anew. The same code counts in a simulation and on a real machine, so that
+step 7 of a client's third op is the same place in both. A lock's own threads are not counted: they
+are in no op. Nor is what goes through connections that a lock brings itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from fencepost.workloads.client.failpoints import Failpoints
+from fencepost.workloads.locks.lock import Env, Failed, Link
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of an op: its number, and what it is: `now`, `sleep`, `failpoint`, `send` or
+    `receive`; the node and the command of a message, and the link that it is sent on."""
+
+    number: int
+    kind: str
+    node: str = ""
+    command: tuple[Any, ...] = ()
+    link: Link | None = None
+
+
+class Watcher(Protocol):
+    """Who is told of each step, before it is taken and once it has been."""
+
+    def comes(self, step: Step) -> None: ...
+    def over(self, step: Step) -> None: ...
+
+
+class Steps:
+    """Counts the steps of one client."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+        self._count = 0
+        self._aside: ContextVar[bool] = ContextVar("aside", default=False)
+
+    def begin(self) -> None:
+        """An op begins."""
+        self._count = 0
+
+    def around(self, env: Env) -> Env:
+        """The same env, counted."""
+
+        def now() -> int:
+            return int(self.step("now", env.now))
+
+        def sleep(seconds: float) -> None:
+            self.step("sleep", lambda: env.sleep(seconds))
+
+        def failpoint(name: str) -> None:
+            self.step("failpoint", lambda: env.failpoint(name))
+
+        def connect(node: str, timeout_s: float) -> Link:
+            return _Counted(self, node, env.connect(node, timeout_s))
+
+        def background(work: Callable[[], None]) -> None:
+            def aside() -> None:
+                self._aside.set(True)
+                work()
+
+            env.background(aside)
+
+        return replace(
+            env, now=now, sleep=sleep, failpoint=failpoint, connect=connect, background=background
+        )
+
+    def step(self, kind: str, do: Callable[[], Any], *about: Any) -> Any:
+        """Do something that is a step; `about` it: node, command and link."""
+        if self._aside.get():
+            return do()
+        self._count += 1
+        step = Step(self._count, kind, *about)
+        self._watcher.comes(step)
+        try:
+            return do()
+        finally:
+            self._watcher.over(step)
+
+
+class _Counted:
+    """A Link whose messages are steps."""
+
+    def __init__(self, steps: Steps, node: str, link: Link) -> None:
+        self._steps = steps
+        self._node = node
+        self._link = link
+
+    def send(self, *command: Any) -> None:
+        about = self._node, command, self._link
+        self._steps.step("send", lambda: self._link.send(*command), *about)
+
+    def receive(self) -> Any:
+        return self._steps.step("receive", self._link.receive, self._node)
+
+    def call(self, *command: Any) -> Any:
+        self.send(*command)
+        return self.receive()
+
+    def close(self) -> None:
+        self._link.close()
+
+
+def before(number: int) -> str:
+    """The failpoint before a step."""
+    return f"step-{number}"
+
+
+def connected(number: int) -> str:
+    """The failpoint between a step's connecting and its sending."""
+    return f"step-{number}-connected"
+
+
+class Stops:
+    """Makes a failpoint of each step of a real client, and a second one where it has connected."""
+
+    def __init__(self, failpoints: Failpoints) -> None:
+        self._failpoints = failpoints
+
+    def comes(self, step: Step) -> None:
+        self._failpoints.reach(before(step.number))
+        point = connected(step.number)
+        if self._failpoints.is_armed(point):
+            with suppress(Failed):  # which the message itself meets, too
+                getattr(step.link, "open", lambda: None)()
+            self._failpoints.reach(point)
+
+    def over(self, step: Step) -> None:
+        """It has taken the step."""

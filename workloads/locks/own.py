@@ -1,0 +1,92 @@
+"""Loads a lock that is in no registry, on the client's node: from a file that was sent there.
+
+A lock of one's own is `FILE:NAME`, a file below the folder that it was sent to. NAME is a class of
+the plain contract (plain.py), or a LockType, which makes a lock as those of the registry are made.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from zlib import crc32
+
+from fencepost.workloads.locks.lock import Env, Lock
+from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.locks.plain import BadAnswer, PlainLock
+
+
+def load(folder: Path, reference: str) -> Any:
+    """What `FILE:NAME` names. Raises whatever its import raises, and BadAnswer if it is not there.
+
+    Its folder comes last in the path: a file of the user's that is called redis.py is not taken for
+    the library.
+    """
+    file, _, name = reference.rpartition(":")
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+    module = _module(folder, Path(file))
+    try:
+        return getattr(module, name)
+    except AttributeError:
+        raise BadAnswer(f"{file} has no {name!r} once it is imported on the node") from None
+
+
+def _module(folder: Path, file: Path) -> ModuleType:
+    if len(file.parts) > 1:  # of a package, which is imported as a whole
+        return import_module(".".join(file.with_suffix("").parts))
+    name = _name(folder, file)
+    if name not in sys.modules:
+        spec = spec_from_file_location(name, folder / file)
+        assert spec is not None and spec.loader is not None, f"{file} is no Python file"
+        sys.modules[name] = module = module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]
+
+
+def forget(modules: Sequence[str]) -> None:
+    """Let these modules be imported anew: a client that is simulated has a process of its own."""
+    for name in modules:
+        sys.modules.pop(name, None)
+
+
+def modules(folder: Path, files: Sequence[str], reference: str) -> list[str]:
+    """What the files below a folder are called once they are imported, that of the lock first."""
+    own = Path(reference.rpartition(":")[0])
+    names = [".".join(Path(file).with_suffix("").parts) for file in files if file.endswith(".py")]
+    alone = [] if len(own.parts) > 1 else [_name(folder, own)]
+    return [*alone, *(name.removesuffix(".__init__") for name in names)]
+
+
+def _name(folder: Path, file: Path) -> str:
+    # Neither a library nor another folder's file has it.
+    return f"own_{crc32(str(folder).encode()):x}_{file.stem}"
+
+
+def make(
+    folder: Path,
+    reference: str,
+    env: Env,
+    nodes: Sequence[str],
+    options: Mapping[str, Any],
+    late: bool = False,
+) -> Lock:
+    """Make the lock. `late`: its servers may be down just now (PlainLock).
+
+    Raises whatever its import or its constructor raises.
+    """
+    found = load(folder, reference)
+    if isinstance(found, LockType):
+        assert found.make is not None, f"{found.name} is a program of its own"
+        return found.make(env, nodes, options)
+    if not callable(found):
+        raise BadAnswer(f"{reference} is {found!r:.80}, and should be a class")
+    return PlainLock(reference, found, env, nodes, options, late)

@@ -1,0 +1,220 @@
+"""The plain contract: what a person writes to have a lock of their own tested (docs/your-lock.md).
+
+    class MyLock:
+        def __init__(self, servers, **options): ...   # servers: [(host, port), ...]
+        def acquire(self, name, ttl): ...             # ttl in s
+        def release(self, name): ...
+        # and, if it has them: extend(name, ttl), close()
+
+`PlainLock` makes a Lock of such an object. It decides nothing of its own: each answer has one
+meaning, and what has none is refused with `BadAnswer`, so that a client's mistake is never booked
+on its lock.
+
+Until when does a client believe that was answered True? From when it called acquire, for the TTL
+that it asked for: that is what a user of a lease counts on, and a service that starts to count when
+the request arrives cannot be done sooner. A lock that knows better says so in a Grant. `None` there
+(nobody can tell) is for locks that are renewed unheard, because without a deadline no checker can
+tell a lease that ran out from one that was given twice.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from fencepost.workloads.locks import lock
+from fencepost.workloads.locks.lock import Env, Failed, Indeterminate
+
+# A lock's code is wrong where it raises one of these, whatever became of the request.
+_MISTAKES = (NameError, ImportError, NotImplementedError)
+# Of a traceback that ends where the lock is called: it was called with arguments that it lacks.
+_FRAMES = 2
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+
+class Deadline(Enum):
+    """The deadline of a Grant that does not name one."""
+
+    AS_ASKED = "from the call on, the TTL that was asked for"
+
+
+@dataclass(frozen=True)
+class Grant:
+    """The yes of a lock that has more to say than True.
+
+    `token` is a fencing token. `deadline` is until when the client may believe, in s of
+    time.monotonic(); None: nobody can tell.
+    """
+
+    token: int | None = None
+    deadline: float | Deadline | None = Deadline.AS_ASKED
+
+
+class BadAnswer(Exception):
+    """A lock answered what has no meaning; the text shows the answer and what it should be."""
+
+
+class PlainLock:
+    """A Lock made of a plain one. `name` is what errors call it.
+
+    `make` makes the plain lock from its servers and its options. Whatever it raises is raised here,
+    unless `late`: the servers may be down just then, and acquire tries again.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        make: Callable[..., Any],
+        env: Env,
+        nodes: Sequence[str],
+        options: Mapping[str, Any],
+        late: bool = False,
+    ) -> None:
+        self._name = name
+        self._env = env
+        self._what = make
+        self._lock: Any = None
+        # The clock of a Grant is time.monotonic(), and the env's has another zero.
+        self._zero_ns = time.monotonic_ns() - env.now()
+        servers = [env.address(node) for node in nodes]
+        self._make: Callable[[], Any] = lambda: make(servers, **options)
+        try:
+            self._lock = self._made()
+        except BadAnswer:
+            raise
+        except Exception:
+            if not late:
+                raise
+
+    @property
+    def extends(self) -> bool:
+        return hasattr(self._what if self._lock is None else self._lock, "extend")
+
+    def acquire(self, name: str, ttl_ns: int) -> lock.Grant:
+        begun = self._env.now()
+        if self._lock is None:
+            self._lock = self._said("acquire", "unreachable", self._made_late)
+        answer = self._said(
+            "acquire", "not-granted", lambda: self._lock.acquire(name, ttl_ns / 1e9)
+        )
+        if answer is None or answer is False:
+            raise Failed("not-granted", f"acquire answered {answer}")
+        token, deadline = self._read("acquire", answer, begun + ttl_ns)
+        secret = self._env.random.randbytes(8).hex()
+        return lock.Grant(name, token, deadline, secret)
+
+    def extend(self, grant: lock.Grant, ttl_ns: int) -> lock.Grant:
+        begun = self._env.now()
+        answer = self._said(
+            "extend", "not-held", lambda: self._lock.extend(grant.name, ttl_ns / 1e9)
+        )
+        if answer is False:
+            raise Failed("not-held", "extend answered False")
+        _, deadline = self._read("extend", answer, begun + ttl_ns)
+        return replace(grant, deadline=deadline)
+
+    def release(self, grant: lock.Grant) -> None:
+        answer = self._said("release", "not-held", lambda: self._lock.release(grant.name))
+        if answer is False:
+            raise Failed("not-held", "release answered False")
+        if answer is not None and answer is not True:
+            raise self._nonsense(
+                "release", answer, "None or True (it is released) or False (certainly not)"
+            )
+
+    def close(self) -> None:
+        close = getattr(self._lock, "close", None)
+        if close is not None:
+            close()
+
+    def _made(self) -> Any:
+        found = self._make()
+        for verb in ("acquire", "release"):
+            if not callable(getattr(found, verb, None)):
+                raise BadAnswer(f"{self._name} has no {verb}; a lock needs acquire and release")
+        return found
+
+    def _made_late(self) -> Any:
+        try:
+            return self._made()
+        except BadAnswer:
+            raise
+        except Exception as error:  # whatever a library raises; nothing was asked for yet
+            raise Failed("unreachable", f"{self._name} cannot be made: {error!r}") from error
+
+    def _read(self, verb: str, answer: object, as_asked: int) -> tuple[int | None, int | None]:
+        """The token and the deadline of an answer that grants."""
+        if answer is True:
+            return None, as_asked
+        if not isinstance(answer, Grant):
+            no = "False or None" if verb == "acquire" else "False"
+            meant = f"True or a fencepost.Grant (granted), or {no} (certainly not)"
+            raise self._nonsense(verb, answer, meant)
+        return self._token(verb, answer.token), self._deadline(verb, answer.deadline, as_asked)
+
+    def _token(self, verb: str, token: object) -> int | None:
+        if token is None or (type(token) is int and _LEAST <= token <= _MOST):
+            return token
+        raise self._nonsense(
+            verb, token, "a whole number of at most 64 bits, or None", " with the token"
+        )
+
+    def _deadline(self, verb: str, deadline: object, as_asked: int) -> int | None:
+        if deadline is None:
+            return None
+        if deadline is Deadline.AS_ASKED:
+            return as_asked
+        of_the_monotonic_clock = "s of time.monotonic(), or None where nobody can tell"
+        if type(deadline) not in (int, float) or not math.isfinite(deadline):  # type: ignore[arg-type]
+            raise self._nonsense(verb, deadline, of_the_monotonic_clock, " with the deadline")
+        at_s = float(deadline)  # type: ignore[arg-type]
+        now_s = time.monotonic()
+        if abs(at_s - time.time()) < abs(at_s - now_s):
+            meant = f"{of_the_monotonic_clock}: {now_s:.3f} is now, and this is time.time()'s"
+            raise self._nonsense(verb, deadline, meant, " with the deadline")
+        return round(at_s * 1e9) - self._zero_ns
+
+    def _nonsense(self, verb: str, answer: object, meant: str, where: str = "") -> BadAnswer:
+        shown = repr(answer)
+        shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
+        return BadAnswer(
+            f"{self._name}: {verb} answered{where} {shown} ({type(answer).__name__}); "
+            f"it should be {meant}"
+        )
+
+    def _said(self, verb: str, certain: str, call: Callable[[], Any]) -> Any:
+        """What the plain lock answers, or the error that its exception means.
+
+        `certain` is the kind of a Failed that names none; what is no Failed may have happened. Code
+        that names what is not there, or takes other arguments, is a mistake and no answer.
+        """
+        try:
+            return call()
+        except BadAnswer:
+            raise
+        except Failed as error:
+            if error.text:
+                raise
+            raise type(error)(certain, error.kind or "no reason given") from error
+        except _MISTAKES as error:
+            raise self._mistake(verb, error) from error
+        except Exception as error:  # whatever a library raises
+            frames = traceback.extract_tb(error.__traceback__)
+            if isinstance(error, TypeError) and len(frames) == _FRAMES:
+                raise self._mistake(verb, error) from error
+            raise Indeterminate("raised", f"{type(error).__name__}: {error}") from error
+
+    def _mistake(self, verb: str, error: Exception) -> BadAnswer:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f", line {frame.lineno} of {Path(frame.filename).name}: {frame.line}"
+        called = "" if isinstance(error, TypeError) else where
+        return BadAnswer(
+            f"{self._name}: {verb} raised {type(error).__name__}: {error}{called}. That is a "
+            "mistake in the code, and no answer of the lock"
+        )

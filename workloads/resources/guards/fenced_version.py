@@ -1,0 +1,29 @@
+"""A fence that compares versions as well, for data that is read, changed and written back.
+
+A fence learns of a token by the first write with it. A sleeper's write that comes after a later
+holder's read, and before its write, has the highest token that was seen; then the later holder
+overwrites it unread, and an update is lost. With the version compared, that second write is
+refused.
+"""
+
+from __future__ import annotations
+
+from fencepost.workloads.resources.guards.guard import TOKEN, Guard
+
+_LUA = """
+local highest = seen('highest')
+if token < highest then return {0, 'token ' .. highest} end
+local version = tonumber(redis.call('hget', KEYS[1], 'version') or '0')
+if tonumber(ARGV[3]) ~= version then return {0, 'version ' .. version} end
+redis.call('hset', KEYS[1], 'highest', ARGV[4])
+"""
+
+GUARD = Guard(
+    "fenced-version",
+    "accepts a write only if its fencing token is at least the highest that it has seen, and on "
+    "top of the version that its writer read",
+    needs=TOKEN,
+    lua=_LUA,
+    sql="highest <= %(token)s AND version = %(version)s",
+    refused="token {token}, version {version}: {seen} is there",
+)
