@@ -6,6 +6,7 @@ they come before anything else is imported.
 
 from __future__ import annotations
 
+import os
 import sys
 
 from fencepost.outlive import outlive_readers
@@ -29,6 +30,9 @@ def _run() -> int:
     if sys.argv[1:2] == ["--version"]:
         print(_version())
         return 0
+    if not os.environ.get("DOCKER_HOST", "").startswith("ssh:"):
+        # Docker's SDK does without it, and to import it takes longer than all else of that.
+        sys.modules.setdefault("docker.transport.sshconn", None)  # type: ignore[arg-type]
     try:
         from fencepost.harness.command.app import run
     except ModuleNotFoundError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection
 
 
@@ -20,5 +21,9 @@ def choose(what: str, given: str, valid: Collection[str]) -> str:
         BadArguments: it is not; the text lists the valid ones.
     """
     if given not in valid:
-        raise BadArguments(f"there is no {what} {given!r}; choose one of: {', '.join(valid)}")
+        near = difflib.get_close_matches(given, valid, n=1)
+        meant = f". Did you mean {near[0]}?" if near else ""
+        raise BadArguments(
+            f"there is no {what} {given!r}; choose one of: {', '.join(valid)}{meant}"
+        )
     return given

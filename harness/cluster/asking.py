@@ -6,13 +6,18 @@ a time limit, and whatever goes wrong within one ends in what was tried, what ha
 
 from __future__ import annotations
 
+import contextlib
+import os
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import docker
-from docker.errors import APIError, DockerException
+from docker.errors import APIError, DockerException, NotFound
+from docker.models.containers import Container
 from requests.exceptions import ConnectionError, RequestException, Timeout
 from urllib3.exceptions import HTTPError
 
@@ -20,6 +25,7 @@ from fencepost.harness.errors import Crashed
 
 CALL_S = 60
 """How long one call may take: on a busy machine a container is removed in ten seconds."""
+_LOOK_S = 0.2
 # What the SDK makes of an answer that is no answer of an engine.
 _NONSENSE = (AttributeError, LookupError, TypeError, ValueError)
 _THEN = "then `fencepost heal` removes what is left"
@@ -37,7 +43,15 @@ class Hung(Refused):
 def client() -> docker.DockerClient:
     """The engine's SDK. Raise Refused if no engine answers."""
     with asked("answer"):
-        return docker.from_env(timeout=CALL_S)
+        spoken = _spoken(os.environ.get("DOCKER_HOST", ""))
+        return docker.from_env(version=spoken, timeout=CALL_S)
+
+
+@cache
+def _spoken(host: str) -> str:
+    """The version of the API that both sides speak. Each client would ask for it anew."""
+    with contextlib.closing(docker.from_env(timeout=CALL_S)) as client:
+        return str(client.api.api_version)
 
 
 @contextmanager
@@ -52,6 +66,32 @@ def asked(what: str) -> Iterator[None]:
         if isinstance(found, Timeout) or "timed out" in str(found):
             raise Hung(f"Docker does not {what}: nothing within {CALL_S} s. {_HANGS}") from error
         raise Refused(f"Docker does not {what}: {_describe(found)}") from error
+
+
+def remove(container: Container) -> None:
+    """Remove a container, and its volumes that have no name, within `asked`; return once it is
+    gone.
+
+    Docker refuses while it is at it for somebody else: for a command that has given up, say, when
+    the engine hung. Then that is waited for, as long as one call may take.
+    """
+    end = time.monotonic() + CALL_S
+    while True:
+        try:
+            container.remove(force=True, v=True)
+        except NotFound:  # somebody was quicker
+            return
+        except APIError as error:
+            if not _under_way(error) or time.monotonic() > end:
+                raise
+            time.sleep(_LOOK_S)
+        else:
+            return
+
+
+def _under_way(error: APIError) -> bool:
+    conflict: bool = error.status_code == 409  # it has no constant in the SDK
+    return conflict and "already in progress" in str(error)
 
 
 def command(

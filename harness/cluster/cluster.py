@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from fencepost.harness.remote.remote import Remote
+from fencepost.harness.db.foreign import ForeignServer
+from fencepost.harness.remote.remote import Program, Remote
+
+Spawn = Callable[[Sequence[str]], Program]
+"""Starts a command, with its standard streams connected here."""
 
 
 class Cluster(Protocol):
@@ -18,6 +22,9 @@ class Cluster(Protocol):
     def nodes(self) -> list[str]: ...
     @property
     def versions(self) -> dict[str, str]: ...
+    @property
+    def foreign(self) -> Mapping[str, ForeignServer]:
+        """The servers by node that are not ours; empty for a cluster whose servers are."""
 
     def up(self, nodes: Iterable[str], image: str) -> None:
         """Bring these nodes up, each with its server started. Only containers need `image`."""
@@ -29,6 +36,9 @@ class Cluster(Protocol):
         """Undo `up`, and whatever a run left."""
 
     def remote(self, node: str) -> Remote: ...
+
+    def in_image(self, node: str, image: str, archive: bytes) -> Spawn:
+        """What starts a command in an image of its own, beside a node, with an archive's files."""
 
     def address(self, node: str) -> str:
         """The address by which the other nodes reach this one."""

@@ -1,47 +1,62 @@
-"""A cluster of containers by Docker Compose: nodes up, down, and the Remote of each.
+"""A cluster of containers, a Compose project: nodes up, down, and the Remote of each.
 
-A machine has one cluster, under one project name, so that the next command finds what a killed
-run left behind. reservation.py keeps a second command out while the first one lives.
+Each command has a cluster of its own, under one of a few project names (projects.py), so that the
+next command finds what a killed run left behind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from docker.errors import NotFound
 from docker.models.containers import Container
 
-from fencepost.harness.cluster import asking, composefile, network, ours
+from fencepost.harness.cluster import asking, clientimage, containers, network, ours
 from fencepost.harness.cluster import image as images
-from fencepost.harness.cluster.doors import Doors
+from fencepost.harness.cluster.asking import asked
+from fencepost.harness.cluster.cluster import Spawn
 from fencepost.harness.cluster.engine import Engine
-from fencepost.harness.cluster.ours import PROJECT
-from fencepost.harness.errors import Crashed
+from fencepost.harness.cluster.parting import undo
+from fencepost.harness.cluster.project import brought_up
+from fencepost.harness.cluster.services import service
+from fencepost.harness.cluster.sidecar import is_helper, target_of
+from fencepost.harness.db.foreign import ForeignServer
 from fencepost.harness.remote.docker import DockerRemote
 from fencepost.harness.remote.remote import Remote
 
-# On a busy machine all nodes take a minute to come up.
-_UP_S = 300.0
+if TYPE_CHECKING:
+    from fencepost.harness.cluster.doors import Doors
 
 
 class ComposeCluster:
     """Whatever Docker refuses, or does not do in time, raises Crashed, with Docker's own message.
 
-    With `doors`, sshd is started on each node, and the nodes are reached by SSH. `mounts`: see
-    composefile.py. A node that is up with other rights than these is brought up again.
+    `project`: the cluster's name among all of this machine. Docker gives its network a subnet that
+    no other network and no route of the host has. With `doors`, sshd is started on each node, and
+    the nodes are reached by SSH. `mounts`: see services.py. A node that is up with other rights
+    than these is brought up again.
     """
 
-    def __init__(self, engine: Engine, doors: Doors | None = None, mounts: bool = True) -> None:
+    def __init__(
+        self, engine: Engine, project: str, doors: Doors | None = None, mounts: bool = True
+    ) -> None:
+        self._project = project
         self._doors = doors
         self._mounts = mounts
         self._engine = engine
-        self._image, self._base = composefile.IMAGE, "not looked at"
+        self._image, self._base = images.REPOSITORY, "not looked at"
         self._client = asking.client()
         self._remotes: dict[str, Remote] = {}
         self._containers: dict[str, str] = {}
         self._addresses: dict[str, str] = {}
+        self._joined = ""
+        self.undone: list[str] = []
+        self.foreign: dict[str, ForeignServer] = {}
+
+    @property
+    def project(self) -> str:
+        return self._project
 
     @property
     def nodes(self) -> list[str]:
@@ -59,31 +74,76 @@ class ComposeCluster:
             Crashed: naming what somebody else has under the project's name; nothing was started.
         """
         self._image, self._base = image, images.base(image)
-        ours.must_be_alone(self._client)
-        self._compose("up", "-d", "--no-build", *nodes)
+        ours.must_be_alone(self._client, self._project)
+        sudo = self._doors is not None
+        wanted = {node: service(node, image, self._mounts, sudo) for node in nodes}
+        containers.bring_up(self._client, self._project, wanted, self._begin)
         self.look()
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(self.remote, self.nodes))
 
+    def _begin(self, node: str, container: str) -> None:
+        """Let a node's agent start up while other nodes do."""
+        if self._doors is None:
+            if (before := self._remotes.get(node)) is not None:
+                before.close()
+            remote = DockerRemote(node, container)
+            self._remotes[node], self._containers[node] = remote, container
+            remote.begin()
+
     def look(self) -> list[str]:
         """Find the nodes that are up, even those of an earlier command; return their names."""
         self._addresses, found = {}, {}
-        with asking.asked("list its containers"):
-            for container in ours.containers(self._client, all=False):
+        with asked("list its containers"):
+            for container in ours.containers(self._client, self._project, all=False):
+                if is_helper(container) or ours.PROGRAM_OF in container.labels:
+                    continue
                 node = _service(container)
-                networks = container.attrs["NetworkSettings"]["Networks"].values()
-                self._addresses[node] = next((one["IPAddress"] for one in networks), "")
+                networks = container.attrs["NetworkSettings"]["Networks"]
+                end: dict[str, str] = networks.get(self._joined) or next(
+                    iter(networks.values()), {}
+                )
+                self._addresses[node] = end.get("IPAddress", "")
                 found[node] = str(container.id)
         for node, remote in list(self._remotes.items()):
-            # If the image has changed, Compose replaces the node's container.
+            # If the image has changed, the node has another container.
             if found.get(node) != self._containers[node]:
                 remote.close()
                 del self._remotes[node]
         self._containers = found
         return self.nodes
 
+    def join(self, network: str) -> None:
+        """Connect every node to a network that is not ours; by it they are reached from now on."""
+        with (
+            asked(f"connect our nodes to the network {network}"),
+            ThreadPoolExecutor(containers.AT_ONCE) as pool,
+        ):
+            theirs = self._client.networks.get(network)
+            list(pool.map(theirs.connect, self._containers.values()))
+        self._joined = network
+        self.look()
+
+    def part(self) -> list[str]:
+        """Undo `join`, and what was done to servers that are not ours, also by an earlier command;
+        return what was, a sentence each. Our nodes stay up.
+
+        Raises:
+            Crashed: something could not be undone; all else is.
+        """
+        self._joined = ""
+        with asked("disconnect our nodes from a network that is not ours"):
+            own = {network.name for network in ours.networks(self._client, self._project)}
+            for container in ours.containers(self._client, self._project):
+                ends = container.attrs["NetworkSettings"]["Networks"]
+                for network in [] if is_helper(container) else set(ends) - own:
+                    self._client.networks.get(network).disconnect(str(container.id), force=True)
+        self.look()
+        return undo(self._client, self._project)
+
     def down(self) -> None:
-        """Remove every node, its data and the network, even those of an earlier command.
+        """Remove every node, its data and the network, even those of an earlier command. Undo first
+        what was done to servers that are not ours.
 
         Not by Compose: it removes whatever has the project's name.
 
@@ -96,21 +156,35 @@ class ComposeCluster:
         for remote in self._remotes.values():
             remote.close()
         self._remotes, self._containers, self._addresses = {}, {}, {}
-        with asking.asked(f"remove every node ({were})"), ThreadPoolExecutor(8) as pool:
-            list(pool.map(_remove, ours.containers(self._client)))
-        with asking.asked("remove the nodes' network"):
-            network.remove(self._client)
+        try:
+            self.undone = undo(self._client, self._project)
+        finally:
+            with (
+                asked(f"remove every node ({were})"),
+                ThreadPoolExecutor(containers.AT_ONCE) as pool,
+            ):
+                every = ours.containers(self._client, self._project)
+                list(pool.map(asking.remove, [one for one in every if not is_helper(one)]))
+            with asked("remove the nodes' network"):
+                network.remove(self._client, self._project)
 
     @property
     def remains(self) -> list[str]:
         """What is there that is no node which is up: stopped nodes; networks where no node is."""
-        with asking.asked("list what it keeps"):
-            every = ours.containers(self._client)
+        with asked("list what it keeps"):
+            every = ours.containers(self._client, self._project)
             stopped = [one for one in every if one.id not in self._containers.values()]
-            found = [f"the stopped node {_service(one)}" for one in stopped]
+            found = [
+                f"what was done beside {target_of(one.labels).name}"
+                if is_helper(one)
+                else f"the stopped node {_service(one)}"
+                for one in stopped
+            ]
+            found += [f"the project {name}" for name in brought_up(self._client, self._project)]
             if every:
                 return found
-            return [f"the network {one.name}" for one in ours.networks(self._client)]
+            of_it = ours.networks(self._client, self._project)
+            return [*found, *(f"the network {one.name}" for one in of_it)]
 
     def remote(self, node: str) -> Remote:
         if node not in self._remotes:
@@ -120,40 +194,16 @@ class ComposeCluster:
             )
         return self._remotes[node]
 
+    def in_image(self, node: str, image: str, archive: bytes) -> Spawn:
+        place = clientimage.Place(node, self._containers[node], self._project)
+        return clientimage.spawning(self._client, place, image, archive)
+
     def address(self, node: str) -> str:
         return self._addresses[node]
 
-    def _compose(self, *arguments: str) -> None:
-        done = asking.command(
-            [*self._engine.compose, "-p", PROJECT, "-f", "-", *arguments],
-            _UP_S,
-            input=composefile.content(self._image, self._mounts, sudo=self._doors is not None),
-            # Ctrl-C is for this command, which removes the nodes then.
-            start_new_session=True,
-        )
-        if done.returncode:
-            said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])
-            raise Crashed(f"docker compose {' '.join(arguments[:2])} failed:\n{said}{_hint(said)}")
-
 
 def _service(container: Container) -> str:
-    return str(container.labels["com.docker.compose.service"])
-
-
-def _remove(container: Container) -> None:
-    """Remove a container, and its volumes that have no name."""
-    with suppress(NotFound):  # somebody was quicker
-        container.remove(force=True, v=True)
-
-
-def _hint(said: str) -> str:
-    if "non-overlapping" in said or "address pool" in said.lower():
-        return "\nEvery subnet Docker may use is taken: `docker network prune` removes unused ones."
-    if "active endpoints" in said or "already exists in network" in said:
-        return (
-            "\nDocker keeps an endpoint whose container is gone: `fencepost heal` removes it, or "
-            "says what else to do."
-        )
-    if "no space left" in said.lower():
-        return "\nThe disk is full: `docker system df` shows what Docker keeps."
-    return ""
+    served = container.labels.get(ours.PROGRAM_OF)
+    if served is not None:
+        return f"the program beside {served}"
+    return ours.service_of(container)

@@ -21,21 +21,25 @@ from fencepost.harness.errors import Crashed
 Say = Callable[[str], None]
 
 _DAEMON_LOG = Path("/var/log/fencepost-dockerd.log")
-_COMMAND_S = 30.0
+# Where the docker command looks for its plugins (its cli-plugins/manager/manager_unix.go).
+_PLUGINS = tuple(
+    Path(place) / "docker/cli-plugins"
+    for place in ("/usr/local/lib", "/usr/local/libexec", "/usr/lib", "/usr/libexec")
+)
 _SYSTEMCTL_S = 90.0
+# How long a daemon that runs may take until it answers.
+_BEGINS_S = 20.0
 # A daemon that was killed leaves a containerd behind, for which the next one may wait in vain.
 _ATTEMPTS = 3
-_PID_FILES = (
-    Path("/var/run/docker.pid"),
-    Path("/var/run/docker/containerd/containerd.pid"),
-)
+_PID_FILE = Path("/var/run/docker.pid")
+_PID_FILES = (_PID_FILE, Path("/var/run/docker/containerd/containerd.pid"))
+_SOCKET = "unix:///var/run/docker.sock"
 
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine that answers. `compose` is the command that calls its Compose."""
+    """An engine that answers."""
 
-    compose: tuple[str, ...]
     version: str
 
 
@@ -51,7 +55,7 @@ def find() -> Engine:
         Crashed: it is installed, and does not answer; the text says what to do.
     """
     try:
-        return Engine(_compose_there(), version())
+        return Engine(version())
     except asking.Refused as error:
         if not any(map(shutil.which, ("docker", "dockerd"))):
             raise NoEngine("Docker is not installed here, so no node is up.") from error
@@ -78,7 +82,7 @@ def ensure(say: Say) -> Engine:
     except asking.Refused as error:
         _provide(say, str(error))
         found = version()
-    return Engine(_compose(say), found)
+    return Engine(found)
 
 
 def version() -> str:
@@ -90,15 +94,21 @@ def version() -> str:
 def _provide(say: Say, refused: str = "") -> None:
     """Install and start an engine. `refused` is the error of the one that is installed, if any."""
     _must_be_allowed(refused)
+    asked = os.environ.get("DOCKER_HOST") or _SOCKET
+    if refused and asked != _SOCKET:
+        raise Crashed(
+            f"DOCKER_HOST names {asked}, and no engine answers there: start it, or unset "
+            f"DOCKER_HOST to use this machine's own. {refused}"
+        )
     if os.geteuid() != 0 or not is_debian():
         raise Crashed(
             f"No Docker engine answers{f' ({refused})' if refused else ''}. Start it, or install "
-            "Docker Engine with the Compose plugin; as root on Debian or Ubuntu this command "
-            "installs docker.io and docker-compose by itself."
+            "Docker Engine; as root on Debian or Ubuntu this command installs docker.io by itself."
         )
     if shutil.which("dockerd") is None:
-        install(say, "docker.io", "docker-compose", "iptables")
-    _start(say)
+        install(say, "docker.io", "iptables")
+    if asked == _SOCKET:
+        _start(say)
 
 
 def _must_be_allowed(refused: str) -> None:
@@ -120,23 +130,30 @@ def is_debian() -> bool:
     return any("debian" in name or "ubuntu" in name for name in names)
 
 
-def _compose_there() -> tuple[str, ...]:
-    """The command that calls Compose; empty if there is none."""
-    for call in (("docker", "compose"), ("docker-compose",)):
-        if shutil.which(call[0]) is None:
-            continue
-        if asking.command([*call, "version"], _COMMAND_S).returncode == 0:
-            return call
-    return ()
+def compose_there() -> tuple[str, ...]:
+    """Return the command that calls Compose; empty if there is none.
+
+    The file of the plugin is looked for: to ask each for its version would take a second a run.
+    """
+    own = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker") / "cli-plugins"
+    plugins = (folder / "docker-compose" for folder in (own, *_PLUGINS))
+    if shutil.which("docker") and any(os.access(plugin, os.X_OK) for plugin in plugins):
+        return ("docker", "compose")
+    return ("docker-compose",) if shutil.which("docker-compose") else ()
 
 
-def _compose(say: Say) -> tuple[str, ...]:
-    if found := _compose_there():
+def compose(say: Say) -> tuple[str, ...]:
+    """Return the command that calls Compose; as root on Debian or Ubuntu, install it first.
+
+    Raises:
+        Crashed: it is not there, and cannot be installed.
+    """
+    if found := compose_there():
         return found
     if os.geteuid() == 0 and is_debian():
         install(say, "docker-compose")
         return ("docker-compose",)
-    raise Crashed("Docker answers but has no Compose: install its Compose plugin.")
+    raise Crashed("--compose needs Docker's Compose, which is not here: install its Compose plugin")
 
 
 def install(say: Say, *packages: str) -> None:
@@ -161,13 +178,25 @@ def _start(say: Say) -> None:
         asking.command(["systemctl", "start", "docker"], _SYSTEMCTL_S)
         if _wait(20):
             return
+
+    # Another one beside it would fail, and take its bridge and its sockets from it.
+    def running() -> int | None:
+        return _alive(_PID_FILE, "dockerd")
+
+    if running() and _wait(_BEGINS_S, lambda: not running()):
+        return
+    if pid := running():
+        raise Crashed(
+            f"A Docker daemon is running (pid {pid}), and does not answer. Restart it (`systemctl "
+            "restart docker`)"
+        )
     for attempt in range(_ATTEMPTS):
         _clear_what_a_killed_daemon_left()
         log = _DAEMON_LOG.open("ab")
         daemon = subprocess.Popen(
             ["dockerd"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
-        if _wait(40, daemon):
+        if _wait(40, lambda: daemon.poll() is not None):
             return
         if attempt < _ATTEMPTS - 1:
             # The new daemon does not start if an old bridge is there that it has no record of.
@@ -178,23 +207,33 @@ def _start(say: Say) -> None:
 
 def _clear_what_a_killed_daemon_left() -> None:
     for file in _PID_FILES:
-        try:
-            pid = int(file.read_text())
-        except (OSError, ValueError):
-            continue
-        name = Path(f"/proc/{pid}/comm")
-        alive = name.exists() and name.read_text().strip() in ("dockerd", "containerd")
-        if not alive:
+        if _alive(file, "dockerd", "containerd") is None:
             file.unlink(missing_ok=True)
 
 
-def _wait(seconds: float, daemon: subprocess.Popen[bytes] | None = None) -> bool:
+def _alive(file: Path, *names: str) -> int | None:
+    """The pid that stands in a file, if a program of such a name runs under it.
+
+    One that has ended keeps its entry for as long as its parent does not ask after it: state Z
+    in proc(5).
+    """
+    try:
+        pid = int(file.read_text())
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (OSError, ValueError):
+        return None
+    name, _, rest = stat.partition("(")[2].rpartition(")")
+    return pid if name in names and rest.split()[0] not in ("Z", "X") else None
+
+
+def _wait(seconds: float, over: Callable[[], bool] = lambda: False) -> bool:
+    """Wait until the engine answers; False if it does not, or as soon as it cannot any more."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with contextlib.suppress(asking.Refused):
             version()
             return True
-        if daemon is not None and daemon.poll() is not None:
+        if over():
             return False
         time.sleep(0.2)
     return False

@@ -12,9 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from fencepost.compose.node.lazy import CONTROL
-from fencepost.compose.node.places import CODE, DATA, LOGS, PID_FILE, RUN
+from fencepost.compose.node.places import CODE, DATA, LOGS, PID_FILE, RUN, STARTING
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.nodes import role
+from fencepost.harness.db.foreign import ForeignServer
 from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.db.postgres import SOCKETS
 from fencepost.harness.db.server import Server
@@ -28,6 +29,7 @@ from fencepost.nemesis.leftover import Leftover
 _FILES = (
     DATA,
     PID_FILE,
+    STARTING,
     CODE,
     f"{CODE}.tar",
     f"{RUN}/zoo.cfg",
@@ -64,6 +66,18 @@ def heal(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
         return [f"{node}: {words}" for words in undone]
 
     return _everywhere(mend, nodes, "healed")
+
+
+def mended(remote: Remote, server: ForeignServer) -> list[str]:
+    """Undo what faults left on a server that is not ours, and return what was, a sentence each.
+
+    Raises:
+        Crashed: something could not be undone; all else is.
+    """
+    found, failed = _of_faults(remote, server)
+    undone = _undone(found, failed)
+    _must_be_none(failed, undone)
+    return undone
 
 
 def leave(remote: Remote, node: str) -> list[str]:
@@ -152,10 +166,14 @@ def _left(remote: Remote, node: str) -> tuple[list[Leftover], list[str]]:
     return found + of_faults, failed
 
 
-def _of_faults(remote: Remote, server: Server | None) -> tuple[list[Leftover], list[str]]:
+def _of_faults(
+    remote: Remote, server: Server | ForeignServer | None
+) -> tuple[list[Leftover], list[str]]:
     found: list[Leftover] = []
     failed: list[str] = []
     for family in _families():
+        if family.ours_alone and isinstance(server, ForeignServer):
+            continue
         try:
             found += family.leftovers(remote, server)
         except (RemoteError, Crashed):

@@ -1,8 +1,9 @@
 """Nodes on machines that exist already, reached by SSH, in the place of containers.
 
-`up` installs what a node needs in /opt/fencepost, writes the nodes' names into /etc/hosts, and
-starts their servers. `down` removes everything but /opt/fencepost, also what an older version has
-put elsewhere. The machines themselves are never started or stopped.
+`up` installs what a node needs in /opt/fencepost, writes the nodes' names into /etc/hosts, admits
+the nodes and nobody else to the ports of servers, and starts these. `down` removes everything but
+/opt/fencepost, also what an older version has put elsewhere. The machines themselves are never
+started or stopped.
 """
 
 from __future__ import annotations
@@ -26,12 +27,14 @@ from fencepost.compose.node.places import (
     PYTHON,
     RUN,
 )
-from fencepost.harness.cluster import libraries, nodecode
+from fencepost.harness.cluster import admission, libraries, nodecode
+from fencepost.harness.cluster.cluster import Spawn
 from fencepost.harness.cluster.engine import Say
 from fencepost.harness.cluster.healing import leave
 from fencepost.harness.cluster.hostsfile import Hosts
 from fencepost.harness.cluster.image import COMPOSE
 from fencepost.harness.cluster.nodes import CLIENT, role
+from fencepost.harness.db.foreign import ForeignServer
 from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.db.server import Server
 from fencepost.harness.errors import Crashed
@@ -60,6 +63,7 @@ class HostsCluster:
         self._fresh: set[str] = set()
         self._remotes = {node: SshRemote(node, host) for node, host in hosts.hosts.items()}
         self._up: list[str] = []
+        self.foreign: dict[str, ForeignServer] = {}
 
     @property
     def nodes(self) -> list[str]:
@@ -77,6 +81,8 @@ class HostsCluster:
         self._provide_client([node for node in self._up if node == "storage" or _client(node)])
         self._everywhere(self._clean)
         self._everywhere(self._name)
+        admitted = [self.address(node) for node in self._up]
+        self._everywhere(lambda node: admission.admit(self._remotes[node], admitted))
         # All names first: the servers of a cluster look for each other when they start.
         self._everywhere(self._start)
 
@@ -113,6 +119,7 @@ class HostsCluster:
             self._feed(node, _CODE, nodecode.archive(KINDS.sound()[0]))
         remote = self._remotes[node]
         failed = leave(remote, node)
+        admission.undo(remote)
         self._names(node, "clear")
         remote.run(["bash", "-c", _UNLINK])
         remote.run(["rm", "-f", NAME, ADDRESS])
@@ -127,6 +134,9 @@ class HostsCluster:
 
     def remote(self, node: str) -> Remote:
         return self._remotes[node]
+
+    def in_image(self, node: str, image: str, archive: bytes) -> Spawn:
+        raise Crashed(f"{node} is a machine of a hosts file: nothing runs in an image beside it")
 
     def address(self, node: str) -> str:
         return self._hosts.addresses[node]

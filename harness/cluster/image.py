@@ -28,6 +28,9 @@ from fencepost.harness.package import PACKAGE
 
 BASE = "debian:bookworm-slim"
 REPOSITORY = "fencepost-node"
+PUBLISHED = "FENCEPOST_IMAGE"
+"""The environment variable that names where the nodes' image is published, HOST/NAME without a tag:
+it is pulled from there, where it is not here yet."""
 COMPOSE = PACKAGE / "compose"
 
 _REGISTRY_S, _PULL_S = 8.0, 600.0
@@ -42,10 +45,28 @@ def ensure(say: Say, whole: bool = False) -> str:
         Crashed: the build failed; the text has the end of its output.
     """
     name = f"{REPOSITORY}:{_fingerprint()}"
+    if not _there(name) and (published := os.environ.get(PUBLISHED)):
+        _fetch(f"{published}:{_fingerprint()}", name, say)
     if not _there(name) or (whole and held(name) != set(libraries.names())):
         _base(say)
         _build(name, say)
     return name
+
+
+def built() -> str | None:
+    """The image's name if it is there; None if it would have to be built. Raises Crashed."""
+    name = f"{REPOSITORY}:{_fingerprint()}"
+    return name if _there(name) else None
+
+
+def _fetch(published: str, name: str, say: Say) -> None:
+    """Pull an image that was built elsewhere from the same files; without it, one is built here."""
+    if _pull(published, say):
+        repository, _, tag = name.partition(":")
+        with _client(f"name the image {name}") as client:
+            client.images.get(published).tag(repository, tag)
+    else:
+        say(f"{published} cannot be pulled, so the image is built here")
 
 
 def held(name: str) -> set[str]:
@@ -125,7 +146,7 @@ def _digest() -> str | None:
 
 
 def _base(say: Say) -> None:
-    if _there(BASE) or _pull(say):
+    if _there(BASE) or _pull(BASE, say):
         return
     if shutil.which("debootstrap") is None:
         if os.geteuid() != 0:
@@ -146,10 +167,10 @@ def _base(say: Say) -> None:
             raise Crashed(f"{BASE} could not be made: tar of {folder} failed")
 
 
-def _pull(say: Say) -> bool:
-    """Pull the base image; give up if the registry says nothing for a few seconds."""
+def _pull(image: str, say: Say) -> bool:
+    """Pull an image; give up if the registry says nothing for a few seconds."""
     pull = subprocess.Popen(
-        ["docker", "pull", BASE], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ["docker", "pull", image], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
     assert pull.stdout
     with selectors.DefaultSelector() as selector:
@@ -158,7 +179,7 @@ def _pull(say: Say) -> bool:
             pull.kill()
             pull.wait()
             return False
-    say(f"Pulling {BASE}")
+    say(f"Pulling {image}")
     try:
         return pull.wait(_PULL_S) == 0
     except subprocess.TimeoutExpired:

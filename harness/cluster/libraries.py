@@ -24,7 +24,10 @@ from fencepost.harness.package import PACKAGE
 PINS = PACKAGE / "compose" / "libraries"
 """NAME.txt: what pip installs for a Python library; NAME/package.json: what npm installs. Both with
 a hash of each file that may be downloaded (`package-lock.json`), and without any address."""
-CURATOR = PACKAGE / "workloads" / "programs" / "curator"
+CURATOR = (
+    *sorted((PACKAGE / "workloads" / "programs" / "curator").glob("*.java")),
+    PACKAGE / "sdk" / "java" / "Fencepost.java",
+)
 """The client of Debian's Curator, compiled in the image's build."""
 
 
@@ -32,14 +35,16 @@ def inputs() -> Iterator[Path]:
     """Every file of the repository that decides which libraries the image has."""
     yield from sorted(PINS.glob("*.txt"))
     yield from sorted(PINS.glob("*/package*.json"))
-    yield from sorted(CURATOR.glob("*.java"))
+    yield from CURATOR
 
 
 def fetch(context: Path, say: Say) -> dict[str, str]:
     """Put libraries into a build's context, as libraries/NAME; return why some are left out."""
     folder = context / "libraries"
     folder.mkdir()
-    shutil.copytree(CURATOR, context / "curator")
+    (context / "curator").mkdir()
+    for source in CURATOR:
+        shutil.copy(source, context / "curator")
     python = sorted(PINS.glob("*.txt"))
     packages = sorted(PINS.glob("*/package.json"))
     with ThreadPoolExecutor(4) as pool:

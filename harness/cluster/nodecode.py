@@ -15,12 +15,15 @@ from pathlib import Path
 
 from fencepost.compose.node.kind import Kind
 from fencepost.compose.node.places import HOME, PROGRAM
+from fencepost.compose.node.vdso import FILE as SKEW
 from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.package import PACKAGE
 
-# Without what is installed beside Python, and without the caller's environment.
+# Without what is installed beside Python, and without the caller's environment. Where no skew is
+# kept, `launch` is what it starts: that is done for each client, and needs no Python.
 _ENTRY = f"""\
 #!/bin/sh
+if [ "$1" = launch ] && [ ! -e {SKEW} ] && command -v "$2" > /dev/null; then shift; exec "$@"; fi
 exec python3 -ISc 'import sys; sys.path.insert(0, "{HOME}/lib"); \
 from fencepost.compose.node.command import main; main()' "$@"
 """

@@ -1,6 +1,6 @@
-"""Keeps this machine's cluster for one command at a time, by a locked file.
+"""Keeps a cluster, or what else only one may use, for one command at a time, by a locked file.
 
-The file also says whether the cluster stays up after a run. Where it is depends on the user alone,
+The file also says whether a cluster stays up after a run. Where it is depends on the user alone,
 never on the environment: root's is where nobody else can write, everybody else's where everybody
 can. Each command locks its own and the other one too, if it is there. Of two commands that begin
 at once one finds the other's lock, or each does; never do both get the cluster.
@@ -18,7 +18,7 @@ from typing import Any
 
 from fencepost.harness.errors import Crashed
 
-CONTAINERS, HOSTS = "fencepost.lock", "fencepost-hosts.lock"
+HOSTS, SETUP = "fencepost-hosts", "fencepost-setup"
 
 _ROOTS = Path("/run/fencepost")
 _MOST_BYTES = 4096
@@ -31,19 +31,24 @@ def places() -> list[Path]:
     return [_ROOTS, shared] if os.geteuid() == 0 else [shared, _ROOTS]
 
 
-class Reservation:
-    """The right to use the cluster. It ends with the process at the latest."""
+class InUse(Crashed):
+    """Another command has it."""
 
-    def __init__(self, name: str = CONTAINERS) -> None:
-        self._own, *self._others = (place / name for place in places())
+
+class Reservation:
+    """The right to use something by its name. It ends with the process at the latest."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._own, *self._others = (place / f"{name}.lock" for place in places())
         self._held: list[int] = []
 
     def take(self) -> None:
         """Lock this user's file, and then the others' that are there.
 
         Raises:
-            Crashed: another process has the cluster, and the text names it; or a file cannot be
-                trusted, and the text says why.
+            InUse: another process has it, and the text names that.
+            Crashed: a file cannot be trusted, and the text says why.
         """
         keep = self.keep
         if self._own.parent == _ROOTS:
@@ -65,9 +70,9 @@ class Reservation:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(file)
-            raise Crashed(
-                f"Another fencepost command (pid {_read(path).get('pid', '?')}) is using the "
-                "cluster. Wait for it to end, or stop it; one machine has one cluster."
+            raise InUse(
+                f"Another fencepost command (pid {_read(path).get('pid', '?')}) is using "
+                f"{self._name}. Wait for it to end, or stop it."
             ) from error
         self._held.append(file)
 

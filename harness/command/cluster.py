@@ -7,14 +7,17 @@ from typing import Annotated
 import typer
 
 from fencepost.harness.cluster import engine, image
-from fencepost.harness.cluster.brought_up import Way, brought_up, reserved
+from fencepost.harness.cluster.brought_up import Way, brought_up, each
 from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.nodes import every, role
+from fencepost.harness.cluster.projects import setting_up
+from fencepost.harness.cluster.reservation import Reservation
 from fencepost.harness.command import screen
 from fencepost.harness.db.kinds import KINDS, roles
 from fencepost.harness.db.patience import START_S
 from fencepost.harness.db.server import Server
-from fencepost.harness.errors import BadArguments
+from fencepost.harness.errors import BadArguments, Crashed
 
 
 def up(
@@ -36,29 +39,39 @@ def up(
 
 
 def down() -> None:
-    """Remove every node and the network."""
+    """Remove every node and network, but for those of a command that is running."""
+
+    def work(cluster: ComposeCluster, reservation: Reservation) -> None:
+        # Nobody wants it kept, whatever of it cannot be removed now.
+        reservation.set_keep(False)
+        cluster.down()
+
     try:
-        with reserved(engine.find()) as (cluster, reservation):
-            # Nobody wants it kept, whatever of it cannot be removed now.
-            reservation.set_keep(False)
-            cluster.down()
+        busy = each(engine.find(), work)
     except engine.NoEngine as none:
         screen.write(str(none))
         return
+    if busy:
+        raise Crashed("\n".join(str(one) for one in busy))
     screen.write("The cluster is down.")
 
 
 def status() -> int:
     """Which nodes are up, and whether they serve; 0 if all that are up do."""
+    codes: list[int] = []
     try:
-        with reserved(engine.find()) as (cluster, _):
-            return _status(cluster)
+        busy = each(engine.find(), lambda cluster, _: codes.append(_status(cluster)))
     except engine.NoEngine as none:
         screen.write(str(none))
         return 0
+    for one in busy:
+        screen.write(str(one))
+    if not codes and not busy:
+        screen.write("No node is up.")
+    return max(codes, default=0)
 
 
-def _status(cluster: Cluster) -> int:
+def _status(cluster: ComposeCluster) -> int:
     nodes = cluster.look()
     bad = 0
     for node in sorted(nodes):
@@ -68,16 +81,17 @@ def _status(cluster: Cluster) -> int:
         state = "healthy" if healthy else "NOT HEALTHY"
         screen.write(f"{node:12} {cluster.address(node):15} {state}")
     if not nodes:
-        screen.write("No node is up.")
+        screen.write("Of a kept cluster no node is up.")
     return 1 if bad else 0
 
 
 def build() -> None:
     """Provide the engine and the nodes' image, and start nothing."""
-    with reserved(engine.ensure(screen.say)):
+    with setting_up(screen.say):
+        engine.ensure(screen.say)
         name = image.ensure(screen.say, whole=True)
         screen.write(
-            "The engine answers and the nodes' image is there, with the libraries "
+            f"The engine answers and the nodes' image {name} is there, with the libraries "
             f"{', '.join(sorted(image.held(name)))}."
         )
 

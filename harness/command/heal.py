@@ -9,10 +9,12 @@ from typing import Annotated
 import typer
 
 from fencepost.harness.cluster import engine, hostsfile
-from fencepost.harness.cluster.brought_up import reserved, reserved_hosts
+from fencepost.harness.cluster.brought_up import each, reserved_hosts
 from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.healing import heal as heal_nodes
 from fencepost.harness.cluster.healing import problems, unusable
+from fencepost.harness.cluster.reservation import Reservation
 from fencepost.harness.command import screen
 from fencepost.harness.command.options import HostsFile
 from fencepost.harness.errors import BadArguments, Crashed
@@ -48,25 +50,42 @@ def _containers(check: bool) -> tuple[int, bool]:
     except engine.NoEngine as none:
         screen.write(f"{none} Nothing is left behind.")
         return 0, False
-    with reserved(found) as (cluster, reservation):
-        stays = bool(reservation.keep)
-        nodes = cluster.look()
-        remains = [] if nodes and stays else cluster.remains
+    codes: list[int] = []
+    stay: list[bool] = []
+
+    def work(cluster: ComposeCluster, reservation: Reservation) -> None:
+        nodes, keep = cluster.look(), reservation.keep
+        stay.append(keep and bool(nodes))
+        remains = [] if nodes and keep else cluster.remains
         if check:
-            return _check(cluster, nodes, remains, stays), stays and bool(nodes)
-        if not nodes:
-            cluster.down()
-            for what in remains:
-                screen.write(f"Removed {what} that a run had left behind.")
-            screen.write("No node is up; nothing is left behind.")
-        elif stays:
-            healed = heal_nodes(cluster, nodes)
-            screen.write("\n".join(healed) or "The cluster is up, and nothing needs healing.")
+            codes.append(_check(cluster, nodes, remains, keep))
         else:
-            cluster.down()
-            many = len(nodes) + len(remains)
-            screen.write(f"Removed {many} nodes that a run had left behind.")
-    return 0, stays and bool(nodes)
+            _heal(cluster, nodes, remains, keep)
+
+    for busy in each(found, work):
+        screen.write(f"Left alone: {busy}")
+    if not codes and not stay:
+        screen.write("Nothing is left behind, and nothing needs healing.")
+    return max(codes, default=0), any(stay)
+
+
+def _heal(cluster: ComposeCluster, nodes: list[str], remains: list[str], keep: bool) -> None:
+    if not nodes:
+        cluster.down()
+        for words in cluster.undone:
+            screen.write(words)
+        for what in remains:
+            screen.write(f"Removed {what} that a run had left behind.")
+        screen.write("No node is up; nothing is left behind.")
+    elif keep:
+        healed = [*cluster.part(), *heal_nodes(cluster, nodes)]
+        screen.write("\n".join(healed) or "The cluster is up, and nothing needs healing.")
+    else:
+        cluster.down()
+        for words in cluster.undone:
+            screen.write(words)
+        many = len(nodes) + len(remains)
+        screen.write(f"Removed {many} nodes that a run had left behind.")
 
 
 def _hosts(path: Path, check: bool) -> int:

@@ -2,13 +2,62 @@
 
 from __future__ import annotations
 
+import inspect
+import os
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from fencepost.setting import FLAG, Setting
+from fencepost.settings import SETTINGS
+
+
+def _in_folder(folder: Path | None) -> Path | None:
+    """All that this command reads and writes of runs is in this folder."""
+    if folder is not None:
+        os.environ["FENCEPOST_RESULTS"] = str(folder)
+    return folder
+
+
 Run = Annotated[str, typer.Argument(help="A run's folder, or TEST, or TEST/TIME.")]
 Seed = Annotated[str | None, typer.Option(help="The number from which all random choices follow.")]
+FailOn = Annotated[
+    str | None,
+    typer.Option(
+        "--fail-on",
+        metavar="NAME,...",
+        help="What the exit code answers: service, clients, data, or checkers by name. "
+        "[default: all]",
+    ),
+]
+Junit = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Also write the verdicts as JUnit's XML to this file."),
+]
+Summary = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Append what came out to this file, in Markdown."),
+]
+Badge = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Also draw the verdict, as SVG, into this file.")
+]
+Results = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        callback=_in_folder,
+        is_eager=True,
+        help="The folder of results. [default: FENCEPOST_RESULTS, or results]",
+    ),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print what came out, and nothing before.")
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object a line; the last one is the result.")
+]
 LeaveUp = Annotated[bool, typer.Option("--leave-db-running", help="Leave the nodes up afterwards.")]
 Remote = Annotated[str, typer.Option(help="How nodes are reached: docker, ssh.")]
 HostsFile = Annotated[
@@ -21,3 +70,79 @@ Servers = Annotated[
         "--server", metavar="KIND=VERSION", help="Another version of the servers, etcd=3.4 say."
     ),
 ]
+OwnServers = Annotated[
+    str,
+    typer.Option(
+        metavar="SERVERS",
+        help="The servers of a lock of your own: redis:1, say; with --compose, services of it.",
+    ),
+]
+EndsWith = Annotated[
+    str,
+    typer.Option(
+        help="What ends a grant of a lock of your own beside its release: lease, close, connection "
+        "(docs/your-lock.md). [default: as is usual on its servers]"
+    ),
+]
+OwnProgram = Annotated[
+    str,
+    typer.Option(
+        metavar="COMMAND",
+        help="A lock of your own in any language: the command of its client (docs/your-lock.md).",
+    ),
+]
+Ship = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="The folder that goes to the clients' nodes; --program is run in it."
+    ),
+]
+ClientImage = Annotated[
+    str,
+    typer.Option(
+        metavar="IMAGE", help="An image of yours, in which the clients of your own lock run."
+    ),
+]
+Requirements = Annotated[
+    Path | None,
+    typer.Option(
+        help="What a lock of your own needs: a requirements file, a wheel, or a project's folder."
+    ),
+]
+
+
+def with_settings(
+    wanted: Collection[str] = SETTINGS,
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Give a command an option for every setting, or for these, in the place of `**settings`."""
+
+    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+        signature = inspect.signature(command, eval_str=True)
+        own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        added = [
+            inspect.Parameter(
+                setting.word,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=None,
+                annotation=_option(setting),
+            )
+            for name, setting in SETTINGS.items()
+            if name in wanted and setting.options and setting.word not in signature.parameters
+        ]
+        lock, *rest = own
+        command.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[lock, *[one.replace(kind=one.KEYWORD_ONLY) for one in (*added, *rest)]]
+        )
+        return command
+
+    return decorate
+
+
+def _option(setting: Setting) -> Any:
+    if setting.form is FLAG:
+        flag = typer.Option(*setting.options, help=setting.help, show_default=False)
+        return Annotated[bool | None, flag]
+    option = typer.Option(
+        *setting.options, help=setting.help, metavar=setting.form.metavar, show_default=False
+    )
+    return Annotated[list[str] | None if setting.form.several else str | None, option]

@@ -1,22 +1,63 @@
-"""`fencepost analyze` and `fencepost report`: a run that is over, judged or shown again."""
+"""`fencepost analyze`, `explain` and `report`: a run that is over, judged or shown again."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from fencepost.harness.command import screen
 from fencepost.harness.command.exits import EXIT
-from fencepost.harness.command.options import Run
-from fencepost.harness.run.results import find
+from fencepost.harness.command.options import FailOn, Results, Run
+from fencepost.harness.run.fail_on import read
+from fencepost.harness.run.results import find, newest
+from fencepost.report.answer import counted
+
+_SHOWN = 10
 
 
-def analyze(run: Run) -> int:
-    from fencepost.harness.run.judge import judge
+def analyze(run: Run, fail_on: FailOn = None, results: Results = None) -> int:
+    from fencepost.harness.run.segments import judge_run
 
-    outcome = judge(find(run))
-    screen.verdict(outcome)
-    return EXIT[outcome.valid]
+    asked = read(fail_on)
+    outcome = judge_run(find(run))
+    screen.verdict(outcome, asked)
+    return EXIT[counted(outcome.results, asked)]
 
 
-def report(run: Run) -> None:
-    from fencepost.harness.run.judge import write_report
+def explain(run: Run = "latest", fail_on: FailOn = None, results: Results = None) -> int:
+    from fencepost.harness.run.judge import Outcome
+    from fencepost.harness.run.result import load
 
-    screen.write(str(write_report(find(run))))
+    asked = read(fail_on)
+    found = load(run)
+    outcome = Outcome(found.folder, found.verdict, found.verdicts, found.results)
+    screen.verdict(outcome, asked, pieces=None)
+    return EXIT[counted(found.results, asked)]
+
+
+def report(
+    run: Annotated[
+        str, typer.Argument(help="A run's folder, or TEST, or TEST/TIME. [default: list them]")
+    ] = "",
+    results: Results = None,
+) -> None:
+    from fencepost.harness.run import judge, segments
+
+    if not run:
+        _list()
+        return
+    folder = find(run)
+    write = segments.write_report if segments.are_in(folder) else judge.write_report
+    screen.write(str(write(folder)))
+
+
+def _list() -> None:
+    """The newest runs here."""
+    found = newest(_SHOWN)
+    if not found:
+        screen.write("No run is here: `fencepost test redis --time 10` makes one.")
+        return
+    screen.write("The newest runs here; `fencepost report RUN` writes a report again:")
+    for name in found:
+        screen.write(f"  {name}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
@@ -61,16 +61,19 @@ def word(valid: Valid) -> str:
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Progress]:
-    """Shows a run's status: one line that changes on a terminal, a line now and then elsewhere."""
+def progress(title: str, time_s: float | None = None) -> Iterator[Progress]:
+    """Shows a run's status: a view that changes in a terminal, a line now and then elsewhere.
+
+    `time_s`: for how long clients are to work, if that is known.
+    """
     if console().is_terminal:
         from rich.live import Live
-        from rich.text import Text
 
+        from fencepost.harness.command.live import View
+
+        view = View(title, time_s)
         with Live(console=console(), refresh_per_second=4, transient=True) as live:
-            yield lambda status: live.update(
-                Text(_line(title, status), style="cyan", overflow="ellipsis", no_wrap=True)
-            )
+            yield lambda status: live.update(view.frame(status))
         return
     shown = time.monotonic()
 
@@ -85,24 +88,60 @@ def progress(title: str) -> Iterator[Progress]:
 
 def _line(title: str, status: Status) -> str:
     on = f"  faults on: {'; '.join(status.on)}" if status.on else ""
+    broken = f"  broken: {', '.join(status.broken)}" if status.broken else ""
+    broken += "  (not judged any more before its end)" if status.unjudged else ""
     return (
         f"{title}  {status.elapsed_s:5.1f} s  {status.phase}  {status.ops} events  "
-        f"{status.holds} holds{on}"
+        f"{status.holds} holds{broken}{on}"
     )
 
 
-def verdict(outcome: Outcome) -> None:
-    """A run's verdict: each checker's answer, and the first pieces of evidence."""
+_PIECES = 2
+
+
+def verdict(outcome: Outcome, asked: Iterable[str] = (), pieces: int | None = _PIECES) -> None:
+    """A run's verdict: each checker's answer under its question, the first pieces of evidence, and
+    in words what came out. `asked`: the questions and checkers that the exit code answers.
+    `pieces`: so many of each checker's evidence; None means all."""
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-    for name, found in outcome.verdicts.items():
-        shown.add_row(name, Text(word(found.valid), style=STYLE[found.valid]), Text(found.summary))
-    console().print(shown)
+    from fencepost.report.questions import questions, the_test
+
+    checkers = outcome.results["checkers"]
+    width = max(map(len, checkers), default=0)
+    for question in (*questions(checkers), the_test(checkers)):
+        if question.valid is None:
+            continue
+        title = Text(f"{question.title} ", style="bold")
+        console().print(title.append(question.short, style=STYLE[question.valid]))
+        shown = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+        for part in question.parts:
+            answer = Text(f"{word(part.valid):7}", style=STYLE[part.valid])
+            shown.add_row(f"  {part.checker:{width}}", answer, Text(part.summary))
+        console().print(shown)
     for name, found in outcome.verdicts.items():
         if found.valid is False:
-            for piece in found.evidence[:2]:
+            for piece in found.evidence[:pieces]:
                 write(f"  {name}: {piece['what']}")
-    console().print(Text(word(outcome.valid), style=f"bold {STYLE[outcome.valid]}"), end="  ")
+    summary(outcome, asked)
+
+
+def summary(outcome: Outcome, asked: Iterable[str]) -> None:
+    """What came out, in a sentence; what was asked of it; and where the report is."""
+    from rich.text import Text
+
+    from fencepost.report.answer import sentence
+
+    style = f"bold {STYLE[outcome.valid]}"
+    console().print(Text(sentence(outcome.results), style=style), soft_wrap=True)
+    _counted(outcome, list(asked))
     write(f"report: {outcome.folder / 'report.html'}")
+
+
+def _counted(outcome: Outcome, asked: list[str]) -> None:
+    if asked:
+        from fencepost.report.answer import counted
+
+        valid = counted(outcome.results, asked)
+        console().print(f"On {', '.join(asked)}: {word(valid)}", style=STYLE[valid])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,54 +13,96 @@ from rich.text import Text
 
 from fencepost.checker.checkers import CHECKERS
 from fencepost.harness.command import screen
-from fencepost.harness.command.options import HostsFile, LeaveUp, Remote, Seed, Servers
+from fencepost.harness.command.options import (
+    HostsFile,
+    Junit,
+    LeaveUp,
+    Remote,
+    Results,
+    Seed,
+    Servers,
+    Summary,
+)
+from fencepost.harness.command.telling import Files
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.run import suite as suites
 from fencepost.harness.run import written
 from fencepost.harness.run.judge import Outcome
 from fencepost.harness.run.needs import cluster_for
 from fencepost.harness.run.run import run
+from fencepost.report.junit import scenarios
 from fencepost.workloads.scenarios.registry import SUITES
 
 
 def suite(
-    names: Annotated[list[str], typer.Argument(help=f"Of: {', '.join(SUITES)}; or all.")],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help=f"Of: {', '.join(SUITES)}; or all. [default: list them]"),
+    ] = None,
     only: Annotated[
         list[str] | None, typer.Option(help="Only scenarios whose name begins so.")
     ] = None,
     seed: Seed = None,
-    summary: Annotated[
-        Path | None, typer.Option(help="Append what came out to this file, in Markdown.")
-    ] = None,
+    junit: Junit = None,
+    summary: Summary = None,
+    results: Results = None,
     server: Servers = None,
     leave_up: LeaveUp = False,
     remote: Remote = "docker",
     hosts: HostsFile = None,
 ) -> int:
+    if not names:
+        _list()
+        return 0
     number, asked = written.seed(seed), written.servers(server or [])
     chosen = {
         name: _chosen(suites.items(choose("suite", name, SUITES), number, asked), only or [])
         for name in dict.fromkeys(SUITES if names == ["all"] else names)
     }
+    Files(junit, summary).must_be_writable()
     specs = [item.spec for items in chosen.values() for item in items]
-    bad = 0
-    with cluster_for(specs, screen.say, leave_up, remote, hosts) as cluster:
+    with (
+        _told_to_a_ci(junit, number) as done,
+        cluster_for(specs, screen.say, leave_up, remote, hosts) as cluster,
+    ):
 
         def carry_out(item: suites.Item) -> Outcome:
             with screen.progress(item.spec.name) as progress:
                 return run(item.spec, cluster, progress, item.scenario)
 
         for name, items in chosen.items():
+            rows = done[name] = []
             screen.say(f"Suite {name}, {len(items)} runs, seed {number}")
-            folder, rows = suites.run(name, items, carry_out, _row)
+            folder, _ = suites.run(name, items, carry_out, partial(_row, rows))
             _table(rows)
             screen.write(suites.tally(rows))
             screen.write(f"report: {folder / 'report.html'}")
             if summary is not None:
                 with summary.open("a", encoding="utf-8") as file:
                     file.write(suites.summary(name, number, rows))
-            bad += sum(1 for row in rows if not row["as_expected"])
-    return 1 if bad else 0
+    return 0 if all(row["as_expected"] for rows in done.values() for row in rows) else 1
+
+
+@contextmanager
+def _told_to_a_ci(junit: Path | None, seed: int) -> Iterator[dict[str, list[dict[str, Any]]]]:
+    """Write what is put there, the rows of each suite, as JUnit's XML, also if the suites end
+    early."""
+    done: dict[str, list[dict[str, Any]]] = {}
+    ended: BaseException | None = None
+    try:
+        yield done
+    except BaseException as error:
+        ended = error
+        raise
+    finally:
+        if junit is not None:
+            junit.write_bytes(scenarios(done, seed, ended))
+
+
+def _list() -> None:
+    """Every suite, with how many runs it has."""
+    for name, found in SUITES.items():
+        screen.write(f"{name:14} {len(found.entries):3} runs: fencepost suite {name}")
 
 
 def _chosen(items: list[suites.Item], only: list[str]) -> list[suites.Item]:
@@ -73,8 +117,9 @@ def _chosen(items: list[suites.Item], only: list[str]) -> list[suites.Item]:
     return [item for item in items if any(item.name.startswith(prefix) for prefix in only)]
 
 
-def _row(row: Mapping[str, Any], outcome: Outcome) -> None:
+def _row(rows: list[dict[str, Any]], row: dict[str, Any], outcome: Outcome) -> None:
     """One line as soon as a run of a suite is over."""
+    rows.append(row)
     if not row["expected"]:
         mark, style = f"{screen.word(outcome.valid)} (a finding)", screen.STYLE[outcome.valid]
     elif row["as_expected"]:

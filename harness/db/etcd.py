@@ -13,15 +13,13 @@ import contextlib
 import http.client
 import json
 import os
-import subprocess
 import time
 from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
-from pathlib import Path
 from typing import Any
 
 from fencepost.compose.node.kind import Clock, Image, Kind, Mark, Start
-from fencepost.compose.node.places import HOME, PID_FILE
+from fencepost.compose.node.places import HOME
 from fencepost.compose.node.watch import Bounds, Hidden, Watch
 
 _PORT, _PEER_PORT = 2379, 2380
@@ -71,11 +69,8 @@ def _identity() -> str:
 
 
 def _version() -> str:
-    """Of the one that runs: there are two of them in the image."""
-    pid, _ = Path(PID_FILE).read_text().split()
-    program = os.readlink(f"/proc/{pid}/exe")
-    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
-    return done.stdout.strip()
+    status, _ = _call("maintenance/status", {})
+    return f"etcd Version: {status['version']}"
 
 
 def _call(path: str, body: dict[str, object]) -> tuple[dict[str, Any], str]:
@@ -145,6 +140,7 @@ KIND = Kind(
     "etcd",
     __name__,
     port=_PORT,
+    peers=(_PEER_PORT,),
     nodes=_NODES,
     versions=("3.5", "3.4"),
     image=Image(

@@ -47,8 +47,7 @@ def _health() -> bool:
 
 
 def _version() -> str:
-    done = subprocess.run([_SERVER, "--version"], capture_output=True, text=True, check=False)
-    return done.stdout.strip()
+    return f"PostgreSQL {_query('show server_version')}"
 
 
 def _wall(mark: Mark) -> Bounds:

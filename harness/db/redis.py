@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import os
 import socket
-import subprocess
 import time
 from collections.abc import Sequence
 from typing import IO
@@ -63,10 +62,13 @@ def leads() -> bool:
 
 
 def identity() -> str:
-    for line in ask("INFO server")[0].splitlines():
-        if line.startswith("run_id:"):
-            return f"run {line.removeprefix('run_id:')}"
-    return ""
+    return f"run {_info()['run_id']}"
+
+
+def _info() -> dict[str, str]:
+    """What the server says of itself; its name and version are others' in a server like Redis."""
+    rows = ask("INFO server")[0].splitlines()
+    return dict(row.split(":", 1) for row in rows if ":" in row)
 
 
 def wall(mark: Mark) -> Bounds:
@@ -76,15 +78,9 @@ def wall(mark: Mark) -> Bounds:
 
 
 def version() -> str:
-    return said("redis-server", "--version")
-
-
-def said(*command: str) -> str:
-    """What a program prints. OSError where it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise OSError(f"{command[0]}: exit code {done.returncode}: {done.stderr.strip()}")
-    return done.stdout.strip()
+    info = _info()
+    name = info.get("server_name", "redis")
+    return f"{name.capitalize()} {info[f'{name}_version']}"
 
 
 def ask(words: str) -> Sequence[str]:

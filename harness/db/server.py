@@ -38,6 +38,10 @@ class Server:
         self._remote = remote
         self._settings = settings
 
+    @property
+    def port(self) -> int:
+        return self.kind.port
+
     def start(self, **changed: str) -> None:
         """Start it, unless it runs, with these settings changed. `ready` tells when it serves."""
         if not self.running():
@@ -135,6 +139,10 @@ class Server:
         """Whether it serves; for a cluster, whether a quorum does."""
         return self._ask("health", check=False).code == 0
 
+    def complaint(self) -> str:
+        """Why it does not serve, in its own words; '' if it does."""
+        return self._ask("health", check=False).err.strip().rpartition("health: ")[2]
+
     def leads(self) -> bool:
         """Whether it says that it is the primary or the leader."""
         return self._ask("leads", check=False).code == 0
@@ -176,6 +184,10 @@ class Server:
     def log(self) -> str:
         """Its log, empty if it has none; of one that is too long, what matters."""
         return serverlog.fetch(self._remote, self._log)
+
+    def begin_log(self) -> None:
+        """Let `log` begin with what it writes from now on."""
+        serverlog.begin(self._remote, self._log)
 
     def shorten_log(self) -> None:
         """Keep its log from growing without end. RemoteError if its node does not answer."""

@@ -7,6 +7,7 @@ looks for. So its verdict stands, however long the log was.
 from __future__ import annotations
 
 import json
+import shlex
 
 from fencepost.checker.server_log import BAD, gap
 from fencepost.compose.node.places import PROGRAM
@@ -30,6 +31,15 @@ def shorten(remote: Remote, path: str) -> dict[str, int] | None:
     return found
 
 
+def begin(remote: Remote, path: str) -> None:
+    """Forget what a log has so far.
+
+    Raises:
+        RemoteError: the node does not answer, or has no such log.
+    """
+    remote.run([PROGRAM, "log", "begin", path])
+
+
 def fetch(remote: Remote, path: str) -> str:
     """A log: all of it, or what is left, with a line where something is missing.
 
@@ -39,11 +49,14 @@ def fetch(remote: Remote, path: str) -> str:
         cut = shorten(remote, path)
         if cut is None:
             return _read(remote, path)
-        start, end = cut["start"], cut["end"]
-        begin = remote.run(["head", "-c", str(start), path]).out
+        since, start, end = cut["since"], cut["start"], cut["end"]
         tail = remote.run(["tail", "-c", f"+{end + 1}", path]).out
+        if end == start:
+            return tail
+        head = f"tail -c +{since + 1} {shlex.quote(path)} | head -c {start - since}"
+        first = remote.run(["bash", "-c", head]).out
         kept = _read(remote, f"{path}.kept")
-        return f"{begin}{gap(end - start, searched=not cut['unkept'])}{kept}{tail}"
+        return f"{first}{gap(end - start, searched=not cut['unkept'])}{kept}{tail}"
     except RemoteError:
         return ""
 

@@ -6,7 +6,6 @@ Debian bookworm has it among its backports. It takes Redis' options and speaks i
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 from fencepost.compose.node.kind import Image, Start
 from fencepost.compose.node.places import HOME
@@ -44,6 +43,5 @@ KIND = replace(
     ),
     needs=(_SERVER, "redis-cli"),
     command=_command,
-    version=partial(redis.said, _SERVER, "--version"),
     faketime=False,
 )

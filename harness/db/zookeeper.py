@@ -18,6 +18,7 @@ from fencepost.compose.node.places import DATA, RUN
 from fencepost.compose.node.watch import Bounds, Hidden, Watch
 
 _PORT = 2181
+_PEERS = (2888, 3888)
 _NODES = 3
 _TIMEOUT_S = 2.0
 _SERVER = "/usr/share/zookeeper/bin/zkServer.sh"
@@ -38,7 +39,8 @@ autopurge.snapRetainCount=3
 
 
 def _command(start: Start) -> Sequence[str]:
-    members = [f"server.{n}=zookeeper-{n}:2888:3888\n" for n in range(1, _NODES + 1)]
+    peers = ":".join(map(str, _PEERS))
+    members = [f"server.{n}=zookeeper-{n}:{peers}\n" for n in range(1, _NODES + 1)]
     config = Path(RUN) / "zoo.cfg"
     # It takes one address; between themselves the members listen on the one of their name.
     listens = f"clientPortAddress={start.listen[0]}\n"
@@ -48,12 +50,12 @@ def _command(start: Start) -> Sequence[str]:
 
 
 def _health() -> bool:
-    # Only a server that is part of a quorum says which mode it is in.
-    return _mode() in ("leader", "follower")
+    # Only a server that knows of a quorum says one of these, or one that needs none.
+    return _mode() in ("leader", "follower", "observer", "standalone")
 
 
 def _leads() -> bool:
-    return _mode() == "leader"
+    return _mode() in ("leader", "standalone")
 
 
 def _mode() -> str:
@@ -71,13 +73,8 @@ def _identity() -> str:
 
 
 def _version() -> str:
-    done = subprocess.run(
-        ["dpkg-query", "-W", "-f", "zookeeper ${Version}", "zookeeper"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout.strip() or "zookeeper of unknown version"
+    found = re.search(r"^Zookeeper version: ([\w.]+)", _four_letters(b"srvr"), re.MULTILINE)
+    return f"ZooKeeper {found[1] if found else 'of unknown version'}"
 
 
 # A new client of ZooKeeper's protocol, version 0: session timeout 10 s, no session to go on with.
@@ -129,6 +126,7 @@ KIND = Kind(
     "zookeeper",
     __name__,
     port=_PORT,
+    peers=_PEERS,
     nodes=_NODES,
     versions=("3.8",),
     image=Image(packages=("zookeeper",)),

@@ -13,6 +13,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from fencepost.compose.node.places import PROGRAM_PATH
@@ -40,6 +41,12 @@ class AgentRemote(ABC):
     @abstractmethod
     def spawn(self, argv: Sequence[str]) -> Program:
         """Start a program on the node. OSError or RemoteError if the node cannot be reached."""
+
+    def begin(self) -> None:
+        """Start the agent, and wait for nothing: what goes wrong, the first request says."""
+        with self._lock, suppress(OSError):
+            if self._agent is None:
+                self._agent = _Agent(self.spawn(AGENT))
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 10.0, check: bool = True) -> Result:
         request = {"run": list(argv), "timeout_s": timeout_s}

@@ -17,12 +17,17 @@ class DockerRemote(AgentRemote):
         self.container = container
 
     def spawn(self, argv: Sequence[str]) -> Program:
-        return subprocess.Popen(
-            ["docker", "exec", "-i", self.container, *argv],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            # Ctrl-C is for the harness, which ends its programs in order.
-            start_new_session=True,
-        )
+        return exec_in(self.container, argv)
+
+
+def exec_in(container: str, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start a program in a container with its streams connected here."""
+    return subprocess.Popen(
+        ["docker", "exec", "-i", container, *argv],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        # Ctrl-C is for the harness, which ends its programs in order.
+        start_new_session=True,
+    )

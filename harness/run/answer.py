@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import msgspec
 
+VERSIONS = (1,)
+"""Of the line protocol, those that are spoken here."""
+
 
 class Ready(msgspec.Struct, tag_field="control", tag="ready"):
-    """It is up. `pid` is its own on its node; `generates`: it runs the generator itself."""
+    """It is up. `pid` is its own on its node; `version`, of the protocol that it speaks;
+    `generates`: it runs the generator itself; `extends`: its lock has that verb."""
 
     pid: int
+    version: int = 1
     generates: bool = True
+    extends: bool = True
 
 
 class Idle(msgspec.Struct, tag_field="control", tag="idle"):
@@ -29,6 +35,12 @@ class Clock(msgspec.Struct, tag_field="control", tag="clock"):
     high_ns: int
 
 
+class Broken(msgspec.Struct, tag_field="control", tag="broken"):
+    """It is wrong itself, and not its lock; `why` says what, and how it should be. It ends."""
+
+    why: str
+
+
 class Cut(msgspec.Struct, tag_field="control", tag="cut"):
     """Its pump had to leave out so many bytes of what it wrote (workloads/client/spool.py)."""
 
@@ -36,10 +48,15 @@ class Cut(msgspec.Struct, tag_field="control", tag="cut"):
 
 
 class Over(msgspec.Struct, tag_field="control", tag="over"):
-    """Its program has ended, and its pump has handed over all that it wrote."""
+    """Its program has ended, and its pump has handed over all that it wrote.
+
+    `code` is its exit code; of a signal that ended it the number, negative.
+    """
+
+    code: int | None = None
 
 
-Answer = Ready | Idle | Point | Clock | Cut | Over
+Answer = Ready | Idle | Point | Clock | Broken | Cut | Over
 
 decode = msgspec.json.Decoder(Answer).decode
 """A line as an answer. Raises ValueError with the reason, where the line is none."""

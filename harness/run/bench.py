@@ -107,8 +107,8 @@ def _phase(site: RunSite, recorder: Recorder, phase: str, time_s: float) -> tupl
         settings = {
             "lock": name,
             "ttl_ns": _TTL_MS * 1_000_000,
-            "think_ms": 0,
-            "pause_ms": 0,
+            "hold_ms": (0, 0),
+            "think_ms": (0, 0),
             "extend": 0,
             "write": False,
         }

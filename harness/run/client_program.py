@@ -11,11 +11,9 @@ from fencepost.harness.remote.processes import CLIENT
 from fencepost.workloads.client import PROGRAM
 from fencepost.workloads.locks.locktype import LockType
 
+# By which `fencepost heal` knows it again.
+_ENV = ("env", f"{MARK}={CLIENT}")
 _PUMP = (
-    "env",
-    # By which `fencepost heal` knows it again.
-    f"{MARK}={CLIENT}",
-    f"PYTHONPATH={CODE}",
     PYTHON,
     "-m",
     "fencepost.workloads.client.pump",
@@ -24,9 +22,15 @@ _PUMP = (
 )
 
 
-def command(lock: LockType) -> tuple[str, ...]:
-    """The lock's own program, or ours in the Python environment that the lock's library needs."""
+def command(lock: LockType, packages: str = "", code: str = CODE) -> tuple[str, ...]:
+    """The lock's own program, or ours in the Python environment that the lock's library needs.
+
+    `packages` is a folder of packages that come before those of that environment; `code` is where
+    ours is, a folder or an archive.
+    """
+    pump = (*_ENV, f"PYTHONPATH={code}", *_PUMP)
     if lock.program:
-        return (*_PUMP, *lock.program)
+        return (*pump, *lock.program)
     python = f"{LIBRARIES}/{lock.library}/bin/python" if lock.library else PYTHON
-    return (*_PUMP, python, "-m", PROGRAM)
+    path = ("env", f"PYTHONPATH={code}:{packages}") if packages else ()
+    return (*pump, *path, python, "-m", PROGRAM)

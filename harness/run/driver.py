@@ -8,12 +8,13 @@ from typing import Any, Protocol
 
 import msgspec
 
-from fencepost.workloads.critical_section import CriticalSection, Settings
+from fencepost.workloads.critical_section import GIVE_UP, CriticalSection, Settings
 
 
 class Driven(Protocol):
     def begin(self, f: str, value: dict[str, Any]) -> None: ...
     def finish(self, timeout_s: float) -> dict[str, Any] | None: ...
+    def give_up(self, asked: dict[str, Any], deadline: int | None) -> dict[str, Any]: ...
     @property
     def gone(self) -> bool: ...
 
@@ -44,13 +45,20 @@ class Driver:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        step = self._section.first()
+        step = self._section.first(self._now())
+        deadline: int | None = None
         while not self._worker.gone:
             over = self._rest.wait(step.after_s) or self._now() >= self._until_ns
             if over and step.f == "acquire":
                 return
+            if step.f == GIVE_UP:
+                value = self._worker.give_up(step.value, deadline)
+                step = self._section.next(step.f, "ok", value, self._now())
+                continue
             self._worker.begin(step.f, step.value)
             while (done := self._worker.finish(1.0)) is None:
                 if self._worker.gone:
                     return
-            step = self._section.next(step.f, done["type"], done["value"])
+            if step.f in ("acquire", "extend") and done["type"] == "ok":
+                deadline = done["value"].get("deadline")
+            step = self._section.next(step.f, done["type"], done["value"], self._now())

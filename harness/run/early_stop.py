@@ -1,22 +1,14 @@
-"""Checks the history while it grows, for a run that stops at a violation (`--until`)."""
+"""Which violations stop a run before its time (`--until`), and which one was the first."""
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
-from fencepost.checker import history
-from fencepost.checker.checker import Run
-from fencepost.checker.checkers import CHECKERS, check
+from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.verdict import Verdict
 from fencepost.harness.errors import BadArguments
 
-# The pause between two checks at first; later so long that checking takes a tenth of the time.
-_EVERY_S = 1.0
-_SHARE = 10
 ANY = "any"
 """In `until`: a violation that any checker finds stops the run."""
 
@@ -52,49 +44,6 @@ def check_until(until: Iterable[str], checkers: Mapping[str, str | None]) -> Non
             raise BadArguments(f"until {name}: there is no such checker; {valid}")
         if why := checkers[name]:
             raise BadArguments(f"until {name}: this test does not run it ({why}); {valid}")
-
-
-class EarlyStop:
-    """A thread that checks the history so far; `seen` is the checker that found a violation.
-
-    Ops reach the file a little out of order, and those of a stopped client late. So a violation
-    counts only if two checks in a row find it.
-    """
-
-    def __init__(self, path: Path, test: Mapping[str, Any]) -> None:
-        self.seen = ""
-        self._path = path
-        self._test = test
-        self._names = stopping(test)
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._loop, daemon=True)
-
-    def __enter__(self) -> EarlyStop:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _loop(self) -> None:
-        pause_s, before = _EVERY_S, set[str]()
-        while not self._over.wait(pause_s):
-            began = time.monotonic()
-            now = self._look()
-            if again := before & now:
-                self.seen = min(again)
-                return
-            before = now
-            pause_s = max(_EVERY_S, _SHARE * (time.monotonic() - began))
-
-    def _look(self) -> set[str]:
-        """The checkers that find a violation in the history so far."""
-        try:
-            found = check(Run(history.read(self._path), self._test), self._names)
-        except (OSError, history.HistoryError):
-            return set()  # nothing is there yet
-        return {name for name in self._names if found[name].valid is False}
 
 
 def first_violation(verdicts: Mapping[str, Verdict]) -> dict[str, Any] | None:

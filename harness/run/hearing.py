@@ -15,14 +15,15 @@ import msgspec
 
 from fencepost.checker.history import SPONTANEOUS
 from fencepost.harness.run import answer
-from fencepost.harness.run.answer import Answer
+from fencepost.harness.run.answer import Answer, Ready
 from fencepost.harness.run.aside import Aside
-from fencepost.harness.run.event import Event, decode
+from fencepost.harness.run.event import Event, decode, must_tell
 from fencepost.harness.run.lines import TooLong
 
 # How far a client's clock may be ahead of ours: far more than clocks on two hosts ever are.
 _AHEAD_NS = 60 * 10**9
 _CONTROL = b'{"control"'
+_SHOWN = 300
 # Of so many processes of a client is known what they have said. One of them is alive.
 _PROCESSES = 100
 
@@ -41,6 +42,10 @@ class Hearing:
 
     Its processes are `first` and, each `stride` further on, those that follow. `now` gives the time
     since the test's start, in ns.
+
+    `mistake` is the first line that the client's author has to change, with why: one before `ready`
+    that is no answer; or, of a program in another language, a whole JSON object that is no event.
+    Others were printed by a library, or are torn.
     """
 
     def __init__(
@@ -53,6 +58,8 @@ class Hearing:
         self._aside = aside
         self._open: dict[int, Event] = {}
         self._latest: dict[int, int] = {}
+        self._ready: Ready | None = None
+        self.mistake = ""
 
     def take(self, lines: Iterable[bytes | TooLong]) -> Heard:
         """The next lines of the client."""
@@ -65,14 +72,32 @@ class Hearing:
                 continue
             try:
                 if line.startswith(_CONTROL):
-                    heard.answers.append(answer.decode(line))
+                    answered = answer.decode(line)
+                    if isinstance(answered, Ready):
+                        self._ready = answered
+                    heard.answers.append(answered)
                 else:
                     self._take(line.strip(), until, heard)
             except (ValueError, RecursionError) as error:
                 # What has no brace is no part of an event: a warning that was printed, say.
                 lost = b"{" in line
                 self.miss(str(error), line, len(line), lost)
+                self._mistake(str(error), line)
         return heard
+
+    def _mistake(self, why: str, line: bytes) -> None:
+        if self.mistake or (self._ready and (self._ready.generates or not _is_object(line))):
+            return
+        shown = line[:_SHOWN].decode(errors="backslashreplace")
+        if not self._ready:
+            begun, section = " before it was ready", "setup, and `ready`"
+            why += "; what is no answer and no event goes to standard error"
+        else:
+            begun, section = "", "Orders" if line.startswith(_CONTROL) else "Ops, and their events"
+        self.mistake = (
+            f"{self._node} wrote{begun} {shown!r}: {why}. How it should be is in "
+            f'docs/protocol.md, "{section}"'
+        )
 
     @property
     def latest_ns(self) -> int:
@@ -87,6 +112,8 @@ class Hearing:
         if not line:
             raise ValueError("it is empty")
         event = decode(line)
+        if self._ready and not self._ready.generates:
+            must_tell(event, line)
         self._must_be_its_own(event, until)
         if event.f not in SPONTANEOUS:
             self._must_fit(event)
@@ -137,3 +164,10 @@ class Hearing:
         )
         heard.lines.append(msgspec.json.encode(end))
         heard.events.append(end)
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(msgspec.json.decode(line), dict)
+    except (ValueError, RecursionError):
+        return False

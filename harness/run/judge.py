@@ -7,6 +7,7 @@ one that is still going on, as far as it has come.
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,13 +24,17 @@ from fencepost.checker.verdict import Valid, Verdict
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.run import aside, results
 from fencepost.harness.run.early_stop import first_violation, stopping
-from fencepost.harness.run.recorder import finish, is_live
+from fencepost.harness.run.locked import is_live
+from fencepost.harness.run.recorder import finish
 from fencepost.nemesis.families import FAMILIES
 from fencepost.report import run as report
+from fencepost.runfiles import SCHEMA
 
+GOING_ON = "The run was going on when this was judged: it says nothing of what came later."
+ENDED_FROM_OUTSIDE = "The run was ended from outside before it was over."
 # Judging makes millions of objects, hardly any of them in cycles: looking for these less often than
-# by default saves a fifth of the time.
-_RARE = (200_000, 20, 50)
+# by default saves a tenth of the time.
+_RARE = (1_000_000, 20, 50)
 
 
 @dataclass(frozen=True)
@@ -79,13 +84,14 @@ def _judge(folder: Path, notes: list[str] | None, written: int | None) -> Outcom
     if notes or lost:
         verdicts["run"] = Verdict("unknown", " ".join([*notes, *lost]))
     found = {
+        "schema": SCHEMA,
         "test": test.get("name", folder.name),
         "valid": valid(verdicts),
         "seed": test.get("seed"),
         "checkers": {name: verdict.to_json() for name, verdict in verdicts.items()},
         "faults": [fault.to_json() for fault in faults(history)],
         "first_violation": first_violation(verdicts),
-        "stats": _stats(history),
+        "stats": _stats(history, test),
         "notes": [*notes, *lost, *harmless, *history.notes],
         "run_notes": notes,
         "live": live,
@@ -149,10 +155,10 @@ def _colour(family: str) -> tuple[str, str] | None:
 def _noted(place: Path, test: dict[str, Any], live: bool) -> list[str]:
     """The run's stored notes. A run without results was killed, which is its note."""
     if live:
-        return ["The run was going on when this was judged: it says nothing of what came later."]
+        return [GOING_ON]
     if (stored := _stored(place)) is not None:
         return list(stored.get("run_notes", []))
-    return ["The run was ended from outside before it was over."] if "started" in test else []
+    return [ENDED_FROM_OUTSIDE] if "started" in test else []
 
 
 def _stored(place: Path) -> dict[str, Any] | None:
@@ -185,6 +191,8 @@ def _description(folder: Path, history: History, store: bool) -> dict[str, Any]:
         }
         if store:
             results.write(path, test)
+    if _tell_tokens(test, history) and store:
+        results.write(path, test)
     for name in test["checkers"]:
         choose("checker", name, CHECKERS)
     try:
@@ -194,14 +202,32 @@ def _description(folder: Path, history: History, store: bool) -> dict[str, Any]:
     return test
 
 
-def _stats(history: History) -> dict[str, Any]:
+def _tell_tokens(test: dict[str, Any], history: History) -> bool:
+    """Say of a lock of one's own whether its grants carried tokens, which nobody knew before.
+
+    Returns whether that had to be said.
+    """
+    lock = test.get("lock") or {}
+    if lock.get("token") != "unknown":
+        return False
+    test["lock"] = lock | {
+        "token": any(op.value.get("token") is not None for op in history.clients())
+    }
+    for name in list(test["checkers"]):
+        if name in CHECKERS and (why := CHECKERS[name].applies(test)):
+            test["checkers"].remove(name)
+            test.setdefault("not_checked", {})[name] = why
+    return True
+
+
+def _stats(history: History, test: dict[str, Any]) -> dict[str, Any]:
     counts: dict[str, dict[str, int]] = {}
-    for call in history.calls():
-        by = counts.setdefault(call.begin.f, {"ok": 0, "fail": 0, "info": 0})
-        by[call.type] += 1
+    many = Counter((call.begin.f, call.type) for call in history.calls())
+    for (f, type), number in many.items():
+        counts.setdefault(f, {"ok": 0, "fail": 0, "info": 0})[type] = number
     return {
-        "ops": sum(sum(by.values()) for by in counts.values()),
-        "holds": len(holds(history)),
+        "ops": many.total(),
+        "holds": len(holds(history, test)),
         "duration_s": history.end_ns / 1e9,
         "by_f": counts,
     }

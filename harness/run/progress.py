@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fencepost.harness.run.boundedlog import BoundedLog
+from fencepost.harness.run.following import LiveVerdict, Seen
 from fencepost.harness.run.recorder import Recorder
 from fencepost.nemesis.director import Director
 
@@ -18,13 +19,23 @@ _EVERY_S = 0.5
 
 @dataclass(frozen=True)
 class Status:
-    """What a run is doing, for the person who waits. `on` describes the faults that are on."""
+    """What a run is doing, for the person who waits. `on` describes the faults that are on.
+
+    `holders` are who holds what now, and `last` the holds that ended last, in words.
+    `broken`: what its checkers have found so far, by checker, in a sentence each; `judged_s`: up to
+    when in the run, 0 where nobody has looked. `unjudged`: why nobody looks any more.
+    """
 
     phase: str
     elapsed_s: float
     ops: int
     holds: int
     on: list[str]
+    broken: Mapping[str, str] = field(default_factory=dict)
+    judged_s: float = 0.0
+    holders: list[str] = field(default_factory=list)
+    last: list[str] = field(default_factory=list)
+    unjudged: str = ""
 
 
 Progress = Callable[[Status], None]
@@ -35,6 +46,7 @@ class Live:
 
     def __init__(self, recorder: Recorder, tell: Progress) -> None:
         self.director: Director | None = None
+        self._verdict: LiveVerdict | None = None
         self._phase = ""
         self._recorder = recorder
         self._tell = tell
@@ -53,15 +65,26 @@ class Live:
     def say(self, phase: str) -> None:
         self._phase = phase
 
+    def follow(self, verdict: LiveVerdict | None) -> None:
+        """Report what this finds as well."""
+        self._verdict = verdict
+
     def _loop(self) -> None:
         while not self._over.wait(_EVERY_S):
             on = self.director.on if self.director else []
+            holding, now = self._recorder.holding, self._recorder.now()
+            seen = self._verdict.seen if self._verdict else Seen()
             status = Status(
                 self._phase,
                 time.monotonic() - self._begun,
                 self._recorder.written,
                 self._recorder.counts["acquire", "ok"],
                 [str(fault.arguments["words"]) for fault in on],
+                seen.broken,
+                seen.until_s,
+                [held.describe(now) for held in holding.on],
+                [held.describe(now) for held in holding.last],
+                seen.ended,
             )
             try:
                 self._tell(status)
@@ -77,9 +100,15 @@ def logged(path: Path, progress: Progress) -> Iterator[Progress]:
 
         def tell(status: Status) -> None:
             on = "; ".join(status.on) or "none"
+            judged = ""
+            if status.judged_s:
+                broken = ", ".join(status.broken) or "nothing"
+                judged = f"  broken up to {status.judged_s:.1f} s: {broken}"
+            if status.unjudged:
+                judged += f"  not judged any more before its end: {status.unjudged}"
             log.write(
                 f"{status.elapsed_s:8.3f} s  {status.phase}  ops {status.ops}  "
-                f"holds {status.holds}  faults on: {on}\n"
+                f"holds {status.holds}  faults on: {on}{judged}\n"
             )
             progress(status)
 

@@ -28,6 +28,8 @@ import msgspec
 from fencepost.checker import history
 from fencepost.harness.run.aside import Aside
 from fencepost.harness.run.event import Event
+from fencepost.harness.run.holding import Holding
+from fencepost.harness.run.locked import is_live
 
 
 class Recorder:
@@ -49,6 +51,7 @@ class Recorder:
         self._last: dict[int, tuple[int, str]] = {}
         self.failure: OSError | None = None
         self.aside = Aside(path.parent)
+        self.holding = Holding(self._name)
         self._file = path.open("ab", buffering=0)
         with suppress(OSError):  # a file system without locks, where nobody can tell
             fcntl.flock(self._file, fcntl.LOCK_EX)
@@ -77,6 +80,7 @@ class Recorder:
             for event in events:
                 if event.f == "acquire" and event.type == "ok":
                     self._granted(event)
+                self.holding.heard(event)
 
     def _granted(self, event: Event) -> None:
         lock = self._only
@@ -85,6 +89,9 @@ class Recorder:
         client = event.process % self._clients if self._clients else event.process
         self.grants[lock, client] += 1
         self._last[client] = event.process, lock
+
+    def _name(self, process: int) -> str:
+        return f"client-{(process % self._clients if self._clients else process) + 1}"
 
     def last_granted(self, process: int) -> str | None:
         """The lock that a process was granted last."""
@@ -165,18 +172,6 @@ class Recorder:
         with self._lock:
             self._file.close()
         self.aside.close()
-
-
-def is_live(path: Path) -> bool:
-    """Whether a recorder writes to this history now."""
-    try:
-        with path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False  # there is none, or no locks; who reads it will say
-    return False
 
 
 def finish(path: Path) -> history.History:

@@ -19,6 +19,8 @@ from fencepost.wholefile import beside, replace
 
 # File systems take 255.
 _MOST_BYTES = 200
+# That an error names.
+_NEWEST = 5
 # Faults: those of a night are tens of thousands, and half of their text would be white space.
 _LAID_OUT = 5000
 
@@ -39,9 +41,9 @@ def create(test: str) -> Path:
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     run = root() / test / stamp
     try:
-        (run / "nodes").mkdir(parents=True)
-        _link(root() / test / "latest", Path(stamp))
-        _link(root() / "latest", Path(test) / stamp)
+        run.mkdir(parents=True)
+        link(root() / test / "latest", Path(stamp))
+        link(root() / "latest", Path(test) / stamp)
     except OSError as error:
         raise Crashed(f"{run} cannot be made: {error.strerror}. Is the disk full?") from error
     return run
@@ -63,10 +65,11 @@ def must_name_a_folder(test: str) -> None:
         )
 
 
-def _link(link: Path, target: Path) -> None:
-    scratch = beside(link)
+def link(name: Path, target: Path) -> None:
+    """Let a symbolic link name this, in the place of what it named before."""
+    scratch = beside(name)
     scratch.symlink_to(target)
-    scratch.replace(link)
+    scratch.replace(name)
 
 
 def write(path: Path, content: Any) -> None:
@@ -89,9 +92,17 @@ def find(name: str) -> Path:
             is_run = (run / "test.json").is_file() or (run / "history.jsonl").is_file()
             if is_run and (run != path.parent or path.name == "history.jsonl"):
                 return run.resolve()
-    there = sorted(str(p.parent.relative_to(root())) for p in root().glob("*/*Z/test.json"))
-    hint = f"the newest here: {', '.join(there[-5:])}" if there else f"{root()} holds no run"
+    there = newest(_NEWEST)
+    hint = f"the newest here: {', '.join(there)}" if there else f"{root()} holds no run"
     raise BadArguments(f"{name!r} is no run (a folder with test.json or history.jsonl); {hint}")
+
+
+def newest(most: int) -> list[str]:
+    """The runs that began last, as TEST/TIME, the newest first."""
+    found = (path.parent for path in root().glob("*/*Z/test.json"))
+    # A run's folder is named after the time at which it began.
+    runs = sorted(found, key=lambda run: run.name, reverse=True)
+    return [str(run.relative_to(root())) for run in runs[:most]]
 
 
 def read_test(run: Path) -> dict[str, Any]:

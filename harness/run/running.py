@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fencepost.harness.run.following import LiveVerdict
 from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.site import RunSite
 from fencepost.harness.run.spec import Spec
@@ -14,7 +15,8 @@ from fencepost.nemesis.director import Director
 @dataclass(frozen=True)
 class Running:
     """`say` reports to the person who waits. `note` stores a sentence about what went wrong with
-    the run itself, which makes its verdict unknown."""
+    the run itself, which makes its verdict unknown. `follow` is told who judges the run while it
+    goes on, None if nobody does."""
 
     spec: Spec
     site: RunSite
@@ -22,3 +24,4 @@ class Running:
     recorder: Recorder
     say: Callable[[str], None]
     note: Callable[[str], None]
+    follow: Callable[[LiveVerdict | None], None]

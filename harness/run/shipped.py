@@ -16,17 +16,24 @@ from fencepost.harness.errors import Crashed
 from fencepost.harness.package import PACKAGE
 from fencepost.workloads.locks.registry import LOCKS
 
-_OURS = ("__init__.py", "registry.py", "workloads")
+_OURS = ("__init__.py", "registry.py", "workloads", "sdk/javascript")
+# The harness alone reads these, and each client's node unpacks what it is sent.
+_LEFT_OUT = "fencepost/workloads/scenarios"
+# What the nodes' Python, Debian 12's, calls a compiled file. It ignores one that is out of date.
+_COMPILED = ".cpython-311.pyc"
 _METADATA = ("METADATA", "entry_points.txt")
 
 
 def archive_for(lock: str) -> bytes:
-    """Return the archive for a test of this lock, to be unpacked into a folder of PYTHONPATH."""
+    """Return the archive for a test of this lock, to be unpacked into a folder of PYTHONPATH.
+
+    Empty text: a lock that is in no registry, whose files are sent apart (harness/own).
+    """
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", dereference=True) as archive:
         for path in _OURS:
-            archive.add(PACKAGE / path, arcname=f"fencepost/{path}", filter=_without_caches)
-        point = LOCKS.point(lock)
+            archive.add(PACKAGE / path, arcname=f"fencepost/{path}", filter=_of_clients)
+        point = LOCKS.point(lock) if lock else None
         if point is not None:
             _add(archive, point)
     return buffer.getvalue()
@@ -50,5 +57,12 @@ def _add(archive: tarfile.TarFile, point: EntryPoint) -> None:
         archive.addfile(member, io.BytesIO(data))
 
 
+def _of_clients(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    return None if member.name == _LEFT_OUT else _without_caches(member)
+
+
 def _without_caches(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    return None if "__pycache__" in member.name else member
+    """A member of the archive; of compiled files those that the nodes' Python can use, which then
+    need not be compiled again by each client of each run."""
+    cached = "__pycache__" in member.name and not member.isdir()
+    return None if cached and not member.name.endswith(_COMPILED) else member

@@ -6,40 +6,53 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import msgspec
-
-from fencepost import times
+from fencepost import ranges, times
 from fencepost.checker.checkers import CHECKERS
+from fencepost.harness.db.foreign import ForeignServer
 from fencepost.harness.db.kinds import chosen
-from fencepost.harness.errors import BadArguments, choose
-from fencepost.harness.run.early_stop import ANY, check_until
-from fencepost.harness.run.results import must_name_a_folder
+from fencepost.harness.db.named import Foreign
+from fencepost.harness.db.named import read as read_named
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.own.own import Own
 from fencepost.nemesis.asked import families
-from fencepost.nemesis.families import check
+from fencepost.nemesis.plays import Play
 from fencepost.nemesis.restart import NEVER_S
+from fencepost.nemesis.schedule import Scheduled, draw
 from fencepost.nemesis.targets import Layout
 from fencepost.settings import SETTINGS, Settings
 from fencepost.workloads import critical_section
 from fencepost.workloads.locks.locktype import LockType
 from fencepost.workloads.locks.registry import LOCKS
-from fencepost.workloads.resources.guards.guard import served
 from fencepost.workloads.resources.registry import GUARDS
-from fencepost.workloads.scenarios.scenario import Scenario
-
-# The most of what may be set of the clients' generator.
-_WORK = {"think_ms": 3_600_000, "pause_ms": 3_600_000, "extend": 1}
 
 
 @dataclass(frozen=True)
 class Spec(Settings):
-    """One test: its settings, and what follows from them for nodes and checkers."""
+    """One test: its settings, and what follows from them for nodes and checkers.
+
+    `own` is its lock, if that is in no registry; `lock` is only its name then. `plays` are those of
+    an aim that a stored run has carried out, to be carried out again.
+    """
+
+    own: Own | None = None
+    plays: tuple[Play, ...] = ()
 
     @property
     def lock_type(self) -> LockType:
+        if self.own is not None:
+            return self.own.lock_type(self.lock, self.options)
         return LOCKS[self.lock]
 
     @property
+    def foreign(self) -> Foreign | None:
+        """Its servers, if they are in containers that are not ours."""
+        named = self.services or self.containers
+        return read_named(named, self.lock_type.kind, self.compose) if named else None
+
+    @property
     def servers(self) -> list[str]:
+        if self.foreign is not None:
+            return [one.node for one in self.foreign.servers]
         return [f"{self.lock_type.kind}-{n + 1}" for n in range(self.lock_type.servers)]
 
     @property
@@ -50,7 +63,21 @@ class Spec(Settings):
     @property
     def locked(self) -> list[tuple[str, str]]:
         """Every lock that the clients acquire, with the resource that it protects."""
-        return critical_section.Settings(locks=self.locks).pairs()
+        names = self.lock_name, self.resource_name
+        return critical_section.Settings(*names, locks=self.locks).pairs()
+
+    @property
+    def lock_name(self) -> str:
+        """What the servers know the lock by: another one in each segment of a long run."""
+        return self._own(critical_section.Settings.lock)
+
+    @property
+    def resource_name(self) -> str:
+        return self._own(critical_section.Settings.resource)
+
+    def _own(self, name: str) -> str:
+        # No name begins with another: etcd finds by beginnings.
+        return f"{name}.{self.segment:04d}" if self.segment else name
 
     @property
     def clients(self) -> list[str]:
@@ -85,6 +112,7 @@ class Spec(Settings):
                 "options": dict(self.options),
                 "ends_with": self.lock_type.ends_with,
                 "token": self.lock_type.has_token(self.options),
+                **({"own": self.own.to_json()} if self.own else {}),
             },
             **{name: getattr(used, name) for name in SETTINGS},
             "scheduled": self.scheduled,
@@ -92,65 +120,8 @@ class Spec(Settings):
             "servers": self.servers,
             "clients": self.clients,
             "promises": dict(self.lock_type.promises),
+            **({"segment": self.segment} if self.segment else {}),
         }
-
-
-def stored(test: Mapping[str, Any]) -> Spec:
-    """The spec that a run's test.json describes.
-
-    Raises:
-        BadArguments: it is a scenario's, or this version cannot run it.
-    """
-    if test.get("scenario"):
-        raise BadArguments("a scenario's faults are its schedule: run its suite again instead")
-    described = dict(test)
-    if "until" not in test and test.get("until_violation"):
-        described["until"] = (ANY,)  # as older versions stored it
-    if "etcd" in test and "server" not in test:  # as older versions stored it
-        described["server"] = {"etcd": test["etcd"]}
-    try:
-        lock = msgspec.convert(test.get("lock"), _Lock)
-        described |= {"lock": lock.name, "options": _options(lock)}
-        spec = msgspec.convert(described, Spec)
-    except msgspec.ValidationError as error:
-        raise BadArguments(f"its test.json does not describe a test: {error}") from error
-    return validate(spec)
-
-
-class _Lock(msgspec.Struct):
-    """The part of a test.json that says which lock was tested."""
-
-    name: str
-    options: dict[str, bool | int | str]
-
-
-def _options(lock: _Lock) -> dict[str, Any]:
-    """A stored lock's options, each of a value that the lock could have been given."""
-    written = {name: str(value) for name, value in lock.options.items()}
-    try:
-        return LOCKS[choose("lock", lock.name, LOCKS)].read_options(written)
-    except ValueError as error:
-        raise BadArguments(str(error)) from error
-
-
-def scripted(name: str, lock: str, scenario: Scenario, seed: int, **changed: Any) -> Spec:
-    """The spec of a scenario, on the lock that it names, or else on this one."""
-    lock = scenario.lock or lock
-    settings: dict[str, Any] = {
-        "guard": scenario.guard,
-        "concurrency": scenario.clients,
-        "ttl_ms": scenario.ttl_ms,
-        **scenario.settings,
-    }
-    return Spec(
-        name=name,
-        lock=lock,
-        options=LOCKS[lock].read_options({}) | dict(scenario.options),
-        time_s=0,
-        seed=seed,
-        scenario=scenario.to_json(),
-        **settings | changed,
-    )
 
 
 def seconds(what: str, text: str) -> float:
@@ -165,25 +136,39 @@ def seconds(what: str, text: str) -> float:
         raise BadArguments(f"{what} {error}") from error
 
 
-def layout_of(spec: Spec) -> Layout:
-    """The nodes of a test as its faults see them."""
+def layout_of(spec: Spec, known: Mapping[str, ForeignServer] | None = None) -> Layout:
+    """The nodes of a test as its faults see them. `known`: its servers that are not ours, once they
+    were looked at."""
     lock, role = spec.lock_type, spec.lock_type.kind
-    kind, _ = chosen(role, spec.server.get(role, ""))
+    kind = spec.foreign.kind if spec.foreign else chosen(role, spec.server.get(role, ""))[0]
     ttl_s = spec.ttl_ms / 1000
-    shown = dict.fromkeys(spec.servers, tuple(kind.clocks)) | dict.fromkeys(spec.clients, ("wall",))
+    clocks = tuple(kind.clocks) if kind else ()
+    shown = dict.fromkeys(spec.servers, clocks) | dict.fromkeys(spec.clients, ("wall",))
+    if known is not None:
+        shown |= {node: one.shown_clocks for node, one in known.items()}
     return Layout(
         spec.servers,
         spec.clients,
         ttl_s,
-        _restart_s(spec, ttl_s),
-        kind=role,
-        leads=kind.elects or lock.replicated,
+        restart_s(spec, ttl_s),
+        kind=kind.role if kind else "",
+        leads=bool(kind and kind.elects) or lock.replicated,
         replicated=lock.replicated,
         shown=shown,
+        foreign=spec.foreign is not None,
+        mortal=tuple(node for node, one in (known or {}).items() if one.mortal),
+        failpoints=lock.failpoints,
     )
 
 
-def _restart_s(spec: Spec, ttl_s: float) -> float:
+def schedule_of(spec: Spec) -> list[Scheduled]:
+    """The faults of a timed run, from its seed; none where they are to wait for their moment."""
+    if spec.aim:
+        return []
+    return draw(spec.nemesis, spec.seed, spec.time_s, spec.interval_s, layout_of(spec))
+
+
+def restart_s(spec: Spec, ttl_s: float) -> float:
     match spec.restart:
         case "at-once":
             return 0.0
@@ -194,81 +179,21 @@ def _restart_s(spec: Spec, ttl_s: float) -> float:
     return seconds("restart", spec.restart)
 
 
-def validate(spec: Spec) -> Spec:
-    """Return the spec if it makes sense.
+def work_of(spec: Spec) -> dict[str, Any]:
+    """What the clients are to do, as their generator takes it (workloads/critical_section.py).
 
     Raises:
-        BadArguments: naming the setting that is wrong, and what is valid.
+        BadArguments: naming the setting that makes no sense.
     """
-    must_name_a_folder(spec.name)
-    choose("lock", spec.lock, LOCKS)
-    choose("guard", spec.guard, GUARDS)
-    for name, version in spec.server.items():
-        chosen(name, version)
-    try:
-        for setting in SETTINGS.values():
-            setting.check(getattr(spec, setting.name))
-    except ValueError as error:
-        raise BadArguments(str(error)) from error
-    _must_work(spec.work)
-    if _restart_s(spec, 0) > NEVER_S:
-        raise BadArguments(f"restart {spec.restart} is out of range (up to {NEVER_S / 3600:.0f} h)")
-    if spec.shared and not spec.lock_type.shared:
-        modes = [lock.name for lock in LOCKS.values() if lock.shared]
-        raise BadArguments(
-            f"{spec.lock} has no shared mode; these have: {', '.join(modes) or 'none'}"
-        )
-    lock = spec.lock_type
-    if spec.ttl_ms < lock.least_ttl_ms:
-        raise BadArguments(
-            f"TTL {spec.ttl_ms} ms is too short: the servers of {lock.name} give no lease or "
-            f"session below {lock.least_ttl_ms} ms"
-        )
-    if lock.whole_seconds and spec.ttl_ms % 1000:
-        raise BadArguments(
-            f"TTL {spec.ttl_ms} ms cannot be given: the leases of {lock.name} are whole seconds, "
-            "2s say"
-        )
-    # Redlock asks every server in turn; a client of a cluster asks one.
-    servers = spec.lock_type.servers if spec.lock_type.kind == "redis" else 1
-    timeouts_ms = spec.options.get("node_timeout_ms", 0) * servers
-    if timeouts_ms >= spec.ttl_ms:
-        raise BadArguments(
-            f"node_timeout_ms {spec.options['node_timeout_ms']} on {servers} "
-            f"server(s) can use up the whole TTL of {spec.ttl_ms} ms: it must be far below it"
-        )
-    _guarded(spec)
-    check_until(spec.until, spec.checkers)
-    try:
-        check(spec.nemesis, layout_of(spec))
-    except ValueError as error:
-        raise BadArguments(str(error)) from error
-    return spec
-
-
-def _must_work(work: Mapping[str, float]) -> None:
-    """Raise BadArguments if a setting of the clients' generator is not one, or makes no sense."""
-    for name, value in work.items():
-        most = _WORK[choose("setting of work", name, _WORK)]
-        if not isinstance(value, int | float) or not 0 <= value <= most:
-            raise BadArguments(f"work {name} {value!r} is out of range (0 to {most})")
-
-
-def _guarded(spec: Spec) -> None:
-    """Raise BadArguments if the guard cannot work with this lock's tokens, or with the store."""
-    guard, lock = GUARDS[spec.guard], spec.lock_type
-    if not guard.serves(lock, spec.options):
-        raise BadArguments(
-            f"guard {guard.name} needs {guard.needs.what}, and {lock.name} gives none as it is "
-            f"set. These do: {', '.join(served(guard, LOCKS.values()))}"
-        )
-    if spec.store and spec.store not in guard.stores:
-        raise BadArguments(
-            f"guard {guard.name} cannot be kept in store {spec.store!r}; choose one of: "
-            f"{', '.join(guard.stores)}"
-        )
-    if lock.program and spec.stored_in != "redis":
-        raise BadArguments(
-            f"the client of {lock.name} writes to a store in redis, not in {spec.stored_in}: "
-            "leave --store out"
-        )
+    found: dict[str, Any] = dict(spec.work)
+    for name, read, of in (
+        ("hold", ranges.lengths, spec.ttl_ms),
+        ("think", ranges.lengths, spec.ttl_ms),
+        ("contention", ranges.clients, spec.concurrency),
+    ):
+        try:
+            found[name] = read(getattr(spec, name), of)
+        except ValueError as error:
+            raise BadArguments(f"{name} {error}") from error
+    found |= {"hold_ms": found.pop("hold"), "think_ms": found.pop("think")}
+    return found

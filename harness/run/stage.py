@@ -14,9 +14,12 @@ from fencepost.workloads.scenarios.scenario import (
     Heal,
     Inject,
     LeaseOver,
+    Pass,
+    Reach,
     Scenario,
     Step,
     SyncDue,
+    Timed,
     TtlOver,
 )
 
@@ -50,6 +53,8 @@ class Stage:
         self._holds: dict[str, dict[str, Any]] = {}
         self._read: dict[str, int] = {}
         self._begun: dict[str, str] = {}
+        # How much later than in the run that they come from timed steps were taken, at most.
+        self._late_s = float("-inf")
 
     def perform(self) -> None:
         """Carry out all steps in order, then recover, even if a step failed.
@@ -76,6 +81,9 @@ class Stage:
         """Heal everything; then ask for the lock: the history shows whether it is granted."""
         self._progress("Healing, then somebody asks for the lock.")
         self._director.heal_all()
+        for client, f in self._begun.items():
+            self._completed(client, f, self._site.client(client).finish(_OP_S))
+        self._begun = {}
         bound_s = self._scenario.ttl_ms / 1000 + 5.5
         client = self._site.clients[-1]
         if self._attempt(client, "acquire", "ok", bound_s) == "ok":
@@ -83,14 +91,26 @@ class Stage:
 
     def _step(self, step: Step) -> None:
         match step:
+            case Timed(inner, at_s, waits):
+                if waits:
+                    time.sleep(max(0.0, self._late_s + at_s - time.monotonic()))
+                self._step(inner)
+                self._late_s = max(self._late_s, time.monotonic() - at_s)
+            case Pass(seconds):
+                time.sleep(seconds)
+            case Reach(client, point):
+                self._reached(client, point)
             case Do(client, f, expect, again):
                 self._attempt(client, f, expect, _AGAIN_S if again else 0, strict=True)
-            case Begin(client, f, point):
-                self._begin(client, f, point)
+            case Begin(client, f, point, stops):
+                self._begin(client, f, point, stops)
             case Finish(client, expect):
                 done = self._site.client(client).finish(_OP_S)
                 self._check(self._completed(client, self._begun.pop(client), done), expect)
             case Inject(name, family, targets, arguments):
+                if family == "kill":
+                    for node in targets:
+                        self._begun.pop(node, None)
                 self._inject(Fault(name, family, list(targets), dict(arguments)))
             case Heal(name):
                 if not self._director.heal(name).proved:
@@ -108,16 +128,23 @@ class Stage:
         if not receipt.proved:
             raise NotAsScheduled(f"the fault has no receipt: {receipt.how}")
 
-    def _begin(self, client: str, f: str, point: str | None) -> None:
+    def _begin(self, client: str, f: str, point: str | None, stops: tuple[str, ...]) -> None:
         worker = self._site.client(client)
-        if point is not None:
-            worker.arm(point)
+        for stop in [*([] if point is None else [point]), *stops]:
+            worker.arm(stop)
         worker.begin(f, self._value(client, f))
         self._begun[client] = f
         if not worker.wait_begun(_POINT_S):
             raise NotAsScheduled(f"{client} did not begin within {_POINT_S:.0f} s")
-        if point is not None and not worker.wait_failpoint(point, _POINT_S):
-            raise NotAsScheduled(f"{client} did not reach {point} within {_POINT_S:.0f} s")
+        if point is not None:
+            self._reached(client, point)
+
+    def _reached(self, client: str, point: str) -> None:
+        worker = self._site.client(client)
+        if worker.wait_failpoint(point, _POINT_S):
+            return
+        doing = worker.describe()
+        raise NotAsScheduled(f"{client} did not reach {point} within {_POINT_S:.0f} s: {doing}")
 
     def _attempt(
         self, client: str, f: str, expect: str, again_s: float, strict: bool = False

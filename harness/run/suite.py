@@ -11,9 +11,12 @@ from typing import Any
 from fencepost.checker.verdict import Valid
 from fencepost.harness.run import results
 from fencepost.harness.run.judge import Outcome
-from fencepost.harness.run.spec import Spec, scripted, validate
+from fencepost.harness.run.scripted import of_suite
+from fencepost.harness.run.spec import Spec
+from fencepost.harness.run.validation import validate
 from fencepost.report import suite as report
 from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.scenarios.caused import unnamed
 from fencepost.workloads.scenarios.registry import SUITES
 from fencepost.workloads.scenarios.scenario import Scenario
 from fencepost.workloads.scenarios.suite import TimedRun
@@ -53,7 +56,7 @@ def items(suite: str, seed: int, server: Mapping[str, str] | None = None) -> lis
 def _scripted(suite: str, lock: str, entry: Scenario, seed: int, server: Mapping[str, str]) -> Item:
     name = f"{suite}-{entry.name}-{entry.guard}"
     return Item(
-        scripted(name, lock, entry, seed, server={**server, **entry.settings.get("server", {})}),
+        of_suite(name, lock, entry, seed, server={**server, **entry.settings.get("server", {})}),
         entry,
     )
 
@@ -77,7 +80,9 @@ def row(item: Item, outcome: Outcome, folder: Path) -> dict[str, Any]:
     if not item.expected:
         observed = {name: verdict.valid for name, verdict in outcome.verdicts.items()}
     proved = outcome.verdicts["faults"].valid is True and "run" not in outcome.verdicts
-    as_expected = not item.expected or (proved and observed == dict(item.expected))
+    as_expected = not item.expected or (
+        proved and observed == dict(item.expected) and not _uncaused(item, outcome)
+    )
     return {
         "test": item.spec.name,
         "run": _relative(outcome.folder, folder),
@@ -111,7 +116,12 @@ def _why(item: Item, outcome: Outcome) -> str:
         for name, valid in item.expected.items()
         if outcome.verdicts[name].valid != valid
     ]
-    return " ".join(reasons)
+    return " ".join(reasons or _uncaused(item, outcome))
+
+
+def _uncaused(item: Item, outcome: Outcome) -> list[str]:
+    """What names another cause than the scenario's, a sentence each."""
+    return unnamed(item.scenario, outcome.verdicts) if item.scenario else []
 
 
 def run(

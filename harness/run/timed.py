@@ -6,16 +6,27 @@ not granted within its bound is a violation of liveness, so the run has to wait 
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
-from fencepost.harness.run.early_stop import EarlyStop
+import msgspec
+
+from fencepost.harness.errors import Crashed
+from fencepost.harness.run import results
+from fencepost.harness.run.early_stop import stopping
+from fencepost.harness.run.following import EVERY_S, LiveVerdict
+from fencepost.harness.run.holding import Held
 from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.running import Running
-from fencepost.harness.run.spec import Spec
+from fencepost.harness.run.site import RunSite
+from fencepost.harness.run.spec import Spec, layout_of, work_of
 from fencepost.harness.run.worker import Worker
+from fencepost.nemesis.aim import Aim
 from fencepost.nemesis.schedule import Scheduled
 
 _LOOK_S = 0.05
@@ -23,69 +34,149 @@ _LOOK_S = 0.05
 # left its critical section, and until a client ends that cannot be told to.
 _MARGIN_S, _REST_S, _UNTOLD_S = 0.5, 10.0, 60.0
 _READ_S = 30.0
+# Shorter runs are over before anybody looks.
+_WHILE_S = 30.0
 
 
-def play(running: Running, schedule: Sequence[Scheduled]) -> None:
+MOST_EVENTS = 250_000
+"""A segment of a long run ends with so many, so that judging it takes seconds."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """How long the clients worked and faults came (s), and the checker whose violation stopped it
+    ('': none did)."""
+
+    time_s: float = 0.0
+    stopped: str = ""
+
+
+def play(running: Running, schedule: Sequence[Scheduled]) -> Played:
     """Let the clients work, inject the faults, heal them, wait for grants, and read a last time.
 
     Raises:
         OSError: the history could not be written.
+        Crashed: a client is wrong itself, and has said so.
     """
     spec, site, recorder = running.spec, running.site, running.recorder
     bound_s = spec.ttl_ms / 1000 + spec.liveness_bound_s
     until_ns = recorder.now() + int((spec.time_s + bound_s + _UNTOLD_S) * 1e9)
     running.say("running")
-    for worker in site.workers:
-        worker.work(client_settings(spec), until_ns)
-    if seen := _strike(running, schedule):
-        running.say(f"{seen} is violated; stopping")
+    calm_ns = recorder.now() + int(spec.time_s * 1e9)
+    for number, worker in enumerate(site.workers):
+        worker.work(client_settings(spec) | {"client": number, "calm_ns": calm_ns}, until_ns)
+    played = _strike(running, schedule)
+    must_be_sound(site)
+    if played.stopped:
+        running.say(f"{played.stopped} is violated; stopping")
     if recorder.failure is not None:
         raise recorder.failure
     running.say("healed; recovering")
     await_grants(spec, recorder, bound_s + _MARGIN_S)
+    must_be_sound(site)
     running.say("stopping clients")
-    rested = []
+    # Side by side: one that is told later would go on taking locks meanwhile.
+    with ThreadPoolExecutor(len(site.workers)) as pool:
+        over = list(pool.map(lambda worker: worker.rest(bound_s + _REST_S), site.workers))
+    rested = [worker for worker, rests in zip(site.workers, over, strict=True) if rests]
     for worker in site.workers:
-        if worker.rest(bound_s + _REST_S):
-            rested.append(worker)
-        else:
+        if worker not in rested:
             running.note(f"{worker.node} did not come to rest: {worker.describe()}.")
     if rested:
         # Any other takes no op.
         read_all(spec, rested[-1])
+    return played
 
 
-def _strike(running: Running, schedule: Sequence[Scheduled]) -> str:
-    """Carry out the schedule until the time is up or a checker finds a violation; which one."""
-    end = time.monotonic() + running.spec.time_s
-    with _early_stop(running.spec, running.recorder) as early:
+def _strike(running: Running, schedule: Sequence[Scheduled]) -> Played:
+    """Carry out the schedule until the time is up, a checker finds a violation, or a segment is
+    full."""
+    spec, recorder = running.spec, running.recorder
+    began = time.monotonic()
+    most = MOST_EVENTS if spec.segment else math.inf
+    with _followed(spec, recorder) as live:
+        running.follow(live)
 
         def over() -> bool:
-            late = time.monotonic() > end or running.recorder.failure is not None
-            return late or bool(early and early.seen)
+            late = time.monotonic() - began > spec.time_s or recorder.failure is not None
+            full = recorder.written >= most
+            return late or full or broken(running.site) != "" or bool(live and live.stopped)
 
-        running.director.run(schedule, over)
+        if spec.aim:
+            _aimed(running, over)
+        else:
+            running.director.run(schedule, over, layout_of(spec))
         while not over():
             time.sleep(_LOOK_S)
-    return early.seen if early else ""
+    return Played(time.monotonic() - began, live.stopped if live else "")
 
 
-def _early_stop(spec: Spec, recorder: Recorder) -> AbstractContextManager[EarlyStop | None]:
-    if not spec.until:
+def _aimed(running: Running, over: Callable[[], bool]) -> None:
+    """Let faults strike at their moments; write what was played, and the faults as a schedule, into
+    test.json."""
+    spec, director, recorder = running.spec, running.director, running.recorder
+    watch = _Watch(running.site, recorder)
+    aim = Aim(spec.nemesis, spec.seed, layout_of(spec), watch, spec.plays)
+    try:
+        aim.run(director, over)
+    finally:
+        director.heal_all()
+        path = recorder.path.parent / "test.json"
+        test = msgspec.json.decode(path.read_bytes())
+        test["plays"] = [play.to_json() for play in aim.played]
+        test["schedule"] = [fault.to_json() for fault in aim.schedule]
+        results.write(path, test)
+
+
+@dataclass(frozen=True)
+class _Watch:
+    """What an aim sees of a run."""
+
+    site: RunSite
+    recorder: Recorder
+
+    def now(self) -> int:
+        return self.recorder.now()
+
+    def leases(self) -> Sequence[Held]:
+        return self.recorder.holding.unreleased
+
+    def grants(self, without: str) -> int:
+        return self.site.grants(without)
+
+
+def broken(site: RunSite) -> str:
+    """What is wrong with a client itself, as the first one of them says; empty if none does."""
+    return next((worker.broken for worker in site.workers if worker.broken), "")
+
+
+def must_be_sound(site: RunSite) -> None:
+    """Raise Crashed if a client says that it is wrong itself: nothing of that is its lock's."""
+    if why := broken(site):
+        raise Crashed(why)
+
+
+def _followed(spec: Spec, recorder: Recorder) -> AbstractContextManager[LiveVerdict | None]:
+    """What judges the run while it goes on, where that is asked for or the run takes a while."""
+    if not spec.until and spec.time_s < _WHILE_S:
         return nullcontext()
-    return EarlyStop(recorder.path, spec.to_json())
+    return LiveVerdict(recorder.path.parent, stopping(spec.to_json()), EVERY_S)
 
 
 def client_settings(spec: Spec) -> dict[str, Any]:
-    """What the clients' generators are told (workloads/critical_section.py)."""
+    """What the clients' generators are told (workloads/critical_section.py), but for which client
+    each is of."""
     settings: dict[str, Any] = {
         "ttl_ns": spec.ttl_ms * 1_000_000,
         "shared": spec.shared,
         "locks": spec.locks,
+        "lock": spec.lock_name,
+        "resource": spec.resource_name,
+        "clients": spec.concurrency,
+        "shared_seed": str(spec.seed),
+        "extend": None if spec.lock_type.extends else 0,
     }
-    if not spec.lock_type.extends:
-        settings["extend"] = 0
-    return settings | dict(spec.work)
+    return settings | work_of(spec)
 
 
 def await_grants(spec: Spec, recorder: Recorder, timeout_s: float) -> None:

@@ -12,19 +12,27 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.harness.db.kinds import chosen
+from fencepost.harness.db.named import Foreign
+from fencepost.harness.db.named import read as read_named
 from fencepost.harness.errors import BadArguments, choose
+from fencepost.harness.own.own import Own
 from fencepost.harness.run.results import find, read_test
-from fencepost.harness.run.spec import Spec, layout_of, stored, validate
+from fencepost.harness.run.spec import Spec, layout_of
+from fencepost.harness.run.stored import stored
+from fencepost.harness.run.validation import validate
 from fencepost.nemesis import schedule as nemesis_schedule
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.settings import SETTINGS
 from fencepost.workloads.locks.registry import LOCKS
 
-_BY_WORD = {setting.word: setting for setting in SETTINGS.values()}
+_BY_WORD = {word: setting for setting in SETTINGS.values() for word in setting.words}
 
 
-def spec(lock: str, options: Mapping[str, Any], settings: Mapping[str, Any]) -> Spec:
+def spec(
+    lock: str, options: Mapping[str, Any], settings: Mapping[str, Any], own: Own | None = None
+) -> Spec:
     """The spec of a lock's test. `settings` have the names that the command line has for them.
+    `own` is the lock, if it is in no registry.
 
     What is not set has its default; a seed that is not set is random.
 
@@ -40,7 +48,21 @@ def spec(lock: str, options: Mapping[str, Any], settings: Mapping[str, Any]) -> 
             found[setting.name] = setting.read(value)
         except ValueError as error:
             raise BadArguments(str(error)) from error
-    return validate(Spec(lock, lock, lock_options(lock, options), **found))
+    return validate(Spec(lock, lock, lock_options(lock, options, own), **found, own=own))
+
+
+def beside(servers: str, settings: dict[str, Any]) -> Foreign | None:
+    """The servers that are there already, if some are named; then `--servers` is a setting.
+
+    Raises:
+        BadArguments: they cannot be as they are named.
+    """
+    compose, containers = settings.get("compose"), settings.get("containers")
+    if servers and (compose or containers):
+        settings["servers"] = servers
+    named = SETTINGS["services"].read(servers) if compose else ()
+    named = named or (SETTINGS["containers"].read(containers) if containers else ())
+    return read_named(named, "", str(compose or "")) if named else None
 
 
 def seed(text: str | None) -> int:
@@ -73,11 +95,12 @@ def pairs(given: Iterable[str]) -> dict[str, str]:
     return {name: value for name, _, value in split}
 
 
-def lock_options(lock: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def lock_options(lock: str, given: Mapping[str, Any], own: Own | None = None) -> dict[str, Any]:
     """Every option of a lock with its value: as given, or its default."""
     text = {name: str(value) for name, value in given.items()}
     try:
-        return LOCKS[choose("lock", lock, LOCKS)].read_options(text)
+        found = own.lock_type(lock, given) if own else LOCKS[choose("lock", lock, LOCKS)]
+        return found.read_options(text)
     except ValueError as error:
         raise BadArguments(str(error)) from error
 
@@ -86,6 +109,10 @@ def scheduled(spec: Spec, path: Path | None) -> tuple[Spec, list[Scheduled] | No
     """A test with the faults of a file, if one is given."""
     if path is None:
         return spec, None
+    if spec.aim:
+        raise BadArguments(
+            "--schedule and --aim exclude one another: the file says when faults strike"
+        )
     if spec.nemesis:
         raise BadArguments("--schedule and --nemesis exclude one another: the file has the faults")
     try:
@@ -103,19 +130,28 @@ def scheduled(spec: Spec, path: Path | None) -> tuple[Spec, list[Scheduled] | No
 
 
 def replayed(
-    run: str, lock: str, options: Mapping[str, Any], until: tuple[str, ...]
-) -> tuple[Spec, list[Scheduled]]:
-    """A stored run's test and its schedule, on another lock if one is named."""
+    run: str,
+    lock: str,
+    options: Mapping[str, Any],
+    until: tuple[str, ...],
+    own: Own | None = None,
+) -> tuple[Spec, list[Scheduled] | None]:
+    """A stored run's test and its schedule, on another lock if one is named; `own` is that lock,
+    if it is in no registry. A long run has no schedule: its seed gives its segments' faults."""
     folder = find(run)
     try:
         described = read_test(folder)
-        spec = stored(described)
-        if lock and lock != spec.lock:
-            spec = replace(spec, name=lock, lock=lock, options=lock_options(lock, options))
+        spec = stored(described, folder)
+        if lock and (own is not None or lock != spec.lock):
+            chosen_options = lock_options(lock, options, own)
+            spec = replace(spec, name=lock, lock=lock, options=chosen_options, own=own)
         elif options:
-            spec = replace(spec, options=lock_options(spec.lock, options))
+            given = {**spec.options, **options} if spec.own else options
+            spec = replace(spec, options=lock_options(spec.lock, given, spec.own))
         spec = validate(replace(spec, until=until))
-        rows = described.get("schedule", [])
+        rows = described.get("schedule")
+        if rows is None or spec.aim:
+            return spec, None
         return spec, nemesis_schedule.stored(rows, layout_of(spec), spec.seed)
     except (OSError, ValueError) as error:
         raise BadArguments(f"{folder} cannot be run again: {error}") from error

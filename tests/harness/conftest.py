@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from fencepost.harness import interrupts
-from fencepost.harness.cluster import reservation
+from fencepost.harness.cluster import brought_up, projects, reservation
 from fencepost.harness.db import server
-from fencepost.harness.run import judge, needs, site, timed, worker
+from fencepost.harness.run import judge, needs, site, streams, timed
 from fencepost.harness.run.recorder import Recorder
 from fencepost.nemesis import pause
 from harness.disturbed import ENDING, SPEC
@@ -29,6 +29,33 @@ def places(monkeypatch, tmp_path_factory):
     found = [tmp_path_factory.mktemp(name) for name in ("root", "everybody")]
     monkeypatch.setattr(reservation, "places", lambda: found)
     return found
+
+
+class Machine:
+    """The clusters of one machine, in memory: each by its project's name."""
+
+    def __init__(self):
+        self.clusters = {}
+
+    def __getitem__(self, name):
+        return self.clusters.setdefault(name, Cluster())
+
+    def there(self):
+        up = [name for name, cluster in self.clusters.items() if cluster.nodes]
+        return [name for name in projects.NAMES if name in {*up, *projects.kept()}]
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """An engine in memory, with its clusters, whichever command looks at them."""
+    made = Machine()
+    monkeypatch.setattr(brought_up.engine, "ensure", lambda say: None)
+    monkeypatch.setattr(brought_up.engine, "find", lambda: None)
+    monkeypatch.setattr(brought_up.image, "ensure", lambda say: "image")
+    monkeypatch.setattr(brought_up.image, "must_hold", lambda name, libraries: None)
+    monkeypatch.setattr(brought_up, "ComposeCluster", lambda engine, name, *_: made[name])
+    monkeypatch.setattr(brought_up, "there", made.there)
+    return made
 
 
 @pytest.fixture
@@ -124,9 +151,10 @@ def short(monkeypatch, tmp_path):
     monkeypatch.setattr(timed, "_REST_S", 0.1)
     monkeypatch.setattr(timed, "_READ_S", 0.1)
     monkeypatch.setattr(timed, "_LOOK_S", 0.005)
-    monkeypatch.setattr(worker, "_END_S", 0.05)
+    monkeypatch.setattr(streams, "_END_S", 0.05)
     monkeypatch.setattr(pause, "_STATE_S", 0.05)
     monkeypatch.setattr(site, "archive_for", lambda lock: b"")
+    monkeypatch.setattr(site, "zipped", lambda: b"")
     until = server.until
     monkeypatch.setattr(server, "until", lambda true, most_s, *_: until(true, min(most_s, 0.05)))
     monkeypatch.setattr(judge.report, "render", lambda run, *_: (run / "report.html").touch())

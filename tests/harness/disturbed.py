@@ -25,7 +25,7 @@ OPTIONS = LOCKS["redis"].read_options({})
 
 SPEC = Spec(
     "short", "redis", OPTIONS, concurrency=2, time_s=0.05, ttl_ms=200, liveness_bound_s=0.3,
-    work={"think_ms": 1, "pause_ms": 1},
+    hold="0..1ms", think="0..1ms", contention="all",
 )  # fmt: skip
 
 PAUSES = [

@@ -43,12 +43,17 @@ class Cluster:
         self.after: Callable[[Call], None] = lambda call: None
         self.deaf: set[str] = set()
         self.ups = self.downs = 0
+        self.undone: list[str] = []
         self._nodes: dict[str, Node] = {}
         self.pids = itertools.count(100)
 
     @property
     def nodes(self) -> list[str]:
         return list(self._nodes)
+
+    @property
+    def foreign(self) -> dict[str, Any]:
+        return {}
 
     @property
     def versions(self) -> dict[str, str]:
@@ -63,6 +68,9 @@ class Cluster:
         for name in nodes:
             self.called(Call(name, "up", ""))
             self._nodes[name] = Node(self, name)
+
+    def part(self) -> list[str]:
+        return []
 
     def look(self) -> list[str]:
         return self.nodes
@@ -134,6 +142,8 @@ class Node:
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 10.0, check: bool = True) -> Result:
         with self._call("run", " ".join(argv)):
+            if "wipe" in argv:
+                self.cluster.service.wipe()
             if "start" in argv:
                 self._start()
             if argv[:2] == ["fencepost-node", "process"]:

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from fencepost.workloads.client.pump import OVER
-from fencepost.workloads.critical_section import CriticalSection, Settings, work_seed
+from fencepost.workloads.client.pump import over
+from fencepost.workloads.critical_section import GIVE_UP, CriticalSection, Settings, work_seed
 from harness.memory_service import Service, Silent
 
 STOPPED, RUNS = "T", "S"
@@ -64,7 +64,7 @@ class Program:
             with self._node.changed:
                 self._node.processes.pop(self.pid, None)
             with suppress(BrokenPipeError):
-                self.stdout.write(OVER)
+                self.stdout.write(over(0))
             for pipe in (self.stdin, self.stdout, self.stderr):
                 pipe.close()
 
@@ -99,7 +99,7 @@ class Program:
     def _work(self, order: dict[str, Any]) -> None:
         seed = work_seed(self._setup["seed"], self._setup["process"])
         section = CriticalSection(msgspec.convert(order["settings"], Settings), seed)
-        step, over = section.first(), False
+        step, over = section.first(self._now()), False
         while not (over and step.f == "acquire"):
             ordered = self.stdin.line(step.after_s)
             if ordered is not None:
@@ -107,7 +107,8 @@ class Program:
                 self._take(ordered)
             over = over or self._now() > order["until_ns"]
             if not (over and step.f == "acquire"):
-                step = section.next(step.f, *self._apply(step.f, step.value))
+                act = self._give_up if step.f == GIVE_UP else self._apply
+                step = section.next(step.f, *act(step.f, step.value), self._now())
         self._say({"control": "idle"})
 
     def _apply(self, f: str, value: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -116,6 +117,10 @@ class Program:
             mine = f"{self._setup['node']}.{self._process}.{self._count}"
             value = {"value": mine, "token": None, **value}
         self._event("invoke", f, value)
+        # Its ops have no steps of their own: it stops for each that is armed before it does them.
+        steps = [point for point in self._armed if point.startswith("step-")]
+        for point in sorted(steps, key=lambda one: int(one.split("-")[1])):
+            self._reach(point)
         if f == "write":
             self._reach("before-write")
         try:
@@ -130,6 +135,10 @@ class Program:
         if (f, type) == ("acquire", "ok"):
             self._reach("acquired")
         return type, value | answer
+
+    def _give_up(self, f: str, value: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        self._event("info", "lost", {"lock": value["lock"], "hold": value["hold"]})
+        return "ok", value | {"lost": True, "deadline": None}
 
     def _acquire(self, value: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         self._count += 1

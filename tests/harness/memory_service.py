@@ -50,6 +50,11 @@ class Service:
             self._held[lock] = (hold, now + ttl_ns)
         return now + ttl_ns
 
+    def wipe(self) -> None:
+        """Forget what was granted and stored, as servers do that start empty."""
+        with self._lock:
+            self._held, self._stored = {}, {}
+
     def read(self, resource: str) -> tuple[Any, int]:
         with self._lock:
             return self._stored.get(resource, (None, 0))

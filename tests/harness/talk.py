@@ -12,7 +12,7 @@ DEADLINE_S = 10.0
 ACQUIRE = {"f": "acquire", "value": {"lock": "orders", "ttl": 10**9}}
 WORK = {
     "control": "work",
-    "settings": {"ttl_ns": 10**9, "write": False, "think_ms": 0, "pause_ms": 0},
+    "settings": {"ttl_ns": 10**9, "write": False, "hold_ms": (0, 0), "think_ms": (0, 0)},
     "until_ns": 10**15,
 }
 

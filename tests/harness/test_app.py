@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import typer
 
+from fencepost.checker.lincheck import command as lincheck
 from fencepost.harness.command import app, test
 from fencepost.harness.command.exits import EXIT
 from fencepost.harness.errors import BadArguments, Crashed
@@ -44,8 +47,11 @@ def run(monkeypatch, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["test", "redlok"], "there is no lock 'redlok'; choose one of: redlock, redis, "),
-        (["test", "redlock", "--nemesis", "pause,flood"], "there is no nemesis 'flood'; choose"),
+        (
+            ["test", "redlok"],
+            "there is no lock 'redlok'; choose one of: redlock, redlock-npm, redis, ",
+        ),
+        (["test", "redlock", "--nemesis", "pause,flood"], "there is no fault 'flood'; choose"),
         (["test", "redlock", "--nemesis", "pause:redis-9"], "the test has no 'redis-9'; choose"),
         (["test", "redlock", "--nemesis", "kill:primary"], "none of its servers leads"),
         (["test", "redlock", "--nemesis", "clock:client/-1x"], "'1x' is no time"),
@@ -254,7 +260,7 @@ def carried_out(monkeypatch):
     def brought_up(*_, **__):
         yield None
 
-    def carry_out(spec, cluster, progress, schedule=None):
+    def carry_out(spec, cluster, progress, scenario=None, schedule=None):
         done.append((spec, schedule))
         raise BadArguments("enough")
 
@@ -299,3 +305,37 @@ def test_a_schedule_s_faults_are_what_the_test_was_asked_for(run, carried_out, t
     code, said = run("test", "redlock", "--schedule", str(path), "--time", "1s")
     assert code == 254
     assert "a fault at 2 s never comes in a run of 1 s; write --time 3s" in said
+
+
+# lincheck has a parser of its own, whose examples are below.
+EXAMPLES = [
+    (command, one) for command in app.COMMANDS for one in command.examples if not command.takes_all
+]
+
+
+@pytest.mark.parametrize("command", app.COMMANDS, ids=lambda command: command.name)
+def test_every_command_has_an_example(command):
+    assert command.examples
+    assert all(one.startswith(f"fencepost {command.name}") for one in command.examples)
+
+
+@pytest.mark.parametrize(("command", "example"), EXAMPLES, ids=lambda one: str(one))
+def test_an_example_is_in_the_help_and_can_be_called(run, command, example):
+    words = shlex.split(example)[1:]
+    action = words[:2] if ":" not in command.home else words[:1]
+    code, said = run(*action, "--help")
+    assert code == 0
+    assert example in " ".join(said.split())
+    made = typer.main.get_command(app.app(words[0]))
+    for name in action:
+        made = made.commands[name]
+    made.make_context(words[0], words[len(action) :])  # raises if it has no such option
+
+
+def test_the_examples_of_lincheck_can_be_called(capsys):
+    parser = lincheck._parser()
+    shown = [line.strip() for line in parser.format_help().splitlines()]
+    found = [line for line in shown if line.startswith("fencepost lincheck ")]
+    assert len(found) == 2
+    for line in found:
+        assert parser.parse_args(shlex.split(line)[2:]).model

@@ -6,6 +6,8 @@ import pytest
 
 from fencepost.harness.run.boundedlog import BoundedLog, gap
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 10_000
 
 

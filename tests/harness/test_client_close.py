@@ -12,9 +12,9 @@ import pytest
 from fencepost.workloads.client import client as clients
 from fencepost.workloads.client.failpoints import Failpoints
 from fencepost.workloads.client.wire import Outbox, Setup
+from fencepost.workloads.locks import registry
 from fencepost.workloads.locks.broken import NoLock
 from fencepost.workloads.locks.lock import Indeterminate
-from fencepost.workloads.locks.registry import LOCKS
 from harness.talk import ACQUIRE
 
 
@@ -39,8 +39,8 @@ class Doubtful:
 @pytest.fixture
 def client(setup, monkeypatch):
     """A client in this process, its outbox, and what it has written since this was asked last."""
-    doubtful = replace(LOCKS["broken-always-yes"], make=Doubtful)
-    monkeypatch.setattr(clients, "LOCKS", {doubtful.name: doubtful})
+    doubtful = replace(registry.LOCKS["broken-always-yes"], make=Doubtful)
+    monkeypatch.setattr(registry, "LOCKS", {doubtful.name: doubtful})
     out, into = os.pipe()
     os.set_blocking(out, False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from fencepost.harness.cluster import asking, engine
 from fencepost.harness.command import app
+from fencepost.harness.errors import Crashed
 
 LOOKING = (("heal",), ("heal", "--check"), ("cluster", "status"), ("cluster", "down"))
 
@@ -29,7 +31,6 @@ def test_a_command_that_looks_or_removes_installs_and_starts_nothing(
 
     monkeypatch.setattr(engine, "version", silent)
     monkeypatch.setattr(engine.shutil, "which", lambda name: "/usr/bin/docker" * installed or None)
-    monkeypatch.setattr(engine, "_compose_there", lambda: ())
     for start in ("install", "_start", "_provide"):
         monkeypatch.setattr(engine, start, never)
     monkeypatch.setattr(sys, "argv", ["fencepost", *command])
@@ -52,18 +53,40 @@ def test_what_is_installed_and_started_is_said_first(monkeypatch):
 
     monkeypatch.setattr(engine, "version", lambda: "20.10")
     monkeypatch.setattr(engine.shutil, "which", lambda name: None)
-    monkeypatch.setattr(engine, "_compose_there", lambda: ("docker-compose",))
     monkeypatch.setattr(engine, "is_debian", lambda: True)
     monkeypatch.setattr(engine.os, "geteuid", lambda: 0)
     monkeypatch.setattr(engine.subprocess, "run", run)
     monkeypatch.setattr(engine, "_wait", lambda *_: did.append("started") or True)
     monkeypatch.setattr(engine.subprocess, "Popen", lambda command, **_: did.append(command[0]))
     monkeypatch.setattr(engine, "_clear_what_a_killed_daemon_left", lambda: None)
+    monkeypatch.setattr(engine, "_alive", lambda *_: None)
     monkeypatch.setattr(engine, "_DAEMON_LOG", engine.Path("/dev/null"))
     monkeypatch.setattr(engine.Path, "is_dir", lambda path: False)
     assert engine.ensure(did.append).version == "20.10"
-    before = "Installing docker.io, docker-compose, iptables from the distribution"
+    before = "Installing docker.io, iptables from the distribution"
     assert did == [before, "apt-get", "apt-get", "Starting the Docker daemon", "dockerd", "started"]
+
+
+def test_an_engine_without_compose_is_enough_for_a_run_without_a_compose_file(monkeypatch):
+    monkeypatch.setattr(engine, "version", lambda: "20.10")
+    monkeypatch.setattr(engine.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(engine, "compose_there", lambda: ())
+    monkeypatch.setattr(engine.os, "geteuid", lambda: 1000)
+    said = []
+    assert engine.ensure(said.append).version == "20.10"
+    with pytest.raises(Crashed, match="--compose needs Docker's Compose"):
+        engine.compose(said.append)
+    assert said == []
+
+
+def test_compose_is_installed_where_a_compose_file_is_asked_for(monkeypatch):
+    did = []
+    monkeypatch.setattr(engine, "compose_there", lambda: ())
+    monkeypatch.setattr(engine, "is_debian", lambda: True)
+    monkeypatch.setattr(engine.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(engine, "install", lambda say, *packages: did.extend(packages))
+    assert engine.compose(print) == ("docker-compose",)
+    assert did == ["docker-compose"]
 
 
 class Engine:
@@ -123,7 +146,6 @@ def test_an_engine_that_hangs_dies_or_talks_nonsense_is_a_sentence_and_not_a_tra
     monkeypatch.setattr(asking, "CALL_S", 0.2)
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
     monkeypatch.setattr(engine.shutil, "which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(engine, "_compose_there", lambda: ("compose",))
     monkeypatch.setattr(engine.os, "geteuid", lambda: 1000)  # nothing is started
     monkeypatch.setattr(sys, "argv", ["fencepost", *command])
     code = app.run()
@@ -133,3 +155,54 @@ def test_an_engine_that_hangs_dies_or_talks_nonsense_is_a_sentence_and_not_a_tra
     assert words in said
     assert "Traceback" not in said and "defect" not in said
     assert said.count("\n") == 1
+
+
+@pytest.fixture
+def root(monkeypatch):
+    """Root on Debian, where an engine is installed, and nothing is to be started or removed."""
+
+    def never(*_, **__):
+        raise AssertionError("something was started or removed")
+
+    def silent():
+        raise asking.Refused("Docker does not answer: no socket")
+
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.setattr(engine, "version", silent)
+    monkeypatch.setattr(engine, "is_debian", lambda: True)
+    monkeypatch.setattr(engine.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(engine.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(engine.Path, "is_dir", lambda path: False)  # no systemd
+    monkeypatch.setattr(engine.subprocess, "run", never)
+    monkeypatch.setattr(engine.subprocess, "Popen", never)
+    monkeypatch.setattr(engine, "_clear_what_a_killed_daemon_left", never)
+    monkeypatch.setattr(engine, "_wait", lambda *_: False)
+
+
+def test_beside_a_daemon_that_runs_and_does_not_answer_none_is_started(root, monkeypatch, tmp_path):
+    pid = tmp_path / "docker.pid"
+    pid.write_text(f"{os.getpid()}\n")
+    name = engine.Path("/proc/self/comm").read_text().strip()
+    monkeypatch.setattr(engine, "_PID_FILE", pid)
+    alive = engine._alive
+    monkeypatch.setattr(engine, "_alive", lambda file, *_: alive(file, name))
+    with pytest.raises(Crashed, match=rf"is running \(pid {os.getpid()}\), and does not answer"):
+        engine.ensure(lambda text: None)
+
+
+def test_a_daemon_that_has_ended_and_was_not_waited_for_does_not_run(tmp_path):
+    pid = tmp_path / "docker.pid"
+    with subprocess.Popen(["sleep", "60"]) as child:
+        pid.write_text(str(child.pid))
+        assert engine._alive(pid, "sleep") == child.pid
+        assert engine._alive(pid, "dockerd") is None
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert engine.Path(f"/proc/{child.pid}/comm").read_text().strip() == "sleep"
+        assert engine._alive(pid, "sleep") is None
+
+
+def test_where_docker_host_names_an_engine_no_other_one_is_started(root, monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", "tcp://10.0.0.9:2375")
+    with pytest.raises(Crashed, match=r"DOCKER_HOST names tcp://10\.0\.0\.9:2375, and no"):
+        engine.ensure(lambda text: None)

@@ -159,7 +159,7 @@ def test_no_process_is_ended_by_a_part_of_its_command_line():
 class Broken:
     """A family of a package, which does what its package has wrong."""
 
-    name, files = "quake", ()
+    name, files, ours_alone = "quake", (), ""
 
     def leftovers(self, remote, server):
         raise KeyError("seismograph")
@@ -204,15 +204,13 @@ def run(monkeypatch, capsys, *words):
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_heal_heals_all_else_where_an_installed_package_is_broken_and_names_it(
-    monkeypatch, capsys, broken_packages, kept
+    machine, monkeypatch, capsys, broken_packages, kept
 ):
-    memory = Cluster()
+    memory = machine["fencepost"]
     memory.up(["redis-1", "client-1"])
     node = memory.remote("redis-1")
     (pid,) = node.processes
     node.signal(pid, signal.SIGSTOP)
-    monkeypatch.setattr(brought_up.engine, "find", lambda: None)
-    monkeypatch.setattr(brought_up, "ComposeCluster", lambda *_: memory)
     with brought_up.reserved(None) as (_, reservation):
         reservation.set_keep(kept)
     code, said = run(monkeypatch, capsys, "heal")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from random import Random
 
 import pytest
@@ -96,6 +99,29 @@ def test_what_is_no_event_is_set_aside_and_what_follows_is_heard(hearing, tmp_pa
     )
     (said,) = lost or harmless
     assert said.startswith("client-1 wrote a line that is no event (")
+
+
+AT_ONCE = """
+import sys, threading
+from fencepost.harness.run.event import decode
+sys.setswitchinterval(1e-6)
+barrier = threading.Barrier(8)
+def hear():
+    barrier.wait()
+    decode(sys.argv[1].encode())
+threads = [threading.Thread(target=hear) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def test_clients_may_say_their_first_words_at_the_same_time():
+    """One process in six ended by SIGSEGV when the events' type was not known before."""
+    path = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    said = line("ok", value={"lock": "orders", "ttl": 1}).decode()
+    command = [sys.executable, "-c", AT_ONCE, said]
+    programs = [subprocess.Popen(command, env=path) for _ in range(8)]
+    assert [program.wait() for program in programs] == [0] * 8
 
 
 def test_a_note_shows_the_beginning_of_the_line_and_why_it_is_none(hearing, tmp_path):

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fencepost.harness.cluster import healing
+from fencepost.harness.cluster import admission, healing
 from fencepost.harness.cluster import hosts as module
 from fencepost.harness.cluster.hosts import HostsCluster
 from fencepost.harness.cluster.hostsfile import Hosts
@@ -112,6 +112,29 @@ def test_a_host_on_which_nothing_was_ever_installed_is_not_touched():
     found, _ = cluster(machine)
     found.down()
     assert machine.ran == [] and len(machine.fed) == 1
+
+
+def test_the_nodes_are_admitted_to_the_ports_of_servers_and_nobody_else():
+    machine = Machine("redis-1")
+    admission.admit(machine, ["10.0.0.2", "10.0.0.1", "10.0.0.2"])
+    rows = machine.ran[0].splitlines()
+    rules = [row for row in rows if row.startswith("-A")]
+    assert rules == [
+        "-A FENCEPOST-ADMIT -i lo -j RETURN",
+        "-A FENCEPOST-ADMIT -s 10.0.0.1 -j RETURN",
+        "-A FENCEPOST-ADMIT -s 10.0.0.2 -j RETURN",
+        "-A FENCEPOST-ADMIT -j DROP",
+    ]
+    (ports,) = [row.split("--dports ")[1].split()[0] for row in rows if "-I INPUT" in row]
+    assert ports == "2181,2379,2380,2888,3888,5432,6379,7000"
+
+
+def test_what_admits_them_is_taken_off_with_the_rest():
+    machine = Machine("redis-1")
+    found, _ = cluster(machine)
+    found.down()
+    (undone,) = [words for words in machine.ran if "-X FENCEPOST-ADMIT" in words]
+    assert "-D INPUT" in undone
 
 
 @pytest.mark.parametrize("in_place", [True, False])

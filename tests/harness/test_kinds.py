@@ -9,10 +9,12 @@ import sys
 import pytest
 
 from fencepost.compose.node import kinds as on_node
-from fencepost.harness.cluster import composefile, image, nodecode, nodes
+from fencepost.harness.cluster import image, nodecode, nodes
+from fencepost.harness.cluster.services import service
 from fencepost.harness.db.kinds import KINDS, chosen, roles, versions
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run.spec import Spec, stored
+from fencepost.harness.run.spec import Spec
+from fencepost.harness.run.stored import stored
 from fencepost.harness.run.suite import items
 from fencepost.harness.run.written import servers
 from fencepost.workloads.locks.registry import LOCKS
@@ -93,14 +95,11 @@ def test_a_suite_runs_on_what_was_asked_for_but_where_a_scenario_names_another()
     assert all(server == {"etcd": "3.4"} for server in found.values())
 
 
-def test_compose_is_told_of_every_node_and_of_what_a_server_s_node_may_do():
-    services = json.loads(composefile.content("an-image", mounts=True))["services"]
-    assert list(services) == nodes.every()
-    assert {name.rpartition("-")[0] for name in services} == {*roles(), "client", ""}
-    assert all(service["image"] == "an-image" for service in services.values())
-    assert "SYS_ADMIN" in services["etcd-3"]["cap_add"]
-    assert "SYS_ADMIN" not in services["storage"]["cap_add"] + services["client-1"]["cap_add"]
-    assert services["storage"]["command"] == ["redis"]
+def test_a_cluster_has_nodes_of_each_kind_and_a_server_s_starts_it():
+    assert {name.rpartition("-")[0] for name in nodes.every()} == {*roles(), "client", ""}
+    assert service("storage", "an-image").command == ("redis",)
+    assert service("etcd-3", "an-image").command == ("etcd",)
+    assert service("client-1", "an-image").command == ()
 
 
 def test_nothing_of_a_kind_is_left_to_fill_into_the_dockerfile():
@@ -116,12 +115,31 @@ def test_a_package_s_kinds_are_in_the_image_in_compose_and_among_the_versions(gu
     assert chosen("redis", "twin") == (KINDS["twin"], "9")
     assert KINDS["twin"].role == "redis"
     assert "twin" not in roles() and not any("twin" in node for node in nodes.every())
-    services = json.loads(composefile.content())["services"]
-    assert services["guest-2"]["healthcheck"]["test"][1:] == ["fencepost-node", "health", "guest"]
+    assert service("guest-2", "an-image").health == ("fencepost-node", "health", "guest")
     text = image.dockerfile()
     assert (
         text.index("FROM scratch AS guest") < text.index("guestd") < text.index("RUN guest-setup")
     )
+
+
+def test_without_a_skew_a_program_is_launched_by_the_shell_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        nodecode, "_ENTRY", nodecode._ENTRY.replace(nodecode.SKEW, f"{tmp_path}/skew")
+    )
+    nodecode.write(tmp_path / "node")
+    for name, says in (("python3", "python"), ("program", '"program $@"')):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho {says}\n")
+        (tmp_path / name).chmod(0o755)
+
+    def launch(*words):
+        entry = [str(tmp_path / "node" / "fencepost-node"), "launch", *words]
+        return subprocess.run(entry, env={"PATH": str(tmp_path)}, capture_output=True, text=True)
+
+    assert launch("program", "one two").stdout == "program one two\n"
+    # Whoever has no such program is told by what knows how to say it.
+    assert launch("missing").stdout == "python\n"
+    (tmp_path / "skew").touch()
+    assert launch("program").stdout == "python\n"
 
 
 @pytest.fixture

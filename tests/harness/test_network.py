@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
 from docker.errors import APIError
 
-from fencepost.harness.cluster import asking, compose
+from fencepost.harness.cluster import asking, compose, ours
 from fencepost.harness.cluster import brought_up as module
 from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.engine import Engine
 from fencepost.harness.cluster.network import NetworkLeft
-from fencepost.harness.cluster.ours import LABELS
 from fencepost.harness.command import app
 from fencepost.harness.errors import Crashed
+
+LABELS = ours.LABELS | {"com.docker.compose.project": "fencepost"}
 
 
 class Docker:
@@ -29,16 +29,17 @@ class Docker:
         self.stubborn = False
         self.there = True
         self.networks = self
-        self.containers = SimpleNamespace(list=lambda all, filters: [Container(self)] * self.stuck)
+        self.containers = SimpleNamespace(list=lambda **_: [Container(self)] * self.stuck)
         self.volumes = SimpleNamespace(list=lambda filters: [])
 
     def list(self, filters):
         return [Network(self)] if self.there else []
 
-    def compose(self, argv, **_):
-        assert "up" in argv
+    def close(self):
+        pass
+
+    def bring_up(self, client, project, wanted, started):
         self.there = True
-        return subprocess.CompletedProcess(argv, 0, "", "")
 
 
 class Container:
@@ -78,9 +79,9 @@ def docker(monkeypatch):
     found = Docker()
     monkeypatch.setattr(asking, "client", lambda: found)
     monkeypatch.setattr(compose.images, "base", lambda name: "a base")
-    monkeypatch.setattr(asking.subprocess, "run", found.compose)
-    monkeypatch.setattr(module.engine, "ensure", lambda say: Engine(("compose",), "20.10"))
-    monkeypatch.setattr(module.engine, "find", lambda: Engine(("compose",), "20.10"))
+    monkeypatch.setattr(compose.containers, "bring_up", found.bring_up)
+    monkeypatch.setattr(module.engine, "ensure", lambda say: Engine("20.10"))
+    monkeypatch.setattr(module.engine, "find", lambda: Engine("20.10"))
     monkeypatch.setattr(module.image, "ensure", lambda say: "image")
     monkeypatch.setattr(module.image, "must_hold", lambda name, libraries: None)
     monkeypatch.setattr(ComposeCluster, "look", lambda self: [])
@@ -89,7 +90,7 @@ def docker(monkeypatch):
 
 @pytest.fixture
 def cluster(docker):
-    return ComposeCluster(Engine(("compose",), "20.10"))
+    return ComposeCluster(Engine("20.10"), "fencepost")
 
 
 def test_an_endpoint_without_a_container_is_disconnected_and_the_network_removed(docker, cluster):

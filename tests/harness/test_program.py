@@ -10,6 +10,8 @@ import pytest
 from fencepost.workloads.locks.registry import LOCKS
 from harness.talk import ACQUIRE, DEADLINE_S, PROGRAM, WORK, Talk
 
+pytestmark = pytest.mark.slow
+
 
 def test_an_op_is_an_invocation_and_a_completion_in_rising_time(talk, setup):
     talk.say(**ACQUIRE)

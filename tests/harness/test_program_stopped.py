@@ -5,7 +5,11 @@ from __future__ import annotations
 import select
 import signal
 
+import pytest
+
 from harness.talk import ACQUIRE, WORK
+
+pytestmark = pytest.mark.slow
 
 
 def test_at_an_armed_point_it_stops_for_real_and_goes_on_with_nothing_lost(talk, eventually, state):

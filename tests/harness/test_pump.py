@@ -7,7 +7,11 @@ import os
 import signal
 import sys
 
-from fencepost.workloads.client.pump import OVER
+import pytest
+
+from fencepost.workloads.client.pump import over
+
+pytestmark = pytest.mark.slow
 
 PUMP = [sys.executable, "-m", "fencepost.workloads.client.pump", sys.executable, "-c"]
 LINES = 50_000
@@ -44,12 +48,12 @@ def test_everything_comes_out_in_order_and_its_memory_is_given_back(spawn, event
     eventually(lambda: spooled(pump.pid) < 1 << 16)
     pump.stdin.close()
     assert pump.wait(10) == 0
-    assert pump.stdout.read(100) == OVER
+    assert pump.stdout.read(100) == over(0)
 
 
 def test_the_last_words_of_a_program_that_is_killed_come_out_and_how_it_ended(spawn):
     pump = spawn([*PUMP, DIES])
-    assert read(pump, 100) == b"last words\n" + OVER
+    assert read(pump, 100) == b"last words\n" + over(-signal.SIGKILL)
     assert pump.wait(10) == -signal.SIGKILL & 0xFF
 
 
@@ -69,8 +73,8 @@ def test_a_program_whose_words_nobody_reads_takes_a_bounded_part_of_the_memory(s
     said = pump.stdout.read()
     assert pump.wait(10) == 0
     rows = said.splitlines()
-    gap, over = [json.loads(row) for row in rows if row.startswith(b"{")]
-    assert over == json.loads(OVER) == json.loads(rows.pop())
+    gap, last = [json.loads(row) for row in rows if row.startswith(b"{")]
+    assert last == json.loads(over(0)) == json.loads(rows.pop())
     assert len(said) < 70 << 20
     assert gap["bytes"] + 100 * (len(rows) - 1) == 150 * 1_000_000
     assert (rows[0], rows[-1]) == (b"%099d" % 0, b"%099d" % 149)

@@ -1,4 +1,4 @@
-"""One machine's cluster for one command at a time, whoever runs it and in whatever environment."""
+"""A cluster is for one command at a time, whoever runs it and in whatever environment."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from fencepost.harness.cluster import reservation
-from fencepost.harness.cluster.reservation import CONTAINERS, HOSTS, Reservation
+from fencepost.harness.cluster.reservation import HOSTS, Reservation
 from fencepost.harness.errors import Crashed
+
+NAME = "fencepost"
 
 
 @pytest.fixture
@@ -20,7 +22,7 @@ def anothers(places, monkeypatch):
     def make():
         with monkeypatch.context() as patch:
             patch.setattr(reservation, "places", lambda: places[::-1])
-            return Reservation()
+            return Reservation(NAME)
 
     return make
 
@@ -39,9 +41,11 @@ def test_where_it_is_does_not_depend_on_the_environment(monkeypatch):
 
 @pytest.mark.parametrize("first", ["root", "another"])
 def test_two_users_never_both_have_the_cluster(anothers, first):
-    one, other = (Reservation(), anothers()) if first == "root" else (anothers(), Reservation())
+    one, other = (
+        (Reservation(NAME), anothers()) if first == "root" else (anothers(), Reservation(NAME))
+    )
     one.take()
-    with pytest.raises(Crashed, match=f"pid {os.getpid()}. is using the cluster"):
+    with pytest.raises(Crashed, match=f"pid {os.getpid()}. is using fencepost"):
         other.take()
     one.release()
     other.take()
@@ -51,7 +55,7 @@ def test_two_users_never_both_have_the_cluster(anothers, first):
 
 
 def test_containers_and_hosts_are_reserved_apart():
-    containers, hosts = Reservation(CONTAINERS), Reservation(HOSTS)
+    containers, hosts = Reservation(NAME), Reservation(HOSTS)
     containers.take()
     hosts.take()
     hosts.release()
@@ -61,26 +65,26 @@ def test_containers_and_hosts_are_reserved_apart():
 def test_a_symbolic_link_is_not_followed_and_what_it_leads_to_stays(places, tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("content")
-    (places[0] / CONTAINERS).symlink_to(precious)
+    (places[0] / f"{NAME}.lock").symlink_to(precious)
     with pytest.raises(Crashed, match="is a symbolic link"):
-        Reservation().take()
+        Reservation(NAME).take()
     assert precious.read_text() == "content"
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.link(__file__, path)])
 def test_what_is_no_file_of_its_own_is_not_written_to(places, tmp_path, make):
     try:
-        make(places[0] / CONTAINERS)
+        make(places[0] / f"{NAME}.lock")
     except OSError:
         pytest.skip("no hard link from here to there")
     with pytest.raises(Crashed, match="is no file of its own"):
-        Reservation().take()
+        Reservation(NAME).take()
 
 
 def test_a_lock_that_is_not_got_keeps_nobody_else_out(places, anothers):
     other = anothers()
     other.take()
-    mine = Reservation()
+    mine = Reservation(NAME)
     with pytest.raises(Crashed):
         mine.take()
     other.release()
@@ -90,7 +94,7 @@ def test_a_lock_that_is_not_got_keeps_nobody_else_out(places, anothers):
 
 def test_that_a_cluster_stays_up_is_known_to_the_next_user_until_it_is_taken_back(anothers):
     for keep in (True, False):
-        one = Reservation()
+        one = Reservation(NAME)
         one.take()
         one.set_keep(keep)
         one.release()
@@ -98,7 +102,7 @@ def test_that_a_cluster_stays_up_is_known_to_the_next_user_until_it_is_taken_bac
         other.take()
         assert other.keep is keep
         other.release()
-        assert Reservation().keep is keep
+        assert Reservation(NAME).keep is keep
 
 
 def test_root_s_folder_is_one_that_nobody_else_can_write_to(tmp_path):

@@ -26,11 +26,11 @@ def finished(test):
     return run
 
 
-def test_a_new_run_has_a_folder_of_its_own_and_a_place_for_the_nodes(folder):
+def test_a_new_run_has_an_empty_folder_of_its_own(folder):
     one, two = results.create("redlock"), results.create("redlock")
     assert one != two
     assert one.parent == two.parent == folder / "redlock"
-    assert (one / "nodes").is_dir()
+    assert list(one.iterdir()) == []
 
 
 def test_latest_is_the_newest_run_of_a_test_and_of_all(folder):
@@ -63,7 +63,7 @@ def test_what_is_no_run_is_an_error_that_names_the_newest(folder):
     runs = [finished("redlock") for _ in range(6)]
     with pytest.raises(BadArguments) as error:
         results.find("redlok")
-    newest = ", ".join(f"redlock/{run.name}" for run in runs[1:])
+    newest = ", ".join(f"redlock/{run.name}" for run in runs[:0:-1])
     assert str(error.value) == (
         f"'redlok' is no run (a folder with test.json or history.jsonl); the newest here: {newest}"
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
 
-from fencepost.harness.cluster import brought_up, composefile
+from fencepost.harness.cluster import brought_up, nodes
+from fencepost.harness.cluster.services import service
 from fencepost.harness.run import needs
-from fencepost.harness.run.spec import Spec, scripted
+from fencepost.harness.run.scripted import of_suite
+from fencepost.harness.run.spec import Spec
 from fencepost.nemesis.families import FAMILIES
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.registry import SUITES
@@ -19,35 +20,34 @@ MOUNTING = ("power", "disk", "cpu")
 
 
 def services(**asked):
-    return json.loads(composefile.content(**asked))["services"]
+    return {node: service(node, "an-image", **asked) for node in nodes.every()}
 
 
 def test_no_node_can_mount_anything_where_no_fault_needs_it():
-    for service in services(mounts=False).values():
-        assert service["cap_add"] == ["NET_ADMIN", "SYS_PTRACE"]
-        assert service["security_opt"] == ["no-new-privileges:true"]
-        assert "device_cgroup_rules" not in service
+    for made in services(mounts=False).values():
+        assert made.capabilities == ("NET_ADMIN", "SYS_PTRACE")
+        assert made.security == ("no-new-privileges:true",)
+        assert made.devices == ()
 
 
 def test_where_a_fault_needs_it_servers_can_and_storage_and_clients_cannot():
-    for node, service in services(mounts=True).items():
+    for node, made in services(mounts=True).items():
         may = not node.startswith(("client", "storage"))
-        assert ("SYS_ADMIN" in service["cap_add"]) is may
-        assert ("apparmor:unconfined" in service["security_opt"]) is may
-        assert ("device_cgroup_rules" in service) is may
+        assert ("SYS_ADMIN" in made.capabilities) is may
+        assert ("apparmor:unconfined" in made.security) is may
+        assert bool(made.devices) is may
 
 
 @pytest.mark.parametrize("mounts", [True, False])
 def test_every_node_has_its_limits_and_gets_no_new_privileges(mounts):
-    for service in services(mounts=mounts).values():
-        assert service["mem_limit"] and service["pids_limit"]
-        assert "no-new-privileges:true" in service["security_opt"]
-        assert "privileged" not in service and "ports" not in service
+    for made in services(mounts=mounts).values():
+        assert made.memory and made.processes
+        assert "no-new-privileges:true" in made.security
 
 
 def test_only_nodes_that_are_reached_by_ssh_let_a_user_become_root():
-    for service in services(sudo=True).values():
-        assert "no-new-privileges:true" not in service["security_opt"]
+    for made in services(sudo=True).values():
+        assert "no-new-privileges:true" not in made.security
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -59,7 +59,7 @@ def test_the_families_that_mount_something_are_known(family):
 
 def test_a_scenario_s_families_count_too():
     found = {
-        scenario.name: needs.mounts([scripted("x", "redis", scenario, 1)])
+        scenario.name: needs.mounts([of_suite("x", suite.lock, scenario, 1)])
         for suite in SUITES.values()
         for scenario in suite.scenarios
     }

@@ -71,7 +71,7 @@ def test_every_resource_is_read_at_the_end_by_a_client_that_answers(answers, rea
 
 
 def test_whether_others_were_granted_a_lock_is_asked_of_the_lock_that_a_client_had(recorder):
-    cluster = SimpleNamespace(remote=lambda node: SimpleNamespace(node=node))
+    cluster = SimpleNamespace(remote=lambda node: SimpleNamespace(node=node), foreign={})
     site = RunSite(SPEC, cluster, recorder)
     site._workers = {node: SimpleNamespace(process=n) for n, node in enumerate(SPEC.clients)}
     record(recorder, [grant(0, "orders-1"), grant(0, "orders-2"), grant(1, "orders-1")])

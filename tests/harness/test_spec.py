@@ -11,7 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fencepost.harness.errors import BadArguments, choose
-from fencepost.harness.run.spec import Spec, scripted, seconds, stored, validate
+from fencepost.harness.run.scripted import of_suite
+from fencepost.harness.run.spec import Spec, seconds, work_of
+from fencepost.harness.run.stored import stored
+from fencepost.harness.run.validation import validate
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.registry import SUITES
 
@@ -40,6 +43,10 @@ def test_the_defaults_make_sense():
         {"restart": "1500ms"},
         {"locks": 100},
         {"until": ("any", "resource")},
+        {"hold": "0", "think": "100ttl"},
+        {"hold": "ttl..1h", "think": "0..0"},
+        {"hold": "1.5ttl..3s", "contention": "5..all"},
+        {"contention": "1", "concurrency": 1},
         {"guard": "fenced", "options": options(token="one")},
     ],
 )
@@ -50,12 +57,28 @@ def test_what_is_just_within_the_bounds_makes_sense(changed):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"lock": "redlok"}, "there is no lock 'redlok'; choose one of: redlock, redis, "),
+        ({"lock": "redlok"}, "there is no lock 'redlok'; choose one of: redlock, redlock-npm, "),
         ({"guard": "fence"}, "there is no guard 'fence'; choose one of: none, deadline, fenced"),
         (
             {"nemesis": ("pause", "flood")},
-            "there is no nemesis 'flood'; choose one of: partition, delay, packet, pause, ",
+            "there is no fault 'flood'; choose one of: partition, delay, packet, pause, ",
         ),
+        ({"aim": True}, "aim: at what? Name faults with --nemesis"),
+        (
+            {"aim": True, "nemesis": ("kill:rolling",)},
+            "nemesis kill:rolling: a rolling fault has no moment: leave --aim out, or ask for kill",
+        ),
+        (
+            {"hold": "long"},
+            "hold 'long' is no length of time: write 20ms or 1.5ttl, or two of them",
+        ),
+        ({"hold": "2ttl..3s"}, "hold '2ttl..3s' is empty: its first length is above its second"),
+        ({"think": "101ttl"}, "think '101ttl' is out of range (up to 100ttl)"),
+        ({"think": "0..61m"}, "think '61m' is out of range (up to 1 h)"),
+        ({"contention": "many"}, "contention 'many' is no number of clients: write 2, 2..4 or"),
+        ({"contention": "6"}, "contention '6' is out of range: there are 5 clients (1 to 5)"),
+        ({"contention": "0..2"}, "contention '0' is out of range: there are 5 clients"),
+        ({"contention": "4..2"}, "contention '4..2' is empty: its first number is above its"),
         ({"nemesis": ("pause:redis-9",)}, "nemesis pause:redis-9: the test has no 'redis-9'"),
         ({"nemesis": ("kill:primary",)}, "none of its servers leads"),
         (
@@ -148,12 +171,16 @@ def test_with_tokens_fencing_is_checked():
     assert row["not_checked"] == {}
 
 
+SCRIPTED = [(suite, one) for suite in SUITES.values() for one in suite.scenarios]
+
+
 @pytest.mark.parametrize(
-    "scenario", SUITES["redlock"].scenarios, ids=lambda s: f"{s.name}-{s.guard}"
+    ("suite", "scenario"),
+    SCRIPTED,
+    ids=[f"{suite.name}-{s.name}-{s.guard}" for suite, s in SCRIPTED],
 )
-def test_every_scenario_s_spec_makes_sense(scenario):
-    spec = scripted(scenario.name, "redlock", scenario, seed=1)
-    validate(replace(spec, time_s=60))
+def test_every_scenario_s_spec_makes_sense(suite, scenario):
+    spec = of_suite(scenario.name, suite.lock, scenario, seed=1)
     assert (spec.guard, spec.ttl_ms, spec.concurrency) == (
         scenario.guard,
         scenario.ttl_ms,
@@ -164,11 +191,18 @@ def test_every_scenario_s_spec_makes_sense(scenario):
     assert set(scenario.expected) <= asked
 
 
+def test_a_scenario_that_its_lease_is_too_short_for_is_refused():
+    entry = SUITES["redlock"].scenarios[0]
+    short = replace(entry, options={**entry.options, "node_timeout_ms": entry.ttl_ms // 5})
+    with pytest.raises(BadArguments, match="can use up the whole TTL"):
+        of_suite("x", "redlock", short, seed=1)
+
+
 @pytest.mark.parametrize(
     "changed",
     [
         {},
-        {"nemesis": ("pause", "kill"), "time_s": 7.5, "work": {"think_ms": 3}},
+        {"nemesis": ("pause", "kill"), "time_s": 7.5, "hold": "1ttl", "work": {"extend": 1}},
         {"lock": "chubby", "options": LOCKS["chubby"].read_options({}), "shared": 0.5},
         {"guard": "compare-and-set", "store": "postgres", "liveness_bound_s": 9.0},
         {"locks": 7, "until": ("store", "resource")},
@@ -179,6 +213,21 @@ def test_a_spec_that_was_stored_is_the_same_again(changed):
     again = stored(json.loads(json.dumps(spec.to_json())))
     assert replace(again, store=spec.store) == spec
     assert again.stored_in == spec.stored_in
+
+
+def test_a_run_of_an_older_version_works_as_shortly_as_it_did():
+    row = GOOD.to_json()
+    del row["hold"], row["think"], row["contention"]
+    short = {"hold": "0..20ms", "think": "0..20ms", "contention": "all"}
+    assert stored(row) == replace(GOOD, store="redis", **short)
+    work = {"think_ms": 900, "pause_ms": 0, "extend": 0.5}
+    told = {"hold": "0..900ms", "think": "0", "contention": "all", "work": {"extend": 0.5}}
+    assert stored(row | {"work": work}) == replace(GOOD, store="redis", **told)
+
+
+def test_lengths_in_ttls_are_those_of_the_test_s_ttl():
+    spec = replace(GOOD, ttl_ms=500, hold="0.5ttl..3s", think="ttl", contention="2..all")
+    assert work_of(spec) == {"hold_ms": (250, 3000), "think_ms": (500, 500), "contention": (2, 5)}
 
 
 def test_a_run_of_an_older_version_that_any_violation_stopped_is_read_as_such():
@@ -204,6 +253,6 @@ def test_a_run_of_an_older_version_that_does_not_say_how_grants_end_can_be_run_a
 def test_what_is_no_stored_spec_is_refused():
     scenario = SUITES["redlock"].scenarios[0]
     with pytest.raises(BadArguments, match="run its suite again"):
-        stored(scripted("x", "redlock", scenario, 1).to_json())
+        stored(of_suite("x", "redlock", scenario, 1).to_json())
     with pytest.raises(BadArguments, match="does not describe a test"):
         stored({"name": "x"})

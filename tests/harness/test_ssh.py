@@ -25,6 +25,8 @@ from fencepost.harness.run.worker import Worker
 from fencepost.workloads.locks.registry import LOCKS
 from ssh_server import SshServer
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 HOSTILE = [
     "a b",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
 
+from fencepost.checker import history
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.remote import NoAnswer, RemoteError
-from fencepost.harness.run import judge, results, worker
+from fencepost.harness.run import judge, results, streams, timed
 from fencepost.harness.run.run import run
 from harness.disturbed import (
     FAULTY,
@@ -20,11 +22,14 @@ from harness.disturbed import (
 )
 from harness.memory import Call
 
+pytestmark = pytest.mark.slow
+
 
 def test_an_undisturbed_run_is_valid_and_has_its_report(cluster, monkeypatch):
+    root = results.root()
     monkeypatch.undo()
-    monkeypatch.setenv("FENCEPOST_RESULTS", str(results.root()))
-    monkeypatch.setattr(worker, "_END_S", 0.05)
+    monkeypatch.setenv("FENCEPOST_RESULTS", str(root))
+    monkeypatch.setattr(streams, "_END_S", 0.05)
     ended = carried_out(cluster, FAULTY)
     assert_judged_and_put_away(ended, cluster)
     assert ended.outcome is not None and ended.outcome.valid is True
@@ -33,6 +38,15 @@ def test_an_undisturbed_run_is_valid_and_has_its_report(cluster, monkeypatch):
     assert ended.outcome.verdicts["faults"].valid is True
     assert "Persistence" in (ended.folder / "report.html").read_text()
     assert (ended.folder / "nodes/redis-1/server.log").read_text() == "the server's log\n"
+
+
+def test_a_run_says_when_its_clients_were_ready_however_long_that_took(cluster):
+    # A client that says that it is ready is looked for among its node's processes.
+    cluster.after = lambda call: time.sleep(0.2) if "fencepost-node process" in call.what else None
+    ended = carried_out(cluster)
+    ready_ns = results.read_test(ended.folder)["ready_s"] * 1e9
+    first = min(op.time for op in history.read(ended.folder / "history.jsonl").ops)
+    assert 0.2e9 * SPEC.concurrency <= ready_ns <= first
 
 
 def test_a_fault_that_does_not_take_hold_leaves_the_verdict_open(cluster):
@@ -51,9 +65,10 @@ def test_a_broken_lock_is_found_out(cluster):
 
 
 def test_a_violation_that_is_waited_for_ends_the_run_early(cluster, monkeypatch):
-    monkeypatch.setattr("fencepost.harness.run.early_stop._EVERY_S", 0.01)
+    monkeypatch.setattr(timed, "EVERY_S", 0.05)
     cluster.service.broken = True
-    ended = carried_out(cluster, replace(SPEC, time_s=60.0, until=("any",)), [])
+    slowly = {"hold": "0..20ms", "think": "0..20ms"}
+    ended = carried_out(cluster, replace(SPEC, time_s=60.0, until=("any",), **slowly), [])
     assert_judged_and_put_away(ended, cluster)
     assert ended.outcome.valid is False
     assert ended.results["stats"]["duration_s"] < 30

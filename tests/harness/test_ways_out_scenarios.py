@@ -6,7 +6,7 @@ import os
 import signal
 
 from fencepost.checker import history
-from fencepost.harness.run.spec import scripted
+from fencepost.harness.run.scripted import of_suite
 from fencepost.workloads.scenarios.scenario import Do
 from harness.disturbed import (
     PAUSED,
@@ -18,7 +18,7 @@ from harness.disturbed import (
 
 def test_a_scenario_is_carried_out_step_by_step_and_then_somebody_gets_the_lock(cluster):
     script = scenario(*PAUSED)
-    spec = scripted("short", "redis", script, 0)
+    spec = of_suite("short", "redis", script, 0)
     ended = carried_out(cluster, spec, [], script)
     assert_judged_and_put_away(ended, cluster)
     assert ended.results["run_notes"] == []
@@ -35,7 +35,7 @@ def test_a_scenario_is_carried_out_step_by_step_and_then_somebody_gets_the_lock(
 
 def test_a_step_that_comes_out_otherwise_ends_the_scenario_and_says_which(cluster):
     script = scenario(Do("client-1", "acquire"), Do("client-2", "acquire"), *PAUSED[1:])
-    ended = carried_out(cluster, scripted("short", "redis", script, 0), [], script)
+    ended = carried_out(cluster, of_suite("short", "redis", script, 0), [], script)
     assert_judged_and_put_away(ended, cluster)
     assert ended.error is None
     assert "The schedule was not carried out: step 2, " in ended.notes
@@ -49,7 +49,7 @@ def test_a_scenario_that_is_interrupted_asks_nobody_for_the_lock_any_more(cluste
 
     cluster.before = disturb
     script = scenario(*PAUSED)
-    ended = carried_out(cluster, scripted("short", "redis", script, 0), [], script)
+    ended = carried_out(cluster, of_suite("short", "redis", script, 0), [], script)
     assert isinstance(ended.error, KeyboardInterrupt)
     assert_judged_and_put_away(ended, cluster)
     asked = [op for op in history.read(ended.folder / "history.jsonl") if op.f == "acquire"]

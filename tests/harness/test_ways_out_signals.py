@@ -10,7 +10,7 @@ import pytest
 
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.harness.run import judge
-from fencepost.harness.run.spec import scripted
+from fencepost.harness.run.scripted import of_suite
 from fencepost.nemesis.director import Director
 from harness.disturbed import (
     ENDING,
@@ -22,6 +22,8 @@ from harness.disturbed import (
     scenario,
     undisturbed_calls,
 )
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("number", ENDING)
@@ -112,7 +114,7 @@ def test_a_signal_just_before_the_healing_does_not_skip_it(cluster, monkeypatch)
 
     monkeypatch.setattr(Director, "heal_all", heal_all)
     script = scenario(*PAUSED[:4])
-    ended = carried_out(cluster, scripted("short", "redis", script, 0), [], script)
+    ended = carried_out(cluster, of_suite("short", "redis", script, 0), [], script)
     assert isinstance(ended.error, KeyboardInterrupt)
     assert_judged_and_put_away(ended, cluster)
 

@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from fencepost.harness.remote.remote import RemoteError, Result
-from fencepost.harness.run import run
+from fencepost.harness.run import carry_out
 from fencepost.harness.run.recorder import Recorder
 from harness.disturbed import (
     PAUSES,
@@ -89,15 +89,17 @@ def test_a_server_s_log_comes_without_its_middle_and_is_judged_by_what_was_searc
     cluster, monkeypatch, unkept, valid, gap
 ):
     parts = {
-        "fencepost-node": json.dumps({"start": 10, "end": 5010, "unkept": unkept}),
-        "head": "it starts\n",
+        "fencepost-node": json.dumps({"since": 0, "start": 10, "end": 5010, "unkept": unkept}),
+        "bash": "it starts\n",
         "tail": "it ends\n",
     }
     answering, getting = Node.run, Node.get
 
     def answers(node, argv, **options):
         answer = answering(node, argv, **options)
-        if node.node == "redis-1" and (argv[0] in ("head", "tail") or argv[1] == "log"):
+        if node.node == "redis-1" and (
+            argv[0] == "tail" or argv[1] == "log" or "head -c 10" in argv[-1]
+        ):
             return Result(0, parts[argv[0]], "")
         return answer
 
@@ -114,8 +116,11 @@ def test_a_server_s_log_comes_without_its_middle_and_is_judged_by_what_was_searc
     assert ended.notes == ""
 
 
+QUICKLY = partial(carry_out.now_and_then, every_s=0.01)
+
+
 def test_servers_logs_are_kept_short_while_a_run_goes_on(cluster, monkeypatch):
-    monkeypatch.setattr(run, "now_and_then", partial(run.now_and_then, every_s=0.01))
+    monkeypatch.setattr(carry_out, "now_and_then", QUICKLY)
     carried_out(cluster, schedule=[])
     asked = [call.node for call in cluster.calls if call.what.startswith("fencepost-node log")]
     # Once at the end for each server's log, which is then fetched.
@@ -124,7 +129,7 @@ def test_servers_logs_are_kept_short_while_a_run_goes_on(cluster, monkeypatch):
 
 
 def test_a_node_that_is_silent_keeps_its_log_and_the_run_goes_on(cluster, monkeypatch):
-    monkeypatch.setattr(run, "now_and_then", partial(run.now_and_then, every_s=0.01))
+    monkeypatch.setattr(carry_out, "now_and_then", QUICKLY)
 
     def before(call):
         if call.node == "redis-1" and call.what.startswith("fencepost-node log"):

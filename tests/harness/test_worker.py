@@ -11,9 +11,12 @@ import pytest
 from fencepost.checker.history import read
 from fencepost.checker.holds import holds
 from fencepost.harness.errors import Crashed
+from fencepost.harness.run import streams
 from fencepost.harness.run import worker as process
 from fencepost.harness.run.worker import Worker
 from harness.local import COMMAND, MARKED, Local, recorded
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -85,7 +88,7 @@ def test_a_kill_between_two_ops_completes_nothing(worker, recorder):
 def test_a_worker_killed_at_full_speed_leaves_a_history_that_can_be_paired(
     worker, recorder, eventually
 ):
-    worker.work({"ttl_ns": 10**9, "write": False, "think_ms": 0, "pause_ms": 0}, 10**15)
+    worker.work({"ttl_ns": 10**9, "write": False, "hold_ms": (0, 0), "think_ms": (0, 0)}, 10**15)
     eventually(lambda: recorder.counts["release", "ok"] > 50)
     os.kill(worker.pid, signal.SIGKILL)
     worker.wait_gone(10)
@@ -154,7 +157,7 @@ time.sleep(60)
 
 
 def test_a_close_that_hangs_at_the_end_is_killed_and_unknown(recorder, spawn, setup, monkeypatch):
-    monkeypatch.setattr(process, "_END_S", 0.3)
+    monkeypatch.setattr(streams, "_END_S", 0.3)
     worker = Worker(Local(spawn), recorder, setup, [*MARKED, sys.executable, "-c", HANGS])
     worker.wait_ready()
     worker.close()

@@ -142,12 +142,46 @@ def test_a_driver_takes_no_close_for_the_answer_to_the_successor_s_first_op(
     sent = []
     monkeypatch.setattr(worker, "_send", lambda message: sent.append(message["f"]))
     worker._generates = False
-    worker.work({"think_ms": 0, "pause_ms": 0}, 10**15)
+    worker.work({"hold_ms": (0, 0), "think_ms": (0, 0)}, 10**15)
     eventually(lambda: len(sent) == 1)
     take((3, "acquire", "invoke"), (3, "acquire", "info"))
     eventually(lambda: len(sent) == 2)
     take(*GONE[2:])
     time.sleep(0.05)  # a driver that was answered would have sent the next op
     assert sent == ["acquire", "acquire"]
+    end()
+    assert worker.rest(10)
+
+
+@pytest.mark.parametrize("said", [None, "renewed", "lost"])
+def test_for_a_client_without_a_generator_the_harness_says_that_its_hold_is_lost(
+    fed, recorder, eventually, monkeypatch, said
+):
+    """Unless the client has said so itself, or its lease was renewed."""
+    worker, _, end = fed()
+    sent = []
+    monkeypatch.setattr(worker, "_send", lambda message: sent.append(message["f"]))
+    worker._generates = False
+    ttl_ns = 10**8
+    work = {"ttl_ns": ttl_ns, "write": False, "hold_ms": (200, 200), "think_ms": (0, 0)}
+    worker.work(work, 10**15)
+    eventually(lambda: sent == ["acquire"])
+
+    def tell(f, type, **value):
+        row = {"process": 3, "f": f, "type": type, "time": recorder.now(), "value": value}
+        worker._take([json.dumps(row).encode()])
+
+    tell("acquire", "invoke", lock="orders", ttl=ttl_ns)
+    far = recorder.now() + ttl_ns
+    tell("acquire", "ok", lock="orders", hold="3-1", ttl=ttl_ns, deadline=far)
+    if said == "renewed":
+        tell("renewed", "info", lock="orders", hold="3-1", deadline=far + 10**10)
+    elif said == "lost":
+        tell("lost", "info", lock="orders", hold="3-1")
+    eventually(lambda: sent == ["acquire", "release"])
+    ends = [op for op in read(recorder.path) if op.f == "lost"]
+    assert [op.value["hold"] for op in ends] == ([] if said == "renewed" else ["3-1"])
+    tell("release", "invoke", lock="orders", hold="3-1")
+    tell("release", "ok", lock="orders", hold="3-1")
     end()
     assert worker.rest(10)

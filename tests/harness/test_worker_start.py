@@ -8,9 +8,11 @@ import sys
 import pytest
 
 from fencepost.harness.errors import Crashed
-from fencepost.harness.run import worker as process
+from fencepost.harness.run import answers
 from fencepost.harness.run.worker import Worker
 from harness.local import COMMAND, MARKED, Local
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_program_that_does_not_come_up_is_a_crash_with_its_last_words(recorder, spawn, setup):
@@ -71,7 +73,7 @@ def test_a_client_that_is_slow_to_come_up_is_named_and_waited_for(
     recorder, spawn, setup, monkeypatch, tmp_path
 ):
     """It comes up once it was twice said to be slow: it waits for a pipe to be opened."""
-    monkeypatch.setattr(process, "_SLOW_S", 0.01)
+    monkeypatch.setattr(answers, "_SLOW_S", 0.01)
     gate, said = tmp_path / "gate", []
     os.mkfifo(gate)
 

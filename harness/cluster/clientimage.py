@@ -1,0 +1,134 @@
+"""A client's program in a container of an image that knows nothing of us, beside its node.
+
+The node stays ours: it has the agent, and all that faults and their proofs need. The container
+joins the node's network and its processes. So whatever cuts the node off cuts the program off, it
+is stopped and killed by its pid there, and nothing has to be in its image: no Python, no shell.
+
+It has no pump, so that what its program writes comes by Docker's own streams. And it is not started
+under a skewed clock (compose/node/launch.py): only a running program can be skewed.
+"""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+
+from docker import DockerClient
+from docker.errors import DockerException, ImageNotFound, NotFound
+from docker.models.containers import Container
+from docker.types import LogConfig
+
+from fencepost.compose.node.places import MARK
+from fencepost.harness.cluster import asking, ours
+from fencepost.harness.cluster.asking import asked
+from fencepost.harness.cluster.cluster import Spawn
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.own.own import OWN
+from fencepost.harness.remote.processes import CLIENT
+from fencepost.harness.remote.remote import Program
+
+_LOOK_S = 60.0
+_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
+# How it ended, as the pump says it; but not where Docker itself failed (125).
+_ATTACHED = """\
+docker start -ai "$1"; code=$?
+[ $code -eq 125 ] || printf '{"control":"over","code":%d}\\n' $code
+"""
+
+
+def must_serve(image: str, python: bool) -> None:
+    """Raise BadArguments if an image cannot be used: it is not here, or is of another machine.
+
+    `python`: it has to have one, for a lock that is a class.
+    """
+    machine = _MACHINES.get(platform.machine(), platform.machine())
+    with closing(asking.client()) as client, asked(f"show the image {image}"):
+        try:
+            of = str(client.images.get(image).attrs.get("Architecture", machine))
+        except ImageNotFound:
+            of = ""
+    if not of:
+        raise BadArguments(
+            f"--client-image: there is no image {image} here: `docker pull` or build it"
+        )
+    if of != machine:
+        raise BadArguments(f"--client-image: {image} is for {of}, and this machine is {machine}")
+    if python and not _has_python(image):
+        raise BadArguments(
+            f"--client-image: {image} has no python3 (3.9 or newer), which a lock in Python needs "
+            "there; a --program needs nothing of its image"
+        )
+
+
+def _has_python(image: str) -> bool:
+    new_enough = "import sys; sys.exit(sys.version_info < (3, 9))"
+    apart = ["docker", "run", "--rm", "--network", "none", "--entrypoint", "python3"]
+    words = [*apart, image, "-c", new_enough]
+    return asking.command(words, _LOOK_S).returncode == 0
+
+
+@dataclass(frozen=True)
+class Place:
+    """The node that a program is to be beside, with its container and its project."""
+
+    node: str
+    container: str
+    project: str
+
+
+def spawning(client: DockerClient, place: Place, image: str, archive: bytes) -> Spawn:
+    """What starts a command in such a container.
+
+    `archive` has files that it needs, by their path from the root on.
+    """
+
+    def spawn(argv: Sequence[str]) -> Program:
+        with asked(f"start a container of {image} beside {place.node}"):
+            made = client.containers.create(
+                image,
+                entrypoint=list(argv[:1]),
+                command=list(argv[1:]),
+                network_mode=f"container:{place.container}",
+                pid_mode=f"container:{place.container}",
+                working_dir=OWN,
+                environment={MARK: CLIENT},
+                labels=ours.program_of(place.node, place.project),
+                stdin_open=True,
+                auto_remove=True,
+                mem_limit="2g",
+                security_opt=["no-new-privileges:true"],
+                log_config=LogConfig(type="none"),
+            )
+            made.put_archive("/", archive)
+        return _Attached(made)
+
+    return spawn
+
+
+class _Attached:
+    """A container's command, with its standard streams connected here."""
+
+    def __init__(self, container: Container) -> None:
+        self._container = container
+        self._docker = subprocess.Popen(
+            ["sh", "-c", _ATTACHED, "sh", str(container.id)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            # Ctrl-C is for the harness, which ends its programs in order.
+            start_new_session=True,
+        )
+        self.stdin, self.stdout = self._docker.stdin, self._docker.stdout
+        self.stderr = self._docker.stderr
+
+    def wait(self, timeout: float | None = None) -> int:
+        return self._docker.wait(timeout)
+
+    def kill(self) -> None:
+        self._docker.kill()
+        with suppress(NotFound, DockerException):  # it is gone, or goes with its node
+            self._container.remove(force=True)

@@ -1,0 +1,87 @@
+"""`fencepost check`: does a client of one's own keep the contract?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from fencepost.checker.verdict import Valid
+from fencepost.harness.command import screen
+from fencepost.harness.command.exits import EXIT
+from fencepost.harness.command.options import (
+    ClientImage,
+    EndsWith,
+    HostsFile,
+    OwnProgram,
+    OwnServers,
+    Remote,
+    Requirements,
+    Ship,
+    with_settings,
+)
+from fencepost.harness.own.check import Found, Trial
+from fencepost.harness.own.given import Asked, given
+from fencepost.harness.run import results, written
+from fencepost.harness.run.carry_out import carry_out
+from fencepost.harness.run.needs import cluster_for
+from fencepost.harness.run.running import Running
+from fencepost.harness.run.timed import Played
+
+_WORD: dict[Valid, str] = {True: "ok", False: "WRONG", "unknown": "-"}
+
+
+@with_settings(("containers", "compose"))
+def check(
+    lock: Annotated[str, typer.Argument(help="The lock: mylock.py:MyLock, or one by name.")] = "",
+    servers: OwnServers = "",
+    ends_with: EndsWith = "",
+    requirements: Requirements = None,
+    program: OwnProgram = "",
+    ship: Ship = None,
+    client_image: ClientImage = "",
+    option: Annotated[
+        list[str] | None, typer.Option("--option", "-o", help="The lock's own, NAME=VALUE.")
+    ] = None,
+    ttl: Annotated[str, typer.Option(help="The lease of a grant.")] = "2s",
+    remote: Remote = "docker",
+    hosts: HostsFile = None,
+    **settings: Any,
+) -> int:
+    settings = {word: value for word, value in settings.items() if value is not None}
+    beside = written.beside(servers, settings)
+    asked = Asked(servers, ends_with, requirements, beside, program, ship, client_image)
+    name, own = given(lock, asked)
+    settings |= {"ttl": ttl, "concurrency": 2, "seed": 0, "nemesis": "pause:server,kill:client"}
+    spec = written.spec(name, written.pairs(option or []), settings, own)
+    screen.say(f"Checking {own.described if own else name}")
+    folder = results.create(f"check-{spec.name}")
+    found: list[Found] = []
+
+    def play(running: Running) -> Played:
+        trial = Trial(running)
+        try:
+            trial.play()
+        finally:
+            found.extend(trial.found)
+        return Played()
+
+    with (
+        cluster_for([spec], screen.say, False, remote, hosts) as cluster,
+        screen.progress(spec.name) as progress,
+    ):
+        ended = carry_out(folder, spec, cluster, progress, [], play=play)
+    if ended.failure is not None:
+        raise ended.failure
+    return _told(found, str(folder))
+
+
+def _told(found: list[Found], folder: str) -> int:
+    table = screen.table("", "", "", whole=1)
+    for one in found:
+        table.add_row(_WORD[one.valid], one.what, one.how)
+    screen.console().print(table)
+    wrong = sum(one.valid is False for one in found)
+    words = "It keeps the contract." if not wrong else f"{wrong} to change."
+    screen.write(f"{words} What the clients wrote: {folder}/history.jsonl")
+    return EXIT[not wrong]

@@ -1,0 +1,22 @@
+"""`fencepost doctor`: what this machine lacks for a run."""
+
+from __future__ import annotations
+
+from fencepost.harness.cluster import machine
+from fencepost.harness.command import screen
+from fencepost.harness.command.exits import EXIT
+from fencepost.harness.run import results
+
+_WORD = {True: "ok", False: "lacks", None: "-"}
+
+
+def doctor() -> int:
+    """Say what is there, and what to do about what is not; exit 1 if no run can work."""
+    table = screen.table("", "", "", whole=1)
+    found = list(machine.findings(results.root()))
+    for one in found:
+        table.add_row(_WORD[one.ok], one.what, one.how)
+    screen.console().print(table)
+    lacking = sum(one.ok is False for one in found)
+    screen.write("A run can start here." if not lacking else f"{lacking} to mend first.")
+    return EXIT[not lacking]

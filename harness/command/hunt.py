@@ -1,0 +1,271 @@
+"""`fencepost hunt`: search simulated runs of a lock for the schedule that breaks it.
+
+No cluster, no Docker, no root and no network: the lock's own code runs on virtual time, against
+models of its servers (hunt/).
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fencepost.harness.command import campaign, screen
+from fencepost.harness.command.exits import EXIT
+from fencepost.harness.command.options import EndsWith, OwnServers, Servers
+from fencepost.harness.errors import BadArguments, choose
+from fencepost.harness.run import written
+from fencepost.harness.run.confirming import TRIES
+from fencepost.harness.run.confirming import confirm as confirm_
+from fencepost.harness.run.engine import ENGINES
+from fencepost.harness.run.engine import engine as engine_of
+from fencepost.harness.run.hunting import DEPTH, SEARCHES, Hunt, described
+from fencepost.harness.run.judge import Outcome
+from fencepost.harness.run.needs import cluster_for
+from fencepost.harness.run.run import run
+from fencepost.hunt.actions import KINDS
+from fencepost.hunt.bridge import Bridge
+from fencepost.hunt.hunt import Find
+from fencepost.hunt.search import Tried
+from fencepost.hunt.story import drawn, numbered
+
+SEEDS = 16
+"""How many seeds a campaign has, unless told otherwise."""
+
+
+def hunt(
+    lock: Annotated[
+        str, typer.Argument(help="The lock to hunt: redlock, say, or your own: mylock.py:MyLock.")
+    ],
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option", "-o", help="The lock's own, NAME=VALUE: `fencepost locks LOCK` shows them."
+        ),
+    ] = None,
+    servers: OwnServers = "",
+    ends_with: EndsWith = "",
+    guard: Annotated[
+        str | None,
+        typer.Option(
+            help="What the resource checks. Where it is given, damage to the data is a find."
+        ),
+    ] = None,
+    faults: Annotated[
+        str | None,
+        typer.Option(help=f"What may go wrong, of: {', '.join(KINDS)}. All that fit, if left out."),
+    ] = None,
+    budget: Annotated[str, typer.Option(help="How long to search.")] = "60s",
+    seed: Annotated[str | None, typer.Option(help="Where all random choices come from.")] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHECKER,...",
+            help="What counts as a find. All promises of the service, if left out.",
+        ),
+    ] = None,
+    clients: Annotated[int, typer.Option(help="How many clients there are.", min=2, max=5)] = 2,
+    ttl: Annotated[str | None, typer.Option(help="The lease of a grant.")] = None,
+    persistence: Annotated[
+        str | None, typer.Option(help="How Redis keeps its data: none, everysec or always.")
+    ] = None,
+    restart: Annotated[
+        str | None,
+        typer.Option(help="When a killed server is back: at-once, after-ttl, never or a time."),
+    ] = None,
+    server: Servers = None,
+    search: Annotated[
+        str, typer.Option(help=f"How schedules are chosen: {' or '.join(SEARCHES)}.")
+    ] = SEARCHES[0],
+    depth: Annotated[
+        int | None,
+        typer.Option(help=f"How many strikes an exhaustive search goes up to: {DEPTH}.", min=1),
+    ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(help="How many processes search: as many as there are cores.", min=1),
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(help="A campaign: hunt from so many seeds, from --seed on.", min=1),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(help=f"Who hunts in a campaign: {' or '.join(ENGINES)}.", show_default=False),
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Dask's scheduler: tcp://HOST:8786.")
+    ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(metavar="RUN", help="Go on with a campaign: its folder's name, or latest."),
+    ] = None,
+    confirm: Annotated[
+        bool,
+        typer.Option("--confirm", help="Play what is found on real servers: it needs Docker."),
+    ] = False,
+) -> int:
+    settings = {
+        "guard": guard,
+        "ttl": ttl,
+        "persistence": persistence,
+        "restart": restart,
+        "seed": seed,
+        "server": server,
+    }
+    arguments: dict[str, Any] = {
+        "options": written.pairs(option or []),
+        "settings": settings,
+        "servers": servers,
+        "ends_with": ends_with,
+        "clients": clients,
+        "faults": faults,
+        "until": until,
+        "budget": budget,
+        "search": search,
+        "depth": depth,
+    }
+    if seeds or engine or scheduler or resume:
+        if confirm:
+            raise BadArguments("--confirm is for a hunt from one seed, and not for a campaign")
+        who = engine_of(choose("engine", engine or ENGINES[0], ENGINES), scheduler, processes)
+        if resume:
+            campaign.must_be_left_out(seeds=seeds, **settings, **_given(arguments))
+            return campaign.resume(lock, resume, who)
+        return campaign.begin(lock, arguments, seeds or SEEDS, who)
+    asked = described(lock, **arguments)
+    spec, setting = asked.spec, asked.setting
+    words = [word for word in sys.argv[1:] if word]
+    command = shlex.join(["fencepost", *words, *([] if seed else ["--seed", str(spec.seed)])])
+    screen.say(
+        f"Hunting {spec.lock}, seed {spec.seed}: {', '.join(setting.faults) or 'no faults'}; "
+        f"until {', '.join(setting.goals)}"
+    )
+    tried, find = asked.carry_out(processes, _told)
+    if find is None:
+        _nothing(asked, tried)
+        return 0
+    made = _something(asked, tried, find, command)
+    if not confirm:
+        return EXIT[False]
+    return _confirmed(asked, made)
+
+
+def _given(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments that are not as they are where nothing is said of them."""
+    usual = {
+        "clients": 2,
+        "budget": "60s",
+        "search": SEARCHES[0],
+        "settings": arguments["settings"],
+    }
+    return {name: one for name, one in arguments.items() if one != usual.get(name)}
+
+
+def _told(tried: Tried) -> None:
+    if tried.schedules and screen.console().is_terminal:
+        screen.console().print(_line(tried), end="\r", style="cyan", markup=False)
+
+
+def _line(tried: Tried) -> str:
+    rate = tried.schedules / tried.seconds if tried.seconds else 0.0
+    return f"{tried.schedules:,} schedules, {rate:,.0f} a second, {tried.seconds:.1f} s "
+
+
+def _nothing(asked: Hunt, tried: Tried) -> None:
+    """What was tried, and what that does not show."""
+    setting = asked.setting
+    screen.write(f"Nothing was found in {_line(tried).rstrip()}.")
+    screen.write(
+        f"  tried: {tried.steps:,} steps, {tried.events:,} events; {len(tried.states):,} different "
+        f"histories (order of ops and outcomes, times left out)"
+    )
+    struck = ", ".join(f"{kind} {count:,}" for kind, count in sorted(tried.struck.items()))
+    screen.write(f"  struck: {struck or 'nothing'}")
+    screen.write(
+        f"  covered: {len(tried.covered):,} pairs of a fault and what the clients were doing"
+    )
+    holds, chosen = f"up to {setting.holds} holds each", "schedules drawn at random"
+    if asked.depth is not None:
+        screen.write(_exhausted(tried, asked.depth))
+        holds, chosen = "one hold each", "no schedule with more strikes, or with another set-up"
+    screen.write(
+        f"This does not show that {setting.lock} is right: it is {len(setting.clients)} clients "
+        f"with {holds}, against models of servers (docs/hunt.md), and {chosen}."
+    )
+
+
+def _exhausted(tried: Tried, depth: int) -> str:
+    """What an exhaustive search has come to."""
+    done = tried.depth or 0
+    left_out = f"{tried.known:,} more led to states that were known"
+    if done == depth:
+        return f"  exhausted: every schedule with up to {_strikes(depth)}; {left_out}"
+    return f"  not exhausted: the time was up at {_strikes(done + 1)}; {left_out}"
+
+
+def _strikes(count: int) -> str:
+    return f"{count} strike" + ("s" if count > 1 else "")
+
+
+def _something(asked: Hunt, tried: Tried, find: Find, command: str) -> Bridge:
+    """Tell the story, and leave a run's folder with it."""
+    found_after = f"{tried.schedules:,} schedules, {tried.seconds:.2f} s"
+    screen.write(f"Found after {found_after}; made small in {find.runs:,} more runs.")
+    screen.write("")
+    _written("", numbered(find.story))
+    screen.write("")
+    _written("  ", drawn(find.story, find.run))
+    screen.write("")
+    outcome, made = asked.store(tried, find, command)
+    screen.write(f"again: {command}")
+    schedule = outcome.folder / "schedule.json"
+    screen.write(f"on real servers: {_on_real_servers(asked, schedule)}")
+    screen.verdict(outcome)
+    return made
+
+
+def _on_real_servers(asked: Hunt, schedule: Path) -> str:
+    """The command that plays what was found."""
+    words = ["fencepost", "test", asked.lock, "--schedule", str(schedule), *asked.beside]
+    return shlex.join(words)
+
+
+def _confirmed(asked: Hunt, made: Bridge) -> int:
+    """Play what was found on real servers, and say whether the same comes of it."""
+    scenario = made.scenario
+    kind, servers = asked.spec.lock_type.kind, len(asked.spec.servers)
+    screen.write(
+        f"Playing it on real servers: {servers} {kind}, {scenario.clients} clients, a lease of "
+        f"{scenario.ttl_ms / 1000:g} s, {len(scenario.steps)} steps; up to {TRIES} tries."
+    )
+    _written("  ", [f"{words}." for words in (*made.notes, *made.cannot)])
+    if made.cannot:
+        found = confirm_(made, _never, screen.write)
+    else:
+        specs = [asked.test_of(scenario, number) for number in range(1, TRIES + 1)]
+        with cluster_for(specs[:1], screen.say) as cluster:
+
+            def play(number: int) -> Outcome:
+                spec = specs[number - 1]
+                with screen.progress(f"{spec.name}, try {number}") as progress:
+                    outcome = run(spec, cluster, progress, scenario)
+                screen.say(f"try {number}: {outcome.folder / 'report.html'}")
+                return outcome
+
+            found = confirm_(made, play, screen.write)
+    screen.write(found.sentence)
+    return EXIT[False] if found.confirmed else EXIT["unknown"]
+
+
+def _never(number: int) -> Outcome:
+    raise AssertionError("what cannot be played is not played")
+
+
+def _written(indent: str, lines: Sequence[str]) -> None:
+    for line in lines:
+        screen.write(f"{indent}{line}")

@@ -1,0 +1,206 @@
+"""`fencepost matrix`: every lock under every fault, and what came of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from fencepost.checker.verdict import count
+from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.command import screen
+from fencepost.harness.command.options import HostsFile, Remote, Results, Seed
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.run import matrix as matrices
+from fencepost.harness.run import matrix_plan, written
+from fencepost.harness.run.judge import Outcome
+from fencepost.harness.run.matrix import Matrix
+from fencepost.harness.run.matrix_plan import Cell
+from fencepost.harness.run.needs import cluster_for
+from fencepost.harness.run.run import run
+from fencepost.harness.run.spec import Spec, seconds
+from fencepost.report.cells import STATES, summed
+from fencepost.report.findings import headline
+from fencepost.report.matrix import title
+from fencepost.times import describe
+
+_STYLE = {"kept": "green", "broken": "red", "damaged": "red", "unavailable": "red"}
+
+
+def matrix(
+    locks: Annotated[
+        str, typer.Option(metavar="NAME,...", help="The locks. [default: all that are sound]")
+    ] = "",
+    faults: Annotated[
+        str,
+        typer.Option(
+            metavar="FAULT,...",
+            help="The columns: none, entries as --nemesis has them, or all of these together. "
+            f"[default: {','.join(matrix_plan.COLUMNS)}]",
+        ),
+    ] = "",
+    guards: Annotated[
+        str, typer.Option(metavar="NAME,...", help="The guards. [default: none,fenced]")
+    ] = "",
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Go on for so long, round after round with new seeds. [default: one round]",
+        ),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="How long the clients of each run work. [default: 20s, or what fits the budget]",
+        ),
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick",
+            help="Every lock under every fault, in short runs without a guard, for up to 15 min.",
+        ),
+    ] = False,
+    resume: Annotated[
+        str | None,
+        typer.Option(metavar="RUN", help="Go on with a matrix: its folder, its TIME, or latest."),
+    ] = None,
+    parquet: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write the table to this file (fencepost[frames])."),
+    ] = None,
+    seed: Seed = None,
+    results: Results = None,
+    remote: Remote = "docker",
+    hosts: HostsFile = None,
+) -> int:
+    budget_s = None if budget is None else seconds("budget", budget)
+    if parquet is not None:
+        _must_have_pandas()
+    if resume is not None:
+        given = {
+            "--locks": locks, "--faults": faults, "--guards": guards, "--time": time,
+            "--quick": quick, "--seed": seed,
+        }  # fmt: skip
+        if wrong := [option for option, value in given.items() if value]:
+            raise BadArguments(f"--resume takes all from the matrix that it names: not {wrong[0]}")
+        found = matrices.resumed(resume)
+    else:
+        if quick and budget_s is None:
+            budget_s = matrix_plan.QUICK_S
+        asked = matrix_plan.plan(
+            _names(locks), _names(faults), _names(guards), written.seed(seed),
+            None if time is None else seconds("time", time), budget_s, quick,
+        )  # fmt: skip
+        found = matrices.create(asked)
+    _announce(found)
+    # Of a matrix of which a round is over, only a budget asks for more.
+    rounds = None if budget_s is not None and not quick else max(found.rounds, 1)
+    try:
+        whole = _carry_out(found, rounds, budget_s, remote, hosts)
+    finally:
+        page = found.render()
+        _tell(found, page)
+        if parquet is not None:
+            _to_parquet(found.folder, parquet)
+    if not whole and found.rounds < 1:
+        screen.write(f"Not all of it was run: fencepost matrix --resume {found.folder.name}")
+    return 0
+
+
+def _carry_out(
+    found: Matrix, rounds: int | None, budget_s: float | None, remote: str, hosts: Path | None
+) -> bool:
+    def up(specs: Sequence[Spec]) -> AbstractContextManager[Cluster]:
+        return cluster_for(specs, screen.say, False, remote, hosts)
+
+    def carry_out(spec: Spec, cluster: Cluster) -> Outcome:
+        what = f"{spec.lock}, {','.join(spec.nemesis) or 'no fault'}, guard {spec.guard}"
+        with screen.progress(what, spec.time_s) as progress:
+            return run(spec, cluster, progress)
+
+    return matrices.carry_out(found, rounds, budget_s, up, carry_out, _say)
+
+
+def _must_have_pandas() -> None:
+    """Raise BadArguments if a table cannot be written as Parquet here."""
+    if lacking := [name for name in ("pandas", "pyarrow") if find_spec(name) is None]:
+        raise BadArguments(
+            f"--parquet needs {' and '.join(lacking)}: pip install 'fencepost[frames]'; matrix.csv "
+            "has the same"
+        )
+
+
+def _to_parquet(folder: Path, file: Path) -> None:
+    from fencepost.report import frames
+
+    frames.cells(folder).to_parquet(file)
+    screen.write(f"table: {file}")
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _announce(found: Matrix) -> None:
+    """What is to be run, and what cannot be, with the reason."""
+    asked = found.plan
+    takes_min = max(round(matrix_plan.round_s(found.cells, asked.time_s) / 60), 1)
+    screen.say(
+        f"{count(len(found.testable), 'cell')}: {count(len(asked.locks), 'lock')}, "
+        f"{count(len(asked.faults), 'fault')}, {count(len(asked.guards), 'guard')}; "
+        f"{describe(asked.time_s)} each, seed {asked.seed}; a round takes about {takes_min} min"
+    )
+    reasons: dict[str, list[Cell]] = {}
+    for cell in found.cells:
+        if cell.reason:
+            reasons.setdefault(cell.reason, []).append(cell)
+    for reason, cells in reasons.items():
+        which = dict.fromkeys(f"{one.lock} {title(one.fault)}" for one in cells)
+        rows = dict.fromkeys(f"{one.lock}, guard {one.guard}" for one in cells)
+        named = list(which if len(which) <= len(rows) else rows)
+        more = f" and {len(named) - 4} more" if len(named) > 5 else ""
+        shown = ", ".join(named if not more else named[:4])
+        screen.say(f"not tested: {shown}{more}: {reason}")
+
+
+def _say(cell: Cell, number: int, row: dict[str, Any]) -> None:
+    """One line as soon as a run is over."""
+    came = summed({"runs": [row], "reason": ""})
+    state = STATES[came["state"]]
+    text = Text(f"{cell.lock}, {title(cell.fault)}, guard {cell.guard}: ")
+    text.append(state.word, style=_STYLE.get(came["state"], "yellow"))
+    text.append(f"  {came['words']}")
+    screen.console().print(text, soft_wrap=True)
+
+
+def _tell(found: Matrix, page: Path) -> None:
+    """The table in a terminal, and where the page is."""
+    rows = found.to_json()["cells"]
+    places = {(row["lock"], row["guard"], row["fault"]): row["sum"] for row in rows}
+    asked = found.plan
+    table = screen.table("lock", "guard", *map(title, asked.faults), whole=2)
+    for lock in asked.locks:
+        for guard in asked.guards:
+            sums = [places[lock, guard, fault] for fault in asked.faults]
+            table.add_row(lock, guard, *map(_shown, sums))
+    screen.console().print(table)
+    counts = Counter(one["state"] for one in places.values())
+    key = [f"{one.sign} {one.word} ({counts[name]})" for name, one in STATES.items()]
+    screen.write(", ".join(key))
+    screen.write(headline(rows))
+    screen.write(f"page: {page}")
+
+
+def _shown(total: dict[str, Any]) -> Text:
+    signs = " ".join(STATES[mark].sign for mark in total["marks"])
+    dim = total["state"] == "untested"
+    return Text(signs, style="dim" if dim else _STYLE.get(total["state"], "yellow"))

@@ -1,0 +1,227 @@
+"""Reports a run and its verdict to a person, quietly (only the end), or to a program.
+
+`fencepost test` has one voice, and may write a JUnit file beside it. A voice is told what is being
+done, how the run goes, and what came out. What goes wrong instead is told by the command line
+(app.py); the JUnit file and a program's lines have it as well.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from fencepost.harness.command import screen
+from fencepost.harness.command.exits import BAD_ARGUMENTS, CRASHED, EXIT, INTERRUPTED
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.run import results
+from fencepost.harness.run.judge import Outcome
+from fencepost.harness.run.progress import Progress, Status
+from fencepost.harness.run.spec import Spec
+from fencepost.report import junit
+from fencepost.report.answer import counted, sentence
+from fencepost.report.badge import svg
+from fencepost.report.summary import markdown
+from fencepost.runfiles import SCHEMA
+
+
+class Voice(Protocol):
+    def begin(self, spec: Spec, faults: int | None) -> None:
+        """A test begins; `faults`: how many were given, where they were."""
+
+    def say(self, text: str) -> None:
+        """Something is being set up."""
+
+    def progress(self, spec: Spec) -> AbstractContextManager[Progress]:
+        """How the run goes, within the block."""
+
+    def verdict(self, outcome: Outcome, asked: Sequence[str]) -> None: ...
+
+    def error(self, error: BaseException) -> None:
+        """The run ends without a verdict."""
+
+
+class Screen:
+    """A person, at a terminal or with a log."""
+
+    def begin(self, spec: Spec, faults: int | None) -> None:
+        told = "" if faults is None else f", {faults} faults as scheduled"
+        screen.say(f"Testing {spec.lock}, seed {spec.seed}{told}")
+
+    def say(self, text: str) -> None:
+        screen.say(text)
+
+    def progress(self, spec: Spec) -> AbstractContextManager[Progress]:
+        return screen.progress(spec.name, spec.time_s)
+
+    def verdict(self, outcome: Outcome, asked: Sequence[str]) -> None:
+        screen.verdict(outcome, asked)
+
+    def error(self, error: BaseException) -> None:
+        pass
+
+
+class Quiet:
+    """A person who wants to know what came out, and nothing before."""
+
+    def begin(self, spec: Spec, faults: int | None) -> None:
+        pass
+
+    def say(self, text: str) -> None:
+        pass
+
+    @contextmanager
+    def progress(self, spec: Spec) -> Iterator[Progress]:
+        yield lambda status: None
+
+    def verdict(self, outcome: Outcome, asked: Sequence[str]) -> None:
+        screen.summary(outcome, asked)
+
+    def error(self, error: BaseException) -> None:
+        pass
+
+
+class Lines:
+    """A program: one JSON object a line (report/results.schema.json)."""
+
+    def begin(self, spec: Spec, faults: int | None) -> None:
+        _line(
+            "started",
+            schema=SCHEMA,
+            test=spec.name,
+            lock=spec.lock,
+            seed=spec.seed,
+            time_s=spec.time_s,
+        )
+
+    def say(self, text: str) -> None:
+        _line("said", text=text)
+
+    @contextmanager
+    def progress(self, spec: Spec) -> Iterator[Progress]:
+        def tell(status: Status) -> None:
+            row = asdict(status)
+            _line("progress", faults_on=row.pop("on"), **row)
+
+        yield tell
+
+    def verdict(self, outcome: Outcome, asked: Sequence[str]) -> None:
+        answer = counted(outcome.results, asked)
+        _line(
+            "result",
+            answer=answer,
+            fail_on=list(asked),
+            exit_code=EXIT[answer],
+            sentence=sentence(outcome.results),
+            folder=str(outcome.folder),
+            report=str(outcome.folder / "report.html"),
+            results=outcome.results,
+        )
+
+    def error(self, error: BaseException) -> None:
+        code = CRASHED
+        if isinstance(error, BadArguments):
+            code = BAD_ARGUMENTS
+        elif isinstance(error, KeyboardInterrupt):
+            code = INTERRUPTED
+        _line("error", error=str(error) or type(error).__name__, exit_code=code)
+
+
+@dataclass(frozen=True)
+class Files:
+    """What is written of a run beside its folder, where it is asked for."""
+
+    junit: Path | None = None
+    summary: Path | None = None
+    badge: Path | None = None
+
+    def must_be_writable(self) -> None:
+        """Raise BadArguments if one of them is not: before a long run, not after it."""
+        for option, file in vars(self).items():
+            if file is None:
+                continue
+            try:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.open("ab").close()
+            except OSError as error:
+                raise BadArguments(
+                    f"--{option}: {file} cannot be written: {error.strerror}"
+                ) from error
+
+    def write(self, outcome: Outcome, asked: Sequence[str]) -> None:
+        """What came out."""
+        folder, found = str(outcome.folder), outcome.results
+        if self.junit is not None:
+            test = results.read_test(outcome.folder)
+            self.junit.write_bytes(junit.judged(found, test, folder, asked))
+        if self.summary is not None:
+            with self.summary.open("a", encoding="utf-8") as file:
+                file.write(markdown(found, folder))
+        if self.badge is not None:
+            self.badge.write_text(svg(str(found["test"]), counted(found, asked)), "utf-8")
+
+    def failed(self, test: str, error: BaseException) -> None:
+        """That there is no verdict."""
+        if self.junit is not None:
+            self.junit.write_bytes(junit.failed(test, error))
+        if self.badge is not None:
+            self.badge.write_text(svg(test, "unknown"), "utf-8")
+
+
+class Telling:
+    """A voice, and the files that are asked for; `asked` is what `--fail-on` names."""
+
+    def __init__(self, voice: Voice, files: Files, asked: Sequence[str]) -> None:
+        self._voice = voice
+        self._files = files
+        self._asked = asked
+        self._test = "test"
+        self._judged = False
+
+    def begin(self, spec: Spec, faults: int | None) -> None:
+        self._test = spec.name
+        self._voice.begin(spec, faults)
+
+    def say(self, text: str) -> None:
+        self._voice.say(text)
+
+    def progress(self, spec: Spec) -> AbstractContextManager[Progress]:
+        return self._voice.progress(spec)
+
+    def verdict(self, outcome: Outcome) -> int:
+        """Tell what came out; return the exit code."""
+        self._judged = True
+        self._voice.verdict(outcome, self._asked)
+        self._files.write(outcome, self._asked)
+        return EXIT[counted(outcome.results, self._asked)]
+
+    def error(self, error: BaseException) -> None:
+        if self._judged:
+            return
+        self._voice.error(error)
+        self._files.failed(self._test, error)
+
+
+@contextmanager
+def telling(quiet: bool, as_json: bool, files: Files, asked: Sequence[str]) -> Iterator[Telling]:
+    """Who is told of a run, in the block: also if it fails.
+
+    Raises:
+        BadArguments: two voices are asked for, or the file cannot be written.
+    """
+    if quiet and as_json:
+        raise BadArguments("--quiet and --json exclude one another: both say what is printed")
+    files.must_be_writable()
+    told = Telling(Lines() if as_json else Quiet() if quiet else Screen(), files, asked)
+    try:
+        yield told
+    except BaseException as error:
+        told.error(error)
+        raise
+
+
+def _line(event: str, **fields: Any) -> None:
+    print(json.dumps({"event": event, **fields}), flush=True)

@@ -1,0 +1,42 @@
+"""A project of one's own from templates: a lock, its fencepost.toml, a test and a workflow.
+
+Nothing that is there already is changed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fencepost.harness.errors import BadArguments
+
+TEMPLATES = Path(__file__).parent / "templates"
+PLACES = {
+    "fencepost.toml": "fencepost.toml",
+    "mylock.py": "mylock.py",
+    "test_mylock.py": "test_mylock.py",
+    "fencepost.yml": ".github/workflows/fencepost.yml",
+}
+"""Where each template goes, below the project's folder."""
+
+
+def begin(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Write what is missing; return what was written, and what was there already.
+
+    Raises:
+        BadArguments: the folder cannot be written.
+    """
+    written, kept = [], []
+    for template, place in PLACES.items():
+        path = folder / place
+        text = (TEMPLATES / f"{template}.in").read_text(encoding="utf-8")
+        if path.exists():
+            kept.append(path)
+            continue
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            raise BadArguments(f"{path} cannot be written: {error.strerror}") from error
+        written.append(path)
+    return written, kept

@@ -1,0 +1,93 @@
+"""Who does the work items of a campaign: processes of this machine, or Dask's workers anywhere.
+
+No engine of our own: Dask gives a lost worker's items to others by itself, and starts, watches and
+shows its workers.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.hunt.campaign import Item, Outcome, work
+
+Engine = Callable[[Sequence[Item]], Iterator[Outcome]]
+"""Does all items, and gives what came of each as it comes."""
+
+ENGINES = ("local", "dask")
+ANSWERS_S = 10
+"""How long a scheduler may take to answer."""
+_LOST = 10
+"""An item that so many workers have died with is given up."""
+
+
+def engine(name: str, scheduler: str | None, processes: int | None) -> Engine:
+    """Raises BadArguments where it cannot be had."""
+    if name == "local":
+        if scheduler is not None:
+            raise BadArguments("--scheduler is for --engine dask")
+        return _local(processes or os.cpu_count() or 1)
+    if not scheduler:
+        raise BadArguments("--engine dask needs --scheduler ADDRESS: tcp://HOST:8786, say")
+    return _dask(scheduler)
+
+
+def _local(processes: int) -> Engine:
+    def carry_out(items: Sequence[Item]) -> Iterator[Outcome]:
+        count = min(processes, len(items))
+        if count <= 1:
+            yield from map(work, items)
+            return
+        with multiprocessing.get_context().Pool(count, _begin) as pool:
+            yield from pool.imap_unordered(work, items)
+
+    return carry_out
+
+
+def _begin() -> None:
+    # The pool ends its workers by a signal; Ctrl-C is for the command alone.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _dask(address: str) -> Engine:
+    client = _client(address)
+
+    def carry_out(items: Sequence[Item]) -> Iterator[Outcome]:
+        from distributed import as_completed
+
+        try:
+            # Every item is done once, whatever was done in another campaign.
+            futures = client.map(work, items, pure=False)
+            for future in as_completed(futures, loop=client.loop):
+                yield future.result()
+        except OSError as error:
+            raise Crashed(f"the scheduler {address} is gone: {error}") from error
+        except Exception as error:  # whatever Dask says of workers that die, or lack fencepost
+            raise Crashed(f"Dask could not do the work: {type(error).__name__}: {error}") from error
+        finally:
+            client.close()
+
+    return carry_out
+
+
+def _client(address: str) -> Any:
+    try:
+        import dask
+        from distributed import Client
+    except ImportError as error:
+        raise BadArguments("--engine dask needs Dask: pip install 'fencepost[dask]'") from error
+    dask.config.set({"distributed.scheduler.allowed-failures": _LOST})
+    try:
+        return Client(address, timeout=ANSWERS_S, set_as_default=False)
+    except (OSError, TimeoutError) as error:
+        raise BadArguments(
+            f"the scheduler {address} does not answer within {ANSWERS_S} s. `dask scheduler` "
+            "starts one, `dask worker ADDRESS` its workers"
+        ) from error
+    except ValueError as error:
+        raise BadArguments(f"scheduler {address}: {error}") from error

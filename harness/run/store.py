@@ -1,0 +1,216 @@
+"""The runs of the results folder: listed, and removed.
+
+A folder is a run if it has a test.json or a history.jsonl. One that cannot be read is listed all
+the same, with the reason in the place of its verdict.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fencepost.checker.verdict import Valid
+from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.harness.run import results, segments
+from fencepost.harness.run.locked import is_live
+from fencepost.report.questions import verdict
+from fencepost.report.settings import settings
+
+_STAMP = "%Y%m%dT%H%M%S.%fZ"
+_HISTORY = "history.jsonl"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A run in the results folder.
+
+    `name` is TEST/TIME. `valid` is None where it was never judged. `live`: it goes on. `problem`
+    says why its files cannot be read, if they cannot.
+    """
+
+    name: str
+    folder: Path
+    test: Mapping[str, Any]
+    results: Mapping[str, Any]
+    live: bool
+    problem: str = ""
+
+    @property
+    def valid(self) -> Valid | None:
+        found = self.results.get("valid")
+        return None if found is None else verdict(found)
+
+    @property
+    def broken(self) -> list[str]:
+        """The checkers that say false."""
+        checkers = self.results.get("checkers") or {}
+        return [name for name, one in checkers.items() if one.get("valid") is False]
+
+    @property
+    def faults(self) -> list[str]:
+        """The faults that were asked for; of a scenario, those that were on."""
+        on = [str(one.get("family")) for one in self.results.get("faults") or ()]
+        return list(self.test.get("nemesis") or dict.fromkeys(on))
+
+    @property
+    def began(self) -> datetime:
+        return _began(self.folder)
+
+    @property
+    def size(self) -> int:
+        """Bytes on the disk, of all its files."""
+        found = 0
+        for place, _, names in os.walk(self.folder):
+            for name in names:
+                with suppress(OSError):  # a run that goes on replaces files
+                    found += os.lstat(f"{place}/{name}").st_size
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        stats = self.results.get("stats") or {}
+        return {
+            "run": self.name,
+            "folder": str(self.folder),
+            "valid": self.valid,
+            "broken": self.broken,
+            "live": self.live,
+            "lock": (self.test.get("lock") or {}).get("name"),
+            "guard": self.test.get("guard"),
+            "faults": self.faults,
+            "seed": self.test.get("seed"),
+            "holds": stats.get("holds"),
+            "duration_s": stats.get("duration_s"),
+            "began": self.began.isoformat(timespec="seconds").replace("+00:00", "Z"),
+            "bytes": self.size,
+            "problem": self.problem,
+        }
+
+
+def runs(test: str = "") -> Iterator[Stored]:
+    """The runs of the results folder, or of one test, the newest first. Each is read when it is
+    asked for."""
+    root = results.root()
+    found = [path for path in root.glob(f"{test or '*'}/*Z") if _is_run(path)]
+    for folder in sorted(found, key=lambda path: path.name, reverse=True):
+        yield stored(folder, f"{folder.parent.name}/{folder.name}")
+
+
+def stored(folder: Path, name: str) -> Stored:
+    """What is known of the run in this folder."""
+    history = folder / (segments.FOLDER if segments.are_in(folder) else _HISTORY)
+    live, problems = is_live(history), []
+    files: dict[str, dict[str, Any]] = {"test.json": {}, "results.json": {}}
+    for file, read in (("test.json", results.read_test), ("results.json", results.read)):
+        if file == "results.json" and not (folder / file).exists():
+            continue  # it was never judged
+        try:
+            files[file] = read(folder)
+        except BadArguments as error:
+            problems.append(str(error))
+    return Stored(
+        name, folder, files["test.json"], files["results.json"], live, "; ".join(problems)
+    )
+
+
+def beside(one: Stored, other: Stored) -> Iterator[tuple[str, Any, Any]]:
+    """What two runs were and what came of them: the settings that differ, then verdicts and
+    figures."""
+    told = [dict(settings(run.test)) for run in (one, other)]
+    for label in dict.fromkeys([*told[0], *told[1]]):
+        mine, its = (rows.get(label) for rows in told)
+        if mine != its and label not in ("Started", "Checkers"):
+            yield label, mine, its
+    verdicts = [_verdicts(run) for run in (one, other)]
+    for name in dict.fromkeys([*verdicts[0], *verdicts[1]]):
+        first, second = (found.get(name, "not judged") for found in verdicts)
+        yield name, first, second
+    figures = [_figures(run) for run in (one, other)]
+    for name in dict.fromkeys([*figures[0], *figures[1]]):
+        mine, its = (found.get(name, 0) for found in figures)
+        yield name, mine, its
+
+
+def alike(one: Stored, other: Stored) -> bool:
+    """Whether every checker that judged both says the same of both."""
+    mine, its = _verdicts(one), _verdicts(other)
+    return all(mine[name] == its[name] for name in mine.keys() & its.keys())
+
+
+def _verdicts(run: Stored) -> dict[str, str]:
+    checkers = run.results.get("checkers") or {}
+    said = {"verdict": run.results.get("valid")}
+    said |= {name: found.get("valid") for name, found in checkers.items()}
+    return {name: str(verdict(one)).lower() for name, one in said.items()}
+
+
+def _figures(run: Stored) -> dict[str, Any]:
+    stats = run.results.get("stats") or {}
+    took_s = stats.get("duration_s") or 0.0
+    holds = stats.get("holds") or 0
+    found: dict[str, Any] = {
+        "faults that struck": len(run.results.get("faults") or ()),
+        "holds": holds,
+        "holds a second": round(holds / took_s, 1) if took_s else 0.0,
+        "duration (s)": round(took_s, 1),
+    }
+    for f, counts in (stats.get("by_f") or {}).items():
+        found[f"{f}: {' / '.join(counts)}"] = " / ".join(map(str, counts.values()))
+    return found
+
+
+def remove(folders: Iterable[Path]) -> None:
+    """Remove runs of the results folder, and let `latest` name the newest of those that stay.
+
+    Raises:
+        BadArguments: one of them is no run of the results folder, or goes on; none was removed.
+        Crashed: one could not be removed.
+    """
+    root = results.root().resolve()
+    places = [folder.resolve() for folder in folders]
+    for place in places:
+        if place.parent.parent != root or not _is_run(place):
+            raise BadArguments(
+                f"{place} is no run of the results folder {root}: nothing is removed"
+            )
+        if stored(place, place.name).live:
+            raise BadArguments(f"{place} goes on: end it first (Ctrl-C); nothing is removed")
+    for place in places:
+        try:
+            shutil.rmtree(place)
+        except OSError as error:
+            where = error.filename or place
+            raise Crashed(f"{where} could not be removed: {error.strerror}") from error
+    for test in {place.parent for place in places}:
+        _point(test / "latest", [one for one in test.glob("*Z") if _is_run(one)])
+        with suppress(OSError):  # there are other runs of it
+            test.rmdir()
+    _point(root / "latest", [one for one in root.glob("*/*Z") if _is_run(one)])
+
+
+def _point(link: Path, to: list[Path]) -> None:
+    if not link.is_symlink() or link.exists():
+        return  # what it names is there yet
+    newest = max(to, key=lambda run: run.name, default=None)
+    if newest is None:
+        link.unlink()
+    else:
+        results.link(link, newest.relative_to(link.parent))
+
+
+def _is_run(path: Path) -> bool:
+    there = ("test.json", _HISTORY)
+    return path.is_dir() and not path.is_symlink() and any((path / one).is_file() for one in there)
+
+
+def _began(folder: Path) -> datetime:
+    """A run's folder is named after it; another one's is as old as the folder."""
+    try:
+        return datetime.strptime(folder.name, _STAMP).replace(tzinfo=UTC)
+    except ValueError:
+        return datetime.fromtimestamp(folder.stat().st_mtime, UTC)

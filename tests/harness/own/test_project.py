@@ -1,0 +1,175 @@
+"""fencepost.toml, and `fencepost init`, which writes one."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from fencepost.harness.command import app, check, test
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.own.project import PLACES
+from fencepost.harness.run.spec import schedule_of
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
+    (tmp_path / "mylock.py").write_text("class MyLock: ...\n")
+    return tmp_path
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Runs the command line; its exit code and what it said."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["fencepost", *arguments])
+        code = app.run()
+        said = capsys.readouterr()
+        return code, said.err + said.out
+
+    return call
+
+
+@pytest.fixture
+def described(monkeypatch, run):
+    """The test that a command line describes; nothing is started."""
+    specs = []
+
+    @contextmanager
+    def no_cluster(given, *_, **__):
+        specs.extend(given)
+        raise BadArguments("enough")
+        yield
+
+    def call(*arguments):
+        specs.clear()
+        _, said = run(*arguments)
+        assert specs, said
+        return specs[0]
+
+    for command in (test, check):
+        monkeypatch.setattr(command, "cluster_for", no_cluster)
+    return call
+
+
+TOML = """
+lock = "mylock.py:MyLock"
+servers = "redis:3"
+faults = ["pause:client", "kill:client"]
+time = "8s"
+concurrency = 3
+option = ["wait=2"]
+fail-on = "service,data"
+ends_with = "close"
+"""
+
+
+def test_what_a_file_says_is_a_test_without_arguments(here, described):
+    (here / "fencepost.toml").write_text(TOML)
+    spec = described("test")
+    assert (spec.lock, spec.own.servers.count, spec.own.ends_with) == ("MyLock", 3, "close")
+    assert (spec.nemesis, spec.time_s) == (("pause:client", "kill:client"), 8.0)
+    assert (spec.concurrency, dict(spec.options)) == (3, {"wait": 2})
+
+
+def test_the_command_line_comes_before_the_file(here, described):
+    (here / "fencepost.toml").write_text(TOML)
+    spec = described("test", "--time", "2s", "--nemesis", "pause", "-o", "wait=5")
+    assert (spec.time_s, spec.nemesis, dict(spec.options)) == (2.0, ("pause",), {"wait": 5})
+    assert spec.concurrency == 3
+
+
+def test_a_file_says_nothing_of_a_lock_that_is_named(here, described):
+    (here / "fencepost.toml").write_text(TOML)
+    spec = described("test", "redlock")
+    assert (spec.lock, spec.time_s, spec.nemesis) == ("redlock", 60.0, ())
+
+
+def test_check_takes_its_own_settings_from_the_file_and_passes_over_the_others(here, run):
+    (here / "fencepost.toml").write_text(TOML.replace("redis:3", "redis:77"))
+    code, said = run("check")
+    assert (code, "servers 'redis:77': write redis:N" in said) == (254, True)
+
+
+@pytest.mark.parametrize("command", ["test", "check"])
+def test_servers_that_are_there_already_are_named_alike_for_a_test_and_a_check(
+    here, described, command
+):
+    spec = described(command, "mylock.py:MyLock", "--containers", "redis=r1,r2:7000")
+    assert [(one.node, one.port) for one in spec.foreign.servers] == [("r1", None), ("r2", 7000)]
+    (here / "compose.yml").touch()
+    words = ["--compose", "compose.yml", "--servers", "db"]
+    spec = described(command, "mylock.py:MyLock", *words)
+    assert (spec.foreign.compose.name, spec.servers) == ("compose.yml", ["db"])
+
+
+def test_a_check_of_a_service_of_no_compose_file_is_refused(here, run):
+    words = ["--containers", "r1", "--compose", "compose.yml", "--servers", "db"]
+    code, said = run("check", "mylock.py:MyLock", *words)
+    assert (code, "--compose and --containers exclude one another" in said) == (254, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            "lok = 'x'\n",
+            "there is no setting of fencepost.toml 'lok'; choose one of: lock, nemesis",
+        ),
+        ("lock = \n", "fencepost.toml cannot be read: "),
+        ("[lock]\nname = 'x'\n", "fencepost.toml: lock is a table; write it as a value"),
+        ("quiet = 'yes'\n", "fencepost.toml: quiet is true or false, and not 'yes'"),
+        ("lock = 'mylock.py:MyLock'\n", "which servers does mylock.py:MyLock run on?"),
+        ("lock = 'mylock.py:MyLock'\nservers = 'redis'\ntime = 'soon'\n", "'soon' is no time"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_said_in_a_sentence(here, run, text, why):
+    (here / "fencepost.toml").write_text(text)
+    code, said = run("test")
+    assert (code, why in said) == (254, True), said
+
+
+def test_init_writes_a_project_that_a_test_can_be_made_of(here, run, described):
+    (here / "mylock.py").unlink()
+    code, said = run("init")
+    assert (code, said.count("wrote ")) == (0, len(PLACES))
+    spec = described("test")
+    assert (spec.lock, spec.guard, spec.own.python) == (
+        "MyLock",
+        "fenced-version",
+        "mylock.py:MyLock",
+    )
+    for place in PLACES.values():
+        if place.endswith(".py"):
+            compile((here / place).read_text(), place, "exec")
+
+
+def test_init_changes_nothing_that_is_there(here, run):
+    code, said = run("init")
+    assert (code, "kept mylock.py, which is there already" in said) == (0, True)
+    assert (here / "mylock.py").read_text() == "class MyLock: ...\n"
+    assert run("init")[1].count("kept ") == len(PLACES)
+    assert "wrote " not in run("init")[1]
+
+
+def test_init_says_what_cannot_be_written(here, run):
+    code, said = run("init", "mylock.py")
+    assert (code, "mylock.py/fencepost.toml cannot be written: File exists" in said) == (254, True)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_init_writes_lets_clients_sleep_with_the_lock_again_and_again(
+    here, run, described, seed
+):
+    """Without that, a release which deletes another's lock is not met."""
+    (here / "mylock.py").unlink()
+    assert run("init")[0] == 0
+    spec = described("test", "--seed", str(seed))
+    asleep = [fault for fault in schedule_of(spec) if fault.arguments.get("until") == "other-holds"]
+    assert len(asleep) >= 3
+    # Long enough that the lease runs out in any case.
+    assert all(fault.duration_s > spec.ttl_ms / 1000 for fault in asleep)

@@ -1,0 +1,55 @@
+"""Grants that nobody has released yet, as an aim sees them."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost.harness.run.event import Event, Value
+from fencepost.harness.run.holding import Held, Holding
+
+
+@pytest.fixture
+def heard():
+    holding = Holding(lambda process: f"client-{process}")
+
+    def hear(f, type, process=1, time=10, **value):
+        holding.heard(Event(time, process, type, f, Value(lock="orders", **value)))
+        return holding.unreleased
+
+    return hear
+
+
+GRANTED = Held("orders", "client-1", 10, deadline_ns=99)
+
+
+def test_a_grant_is_on_from_its_answer_until_its_release_is_sent(heard):
+    assert heard("acquire", "invoke") == []
+    assert heard("acquire", "ok", deadline=99) == [GRANTED]
+    assert heard("write", "ok") == [GRANTED]
+    assert heard("release", "invoke") == []
+
+
+def test_an_extension_and_a_renewal_move_its_deadline(heard):
+    heard("acquire", "ok", deadline=99)
+    assert heard("extend", "ok", deadline=120)[0].deadline_ns == 120
+    assert heard("extend", "fail", deadline=None)[0].deadline_ns == 120
+    assert heard("renewed", "info", deadline=150)[0].deadline_ns == 150
+
+
+def test_a_hold_that_its_holder_gave_up_is_on_until_it_is_released(heard):
+    heard("acquire", "ok", deadline=99)
+    assert [one.lost for one in heard("lost", "info")] == [True]
+    assert heard("release", "invoke") == []
+
+
+@pytest.mark.parametrize("end", [("write", "info"), ("close", "invoke")])
+def test_with_its_process_a_grant_is_gone(heard, end):
+    heard("acquire", "ok", deadline=99)
+    assert heard(*end) == []
+
+
+def test_the_oldest_comes_first(heard):
+    heard("acquire", "ok", process=2, time=30)
+    heard("acquire", "ok", process=1, time=10)
+    found = heard("acquire", "ok", process=3, time=20)
+    assert [one.client for one in found] == ["client-1", "client-3", "client-2"]

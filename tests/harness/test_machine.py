@@ -1,0 +1,93 @@
+"""`fencepost doctor` looks at what a run needs, and says what to do about what is lacking."""
+
+from __future__ import annotations
+
+import sys
+from collections import namedtuple
+
+import pytest
+
+from fencepost.harness.cluster import machine
+from fencepost.harness.command import app
+from fencepost.harness.errors import Crashed
+
+Engine = namedtuple("Engine", "version")
+Usage = namedtuple("Usage", "free")
+
+
+@pytest.fixture
+def doctor(monkeypatch, capsys, tmp_path):
+    """A machine that has all; the test takes something from it."""
+    monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setattr(machine.engine, "find", lambda: Engine("27.1"))
+    monkeypatch.setattr(machine.engine, "compose_there", lambda: ("docker", "compose"))
+    monkeypatch.setattr(machine.image, "built", lambda: "fencepost-node:123")
+    monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: Usage(100 << 30))
+    monkeypatch.setattr(machine, "_memory", lambda: machine.Finding(True, "memory", "enough"))
+    monkeypatch.setattr(machine, "_firewall", lambda: machine.Finding(True, "filter", "there"))
+    monkeypatch.setattr(machine, "_clock", lambda: machine.Finding(True, "clock", "tsc"))
+
+    def run():
+        monkeypatch.setattr(sys, "argv", ["fencepost", "doctor"])
+        return app.run(), capsys.readouterr().out
+
+    return run
+
+
+def test_a_machine_that_has_all_can_start_a_run(doctor):
+    code, said = doctor()
+    assert code == 0
+    assert "lacks" not in said
+    assert said.strip().endswith("A run can start here.")
+
+
+def lacking(monkeypatch, what):
+    def refused():
+        raise Crashed("A Docker engine is running, but this user may not use it. Run as root")
+
+    def none():
+        raise machine.engine.NoEngine("Docker is not installed here, so no node is up.")
+
+    match what:
+        case "rights":
+            monkeypatch.setattr(machine.engine, "find", refused)
+        case "engine":
+            monkeypatch.setattr(machine.engine, "find", none)
+            monkeypatch.setattr(machine.os, "geteuid", lambda: 1000)
+        case "disk":
+            monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: Usage(1 << 20))
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("rights", "this user may not use it. Run as root"),
+        ("engine", "Install Docker Engine"),
+        ("disk", "0.0 GB are free: make room below "),
+    ],
+)
+def test_what_is_lacking_is_named_with_what_to_do(doctor, monkeypatch, what, words):
+    lacking(monkeypatch, what)
+    code, said = doctor()
+    assert (code, words in " ".join(said.split())) == (1, True), said
+    assert "to mend first" in said
+
+
+def test_what_only_some_faults_need_is_no_reason_against_a_run(doctor, monkeypatch):
+    monkeypatch.setattr(machine.platform, "machine", lambda: "riscv64")
+    code, said = doctor()
+    assert code == 0
+    assert "riscv64: no clock faults here" in said
+
+
+def test_compose_is_needed_for_compose_files_alone(doctor, monkeypatch):
+    monkeypatch.setattr(machine.engine, "compose_there", lambda: ())
+    code, said = doctor()
+    assert code == 0
+    assert "install Docker's Compose plugin before you use --compose" in " ".join(said.split())
+
+
+def test_the_looks_themselves_work_on_this_machine():
+    assert machine._memory().what == "2 GB of memory"
+    assert machine._clock().what == "a clock to order events by"
+    assert machine._firewall().ok in (True, False)

@@ -1,0 +1,317 @@
+"""The matrix: what is run and what cannot be, in which order, with which seeds; how it goes on."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+
+import pytest
+
+from fencepost.checker.verdict import Verdict
+from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.harness.run import matrix as matrices
+from fencepost.harness.run import matrix_plan, results
+from fencepost.harness.run.judge import Outcome
+from fencepost.harness.run.matrix import Matrix
+from fencepost.harness.run.matrix_plan import COLUMNS, cells, plan, seeded
+from fencepost.harness.run.spec import schedule_of
+from fencepost.workloads.locks.registry import LOCKS
+
+FAULTS = ("none", "pause:client", "kill")
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setattr(matrices, "tally", counted)
+    return tmp_path / "results"
+
+
+def counted(outcome):
+    return {
+        "valid": True,
+        "checkers": {"lease_exclusion": True},
+        "service": {"lease_exclusion": True},
+        "questions": {"service": True, "clients": True, "data": True},
+        "holds": 100,
+        "granted": 100,
+        "work_s": 10.0,
+        "violations": {"service": 0, "clients": 0, "data": 0},
+        "first_s": {"service": None, "clients": None, "data": None},
+        "longest_s": 0.5,
+        "longest_calm_s": 0.2,
+        "faults": 1,
+    }
+
+
+class Bench:
+    """Clusters and runs that are noted and not carried out."""
+
+    def __init__(self):
+        self.ups, self.downs, self.ran = [], 0, []
+        self.fails, self.notes = {}, {}
+
+    @contextmanager
+    def up(self, specs):
+        self.ups.append(sorted({spec.lock_type.kind for spec in specs}))
+        try:
+            yield f"cluster {len(self.ups)}"
+        finally:
+            self.downs += 1
+
+    def run(self, spec, cluster):
+        self.ran.append((spec.lock, spec.nemesis, spec.guard, spec.seed, cluster))
+        if error := self.fails.get(len(self.ran)):
+            raise error
+        run = results.create(spec.name)
+        results.write(run / "test.json", {"versions": {"server": "1.0"}})
+        notes = self.notes.get(len(self.ran), [])
+        return Outcome(run, True, {"faults": Verdict(True, "")}, {"run_notes": notes})
+
+    def carry_out(self, matrix, rounds=1, budget_s=None):
+        said = []
+        whole = matrices.carry_out(
+            matrix, rounds, budget_s, self.up, self.run, lambda *row: said.append(row)
+        )
+        return whole, said
+
+
+@pytest.fixture
+def bench():
+    return Bench()
+
+
+def small(**more):
+    return plan(**{"locks": ("redis", "etcd"), "faults": FAULTS, "guards": ("none",), "seed": 7}
+                | more)  # fmt: skip
+
+
+def test_what_is_not_named_is_every_sound_lock_under_every_usual_fault():
+    asked = plan((), (), (), 7)
+    assert set(LOCKS) - set(asked.locks) == {
+        "none", *(name for name in LOCKS if name.startswith("broken-")),
+    }  # fmt: skip
+    assert (asked.faults, asked.guards) == (COLUMNS, ("none", "fenced"))
+    assert plan((), (), (), 7, quick=True).guards == ("none",)
+
+
+def test_every_cell_is_a_test_that_makes_sense_or_says_why_it_cannot_be():
+    found = cells(plan((), (), tuple(matrix_plan.GUARDS), 7, quick=True))
+    assert len({cell.name for cell in found}) == len(found)
+    assert all((cell.spec is None) == bool(cell.reason) for cell in found)
+    reasons = {cell.name: cell.reason for cell in found if cell.reason}
+    assert reasons["redis-py/none/fenced"] == (
+        "guard fenced needs a fencing token, and redis-py gives none as it is set"
+    )
+    assert not [cell.name for cell in found if cell.guard == "none" and cell.fault == "none"
+                and cell.reason]  # fmt: skip
+
+
+def test_a_guard_that_needs_another_token_gets_it():
+    found = cells(plan(("redis",), ("none",), ("none", "fenced", "paired"), 7))
+    tokens = [cell.spec.options["token"] for cell in found]
+    assert tokens[2] == "paired" and tokens[0] == LOCKS["redis"].read_options({})["token"]
+
+
+def test_all_is_every_other_fault_that_the_servers_can_have():
+    asked = plan(("redlock", "redis-replicated"), ("none", "kill", "failover", "all"), (), 7)
+    found = {cell.name: cell for cell in cells(asked)}
+    assert found["redlock/all/none"].spec.nemesis == ("kill",)
+    assert found["redis-replicated/all/none"].spec.nemesis == ("kill", "failover")
+    assert "failover" not in asked.to_json() and found["redlock/failover/none"].reason
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"locks": ("redlok",)}, "there is no lock 'redlok'; choose one of: "),
+        ({"faults": ("flood",)}, "there is no fault 'flood'; choose one of: none, all, "),
+        ({"faults": ("pause:nobody",)}, "fault pause:nobody: the test has no 'nobody'; choose"),
+        ({"faults": ("pause/",)}, "'pause/' cannot be read: write FAMILY"),
+        ({"locks": ("redlock",), "faults": ("failover",)}, "fault failover: a lock on one server"),
+        ({"guards": ("high",)}, "there is no guard 'high'; choose one of: none, "),
+        ({"time_s": 0.5}, "time 0.5 s is out of range"),
+        ({"time_s": 3600.0}, "time 3600 s is out of range"),
+    ],
+)
+def test_what_is_no_lock_fault_or_guard_is_refused_with_what_is(given, message):
+    with pytest.raises(BadArguments, match=message.replace("(", r"\(")):
+        small(**given)
+
+
+def test_the_length_of_a_run_is_such_that_a_round_fits_the_budget():
+    assert small().time_s == 20
+    assert small(budget_s=60.0).time_s == 2.5  # no less, or no fault would come
+    assert small(budget_s=86_400.0).time_s == 60
+    middle = small(budget_s=200.0)
+    taken = sum(matrix_plan.around(cell.kind) + middle.time_s for cell in cells(middle))
+    assert 2.5 < middle.time_s < 60 and taken <= 200
+    assert small(budget_s=200.0, time_s=9.0).time_s == 9
+
+
+def test_the_quick_matrix_is_planned_for_a_quarter_of_an_hour():
+    asked = plan((), (), (), 7, budget_s=matrix_plan.QUICK_S, quick=True)
+    found = [cell for cell in cells(asked) if cell.spec]
+    assert {cell.lock for cell in found} == set(matrix_plan.usual_locks())
+    assert {cell.fault for cell in found} == set(COLUMNS)
+    assert {cell.guard for cell in found} == {"none"}
+    assert asked.time_s >= 2.5
+
+
+def test_each_run_has_a_seed_of_its_own_that_follows_from_the_matrix():
+    found = [cell for cell in cells(small()) if cell.spec]
+    seeds = [seeded(cell, 7, number).seed for cell in found for number in (1, 2)]
+    assert len(set(seeds)) == len(seeds)
+    assert seeds == [seeded(cell, 7, number).seed for cell in found for number in (1, 2)]
+    assert seeds != [seeded(cell, 8, number).seed for cell in found for number in (1, 2)]
+
+
+def test_a_run_s_seed_draws_a_fault_of_each_family_that_is_asked_for():
+    asked = plan(("redlock",), COLUMNS, ("none",), 7, time_s=6.0)
+    for cell in cells(asked):
+        spec = seeded(cell, 7, 1)
+        drawn = {fault.family for fault in schedule_of(spec)}
+        assert drawn == set(spec.families) or cell.fault == "all"
+    assert len(drawn) >= 4
+
+
+def test_each_kind_of_server_has_one_cluster_and_its_cells_come_in_random_order(bench):
+    found = matrices.create(small(locks=("redis", "redlock", "etcd", "chubby")))
+    whole, said = bench.carry_out(found)
+    assert whole and len(said) == len(bench.ran) == 12
+    assert sorted(bench.ups) == [["etcd"], ["redis"]] and bench.downs == 2
+    clusters = [cluster for *_, cluster in bench.ran]
+    assert clusters == sorted(clusters)
+    again = Bench()
+    again.carry_out(matrices.create(small(locks=("redis", "redlock", "etcd", "chubby"))))
+    assert [run[:4] for run in again.ran] == [run[:4] for run in bench.ran]
+    plain = [(cell.lock, cell.spec.nemesis) for cell in found.cells]
+    assert sorted(run[:2] for run in bench.ran) == sorted(plain)
+    assert [run[:2] for run in bench.ran] != plain
+
+
+def test_rounds_go_on_while_the_budget_lasts(bench, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(matrices.time, "monotonic", lambda: now[0])
+    carried = bench.run
+
+    def slowly(spec, cluster):
+        now[0] += 10.0
+        return carried(spec, cluster)
+
+    bench.run = slowly
+    found = matrices.create(small(locks=("redis",), time_s=5.0))
+    whole, _ = bench.carry_out(found, rounds=None, budget_s=100.0)
+    assert not whole
+    assert now[0] <= 100
+    assert found.rounds == 3 and len(bench.ran) == 9
+    assert len({seed for _, _, _, seed, _ in bench.ran}) == len(bench.ran)
+
+
+def test_what_the_budget_does_not_reach_is_not_tested_and_comes_when_it_is_resumed(bench):
+    found = matrices.create(small())
+    with pytest.raises(KeyboardInterrupt):
+        bench.fails[3] = KeyboardInterrupt()
+        bench.carry_out(found)
+    assert bench.downs == len(bench.ups)
+    first, bench.fails = [run[:4] for run in bench.ran[:2]], {}
+    again = matrices.resumed(found.folder.name)
+    assert [len(runs) for runs in again.runs.values()].count(1) == 2
+    assert (again.plan, again.rounds) == (found.plan, 0)
+    bench.ran.clear()
+    bench.carry_out(again)
+    straight = Bench()
+    straight.carry_out(matrices.create(small()))
+    assert first + [run[:4] for run in bench.ran] == [run[:4] for run in straight.ran]
+    assert again.rounds == 1
+
+
+def test_a_matrix_that_is_whole_is_resumed_without_a_run(bench):
+    found = matrices.create(small(locks=("redis",)))
+    bench.carry_out(found)
+    bench.ran.clear()
+    again = matrices.resumed("latest")
+    assert bench.carry_out(again) == (True, [])
+    assert again.to_json() == found.to_json()
+    bench.carry_out(again, rounds=2)
+    assert len(bench.ran) == 3 and again.rounds == 2
+
+
+def test_a_run_that_does_not_come_about_is_kept_as_such_and_the_next_has_a_new_cluster(bench):
+    bench.fails[1] = Crashed("client-1 did not come up")
+    bench.notes[2] = ["This could not be healed: a partition."]
+    found = matrices.create(small(locks=("redis",)))
+    whole, said = bench.carry_out(found)
+    assert whole and [cluster for *_, cluster in bench.ran] == [
+        "cluster 1",
+        "cluster 2",
+        "cluster 3",
+    ]
+    assert said[0][2]["crashed"] == "client-1 did not come up"
+    (first,) = found.runs[said[0][0].name]
+    assert "run" not in first and first["round"] == 1
+    states = [row["sum"]["state"] for row in found.to_json()["cells"]]
+    assert sorted(states) == ["kept", "kept", "unknown"]
+
+
+def test_a_cluster_that_does_not_come_up_ends_the_matrix(bench):
+    def nothing(specs):
+        raise Crashed("there is no engine")
+
+    bench.up = nothing
+    with pytest.raises(Crashed, match="no engine"):
+        bench.carry_out(matrices.create(small()))
+
+
+def test_matrix_json_is_written_after_each_run_with_ways_to_the_runs(bench, folder):
+    found = matrices.create(small(locks=("redis",)))
+    seen = []
+
+    def say(*_):
+        seen.append(json.loads((found.folder / "matrix.json").read_text()))
+
+    matrices.carry_out(found, 1, None, bench.up, bench.run, say)
+    ran = [sum(len(row["runs"]) for row in one["cells"]) for one in seen]
+    assert ran == [1, 2, 3]
+    last = seen[-1]
+    assert last["versions"] == {"redis": {"server": "1.0"}}
+    for row in last["cells"]:
+        (run,) = row["runs"]
+        assert (found.folder / run["run"] / "test.json").is_file()
+    assert found.render().read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "cannot be gone on with"),
+        ("[]", "cannot be gone on with: Expected `object`"),
+        ('{"schema": 1, "cells": []}', "missing required field `plan`"),
+        ('{"schema": 9}', "cannot be gone on with"),
+    ],
+)
+def test_a_matrix_json_that_is_none_is_refused(folder, content, message):
+    place = folder / "matrix" / "20260102T030405.000000Z"
+    place.mkdir(parents=True)
+    (place / "matrix.json").write_text(content)
+    with pytest.raises(BadArguments, match=message):
+        matrices.resumed(place.name)
+
+
+def test_a_matrix_of_a_lock_that_is_gone_cannot_be_gone_on_with(bench):
+    found = matrices.create(small(locks=("redis",)))
+    path = found.folder / "matrix.json"
+    path.write_text(path.read_text().replace('"redis"', '"gone"'))
+    with pytest.raises(BadArguments, match="there is no lock 'gone'"):
+        matrices.resumed(str(found.folder))
+
+
+def test_what_is_no_matrix_is_not_resumed():
+    with pytest.raises(BadArguments, match="'nowhere' is no matrix"):
+        matrices.resumed("nowhere")
+
+
+def test_a_matrix_keeps_its_lease_when_it_is_resumed():
+    found = matrices.create(small(quick=True))
+    assert matrices.resumed(str(found.folder)).plan.ttl_ms == found.plan.ttl_ms == 1000
+    assert isinstance(matrices.resumed("latest"), Matrix)

@@ -1,0 +1,133 @@
+"""`fencepost matrix` on a cluster in memory: a table, a page, and how it ends."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+
+import pytest
+
+from fencepost.harness.command import app
+from fencepost.harness.command import matrix as command
+from fencepost.harness.run import matrix as matrices
+from fencepost.harness.run import matrix_plan
+from fencepost.report import frames
+
+pytestmark = pytest.mark.slow
+
+NAMED = ("--locks", "redis", "--faults", "none,pause:server@200ms", "--guards", "none")
+
+
+@pytest.fixture
+def matrix(machine, short, capsys, monkeypatch):
+    """The command with short runs; its exit code and what it says."""
+    monkeypatch.setattr(matrix_plan, "_QUICK_TTL_MS", 200)
+    monkeypatch.setattr(matrix_plan, "_TTL_MS", 200)
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["fencepost", "matrix", *words])
+        code = app.run()
+        said = capsys.readouterr()
+        return code, said.out + said.err
+
+    return call
+
+
+def made():
+    return matrices.find("latest")
+
+
+def sums():
+    rows = json.loads((made() / "matrix.json").read_text())["cells"]
+    return {(row["lock"], row["fault"]): row["sum"] for row in rows}
+
+
+def test_a_sound_lock_is_kept_in_every_cell_on_one_cluster(matrix, machine):
+    code, said = matrix(*NAMED, "--time", "2s", "--seed", "7")
+    assert code == 0 and machine["fencepost"].ups == 1 and machine["fencepost"].left == []
+    assert {total["state"] for total in sums().values()} == {"kept"}
+    assert "2 cells: 1 lock, 2 faults, 1 guard; 2 s each, seed 7" in said
+    assert "redis, no fault, guard none: kept  No violation was seen in" in said
+    assert f"page: {made() / 'report.html'}" in said
+    found = sums()["redis", "pause:server@200ms"]
+    assert found["holds"] > 0 and found["availability"] > 0
+    assert found["checkers"]["faults"] == {"worst": True, "true": 1, "false": 0, "unknown": 0}
+    assert 0 < found["longest_calm_s"] <= found["longest_s"]
+    assert len(list(csv.DictReader((made() / "matrix.csv").open()))) == 2
+
+
+def test_a_broken_lock_is_told_with_how_often_and_when_first(matrix, machine):
+    machine["fencepost"].service.broken = True
+    code, _ = matrix("--locks", "redis", "--faults", "none", "--guards", "none", "--time", "1s")
+    total = sums()["redis", "none"]
+    assert code == 0 and total["state"] == "broken"
+    service = total["violations"]["service"]
+    assert 0 < service["count"] <= total["holds"] and service["runs"] == 1
+    assert 0 <= service["first_s"] < 2 and service["low"] < service["per_1000"] <= service["high"]
+
+
+def test_a_matrix_is_gone_on_with_where_it_was_interrupted(matrix, machine):
+    def before(call):
+        if call.verb == "spawn" and len(list(made().parent.parent.glob("matrix-redis/*Z"))) == 2:
+            raise KeyboardInterrupt
+
+    machine["fencepost"].before = before
+    code, said = matrix(*NAMED, "--time", "2s", "--seed", "7")
+    assert code == 130 and "page: " in said
+    assert sorted(total["runs"] for total in sums().values()) == [0, 1]
+    assert (made() / "report.html").is_file()
+    machine["fencepost"].before = lambda call: None
+    name = made().name
+    code, _ = matrix("--resume", name)
+    assert code == 0 and made().name == name
+    assert [total["runs"] for total in sums().values()] == [1, 1]
+
+
+def test_what_cannot_be_is_said_before_anything_starts(matrix):
+    words = ["--locks", "redis,redis-py", "--faults", "none", "--guards", "none,fenced"]
+    code, said = matrix(*words, "--time", "1s")
+    reason = "guard fenced needs a fencing token, and redis-py gives none as it is set"
+    assert code == 0
+    assert said.index(f"not tested: redis-py no fault: {reason}") < said.index("Bringing up")
+
+
+def test_parquet_is_refused_before_anything_starts_where_nothing_can_write_it(
+    matrix, machine, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    code, said = matrix(*NAMED, "--parquet", str(tmp_path / "matrix.parquet"))
+    assert code == 254 and "--parquet needs pandas and pyarrow: pip install" in said
+    assert machine.clusters == {}
+
+
+def test_the_table_is_written_as_parquet_where_that_is_asked_for(matrix, monkeypatch, tmp_path):
+    matrix("--locks", "redis", "--faults", "none", "--guards", "none", "--time", "1s")
+    monkeypatch.setattr(command, "find_spec", lambda name: name)
+    written = []
+    # What writes it is pandas' own, and not installed here.
+    monkeypatch.setattr(
+        frames.pd.DataFrame, "to_parquet", lambda frame, file: written.append((len(frame), file))
+    )
+    code, _ = matrix("--resume", "latest", "--parquet", str(tmp_path / "matrix.parquet"))
+    assert code == 0 and written == [(1, tmp_path / "matrix.parquet")]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--locks", "redlok"], "there is no lock 'redlok'; choose one of: redlock, "),
+        (["--faults", "flood"], "there is no fault 'flood'; choose one of: none, all, partition"),
+        (["--guards", "high"], "there is no guard 'high'; choose one of: none, deadline"),
+        (["--budget", "0"], "budget '0' is no time"),
+        (["--time", "soon"], "time 'soon' is no time"),
+        (["--seed", "lucky"], "seed 'lucky' is no number"),
+        (["--resume", "nowhere"], "'nowhere' is no matrix (a folder with matrix.json)"),
+        (["--resume", "x", "--locks", "redis"], "--resume takes all from the matrix that it names"),
+        (["--resume", "x", "--quick"], "not --quick"),
+    ],
+)
+def test_bad_arguments_end_with_254_and_say_what_is_valid(matrix, machine, words, message):
+    code, said = matrix(*words)
+    assert code == 254 and message in said
+    assert machine.clusters == {}

@@ -1,0 +1,87 @@
+"""`fencepost suite`: where it writes, and what a CI is told."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from xml.etree import ElementTree
+
+import pytest
+
+from fencepost.checker.verdict import Verdict
+from fencepost.harness.command import app
+from fencepost.harness.command import suite as command
+from fencepost.harness.errors import Crashed
+from fencepost.harness.run import results
+from fencepost.harness.run import suite as suites
+from fencepost.harness.run.judge import Outcome
+
+
+def as_published(spec, *_):
+    item = next(item for item in suites.items("redis", spec.seed) if item.spec.name == spec.name)
+    valid = {name: Verdict(one, "") for name, one in item.expected.items()}
+    verdicts = {"faults": Verdict(True, "All."), **valid}
+    return Outcome(results.create(spec.name), True, verdicts, {})
+
+
+@pytest.fixture
+def suite(monkeypatch, tmp_path, capsys):
+    """The command on runs that are not carried out; what each comes to is in `runs`."""
+    monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "elsewhere"))
+    monkeypatch.setattr(command, "cluster_for", lambda *asked: nullcontext())
+
+    def call(run, *options):
+        monkeypatch.setattr(command, "run", run)
+        words = ["suite", "redis", "--only", "control", *options]
+        monkeypatch.setattr(sys, "argv", ["fencepost", *words])
+        code = app.run()
+        said = capsys.readouterr()
+        return code, said.out + said.err
+
+    return call
+
+
+def test_a_suite_writes_its_results_where_it_is_told_and_a_case_a_run(suite, tmp_path):
+    files = ["--results", str(tmp_path / "there"), "--junit", str(tmp_path / "ci" / "junit.xml")]
+    code, said = suite(as_published, *files)
+    assert code == 0 and "came out as published" in said
+    assert list((tmp_path / "there" / "suite-redis").iterdir())
+    assert not (tmp_path / "elsewhere").exists()
+    (found,) = ElementTree.parse(tmp_path / "ci" / "junit.xml").getroot()
+    assert int(found.get("tests")) >= 1 and found.get("failures") == "0"
+
+
+def test_what_does_not_come_out_as_published_fails_there_too(suite, tmp_path):
+    def otherwise(*given):
+        outcome = as_published(*given)
+        name = next(name for name in outcome.verdicts if name != "faults")
+        outcome.verdicts[name] = Verdict(False, "It was broken.")
+        return outcome
+
+    code, _ = suite(otherwise, "--junit", str(tmp_path / "junit.xml"))
+    (found,) = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert code == 1 and int(found.get("failures")) == int(found.get("tests")) > 0
+
+
+def test_a_suite_that_ends_early_leaves_what_it_found_and_why_it_ended(suite, tmp_path):
+    begun = []
+
+    def fails(spec, *given):
+        begun.append(spec)
+        if len(begun) > 1:
+            raise Crashed("client-1 did not come up")
+        return as_published(spec, *given)
+
+    code, _ = suite(fails, "--only", "", "--junit", str(tmp_path / "junit.xml"))
+    done, ended = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert code == 255
+    assert (done.get("tests"), done.get("errors")) == ("1", "0")
+    assert "client-1 did not come up" in ended.find("testcase/error").get("message")
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_anything_starts(suite, tmp_path):
+    def never(*given):
+        raise AssertionError("it was started")
+
+    code, said = suite(never, "--junit", str(tmp_path))
+    assert code == 254 and f"--junit: {tmp_path} cannot be written" in said
