@@ -12,8 +12,8 @@ BUDGET ?= 20m
 TIME ?= 20m
 SOAK = PYTHONPATH=src:tests $(BIN)/python -m soak
 FUZZ = PYTHONPATH=src:tests nice $(BIN)/python -m fuzz.run
-.PHONY: help install test test-unit test-oracles test-cluster fuzz soak soak-checkers lint format docs nightly bench bench-adapters bench-checkers bench-flat bench-harness \
-        bench-judge bench-lincheck bench-nemesis api heal clean lock mutants test-redlock
+.PHONY: help install test test-unit test-slow test-oracles test-cluster fuzz soak soak-checkers lint format docs nightly bench bench-adapters bench-checkers bench-flat bench-harness bench-hunt \
+        bench-judge bench-lincheck bench-nemesis bench-start api heal clean lock mutants test-redlock
 
 help: ## what there is
 	@awk -F':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,14 +39,17 @@ nightly: install ## every suite with a new seed, or with SEED of the environment
 bench: install ## what the locks cost, against one Redis
 	$(BIN)/fencepost bench redlock zookeeper etcd etcd-lock-api chubby postgres $(ARGS)
 
-test: lint test-unit ## everything that must pass; the oracles take the processors that servers leave idle
-	$(MAKE) -j2 --no-print-directory --output-sync=line test-oracles test-cluster
+test: lint test-unit ## everything that must pass; what needs no servers takes the processors that they leave idle
+	$(MAKE) -j2 --no-print-directory --output-sync=line test-cluster test-oracles test-slow
 
-test-unit: install ## the tests that need no cluster
-	$(BIN)/pytest -q -n auto --dist loadfile -m 'not cluster and not oracle' $(ARGS)
+test-unit: install ## the tests that need no cluster and no second
+	$(BIN)/pytest -q -n auto --dist loadfile -m 'not cluster and not oracle and not slow' $(ARGS)
+
+test-slow: install ## whole programs, hunts and long searches, without a cluster
+	nice $(BIN)/pytest -q -m slow $(ARGS)
 
 test-cluster: install ## the tests on real servers
-	$(BIN)/pytest -q -m cluster
+	$(BIN)/pytest -q -m cluster --durations=25
 
 test-oracles: install ## the checkers against brute force, on 20,000 fresh histories each, ground truth, spoilt files
 	nice $(BIN)/pytest -q -m oracle
@@ -67,10 +70,12 @@ soak-checkers: install ## the same on a million each (COUNT=...), on simulated s
 mutants: install ## mutation testing of checker/: hours; ARGS=checker/holds.py for some files
 	nice $(BIN)/python tests/mutation/run.py $(ARGS)
 
-lint: install ## format, lint and types
+lint: install ## format, lint and types; workflows and the action against GitHub's schemas
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/check-jsonschema -q --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema -q --builtin-schema vendor.github-actions action.yml
 
 docs: install ## write the tables in docs/ that are made from the code
 	PYTHONPATH=src $(BIN)/python tools/docs.py
@@ -85,6 +90,9 @@ bench-harness: install ## what recording costs, against the same loop without it
 bench-flat: install ## one run of TIME=20m with every fault, and what grows in it; ARGS=etcd for another lock
 	$(SOAK).flat --time $(TIME) $(ARGS)
 
+bench-start: install ## where the time of a 10 s run goes, from the command to its verdict; ARGS=--pytest
+	$(BIN)/python benchmarks/start.py $(ARGS)
+
 bench-adapters: install ## what our adapters cost, against the bare calls beneath them
 	$(BIN)/python benchmarks/adapters.py $(ARGS)
 
@@ -93,6 +101,9 @@ bench-nemesis: install ## how long faults take from decision to effect
 
 bench-checkers: install ## what the history checkers take, and how it grows
 	$(BIN)/python benchmarks/checkers.py
+
+bench-hunt: install ## what the hunt finds in how long, and how fast it is; ARGS='--sound 600'
+	$(BIN)/python benchmarks/hunt.py $(ARGS)
 
 bench-judge: install ## what judging a long run takes, and its page in Chromium; ARGS=--long
 	$(BIN)/python benchmarks/judge.py $(ARGS)

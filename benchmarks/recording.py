@@ -125,7 +125,13 @@ def _line(program: Program) -> bytes:
 
 def _recorded(site: RunSite, recorder: Recorder) -> float:
     """The same with workers that record every op, and a history that is written."""
-    settings = {"ttl_ns": 10_000_000_000, "think_ms": 0, "pause_ms": 0, "extend": 0, "write": False}
+    settings = {
+        "ttl_ns": 10_000_000_000,
+        "hold_ms": (0, 0),
+        "think_ms": (0, 0),
+        "extend": 0,
+        "write": False,
+    }
     before = recorder.counts["release", "ok"]
     until = recorder.now() + int(TURN_S * 1e9)
     for worker in site.workers:

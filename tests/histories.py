@@ -168,3 +168,21 @@ class Story:
     def killed(self, process: int, at: float, f: str) -> None:
         """The open op of a killed process, as the harness completes it."""
         self.op(at, process, "info", f, {}, ["killed", "the worker is gone"])
+
+
+def over(hold: str, at: float) -> dict[str, Any]:
+    """The link of a chain of causes that says when a lease was over."""
+    what = f"The lease of hold {hold} was over at {at / 1000:.3f} s"
+    return {"sort": "lease-over", "what": what, "time_ns": round(at * MS), "sure": True}
+
+
+def kept_on(process: int, over_at: float, at: float) -> dict[str, Any]:
+    """The link that says that no fault kept a holder from giving its hold up."""
+    who, length = f"client-{process} (process {process})", f"{(at - over_at) / 1000:.3f} s"
+    return {
+        "sort": "kept-on",
+        "what": f"No fault kept {who} from giving it up in the {length} since",
+        "time_ns": round(over_at * MS),
+        "sure": True,
+        "nodes": [f"client-{process}"],
+    }

@@ -1,7 +1,8 @@
-"""The tables in docs/ are what their generator gives."""
+"""The tables in docs/ are what their generator gives, and pages are in one version."""
 
 from __future__ import annotations
 
+import re
 import runpy
 from pathlib import Path
 
@@ -24,3 +25,12 @@ def test_what_was_written_by_hand_into_a_table_is_replaced():
     assert made.startswith("before\n<!-- table: faults -->\n| family | what it does |")
     assert made.endswith("|\n<!-- end -->\nafter\n")
     assert GENERATOR["written"](made) == made
+
+
+def test_no_page_has_a_conflict_of_two_versions_left():
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("sdk/**/*.md")]
+    assert len(pages) > 15
+    left = [
+        page.name for page in pages if re.search(r"^(<{7}|={7}|>{7})( |$)", page.read_text(), re.M)
+    ]
+    assert left == []

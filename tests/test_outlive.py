@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 EVENTS = [
     {"process": 0, "type": "invoke", "f": "write", "value": 1},

@@ -12,7 +12,8 @@ from fencepost.checker.verdict import Verdict
 from fencepost.harness.command import screen, suite
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.run.judge import judge
-from fencepost.harness.run.spec import Spec, validate
+from fencepost.harness.run.spec import Spec
+from fencepost.harness.run.validation import validate
 from fencepost.report.questions import questions
 from fencepost.report.suite import contents
 from fencepost.workloads.locks.registry import LOCKS

@@ -17,7 +17,8 @@ from fencepost.harness.command import nemesis as command
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.run.judge import judge
 from fencepost.harness.run.site import needs_of
-from fencepost.harness.run.spec import Spec, validate
+from fencepost.harness.run.spec import Spec
+from fencepost.harness.run.validation import validate
 from fencepost.nemesis.asked import parse
 from fencepost.nemesis.director import Director
 from fencepost.nemesis.families import FAMILIES
@@ -138,7 +139,7 @@ def test_the_list_of_families_shows_it(capsys):
     [
         ("quake:client-1", "the test has no 'client-1'; choose one of: one, redis-1"),
         ("quake/weak", "there is no /weak; choose one of: strong"),
-        ("tsunami", "there is no nemesis 'tsunami'; choose one of: .*cpu, quake"),
+        ("tsunami", "there is no fault 'tsunami'; choose one of: .*cpu, quake"),
     ],
 )
 def test_what_is_asked_of_it_is_checked(entry, why):

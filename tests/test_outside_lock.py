@@ -15,7 +15,9 @@ import pytest
 from fencepost.harness.command import lists
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.run import shipped
-from fencepost.harness.run.spec import Spec, stored, validate
+from fencepost.harness.run.spec import Spec
+from fencepost.harness.run.stored import stored
+from fencepost.harness.run.validation import validate
 from fencepost.workloads.locks.registry import LOCKS
 
 ROOT = Path(__file__).parents[1]

@@ -16,7 +16,8 @@ from fencepost.checker.liveness import DEFAULT_BOUND_S
 from fencepost.harness.command.test import test as command
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.run import written
-from fencepost.harness.run.spec import Spec, stored
+from fencepost.harness.run.spec import Spec
+from fencepost.harness.run.stored import stored
 from fencepost.report.settings import again, settings
 from fencepost.settings import SETTINGS, Settings
 from fencepost.workloads.locks.registry import LOCKS
@@ -24,16 +25,24 @@ from fencepost.workloads.locks.registry import LOCKS
 REDIS = Spec("redis", "redis", LOCKS["redis"].read_options({}))
 # Another value than the default for each setting that a command line has.
 OTHER = {
+    "aim": True,
     "nemesis": ("pause", "kill:redis-1@9s"),
     "guard": "fenced",
     "store": "postgres",
     "shared": 0.5,
     "locks": 3,
     "server": {"etcd": "3.4"},
+    "services": ("redis=r1", "r2:7000"),
+    "compose": "docker-compose.yml",
+    "containers": ("./mydb.py=db1",),
     "time_s": 7.5,
+    "segment_s": 90.0,
     "seed": 4,
     "concurrency": 2,
     "ttl_ms": 1500,
+    "hold": "0.9ttl..1.2ttl",
+    "think": "50ms",
+    "contention": "1..2",
     "interval_s": 0.25,
     "persistence": "always",
     "restart": "3s",
@@ -44,7 +53,7 @@ ON_THE_LINE = {name: setting for name, setting in SETTINGS.items() if setting.op
 
 
 def test_each_field_of_a_run_is_a_setting_or_says_what_the_run_is_of():
-    of = {"name", "lock", "options", "scheduled", "scenario"}
+    of = {"name", "lock", "options", "scheduled", "scenario", "segment"}
     assert {one.name for one in fields(Settings)} == {*SETTINGS, *of}
 
 
@@ -66,9 +75,9 @@ def test_each_setting_says_what_it_changes_and_its_default_is_within_its_bounds(
 def test_what_a_command_line_is_told_to_repeat_is_read_as_it_was(name):
     setting = ON_THE_LINE[name]
     for value in (OTHER[name], json.loads(json.dumps(OTHER[name]))):
-        option, text = setting.written(value)
+        option, *text = setting.written(value)
         assert option == setting.options[0]
-        assert setting.read(text) == OTHER[name]
+        assert setting.read(*text or [True]) == OTHER[name]
 
 
 def test_the_command_has_an_option_for_every_setting():
@@ -79,7 +88,9 @@ def test_the_command_has_an_option_for_every_setting():
 
 
 def test_a_run_described_in_its_test_json_is_shown_with_every_setting_and_can_be_repeated(tmp_path):
-    spec = replace(REDIS, **{**OTHER, "shared": 0.0, "options": {**REDIS.options, "token": "incr"}})
+    ours = {"services": (), "compose": "", "containers": ()}
+    options = {**REDIS.options, "token": "incr"}
+    spec = replace(REDIS, **{**OTHER, **ours, "shared": 0.0, "options": options})
     test = json.loads(json.dumps(spec.to_json()))
     assert stored(test) == spec
     shown = dict(settings(test))
@@ -88,6 +99,8 @@ def test_a_run_described_in_its_test_json_is_shown_with_every_setting_and_can_be
     words = shlex.split(again(test, tmp_path))
     assert words[:3] == ["fencepost", "test", "redis"]
     rest = words[3:]
+    aimed = rest.index("--aim")
+    rest.insert(aimed + 1, "true")
     pairs = dict(zip(rest[::2], rest[1::2], strict=True))
     chosen = {
         setting.word: pairs[setting.options[0]]
@@ -102,7 +115,15 @@ def test_a_setting_is_written_in_python_as_on_the_command_line_or_as_it_is():
     one = written.spec("redis", {}, {"nemesis": "pause, kill", "ttl": "500ms", "seed": "3"})
     two = written.spec("redis", {}, {"nemesis": ["pause", "kill"], "ttl": 0.5, "seed": 3})
     assert one == two == replace(REDIS, nemesis=("pause", "kill"), ttl_ms=500, seed=3)
-    assert written.spec("redis", {}, {"work": {"think_ms": 5}}).work == {"think_ms": 5}
+    assert written.spec("redis", {}, {"work": {"extend": 1}}).work == {"extend": 1}
+
+
+def test_a_flag_is_written_without_a_value_or_not_at_all():
+    aim = SETTINGS["aim"]
+    assert (aim.written(True), aim.written(False)) == (["--aim"], [])
+    assert written.spec("redis", {}, {"aim": True, "nemesis": "clock"}).aim is True
+    with pytest.raises(BadArguments, match="aim 'perhaps': choose one of: true, false"):
+        written.spec("redis", {}, {"aim": "perhaps"})
 
 
 def test_a_setting_that_does_not_exist_is_named_with_all_that_do():

@@ -121,13 +121,16 @@ def make_nightly(tmp_path):
     ready.touch()
     (bin / "fencepost").write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" > {tmp_path}/words\n")
     (bin / "fencepost").chmod(0o755)
+    # A make that runs these tests hands its own settings on.
+    makes = ("MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL", "ARGS")
+    bare = {name: value for name, value in os.environ.items() if name not in makes}
     settings = [f"BIN={bin}", f"READY={ready}", f"SUMMARY={tmp_path}/summary"]
 
     def make(seed):
         (tmp_path / "summary").unlink(missing_ok=True)
         subprocess.run(
             ["make", "-s", "-C", str(ROOT), "nightly", *settings],
-            env=os.environ | {"SEED": seed},
+            env=bare | {"SEED": seed},
             capture_output=True,
             check=False,
         )

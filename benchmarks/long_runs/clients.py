@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from fencepost.harness.run.spec import Spec
+from fencepost.harness.run.timed import client_settings
 from fencepost.nemesis.targets import STORAGE
 from fencepost.workloads.critical_section import CriticalSection, Next, Settings, work_seed
 from long_runs.service import Service
 from long_runs.state import Client, Cuts, Grant
-from long_runs.virtual_time import MS, SECOND, VirtualTime
+from long_runs.virtual_time import SECOND, VirtualTime
 
 RECOVERY = 10 * SECOND  # without faults, at the end
 TIMEOUT = ["timeout", "HTTPConnectionPool: Read timed out. (read timeout=1.0)"]
@@ -20,7 +23,7 @@ KILLED = ["killed", "the worker is gone; whether this happened is not known"]
 class Clients:
     def __init__(self, time: VirtualTime, cuts: Cuts, service: Service, spec: Spec) -> None:
         self._time, self._cuts, self._service, self._seed = time, cuts, service, spec.seed
-        self._settings = Settings(locks=spec.locks, ttl_ns=spec.ttl_ms * MS)
+        self._settings = msgspec.convert(client_settings(spec), Settings)
         self.all = [
             Client(node, spec.servers[n % len(spec.servers)], n, self._section(n))
             for n, node in enumerate(spec.clients)
@@ -28,7 +31,7 @@ class Clients:
 
     def start(self) -> None:
         for client in self.all:
-            self._next(client, client.life, client.section.first())
+            self._next(client, client.life, client.section.first(0))
 
     def _section(self, process: int) -> CriticalSection:
         return CriticalSection(self._settings, work_seed(str(self._seed), process))
@@ -90,7 +93,7 @@ class Clients:
         self._time.record(client.process, type, f, value, client.node, error)
         if f == "release":
             client.grant = None
-        op = client.section.next(f, type, value)
+        op = client.section.next(f, type, value, self._time.now)
         if type == "info":
             self._leave(client)
             self.succeed(client)
@@ -121,7 +124,7 @@ class Clients:
         client.life, client.alive = client.life + 1, True
         client.grant, client.asked, client.wakes = None, None, 0
         client.section = self._section(client.process)
-        self._next(client, client.life, client.section.first())
+        self._next(client, client.life, client.section.first(self._time.now))
 
     def kill(self, client: Client) -> int:
         """End its process, whatever it was in the middle of; returns which it was."""

@@ -12,17 +12,34 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fencepost.checker import lincheck
     from fencepost.harness.run.api import run
-    from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate, Lock
+    from fencepost.harness.run.result import Result, load
+    from fencepost.harness.run.session import Session
+    from fencepost.workloads.locks.lock import Env, Failed, Indeterminate, Lock
+    from fencepost.workloads.locks.plain import Grant
 
-__all__ = ["Env", "Failed", "Grant", "Indeterminate", "Lock", "lincheck", "run"]
+__all__ = [
+    "Env",
+    "Failed",
+    "Grant",
+    "Indeterminate",
+    "Lock",
+    "Result",
+    "Session",
+    "lincheck",
+    "load",
+    "run",
+]
 
 _LOCK = "fencepost.workloads.locks.lock"
 _HOMES = {
     "Env": _LOCK,
     "Failed": _LOCK,
-    "Grant": _LOCK,
+    "Grant": "fencepost.workloads.locks.plain",
     "Indeterminate": _LOCK,
     "Lock": _LOCK,
+    "Result": "fencepost.harness.run.result",
+    "Session": "fencepost.harness.run.session",
+    "load": "fencepost.harness.run.result",
     "run": "fencepost.harness.run.api",
 }
 

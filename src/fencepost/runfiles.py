@@ -14,6 +14,9 @@ from msgspec import UNSET, UnsetType
 
 from fencepost.strictjson import decode
 
+SCHEMA = 1
+"""The version of results.json: report/results.schema.json says what its fields are."""
+
 # Bytes of a file. A day with four families has some 60,000 faults, and results of up to 80 MB.
 _MOST = 128 << 20
 
@@ -51,6 +54,12 @@ class _Scenario(msgspec.Struct):
     expected: dict[str, Any] | UnsetType = UNSET
 
 
+class _Hunt(msgspec.Struct):
+    command: str | UnsetType = UNSET
+    story: _Words = UNSET
+    drawing: _Words = UNSET
+
+
 class _Test(msgspec.Struct):
     name: str | UnsetType = UNSET
     lock: _Lock | UnsetType | None = UNSET
@@ -66,6 +75,7 @@ class _Test(msgspec.Struct):
     ttl_ms: _Length | UnsetType = UNSET
     interval_s: _Length | UnsetType = UNSET
     liveness_bound_s: _Length | UnsetType = UNSET
+    ready_s: _Length | UnsetType = UNSET
     shared: _Length | bool | UnsetType = UNSET
     failed_release: Literal["ended", "nothing"] | UnsetType = UNSET
     until: _Words = UNSET
@@ -75,6 +85,8 @@ class _Test(msgspec.Struct):
     schedule: list[_Fault] | UnsetType = UNSET
     server: dict[str, str] | UnsetType = UNSET
     started: str | UnsetType = UNSET
+    simulated: bool | UnsetType = UNSET
+    hunt: _Hunt | UnsetType | None = UNSET
 
 
 class _Piece(msgspec.Struct):
@@ -100,10 +112,22 @@ class _Broken(msgspec.Struct):
     time_s: _Time
 
 
+class _Segment(msgspec.Struct):
+    segment: _Whole
+    valid: bool | str
+    checkers: dict[str, bool | str]
+    duration_s: _Time
+    ops: _Whole
+    holds: _Whole
+    faults: _Whole
+    first_violation: _Broken | None = None
+
+
 class _Results(msgspec.Struct):
     checkers: dict[str, _Judged] | UnsetType = UNSET
     stats: _Stats | UnsetType = UNSET
     first_violation: _Broken | UnsetType | None = UNSET
+    segments: list[_Segment] | UnsetType = UNSET
     notes: _Words = UNSET
     run_notes: _Words = UNSET
     live: bool | UnsetType = UNSET

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost import times
+from fencepost import ranges, times
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,22 @@ def _number(text: str) -> float:
         raise ValueError(f"{text!r} is no number: write 0.5, say") from error
 
 
+def _lengths(text: str) -> str:
+    ranges.lengths(text, 1.0)
+    return text.strip()
+
+
+def _clients(text: str) -> str:
+    ranges.clients(text, _ANY_NUMBER)
+    return text.strip()
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(f"{text!r}: choose one of: true, false")
+    return text.lower() == "true"
+
+
 def _names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
@@ -48,6 +64,9 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
+# How many clients there are is the test's to know (harness/run/spec.py).
+_ANY_NUMBER = 10**9
+
 TIME_S = Form("TIME", times.seconds, "s", times.describe)
 TIME_MS = Form(
     "TIME",
@@ -58,8 +77,12 @@ TIME_MS = Form(
 WHOLE = Form("NUMBER", _whole)
 NUMBER = Form("NUMBER", _number)
 WORD = Form("WORD", str)
+LENGTHS = Form("LENGTH[..LENGTH]", _lengths, describe=str)
+CLIENTS = Form("NUMBER[..NUMBER]", _clients, describe=str)
+FILE = Form("FILE", str)
 NAMES = Form("NAME,...", _names)
 FAULTS = Form("FAMILY[:WHERE][/HOW][@INTERVAL][=WEIGHT],...", _names)
+FLAG = Form("", _flag, describe=lambda value: "yes" if value else "no")
 PAIRS = Form("NAME=VALUE", _pair, several=True)
 
 
@@ -85,9 +108,13 @@ class Setting:
 
     @property
     def word(self) -> str:
-        """Its name as `fencepost.run` takes it, and an error names it: time, failed_release."""
-        option = self.options[0] if self.options else self.name
-        return option.strip("-").replace("-", "_")
+        """Its name as an error has it, and `fencepost.run` too: time, failed_release."""
+        return self.words[0]
+
+    @property
+    def words(self) -> list[str]:
+        """All names that `fencepost.run` takes for it: time, time_limit."""
+        return [one.strip("-").replace("-", "_") for one in self.options or (self.name,)]
 
     @property
     def title(self) -> str:
@@ -99,7 +126,7 @@ class Setting:
         """What it changes, its choices and its default, for the command line."""
         also = (*self.choices, *(["a time"] if self.or_time else []))
         words = f"{self.what}: {', '.join(also)}." if also else f"{self.what}."
-        if self.default in ("", (), {}) or self.name == "seed":
+        if self.default in ("", (), {}) or self.form is FLAG or self.name == "seed":
             return words
         shown = self.default if isinstance(self.default, str) else self.form.describe(self.default)
         return f"{words} [default: {shown}]"
@@ -146,6 +173,8 @@ class Setting:
         """The words of a command line that set this value; none where there is nothing to set."""
         if not self.options or value in (None, "") or value == [] or value == ():
             return []
+        if self.form is FLAG:
+            return [self.options[0]] if value else []
         if isinstance(value, Mapping):
             return [word for k, v in value.items() for word in (self.options[0], f"{k}={v}")]
         if isinstance(value, list | tuple):

@@ -15,7 +15,11 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any
 
 from fencepost.setting import (
+    CLIENTS,
     FAULTS,
+    FILE,
+    FLAG,
+    LENGTHS,
     NAMES,
     NUMBER,
     PAIRS,
@@ -43,7 +47,8 @@ class Settings:
 
     `options` are the lock's own, `name` is that of the folder of results. `scheduled` says that the
     faults were given and not drawn; `nemesis` then has their families. `scenario` describes the
-    scenario that the run is of, if any.
+    scenario that the run is of, if any. `segment` is the number of the segment that this is of a
+    long run, from 1; 0 for a run of its own.
     """
 
     name: str
@@ -55,7 +60,17 @@ class Settings:
             "Nemesis",
             "The faults: `fencepost nemesis list` lists them",
             FAULTS,
-            ("--nemesis",),
+            ("--nemesis", "--faults"),
+        ),
+    )
+    aim: bool = _set(
+        False,
+        Setting(
+            "Aim",
+            "Faults strike when it matters: while a hold is on, at its holder or at the servers "
+            "that granted it, or at the edge of its lease (docs/faults.md)",
+            FLAG,
+            ("--aim",),
         ),
     )
     guard: str = _set(
@@ -104,6 +119,33 @@ class Settings:
             ("--server",),
         ),
     )
+    services: tuple[str, ...] = _set(
+        (),
+        Setting(
+            "Services",
+            "The services of --compose that are the servers, as [KIND=]NAME[:PORT]",
+            NAMES,
+            ("--servers",),
+        ),
+    )
+    compose: str = _set(
+        "",
+        Setting(
+            "Compose file",
+            "A Compose file of yours, of which --servers names the servers (docs/your-servers.md)",
+            FILE,
+            ("--compose",),
+        ),
+    )
+    containers: tuple[str, ...] = _set(
+        (),
+        Setting(
+            "Containers",
+            "Containers of yours that are the servers, as [KIND=]NAME[:PORT]",
+            NAMES,
+            ("--containers",),
+        ),
+    )
     time_s: float = _set(
         60.0,
         Setting(
@@ -113,6 +155,18 @@ class Settings:
             ("--time", "--time-limit"),
             least=1,
             most=86_400,
+        ),
+    )
+    segment_s: float = _set(
+        600.0,
+        Setting(
+            "Segment",
+            "A longer run is cut into segments of about this length, each with a lock, a history, "
+            "a verdict and a page of its own",
+            TIME_S,
+            ("--segment",),
+            least=5,
+            most=3600,
         ),
     )
     seed: int = _set(
@@ -140,6 +194,34 @@ class Settings:
     ttl_ms: int = _set(
         2000,
         Setting("TTL", "The lease of a grant", TIME_MS, ("--ttl",), least=100, most=600_000),
+    )
+    hold: str = _set(
+        "0..1.6ttl",
+        Setting(
+            "Holds",
+            "How long a client holds the lock, 20ms or 0.9ttl..1.2ttl say; one that holds it past "
+            "its lease says so in good time, and releases late",
+            LENGTHS,
+            ("--hold",),
+        ),
+    )
+    think: str = _set(
+        "0..1ttl",
+        Setting(
+            "Thinking",
+            "How long a client rests between two holds, 0..20ms or 0.5ttl say",
+            LENGTHS,
+            ("--think",),
+        ),
+    )
+    contention: str = _set(
+        "1..all",
+        Setting(
+            "Contention",
+            "How many clients ask for locks at a time; the number changes every two TTLs",
+            CLIENTS,
+            ("--contention",),
+        ),
     )
     interval_s: float = _set(
         5.0,
@@ -192,7 +274,9 @@ class Settings:
             ("--until",),
         ),
     )
-    work: Mapping[str, float] = _set({}, Setting("Work", "Settings of the clients' generator"))
+    work: Mapping[str, float] = _set(
+        {}, Setting("Work", "How likely a holder is to extend its lease (extend)")
+    )
     liveness_bound_s: float = _set(
         5.0,
         Setting(
@@ -205,6 +289,7 @@ class Settings:
     )
     scheduled: bool = False
     scenario: Mapping[str, Any] | None = None
+    segment: int = 0
 
 
 def _named(one: Field[Any]) -> Setting:

@@ -11,11 +11,13 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.cluster.healed import healed
 
 from fencepost.workloads.client import PROGRAM
 
 FENCEPOST = [sys.executable, "-m", "fencepost"]
 RUN = ["test", "redlock", "--nemesis", "partition,pause", "--time", "40s", "--ttl", "1s"]
+RUN += ["--hold", "0..20ms", "--think", "0..20ms", "--contention", "all"]
 
 
 @pytest.fixture
@@ -38,12 +40,12 @@ def command(tmp_path):
         return process.returncode, out
 
     yield run
-    run("heal")
+    healed(run)
 
 
 def nodes_up():
     listed = subprocess.run(
-        ["docker", "ps", "-aq", "--filter", "label=com.docker.compose.project=fencepost"],
+        ["docker", "ps", "-aq", "--filter", "label=io.fencepost.cluster"],
         capture_output=True,
         text=True,
         check=True,
@@ -126,7 +128,7 @@ def test_a_run_that_is_killed_can_be_healed_and_what_it_saw_analyzed(command, tm
     process.communicate()
     assert nodes_up()
 
-    code, out = command("heal")
+    code, out = healed(command)
     assert code == 0 and "Removed" in out, out
     assert nodes_up() == []
 
@@ -193,7 +195,7 @@ def test_what_is_somebody_else_s_is_never_touched(command, tmp_path, others):
     wait_for_ops(tmp_path, 200)
     process.kill()
     process.communicate()
-    code, out = command("heal")
+    code, out = healed(command)
 
     assert code == 0, out
     assert nodes_up() == []
@@ -207,20 +209,21 @@ def test_an_interrupted_run_is_judged_on_its_way_out_and_leaves_nothing(command,
     process = command(*RUN, wait=False)
     run = wait_for_ops(tmp_path, 200)
     process.send_signal(number)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=180)
 
     assert process.returncode == 130, out
     assert nodes_up() == []
     assert json.loads((run / "results.json").read_text())["valid"] is not True
 
 
-def test_a_second_command_is_told_who_has_the_cluster(command, tmp_path):
+def test_who_would_take_a_run_s_cluster_down_is_told_whose_it_is(command, tmp_path):
     process = command(*RUN, wait=False)
     wait_for_ops(tmp_path, 10)
 
-    code, out = command("test", "redis", "--time", "1s")
+    code, out = command("cluster", "down")
+    assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=180)
 
     assert code == 255
     assert str(process.pid) in out

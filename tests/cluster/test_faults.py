@@ -72,7 +72,7 @@ def test_a_client_s_skewed_wall_clock_outlives_its_process_and_leaves_the_histor
 
     began = bench.recorder.now()
     successor.begin("acquire", {"lock": "l", "ttl": 2_000_000_000})
-    assert began < successor.finish(5)["time"] < bench.recorder.now()
+    assert began < successor.finish(20)["time"] < bench.recorder.now()
     assert bench.director.heal("skew").proved
 
 
@@ -85,12 +85,12 @@ def test_of_one_way_the_request_arrives_and_its_answer_does_not(bench):
     ):
         # Over a connection that is open: a new one takes an answer to be opened.
         worker.begin(f, value)
-        assert worker.finish(5)["type"] == "ok"
+        assert worker.finish(20)["type"] == "ok"
     assert bench.director.inject(REPLIES).proved
     before = remote.run(["redis-cli", "dbsize"]).out
     worker.begin("acquire", {"lock": "l", "ttl": 10_000_000_000})
-    assert worker.finish(10)["type"] == "ok"  # of the four others
-    end = time.monotonic() + 5
+    assert worker.finish(20)["type"] == "ok"  # of the four others
+    end = time.monotonic() + 30
     while remote.run(["redis-cli", "dbsize"]).out == before and time.monotonic() < end:
         time.sleep(0.02)
     assert remote.run(["redis-cli", "dbsize"]).out != before
@@ -100,13 +100,13 @@ def test_of_one_way_the_request_arrives_and_its_answer_does_not(bench):
 def test_rejection_ends_a_connection_that_is_open_at_once(bench):
     worker = bench.site.client("client-1")
     worker.begin("acquire", {"lock": "l", "ttl": 2_000_000_000})
-    assert worker.finish(5)["type"] == "ok"
+    assert worker.finish(20)["type"] == "ok"
     links = [["client-1", node] for node in bench.site.servers]
     cut = {"links": links, "how": "reject"}
 
     assert bench.director.inject(Fault("all", "partition", ["client-1"], cut)).proved
     worker.begin("release", {"lock": "l", "hold": "0-1"})
-    assert worker.finish(5)["type"] == "info"
+    assert worker.finish(20)["type"] == "info"
 
 
 def test_without_sch_netem_packets_are_not_supported_and_the_run_is_unknown(bench):
@@ -123,7 +123,7 @@ def test_without_sch_netem_packets_are_not_supported_and_the_run_is_unknown(benc
 def test_a_pause_ends_when_another_client_was_granted_the_lock(bench):
     one, two = bench.site.client("client-1"), bench.site.client("client-2")
     one.begin("acquire", {"lock": "l", "ttl": 300_000_000})
-    assert one.finish(5)["type"] == "ok"
+    assert one.finish(20)["type"] == "ok"
     pause = Scheduled(0.0, 60.0, "pause", ["client-1"], {"point": None, "until": "other-holds"})
     began = time.monotonic()
     stopped = threading.Thread(target=bench.director.run, args=([pause], lambda: False))
@@ -132,9 +132,9 @@ def test_a_pause_ends_when_another_client_was_granted_the_lock(bench):
         time.sleep(0.01)
     while True:
         two.begin("acquire", {"lock": "l", "ttl": 300_000_000})
-        if two.finish(5)["type"] == "ok":
+        if two.finish(20)["type"] == "ok":
             break
-    stopped.join(10)
+    stopped.join(30)
     assert not stopped.is_alive()
     assert time.monotonic() - began < 50
     assert bench.site.remote("client-1").state(one.pid) != "T"
@@ -143,7 +143,7 @@ def test_a_pause_ends_when_another_client_was_granted_the_lock(bench):
 def test_held_packets_arrive_when_the_delay_ends(bench):
     worker = bench.site.client("client-1")
     worker.begin("read", {"resource": "account"})
-    assert worker.finish(5)["type"] == "ok"
+    assert worker.finish(20)["type"] == "ok"
 
     assert bench.director.inject(DELAY).proved
     worker.begin("read", {"resource": "account"})
@@ -157,13 +157,13 @@ def test_held_packets_arrive_when_the_delay_ends(bench):
 def test_a_cut_reaches_connections_that_are_open_already(bench):
     worker = bench.site.client("client-1")
     worker.begin("acquire", {"lock": "l", "ttl": 2_000_000_000})
-    assert worker.finish(5)["type"] == "ok"
+    assert worker.finish(20)["type"] == "ok"
     links = [["client-1", node] for node in bench.site.servers]
 
     bench.director.inject(Fault("all", "partition", ["client-1"], {"links": links}))
     worker.begin("release", {"lock": "l", "hold": "0-1"})
 
-    assert worker.finish(5)["type"] == "info"
+    assert worker.finish(20)["type"] == "info"
 
 
 def wrong_rule(bench, monkeypatch):
@@ -225,20 +225,20 @@ def test_a_client_is_stopped_at_its_named_point_every_time(bench, point):
         ops = [("acquire", {"lock": "l", "ttl": 2_000_000_000})]
         if point == "before-write":
             worker.begin(*ops[0])
-            hold = worker.finish(5)["value"]["hold"]
+            hold = worker.finish(20)["value"]["hold"]
             ops = [("write", {"resource": "account", "version": 0, "hold": hold})]
         worker.arm(point)
         worker.begin(*ops[0])
-        assert worker.wait_failpoint(point, 5)
-        end = time.monotonic() + 2
+        assert worker.wait_failpoint(point, 20)
+        end = time.monotonic() + 20
         while remote.state(worker.pid) != "T" and time.monotonic() < end:
             time.sleep(0.005)
         assert remote.state(worker.pid) == "T"
         remote.signal(worker.pid, signal.SIGCONT)
-        done = worker.finish(5)
+        done = worker.finish(20)
         hold = done["value"]["hold"]
         worker.begin("release", {"lock": "l", "hold": hold})
-        assert worker.finish(5)["type"] == "ok"
+        assert worker.finish(20)["type"] == "ok"
 
 
 def test_healing_leaves_the_rules_of_others_where_they_are(bench):

@@ -33,8 +33,11 @@ def test_without_faults_a_library_keeps_every_promise(run_test, lock):
     outcome = run_test(lock, guard="fenced" if token else "none")
 
     assert outcome.valid is True, {n: v.summary for n, v in outcome.verdicts.items() if not v.valid}
-    assert outcome.results["stats"]["holds"] > 20
-    assert outcome.results["stats"]["by_f"]["close"] == {"ok": 5, "fail": 0, "info": 0}
+    stats = outcome.results["stats"]
+    assert stats["holds"] > 5
+    # A client closes at its end, and after each op of unknown outcome.
+    assert stats["by_f"]["close"]["ok"] >= 5
+    assert stats["by_f"]["close"]["fail"] == stats["by_f"]["close"]["info"] == 0
 
 
 @pytest.mark.parametrize("lock", ["curator", "node-redlock"])
@@ -74,4 +77,4 @@ def test_a_client_in_another_language_is_paused_and_killed_like_any(run_test, lo
     assert outcome.verdicts["store"].valid is True
     killed = [fault for fault in outcome.results["faults"] if fault["family"] == "kill"]
     assert any(target.startswith("client") for fault in killed for target in fault["targets"])
-    assert outcome.results["stats"]["holds"] > 20
+    assert outcome.results["stats"]["holds"] > 5

@@ -22,7 +22,7 @@ def test_without_faults_a_sound_lock_with_a_fence_keeps_every_promise(run_test, 
         "faults", "lease_exclusion", "linearizable", "mutual_exclusion", "fencing", "ownership",
         "liveness", "store", "resource", "server-log",
     }  # fmt: skip
-    assert outcome.results["stats"]["holds"] > 20
+    assert outcome.results["stats"]["holds"] > 5
 
 
 def test_a_lock_that_always_says_yes_turns_exclusion_fencing_and_the_resource_red(run_test):
@@ -35,21 +35,18 @@ def test_a_lock_that_always_says_yes_turns_exclusion_fencing_and_the_resource_re
 
 
 def test_a_release_without_an_owner_check_turns_ownership_red(run_test):
-    # Work that outlives the lease, so that holders release what is another's by then.
-    outcome = run_test(
-        "broken-no-owner-check", ttl_ms=300, time_s=6.0, work={"think_ms": 900, "extend": 0}
-    )
+    outcome = run_test("broken-no-owner-check", ttl_ms=300, time_s=6.0, hold="0..3ttl")
 
     assert outcome.verdicts["ownership"].valid is False, verdicts(outcome)
     assert "was answered ok" in outcome.verdicts["ownership"].evidence[0]["what"]
 
 
 def test_the_same_work_with_an_owner_check_does_not(run_test):
-    outcome = run_test("redis", ttl_ms=300, time_s=6.0, work={"think_ms": 900, "extend": 0})
+    outcome = run_test("redis", ttl_ms=300, time_s=6.0, hold="0..3ttl")
 
     assert outcome.verdicts["ownership"].valid is True, verdicts(outcome)
     assert outcome.verdicts["lease_exclusion"].valid is True
-    assert outcome.verdicts["mutual_exclusion"].valid is False
+    assert outcome.verdicts["ownership"].details["untested"] == []
 
 
 def holder_dies() -> Scenario:
@@ -67,7 +64,7 @@ def test_a_lock_without_a_ttl_turns_liveness_red_when_its_holder_dies(run_test):
 
 
 def test_a_lock_with_a_ttl_is_free_again_when_its_holder_has_died(run_test):
-    outcome = run_test("redis", holder_dies(), ttl_ms=1000, liveness_bound_s=2.0)
+    outcome = run_test("redis", holder_dies(), ttl_ms=1000)
 
     assert outcome.verdicts["liveness"].valid is True, verdicts(outcome)
 

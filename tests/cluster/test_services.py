@@ -45,7 +45,7 @@ def test_without_faults_a_lock_keeps_every_promise(run_test, lock, options, spec
     outcome = run_test(lock, options=options, ttl_ms=2000, **spec)
 
     assert outcome.valid is True, verdicts(outcome)
-    assert outcome.results["stats"]["holds"] > 20
+    assert outcome.results["stats"]["holds"] > 5
 
 
 def entries():

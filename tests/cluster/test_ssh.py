@@ -20,6 +20,7 @@ from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.healing import heal, problems
 from fencepost.harness.cluster.hosts import HostsCluster
 from fencepost.harness.cluster.hostsfile import read
+from fencepost.harness.db.patience import until
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.docker import DockerRemote
 from fencepost.harness.remote.remote import RemoteError
@@ -28,11 +29,14 @@ from fencepost.harness.run import timed
 from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.run import run
 from fencepost.harness.run.site import RunSite
-from fencepost.harness.run.spec import Spec, validate
+from fencepost.harness.run.spec import Spec
+from fencepost.harness.run.validation import validate
 from fencepost.nemesis.director import Director
+from fencepost.nemesis.iptables import connect
 from fencepost.nemesis.nemesis import Fault
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.scenarios.runs import SHORT
 
 REDIS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = ["client-1", "client-2"]
@@ -108,8 +112,9 @@ def test_each_node_has_a_host_key_of_its_own_and_no_other_is_taken(cluster, remo
 def test_a_short_run_is_valid(cluster, results):
     options = LOCKS["redlock"].read_options({})
     spec = Spec(
-        "ssh", "redlock", options, nemesis=("pause",), concurrency=2, time_s=4, seed=3, ttl_ms=500
-    )
+        "ssh", "redlock", options, nemesis=("pause",), concurrency=2, time_s=4, seed=3, ttl_ms=500,
+        **SHORT,
+    )  # fmt: skip
     outcome = run(validate(spec), cluster, lambda status: None)
     assert outcome.verdicts["lease_exclusion"].valid is True, outcome.results
     assert outcome.verdicts["faults"].valid is True
@@ -175,7 +180,7 @@ def test_a_connection_that_is_cut_in_any_phase_loses_and_leaves_nothing(
     monkeypatch.setattr(SshRemote, "_ask", ask)
     monkeypatch.setattr(timed, "_REST_S", 1.0)
     options = LOCKS["redis"].read_options({})
-    spec = Spec("cut", "redis", options, concurrency=2, time_s=2, seed=1, liveness_bound_s=1.0)
+    spec = Spec("cut", "redis", options, concurrency=2, time_s=2, seed=1, **SHORT)
     faults = [
         Scheduled(
             0.3, 0.6, "partition", ["redis-1", "storage"], {"links": [["redis-1", "storage"]]}
@@ -239,7 +244,7 @@ def foreign(cluster, tmp_path) -> Iterator[tuple[Path, list[DockerRemote]]]:
 
 
 def test_hosts_that_were_there_are_set_up_and_left_as_they_were(
-    foreign, results, tmp_path, monkeypatch
+    cluster, foreign, results, tmp_path, monkeypatch
 ):
     file, ways = foreign
     # As if they had a kernel of their own: their clocks are measured, and found to be right.
@@ -248,12 +253,19 @@ def test_hosts_that_were_there_are_set_up_and_left_as_they_were(
     monkeypatch.setattr(timing, "measure", measure)
     before = [way.get("/etc/hosts") for way in ways]
     options = LOCKS["redis"].read_options({})
-    spec = validate(Spec("foreign", "redis", options, concurrency=2, time_s=3, seed=1))
+    chosen = {"concurrency": 2, "time_s": 3, "seed": 1, **SHORT}
+    spec = validate(Spec("foreign", "redis", options, **chosen))
     with brought_up(
         [*spec.servers, "storage", *CLIENTS], print, way=Way("ssh", read(file))
     ) as hosts:
         assert isinstance(hosts, HostsCluster)
         assert hosts.remote("redis-1").run(["hostname"]).out == "redis-3\n"
+        door = {"redis-1": (hosts.address("redis-1"), 6379)}
+        # A server has been told to start; a run waits until it serves.
+        client = hosts.remote("client-1")
+        assert until(lambda: connect(client, door) == {"redis-1": "open"}, 30)
+        stranger = cluster.remote("redis-1")
+        assert connect(stranger, door) == {"redis-1": "silent"}
         outcome = run(spec, hosts, lambda status: None)
         # As if the command had been killed with a fault on.
         hosts.remote("redis-1").run(["iptables", "-w", "-N", "FENCEPOST-IN"])

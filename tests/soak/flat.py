@@ -5,19 +5,24 @@ judging, the memory of all that belongs to it is looked at: the harness, the pro
 what carries their lines, what answers on nodes, the disks that lose power; and the room that
 servers' logs and data take. Printed is how fast each grows. Exit code 1 if a night at that pace
 would take too much.
+
+Who looks is a process of its own, because it keeps what it has seen: in the harness that would be
+most of what grows. The run tells it how it goes, a line each time: the phase and the ops.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import docker
 
@@ -44,24 +49,23 @@ Series = list[tuple[float, float]]
 
 @dataclass
 class Sampler:
-    """Amounts by group and process, while a run goes on."""
+    """Amounts by group and process, while a run goes on in the process `harness`."""
 
+    harness: int
     begun: float = field(default_factory=time.monotonic)
     seen: dict[str, dict[int, Series]] = field(default_factory=lambda: defaultdict(dict))
     events: Series = field(default_factory=list)
     next_s: float = 0.0
     rooms_s: float = 0.0
-    blocks: list[int] = field(default_factory=list)
 
-    def __call__(self, status: Status) -> None:
-        """Called twice a second (harness/run/progress.py)."""
+    def look(self, phase: str, ops: int) -> None:
+        """Look, if it is time. Called twice a second (harness/run/progress.py)."""
         now = time.monotonic() - self.begun
-        if status.phase != "running" or now < self.next_s:
+        if not phase.endswith("running") or now < self.next_s:
             return
         self.next_s = now + EVERY_S
-        self.events.append((now, status.ops))
-        self.blocks.append(sys.getallocatedblocks())
-        amounts_of = looked()
+        self.events.append((now, ops))
+        amounts_of = looked(self.harness)
         if now >= self.rooms_s:
             self.rooms_s = now + ROOMS_S
             amounts_of |= rooms()
@@ -70,10 +74,10 @@ class Sampler:
                 self.seen[group].setdefault(pid, []).append((now, amount / MB))
 
 
-def looked() -> dict[str, dict[int, float]]:
+def looked(harness: int) -> dict[str, dict[int, float]]:
     """Bytes by group and process; where there is no process, by the number of the node."""
     found: dict[str, dict[int, float]] = defaultdict(dict)
-    found["harness"][os.getpid()] = resident(os.getpid())
+    found["harness"][harness] = resident(harness)
     for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
         if group := _group(pid):
             found[group][pid] = resident(pid)
@@ -144,26 +148,61 @@ def table(sampler: Sampler) -> tuple[list[str], bool]:
     return lines, flat
 
 
+def _faults(results: Mapping[str, Any]) -> int:
+    """How many there were, in all segments of a long run."""
+    return len(results["faults"]) + sum(row["faults"] for row in results.get("segments", ()))
+
+
+def sample(harness: int) -> int:
+    """Look at the run of this process until it ends, by the lines that it writes here."""
+    sampler = Sampler(harness)
+    for line in sys.stdin:
+        phase, ops = line.rstrip("\n").split("\t")
+        sampler.look(phase, int(ops))
+    if not sampler.events:
+        print("the run ended before its clients worked")
+        return 1
+    lines, flat = table(sampler)
+    print(
+        "\n".join([f"{sampler.events[-1][1]:.0f} events", *lines, "flat" if flat else "NOT FLAT"])
+    )
+    return 0 if flat else 1
+
+
+@contextmanager
+def sampled() -> Iterator[tuple[Callable[[Status], None], subprocess.Popen[str]]]:
+    """Have this process looked at within the block, by another one: what its run is to tell how it
+    goes, and the other one, which prints what it has seen after the block."""
+    command = [sys.executable, "-m", "soak.flat", "--sample", str(os.getpid())]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, text=True) as looking:
+        pipe = looking.stdin
+        assert pipe is not None
+
+        def tell(status: Status) -> None:
+            pipe.write(f"{status.phase}\t{status.ops}\n")
+            pipe.flush()
+
+        yield tell, looking
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench-flat", description=__doc__)
     parser.add_argument("lock", nargs="?", default="redlock")
     parser.add_argument("--time", type=seconds, default=1200.0, help="20m, 1h, ...")
     parser.add_argument("--nemesis", help="all that the lock can take, if none are given")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--sample", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.sample:
+        return sample(given.sample)
     nemesis = given.nemesis.split(",") if given.nemesis else families(given.lock)
-    sampler = Sampler()
-    outcome = fencepost.run(
-        given.lock, nemesis=nemesis, time=given.time, seed=given.seed, progress=sampler
-    )
-    lines, flat = table(sampler)
-    print(f"{given.lock} for {describe(given.time)} with {', '.join(nemesis)}: {outcome.valid}")
-    print(f"{sampler.events[-1][1]:.0f} events, {len(outcome.results['faults'])} faults")
-    print("\n".join(lines))
-    begin, *_, end = sampler.blocks
-    print(f"blocks of Python's in the harness, with what this has noted: {begin} to {end}")
-    print("flat" if flat else "NOT FLAT")
-    return 0 if flat else 1
+    with sampled() as (tell, looking):
+        outcome = fencepost.run(
+            given.lock, nemesis=nemesis, time=given.time, seed=given.seed, progress=tell
+        )
+        words = f"{describe(given.time)} with {', '.join(nemesis)}: {outcome.valid}"
+        print(f"{given.lock} for {words}, {_faults(outcome.results)} faults", flush=True)
+    return looking.returncode
 
 
 if __name__ == "__main__":

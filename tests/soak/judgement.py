@@ -41,7 +41,8 @@ def judge(series: Sequence[Sample], round_: int, bounds: Mapping[str, Bound]) ->
 
     The first round is where modules are imported. So what is counted is compared after the first
     and the last whole round. Caches and the allocator's heaps take longer to fill, so what is
-    weighed has its slope over the second half. An amount without a bound is counted.
+    weighed has its slope over the second half. An amount without a bound is counted. One that a
+    sample does not name is 0 there.
 
     Raises:
         ValueError: the series has less than two whole rounds.
@@ -50,9 +51,10 @@ def judge(series: Sequence[Sample], round_: int, bounds: Mapping[str, Bound]) ->
         raise ValueError(f"{len(series)} samples are less than two rounds of {round_}")
     first = round_ - 1
     last = len(series) // round_ * round_ - 1
+    names = dict.fromkeys(name for sample in series for name in sample)
     return [
-        _row(name, [sample[name] for sample in series[first:]], last - first, bounds.get(name))
-        for name in series[0]
+        _row(name, [one.get(name, 0) for one in series[first:]], last - first, bounds.get(name))
+        for name in names
     ]
 
 

@@ -1,0 +1,200 @@
+"""How fast the hunt is, what it finds in how long, and what it does not find: `make bench-hunt`.
+
+One row for each target, with the command that it stands for, what is wanted and what was seen. Each
+known defect is hunted from ten seeds with nothing but the faults of its kind named, and must be
+found and made small within LIMIT_S. Sound settings are searched for a time (`--sound 600`), in
+which nothing may be found. `--quick` takes three seeds and a few seconds. Exits with 1 where a
+target is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import statistics
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any
+
+from fencepost.harness.run import written
+from fencepost.harness.run.hunting import setting_of
+from fencepost.hunt.hunt import hunt
+from fencepost.hunt.search import search
+from fencepost.hunt.setting import Setting
+
+LIMIT_S, MEDIAN_S = 10.0, 2.0
+SEEDS, QUICK_SEEDS = 10, 3
+RATE, LIBRARY_RATE = 3000, 200
+STEPS = 8
+SOUND = 1_000_000
+SOUND_S = 600.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is hunted. Without `faults`, all that fit; without `until`, the service's promises."""
+
+    name: str
+    lock: str
+    faults: str | None = None
+    until: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    guard: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    steps: int | None = None
+    limit_s: float = LIMIT_S
+    median_s: float = MEDIAN_S
+
+    @property
+    def command(self) -> str:
+        """The command line that hunts this."""
+        words = ["fencepost", "hunt", self.lock]
+        words += [
+            word for name, value in self.options.items() for word in ("-o", f"{name}={value}")
+        ]
+        given = {"guard": self.guard, "faults": self.faults, "until": self.until, **self.settings}
+        words += [w for name, value in given.items() if value is not None
+                  for w in (f"--{name}", str(value))]  # fmt: skip
+        return shlex.join(words)
+
+    def setting(self) -> Setting:
+        given = {"concurrency": 2, **self.settings}
+        if "server" in given:
+            given["server"] = [given["server"]]
+        if self.guard is not None:
+            given["guard"] = self.guard
+        spec = written.spec(self.lock, self.options, given)
+        return setting_of(spec, self.faults, self.until, self.guard is not None)
+
+
+KNOWN = (
+    Row("all faults: Redlock", "redlock"),
+    Row("C1 Kleppmann's schedule", "redlock", "clock,partition", steps=STEPS),
+    Row("C1 a clock jumps", "redlock", "clock,partition,pause,delay,drop"),
+    Row("C2 a server forgets", "redlock", "kill,partition,pause,delay,drop"),
+    Row("C3 delayed restart, and a clock jumps", "redlock", "clock,kill,partition",
+        settings={"restart": "after-ttl"}),
+    Row("C3 everysec, and power is lost", "redlock", "power,partition,pause,delay",
+        settings={"persistence": "everysec"}),
+    Row("C7 the look at the clock left out", "redlock", "pause,partition,delay,drop",
+        options={"clock_check": "false"}),
+    Row("C9 a write is held back, unguarded", "redlock", "delay,drop,partition", guard="none"),
+    Row("C10 token of one server", "redlock", None, "fencing", {"token": "one"}),
+    Row("C10 token of a majority", "redlock", None, "fencing", {"token": "majority"}),
+    Row("C10 token is the random value", "redlock", None, "fencing", {"token": "value"}),
+    Row("C12 two stall, fenced", "redis", "pause,delay", "resource", {"token": "incr"}, "fenced"),
+    Row("C14 no owner check", "broken-no-owner-check", None, "ownership"),
+    Row("C14 check, then delete", "broken-check-then-delete", None, "ownership"),
+    Row("C15 no TTL", "broken-no-ttl", None, "liveness"),
+    Row("C16 failover", "redis-replicated"),
+    Row("redis-py's lock, and a clock jumps", "redis-py", "clock,pause,partition"),
+    Row("npm redlock's failed extension (our port)", "redlock-npm", "pause,partition,delay,drop",
+        limit_s=60, median_s=60),
+    Row("redis-py, a reply is lost", "redis-py", "drop", "liveness", limit_s=60, median_s=60),
+    Row("etcd's lock service of 3.4 grants to a lease that is gone", "etcd-lock-api", "pause",
+        settings={"server": "etcd=3.4"}, limit_s=60, median_s=60),
+    Row("C4 a client pauses, when asked", "redlock", "pause", "resource", {}, "none"),
+)  # fmt: skip
+# Where redlock-py is installed: pip install redlock-py
+LIBRARIES = (
+    Row("redlock-py, one server down", "redlock-py", "kill", settings={"restart": "never"},
+        limit_s=60, median_s=60),
+)  # fmt: skip
+SOUNDS = (
+    Row("redis, tokens, fenced", "redis", "pause,partition,delay,drop",
+        options={"token": "incr"}),
+    Row("redlock, AOF always, delayed restart, clocks right", "redlock",
+        "pause,partition,delay,drop,kill,power",
+        settings={"persistence": "always", "restart": "after-ttl"}),
+    Row("etcd's recipe", "etcd", "pause,partition,drop,kill"),
+    Row("chubby, its sequencer checked", "chubby", "pause,partition,drop,kill",
+        options={"retries": "8", "retry_delay_ms": "1000"}, guard="check-sequencer",
+        until="lease_exclusion,ownership,fencing,liveness,linearizable"),
+)  # fmt: skip
+RATES = (
+    (Row("schedules a second: Redlock, two clients, five servers", "redlock",
+         "pause,partition,delay,drop"), RATE),
+    (Row("schedules a second: redis-py's own lock, on its sockets", "redis-py",
+         "pause,partition,delay,drop"), LIBRARY_RATE),
+)  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sound", type=float, default=20, help="seconds for each sound setting")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="seeds for each known defect")
+    parser.add_argument("--quick", action="store_true", help="three seeds, some seconds a row")
+    parser.add_argument("--only", default="", help="rows whose name has this")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    given = parser.parse_args()
+    seeds, sound_s, rate_s = given.seeds, given.sound, 10.0
+    if given.quick:
+        seeds, sound_s, rate_s = QUICK_SEEDS, 5.0, 3.0
+    print(f"{given.processes} processes; each row: what, wanted, seen\n")
+    bench = Bench(given.processes)
+    good = [bench.rate(row, wanted, rate_s) for row, wanted in RATES if given.only in row.name]
+    known = [*KNOWN, *LIBRARIES] if find_spec("redlock") else KNOWN
+    good += [bench.known(row, seeds) for row in known if given.only in row.name]
+    good += [bench.sound(row, sound_s) for row in SOUNDS if given.only in row.name]
+    print(f"\n{sum(good)} of {len(good)} targets reached")
+    return 0 if all(good) else 1
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Measures one row after the other, with so many processes, and prints it."""
+
+    processes: int
+
+    def rate(self, row: Row, wanted: int, seconds: float) -> bool:
+        """Schedules a second, judged."""
+        tried = search(row.setting(), 1, seconds, self.processes)
+        rate = tried.schedules / tried.seconds
+        steps, events = (many / max(1, tried.schedules) for many in (tried.steps, tried.events))
+        seen = f"{rate:,.0f}, of {steps:.0f} steps and {events:.0f} ops each"
+        return _print(row, f">= {wanted:,} schedules a second", seen, rate >= wanted)
+
+    def known(self, row: Row, seeds: int) -> bool:
+        """Found and made small, from each seed."""
+        times, found, steps, schedules = [], 0, 0, []
+        setting = row.setting()
+        for seed in range(1, seeds + 1):
+            begun = time.monotonic()
+            tried, find = hunt(setting, seed, row.limit_s, self.processes)
+            took = time.monotonic() - begun
+            times.append(took)
+            schedules.append(tried.schedules)
+            if find is not None and took <= row.limit_s:
+                found += 1
+                steps = max(steps, len(find.story))
+        median = statistics.median(times)
+        good = found == seeds and median <= row.median_s and steps <= (row.steps or steps)
+        wanted = f"{seeds} of {seeds} in {row.limit_s:g} s, median {row.median_s:g} s"
+        wanted += f", at most {row.steps} steps" if row.steps else ""
+        seen = f"{found} of {seeds}, median {median:.1f} s, longest {max(times):.1f} s, at most "
+        seen += f"{steps} steps; median {statistics.median(schedules):,.0f} schedules"
+        return _print(row, wanted, seen, good)
+
+    def sound(self, row: Row, seconds: float) -> bool:
+        """Nothing is found; how many schedules are wanted is in proportion to the time."""
+        tried = search(row.setting(), int(time.time()), seconds, self.processes)
+        least = int(SOUND * seconds / SOUND_S)
+        seen = f"{tried.schedules:,}, {len(tried.states):,} different histories"
+        if tried.found is not None:
+            seen += f", FOUND {tried.found}"
+        good = tried.found is None and tried.schedules >= least
+        return _print(row, f"nothing in {seconds:g} s and >= {least:,} schedules", seen, good)
+
+
+def _print(row: Row, wanted: str, seen: str, good: bool) -> bool:
+    print(f"{'ok  ' if good else 'MISS'} {row.name}", row.command, sep="\n       ")
+    print(f"       wanted: {wanted}\n       seen:   {seen}", flush=True)
+    return good
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,756 @@
+// Package fencepost is fencepost's SDK for Go 1.18 and newer on Linux: this file, and nothing to
+// install. It makes a program of a lock, which fencepost runs as a client under test
+// (docs/protocol.md has what it speaks):
+//
+//	type MyLock struct{ ... }
+//
+//	func (l *MyLock) Acquire(name string, ttl time.Duration) (*fencepost.Grant, error)
+//	func (l *MyLock) Release(name string) error
+//
+//	func main() {
+//		fencepost.Run(func(client *fencepost.Client) (fencepost.Lock, error) {
+//			return &MyLock{client.Servers}, nil
+//		})
+//	}
+package fencepost
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+const (
+	version   = 1
+	connectIn = 5 * time.Second
+	// A write that is held back in the network must be able to arrive late.
+	replyIn        = 2 * time.Minute
+	clockMonotonic = 1
+)
+
+// Lock is what is tested. Acquire answers &Grant{}, or nil where the lock was certainly not granted.
+//
+// An error that is Failed says that what was asked for has certainly not happened. Any other error
+// means that it may have: then this lock is closed, and another one is made in the name of the
+// process that follows. A lock may also be an Extender and an io.Closer.
+type Lock interface {
+	Acquire(name string, ttl time.Duration) (*Grant, error)
+	Release(name string) error
+}
+
+// Extender is a lock whose lease can be extended. It answers as Acquire does.
+type Extender interface {
+	Extend(name string, ttl time.Duration) (*Grant, error)
+}
+
+// Grant is a lock's yes. Token is its fencing token; nil where it has none.
+//
+// Deadline is until when the client may count on the lock. A time of time.Now() is of the monotonic
+// clock; one without a monotonic reading is of the wall clock. The zero Deadline means the TTL that
+// was asked for, from the call on. NoDeadline: nobody can tell, as of a session that is kept alive.
+type Grant struct {
+	Token      *int64
+	Deadline   time.Time
+	NoDeadline bool
+}
+
+// Token is a fencing token.
+func Token(token int64) *int64 { return &token }
+
+// Failed says that it certainly did not happen. Kind is not-granted, not-held, no-quorum or
+// unreachable; as a rule the first for Acquire, and the second for Extend and Release.
+type Failed struct{ Text, Kind string }
+
+func (f Failed) Error() string { return f.Text }
+
+// Indeterminate says that it may have happened. Any other error means the same; this one gives a kind.
+type Indeterminate struct{ Text, Kind string }
+
+func (u Indeterminate) Error() string { return u.Text }
+
+// Server is a server of the lock.
+type Server struct {
+	Name, Host string
+	Port       int
+}
+
+// Address is HOST:PORT.
+func (s Server) Address() string { return net.JoinHostPort(s.Host, strconv.Itoa(s.Port)) }
+
+// Client is what a lock is told of the client that it is a part of; each process has its own.
+//
+// Options has strings, bools and json.Numbers; Number gives one of these.
+type Client struct {
+	Servers []Server
+	Options map[string]any
+	Node    string
+	Seed    string
+	worker  *worker
+}
+
+// Number is an option that is a whole number, or otherwise where it was not given.
+func (c *Client) Number(option string, otherwise int64) int64 {
+	if given, there := c.Options[option].(json.Number); there {
+		if number, err := given.Int64(); err == nil {
+			return number
+		}
+	}
+	return otherwise
+}
+
+// Lost says that the hold of this lock is over, or has to be taken for lost; "" means every hold. It
+// may be called from any goroutine.
+func (c *Client) Lost(name, why string) {
+	c.worker.tell(c, name, func(h *hold) {
+		if !h.lost {
+			h.lost = true
+			value := fields{"lock": h.name, "hold": h.id}
+			c.worker.event("info", "lost", value, Failed{why, "lost"})
+		}
+	})
+}
+
+// Renewed says that the lease of this lock was extended in the background.
+func (c *Client) Renewed(name string, deadline time.Time) {
+	c.worker.tell(c, name, func(h *hold) {
+		h.deadline = &deadline
+		value := fields{"lock": h.name, "hold": h.id, "deadline": c.worker.time(&deadline)}
+		c.worker.event("info", "renewed", value, nil)
+	})
+}
+
+// Failpoint is a place where a test may stop this program, "replies-in-flight" say.
+func (c *Client) Failpoint(point string) { c.worker.reach(point) }
+
+// Run runs a lock as a client of fencepost, and does not return. `open` makes the lock, once for
+// each process.
+func Run(open func(*Client) (Lock, error)) {
+	// Standard output is fencepost's: what a lock or its library prints goes to standard error.
+	fd, err := syscall.Dup(1)
+	if err == nil {
+		err = syscall.Dup3(2, 1, 0)
+	}
+	if err != nil {
+		fail("standard output cannot be kept: " + err.Error())
+	}
+	w := &worker{open: open, out: os.NewFile(uintptr(fd), "events")}
+	w.armed, w.holds = map[string]bool{}, map[string]*hold{}
+	orders := json.NewDecoder(os.Stdin)
+	orders.UseNumber()
+	if err := orders.Decode(&w.setup); err == io.EOF {
+		os.Exit(0)
+	} else if err != nil {
+		fail("setup cannot be read: " + err.Error())
+	}
+	w.start()
+	for {
+		var order order
+		if err := orders.Decode(&order); err == io.EOF {
+			break
+		} else if err != nil {
+			fail("an order cannot be read: " + err.Error())
+		}
+		w.order(order)
+	}
+	w.close()
+	os.Exit(0)
+}
+
+func fail(text string) {
+	fmt.Fprintln(os.Stderr, "fencepost:", text)
+	os.Exit(1)
+}
+
+type fields map[string]any
+
+type setup struct {
+	Process     int64            `json:"process"`
+	Stride      int64            `json:"stride"`
+	Node        string           `json:"node"`
+	Options     map[string]any   `json:"options"`
+	Servers     []string         `json:"servers"`
+	Addresses   map[string][]any `json:"addresses"`
+	Storage     string           `json:"storage"`
+	Guard       string           `json:"guard"`
+	WriteScript string           `json:"write_script"`
+	Seed        string           `json:"seed"`
+	OriginNs    int64            `json:"origin_ns"`
+}
+
+func (s setup) server(name string) Server {
+	address := s.Addresses[name]
+	port, _ := address[1].(json.Number).Int64()
+	return Server{name, address[0].(string), int(port)}
+}
+
+type order struct {
+	Control string `json:"control"`
+	Point   string `json:"point"`
+	F       string `json:"f"`
+	Value   fields `json:"value"`
+}
+
+type hold struct {
+	id, name string
+	token    *int64
+	deadline *time.Time // nil: nobody can tell
+	lost     bool
+}
+
+// worker takes ops and writes events.
+type worker struct {
+	setup   setup
+	open    func(*Client) (Lock, error)
+	out     *os.File
+	process int64
+	count   int64
+	client  *Client
+	lock    Lock
+	store   *store
+
+	// What a lock says by itself comes from other goroutines.
+	speaking sync.Mutex
+	armed    map[string]bool
+	holds    map[string]*hold
+	asked    string // the lock that is being asked for; what is said of it meanwhile is late
+	late     []func(*hold)
+}
+
+// start says that this program is up once its lock is made: what that takes is no wait for the lock.
+func (w *worker) start() {
+	w.process = w.setup.Process
+	w.renew()
+	_, extends := w.lock.(Extender)
+	w.answer(fields{
+		"control": "ready", "version": version, "pid": os.Getpid(), "generates": false,
+		"extends": extends || w.lock == nil, // nobody knows before it is made
+	})
+}
+
+// renew makes the store and the lock of this process. The servers are up when a test begins. Later
+// they may be cut off just then, and the lock is made again at the next acquire.
+func (w *worker) renew() {
+	storage := w.setup.server(w.setup.Storage)
+	w.store = &store{address: storage.Address()}
+	w.lock = nil
+	if _, err := w.opened(); err != nil {
+		fmt.Fprintln(os.Stderr, "the lock cannot be made:", err)
+		if w.process < w.setup.Stride {
+			w.broken("the lock cannot be made: " + err.Error())
+		}
+	}
+}
+
+func (w *worker) opened() (Lock, error) {
+	if w.lock != nil {
+		return w.lock, nil
+	}
+	seed := fmt.Sprintf("%s/%d", w.setup.Seed, w.process)
+	client := &Client{Options: w.setup.Options, Node: w.setup.Node, Seed: seed, worker: w}
+	for _, name := range w.setup.Servers {
+		client.Servers = append(client.Servers, w.setup.server(name))
+	}
+	w.speaking.Lock()
+	w.client = client
+	w.speaking.Unlock()
+	lock, err := w.open(client)
+	if err == nil {
+		w.lock = lock
+	}
+	return lock, err
+}
+
+func (w *worker) order(order order) {
+	switch {
+	case order.F != "":
+		w.apply(order.F, order.Value)
+	case order.Control == "arm" || order.Control == "disarm":
+		w.speaking.Lock()
+		w.armed[order.Point] = order.Control == "arm"
+		w.speaking.Unlock()
+	case order.Control == "clock":
+		before := monotonicNs()
+		wall := time.Now().UnixNano()
+		after := monotonicNs()
+		w.answer(fields{"control": "clock", "low_ns": wall - after, "high_ns": wall - before})
+	}
+}
+
+// apply does one op, from its invocation to its completion.
+func (w *worker) apply(f string, value fields) {
+	if f == "write" {
+		w.complete(value)
+	}
+	w.tellEvent("invoke", f, value, nil)
+	answer, err := w.do(f, value)
+	if err != nil {
+		// A read that got no reply changed nothing.
+		if f == "read" || isFailed(err) {
+			w.tellEvent("fail", f, value, err)
+			return
+		}
+		w.tellEvent("info", f, value, err)
+		w.close()
+		w.process += w.setup.Stride
+		w.renew()
+		return
+	}
+	value = with(value, answer.fields)
+	if f == "acquire" {
+		w.hold(value, answer.hold)
+		w.reach("acquired")
+		return
+	}
+	w.tellEvent("ok", f, value, nil)
+}
+
+// answer of an op: what its `ok` adds, and the hold that an acquire has begun.
+type answer struct {
+	fields fields
+	hold   *hold
+}
+
+func (w *worker) do(f string, value fields) (answer, error) {
+	switch f {
+	case "acquire":
+		return w.acquire(value)
+	case "extend":
+		return w.extend(value)
+	case "release":
+		return answer{}, w.release(value)
+	case "read":
+		return w.read(value)
+	case "write":
+		return w.write(value)
+	}
+	return answer{}, Failed{"this client has no " + f, "not-held"}
+}
+
+// complete gives a write its value, unique in the run, and the token of the hold that it belongs to.
+func (w *worker) complete(value fields) {
+	w.count++
+	value["value"] = fmt.Sprintf("%s.%d.%d", w.setup.Node, w.process, w.count)
+	value["token"] = nil
+	if h := w.find(value); h != nil && h.token != nil {
+		value["token"] = *h.token
+	}
+}
+
+// find answers the hold that an op names, nil where this process has none such.
+func (w *worker) find(value fields) *hold {
+	id, _ := value["hold"].(string)
+	w.speaking.Lock()
+	defer w.speaking.Unlock()
+	return w.holds[id]
+}
+
+func (w *worker) held(value fields) (*hold, error) {
+	h := w.find(value)
+	if h == nil {
+		return nil, Failed{fmt.Sprintf("this process has no hold %v", value["hold"]), "not-held"}
+	}
+	return h, nil
+}
+
+func (w *worker) acquire(value fields) (answer, error) {
+	lock, err := w.opened()
+	if err != nil {
+		return answer{}, Failed{"the lock cannot be made: " + err.Error(), "unreachable"}
+	}
+	name, ttl := value["lock"].(string), duration(value["ttl"])
+	w.speaking.Lock()
+	w.asked, w.late = name, nil
+	w.speaking.Unlock()
+	begun := time.Now()
+	grant, err := lock.Acquire(name, ttl)
+	if err = certain(err, grant == nil, "not-granted"); err != nil {
+		return answer{}, err
+	}
+	if grant.Token == nil && strings.HasPrefix(w.setup.Guard, "fenced") {
+		w.broken("Acquire granted without a Token, which guard " + w.setup.Guard + " needs")
+	}
+	w.count++
+	h := &hold{
+		id:       fmt.Sprintf("%d-%d", w.process, w.count),
+		name:     name,
+		token:    grant.Token,
+		deadline: grant.until(begun, ttl),
+	}
+	found := fields{"token": h.token, "deadline": w.time(h.deadline), "hold": h.id}
+	return answer{found, h}, nil
+}
+
+// hold says that it is held, and then what the lock has said of it meanwhile.
+func (w *worker) hold(value fields, h *hold) {
+	w.speaking.Lock()
+	defer w.speaking.Unlock()
+	w.event("ok", "acquire", value, nil)
+	w.holds[h.id] = h
+	late := w.late
+	w.asked, w.late = "", nil
+	for _, say := range late {
+		say(h)
+	}
+}
+
+func (w *worker) extend(value fields) (answer, error) {
+	h, err := w.held(value)
+	if err != nil {
+		return answer{}, err
+	}
+	lock, can := w.lock.(Extender)
+	if !can {
+		return answer{}, Failed{"this lock has no Extend", "not-granted"}
+	}
+	begun, ttl := time.Now(), duration(value["ttl"])
+	grant, err := lock.Extend(h.name, ttl)
+	if err = certain(err, grant == nil, "not-held"); err != nil {
+		return answer{}, err
+	}
+	w.speaking.Lock()
+	h.deadline = grant.until(begun, ttl)
+	w.speaking.Unlock()
+	return answer{fields: fields{"deadline": w.time(h.deadline)}}, nil
+}
+
+func (w *worker) release(value fields) error {
+	h, err := w.held(value)
+	if err != nil {
+		return err
+	}
+	w.speaking.Lock()
+	delete(w.holds, h.id)
+	w.speaking.Unlock()
+	return certain(w.lock.Release(h.name), false, "not-held")
+}
+
+func (w *worker) read(value fields) (answer, error) {
+	reply, err := w.store.call("HMGET", key(value), "value", "version")
+	if err != nil {
+		return answer{}, err
+	}
+	found := reply.([]any)
+	read := fields{"value": found[0], "version": json.Number("0")}
+	if version, there := found[1].(string); there {
+		read["version"] = json.Number(version)
+	}
+	return answer{fields: read}, nil
+}
+
+func (w *worker) write(value fields) (answer, error) {
+	guard := w.setup.Guard
+	if guard == "deadline" {
+		if err := w.lookAtTheClock(w.find(value)); err != nil {
+			return answer{}, err
+		}
+	}
+	token := ""
+	if value["token"] != nil {
+		token = fmt.Sprint(value["token"])
+	}
+	w.reach("before-write")
+	reply, err := w.store.call(
+		"EVAL", w.setup.WriteScript, "1", key(value), guard,
+		value["value"].(string), fmt.Sprint(value["version"]), token, "",
+	)
+	if err != nil {
+		return answer{}, err
+	}
+	said := reply.([]any)
+	if said[0] == int64(0) {
+		return answer{}, Failed{fmt.Sprintf("guard %s compared with %v", guard, said[1]), "refused"}
+	}
+	return answer{fields: fields{"stored": json.Number(fmt.Sprint(said[1]))}}, nil
+}
+
+// lookAtTheClock refuses to write if the lease is over. What happens after this look is not seen.
+func (w *worker) lookAtTheClock(h *hold) error {
+	w.speaking.Lock()
+	defer w.speaking.Unlock()
+	if h == nil || h.lost {
+		return Failed{"the client knows that it has lost the lock", "refused"}
+	}
+	if h.deadline != nil && !time.Now().Before(*h.deadline) {
+		return Failed{"the client's lease is over, by its own clock", "refused"}
+	}
+	return nil
+}
+
+// close ends the lock's connections and the store's, as an op of the current process.
+func (w *worker) close() {
+	w.speaking.Lock()
+	w.event("invoke", "close", fields{}, nil)
+	// What the lock says from here on belongs to nobody.
+	w.client, w.asked = nil, ""
+	w.holds = map[string]*hold{}
+	w.speaking.Unlock()
+	var err error
+	if closer, can := w.lock.(io.Closer); can {
+		err = closer.Close()
+	}
+	w.store.close()
+	if err != nil {
+		w.tellEvent("info", "close", fields{}, err)
+	} else {
+		w.tellEvent("ok", "close", fields{}, nil)
+	}
+}
+
+// tell says what a lock says by itself. Of a hold whose acquire is under way it is said after its ok.
+func (w *worker) tell(client *Client, name string, say func(*hold)) {
+	w.speaking.Lock()
+	defer w.speaking.Unlock()
+	if client != w.client {
+		return
+	}
+	for _, h := range w.holds {
+		if name == "" || name == h.name {
+			say(h)
+		}
+	}
+	if w.asked != "" && (name == "" || name == w.asked) {
+		w.late = append(w.late, say)
+	}
+}
+
+// reach stops here, if a test has said so: not a step further until it says so.
+func (w *worker) reach(point string) {
+	w.speaking.Lock() // nothing is said between this and the stop
+	defer w.speaking.Unlock()
+	if !w.armed[point] {
+		return
+	}
+	w.armed[point] = false
+	w.say(fields{"control": "point", "point": point})
+	// To this very thread, which stops the others.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := syscall.Tgkill(os.Getpid(), syscall.Gettid(), syscall.SIGSTOP); err != nil {
+		fail("this program cannot stop itself: " + err.Error())
+	}
+}
+
+// broken ends this program: it is wrong itself, and not the lock that it calls.
+func (w *worker) broken(why string) {
+	w.answer(fields{"control": "broken", "why": why})
+	os.Exit(1)
+}
+
+func monotonicNs() int64 {
+	var now syscall.Timespec
+	_, _, err := syscall.Syscall(
+		syscall.SYS_CLOCK_GETTIME, clockMonotonic, uintptr(unsafe.Pointer(&now)), 0)
+	if err != 0 {
+		fail("the monotonic clock cannot be read: " + err.Error())
+	}
+	return now.Nano()
+}
+
+// time is a deadline as a time of the test, in ns; nil where there is none.
+func (w *worker) time(deadline *time.Time) any {
+	if deadline == nil {
+		return nil
+	}
+	return monotonicNs() - w.setup.OriginNs + time.Until(*deadline).Nanoseconds()
+}
+
+func (w *worker) tellEvent(kind, f string, value fields, err error) {
+	w.speaking.Lock()
+	defer w.speaking.Unlock()
+	w.event(kind, f, value, err)
+}
+
+// event writes an event; whoever calls it is speaking.
+func (w *worker) event(kind, f string, value fields, err error) {
+	event := fields{
+		"time": monotonicNs() - w.setup.OriginNs, "process": w.process,
+		"type": kind, "f": f, "value": value, "node": w.setup.Node,
+	}
+	if err != nil {
+		event["error"] = []string{kindOf(err), err.Error()}
+	}
+	w.say(event)
+}
+
+func (w *worker) answer(message fields) {
+	w.speaking.Lock()
+	defer w.speaking.Unlock()
+	w.say(message)
+}
+
+func (w *worker) say(message fields) {
+	// A map's fields are written in order of their names, and "control" is the first of any answer.
+	line, err := json.Marshal(message)
+	if err == nil {
+		_, err = w.out.Write(append(line, '\n'))
+	}
+	if err != nil {
+		fail("an event cannot be written: " + err.Error())
+	}
+}
+
+func (g *Grant) until(begun time.Time, ttl time.Duration) *time.Time {
+	switch {
+	case g.NoDeadline:
+		return nil
+	case g.Deadline.IsZero():
+		asked := begun.Add(ttl)
+		return &asked
+	}
+	return &g.Deadline
+}
+
+// certain is a lock's error, with the kind of its op where it is Failed and gives none.
+func certain(err error, no bool, kind string) error {
+	if err == nil && no {
+		return Failed{"the lock said no", kind}
+	}
+	if err != nil && isFailed(err) && kindOf(err) == "" {
+		return Failed{err.Error(), kind}
+	}
+	return err
+}
+
+func isFailed(err error) bool {
+	var value Failed
+	var pointer *Failed
+	return errors.As(err, &value) || errors.As(err, &pointer)
+}
+
+func kindOf(err error) string {
+	var failed Failed
+	var failedAt *Failed
+	var unknown Indeterminate
+	var unknownAt *Indeterminate
+	switch {
+	case errors.As(err, &failed):
+		return failed.Kind
+	case errors.As(err, &failedAt):
+		return failedAt.Kind
+	case errors.As(err, &unknown):
+		return or(unknown.Kind, "timeout")
+	case errors.As(err, &unknownAt):
+		return or(unknownAt.Kind, "timeout")
+	}
+	return "raised"
+}
+
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+func duration(ns any) time.Duration {
+	count, _ := ns.(json.Number).Int64()
+	return time.Duration(count)
+}
+
+func with(value, more fields) fields {
+	all := fields{}
+	for _, one := range []fields{value, more} {
+		for name, field := range one {
+			all[name] = field
+		}
+	}
+	return all
+}
+
+// key is where the resource of a test with one lock lies, and where any other does.
+func key(value fields) string {
+	resource := value["resource"].(string)
+	if resource == "account" {
+		resource = "register"
+	}
+	return "resource:" + resource
+}
+
+// store is the resource: a register in Redis, by the little of its protocol (RESP2) that this takes.
+type store struct {
+	address    string
+	connection net.Conn
+	replies    *bufio.Reader
+}
+
+func (s *store) call(command ...string) (any, error) {
+	if s.connection == nil {
+		connection, err := net.DialTimeout("tcp", s.address, connectIn)
+		if err != nil {
+			return nil, Failed{"no connection to the store: " + err.Error(), "unreachable"}
+		}
+		s.connection, s.replies = connection, bufio.NewReader(connection)
+	}
+	var request strings.Builder
+	fmt.Fprintf(&request, "*%d\r\n", len(command))
+	for _, part := range command {
+		fmt.Fprintf(&request, "$%d\r\n%s\r\n", len(part), part)
+	}
+	s.connection.SetDeadline(time.Now().Add(replyIn))
+	_, err := io.WriteString(s.connection, request.String())
+	var reply any
+	if err == nil {
+		reply, err = s.receive()
+	}
+	if err != nil && !isFailed(err) {
+		s.close()
+		return nil, Indeterminate{"no reply of the store: " + err.Error(), "timeout"}
+	}
+	return reply, err
+}
+
+func (s *store) receive() (any, error) {
+	line, err := s.replies.ReadString('\n')
+	if err != nil {
+		return nil, err
+	}
+	line = strings.TrimRight(line, "\r\n")
+	if line == "" {
+		return nil, errors.New("not RESP: an empty line")
+	}
+	rest := line[1:]
+	switch line[0] {
+	case '+':
+		return rest, nil
+	case '-':
+		return nil, Failed{rest, "refused"}
+	case ':':
+		return strconv.ParseInt(rest, 10, 64)
+	case '$':
+		length, err := strconv.Atoi(rest)
+		if err != nil || length < 0 {
+			return nil, err
+		}
+		bytes := make([]byte, length+2)
+		_, err = io.ReadFull(s.replies, bytes)
+		return string(bytes[:length]), err
+	case '*':
+		count, err := strconv.Atoi(rest)
+		parts := []any{}
+		for err == nil && len(parts) < count {
+			var part any
+			part, err = s.receive()
+			parts = append(parts, part)
+		}
+		return parts, err
+	}
+	return nil, errors.New("not RESP: " + line)
+}
+
+func (s *store) close() {
+	if s.connection != nil {
+		s.connection.Close()
+		s.connection = nil
+	}
+}

@@ -1,0 +1,912 @@
+import java.io.BufferedInputStream;
+import java.io.BufferedReader;
+import java.io.ByteArrayOutputStream;
+import java.io.EOFException;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.io.OutputStream;
+import java.math.BigDecimal;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Consumer;
+
+/**
+ * fencepost's SDK for Java 11 and newer on Linux: this file, and nothing to install. It makes a
+ * program of a lock, which fencepost runs as a client under test (docs/protocol.md has what it
+ * speaks):
+ *
+ * <pre>
+ * final class MyLock implements Fencepost.Lock {
+ *     public Fencepost.Grant acquire(String name, Duration ttl) { ... }
+ *     public boolean release(String name) { ... }
+ *
+ *     public static void main(String[] arguments) throws Exception {
+ *         Fencepost.run(client -> new MyLock(client.servers));
+ *     }
+ * }
+ * </pre>
+ */
+public final class Fencepost {
+    private static final int VERSION = 1;
+    private static final int CONNECT_MS = 5_000;
+    // A write that is held back in the network must be able to arrive late.
+    private static final int REPLY_MS = 120_000;
+    private static final long NS_PER_S = 1_000_000_000L;
+
+    private Fencepost() {
+    }
+
+    /**
+     * What is tested. A {@link Failed} says that what was asked for has certainly not happened. Any
+     * other exception means that it may have: then this lock is closed, and another one is made in
+     * the name of the process that follows.
+     */
+    public interface Lock {
+        /** The grant, {@code new Grant()} say; null where the lock was certainly not granted. */
+        Grant acquire(String name, Duration ttl) throws Exception;
+
+        /** False where it was not held. */
+        boolean release(String name) throws Exception;
+
+        /** Answers as acquire does. */
+        default Grant extend(String name, Duration ttl) throws Exception {
+            throw new Failed("this lock has no extend", "not-granted");
+        }
+
+        /** End its connections, and its session where it has one. */
+        default void close() throws Exception {
+        }
+    }
+
+    /** Makes the lock, once for each process. */
+    public interface Open {
+        Lock open(Client client) throws Exception;
+    }
+
+    /**
+     * A lock's yes. Unless another deadline is given, the client may count on it from the call on
+     * for the TTL that was asked for.
+     */
+    public static final class Grant {
+        private Long token;
+        private boolean asAsked = true;
+        private Deadline deadline;
+
+        /** The fencing token. */
+        public Grant token(Long number) {
+            token = number;
+            return this;
+        }
+
+        /** Until when the client may count on it, by System.nanoTime(). */
+        public Grant until(long nanoTime) {
+            return set(() -> nanoTime - System.nanoTime());
+        }
+
+        /** Until when the client may count on it, by the wall clock. */
+        public Grant until(Instant instant) {
+            return set(() -> Duration.between(Instant.now(), instant).toNanos());
+        }
+
+        /** Nobody can tell until when, as of a session that is kept alive. */
+        public Grant withoutDeadline() {
+            return set(null);
+        }
+
+        private Grant set(Deadline given) {
+            asAsked = false;
+            deadline = given;
+            return this;
+        }
+    }
+
+    /** It certainly did not happen. Kinds: not-granted, not-held, no-quorum, unreachable. */
+    public static final class Failed extends Exception {
+        private static final long serialVersionUID = 1;
+        private final String kind;
+
+        public Failed(String text) {
+            this(text, null);
+        }
+
+        public Failed(String text, String kind) {
+            super(text);
+            this.kind = kind;
+        }
+    }
+
+    /** It may have happened. What a lock throws of its own means the same; this one gives a kind. */
+    public static final class Indeterminate extends Exception {
+        private static final long serialVersionUID = 1;
+        private final String kind;
+
+        public Indeterminate(String text, String kind) {
+            super(text);
+            this.kind = kind;
+        }
+    }
+
+    /** A server of the lock. */
+    public static final class Server {
+        public final String name;
+        public final String host;
+        public final int port;
+
+        private Server(String name, List<?> address) {
+            this.name = name;
+            this.host = (String) address.get(0);
+            this.port = ((Number) address.get(1)).intValue();
+        }
+
+        /** HOST:PORT. */
+        @Override
+        public String toString() {
+            return host + ":" + port;
+        }
+    }
+
+    /** What a lock is told of the client that it is a part of; each process has its own. */
+    public static final class Client {
+        public final List<Server> servers;
+        /** Strings, Longs, BigDecimals and Booleans. */
+        public final Map<String, Object> options;
+        public final String node;
+        public final String seed;
+        private final Worker worker;
+
+        private Client(Worker worker) {
+            this.worker = worker;
+            List<Server> found = new ArrayList<>();
+            for (Object name : list(worker.setup.get("servers"))) {
+                found.add(worker.server((String) name));
+            }
+            servers = Collections.unmodifiableList(found);
+            options = Collections.unmodifiableMap(map(worker.setup.get("options")));
+            node = worker.node;
+            seed = worker.setup.get("seed") + "/" + worker.process;
+        }
+
+        /** An option that is a whole number, or otherwise where it was not given. */
+        public int number(String option, int otherwise) {
+            Object given = options.get(option);
+            return given instanceof Number ? ((Number) given).intValue() : otherwise;
+        }
+
+        /**
+         * The hold of this lock is over, or has to be taken for lost; null: every hold. From
+         * whatever thread.
+         */
+        public void lost(String name, String why) {
+            worker.tell(this, name, hold -> worker.sayLost(hold, why));
+        }
+
+        /** The lease of this lock was extended in the background, until System.nanoTime() is this. */
+        public void renewed(String name, long nanoTime) {
+            worker.tell(this, name, hold -> worker.sayRenewed(hold, nanoTime));
+        }
+
+        /** A place where a test may stop this program, "replies-in-flight" say. */
+        public void failpoint(String point) {
+            worker.reach(point);
+        }
+    }
+
+    /** Run a lock as a client of fencepost, and do not return. */
+    public static void run(Open open) throws IOException {
+        OutputStream out = new FileOutputStream(FileDescriptor.out);
+        // Standard output is fencepost's: what a lock or its library prints goes to standard error.
+        System.setOut(System.err);
+        BufferedReader in =
+            new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        String setup = in.readLine();
+        if (setup != null) {
+            Worker worker = new Worker(map(new Json(setup).read()), open, out);
+            worker.start();
+            for (String line = in.readLine(); line != null; line = in.readLine()) {
+                worker.order(map(new Json(line).read()));
+            }
+            worker.close();
+        }
+        System.exit(0);
+    }
+
+    /** How long it is until a deadline, in ns by the clock that it is of. */
+    private interface Deadline {
+        long leftNs();
+    }
+
+    private static final class Hold {
+        final String id;
+        final String name;
+        final Long token;
+        Deadline deadline;
+        boolean lost;
+
+        Hold(String id, String name, Long token, Deadline deadline) {
+            this.id = id;
+            this.name = name;
+            this.token = token;
+            this.deadline = deadline;
+        }
+    }
+
+    /** Ops in, events out. */
+    private static final class Worker {
+        private final Map<String, Object> setup;
+        private final Open open;
+        private final OutputStream out;
+        private final String node;
+        private final String guard;
+        private final long originNs;
+        private final Set<String> armed = new HashSet<>();
+        private final Map<String, Hold> holds = new LinkedHashMap<>();
+        private final List<Consumer<Hold>> late = new ArrayList<>();
+        private long process;
+        private long count;
+        // The lock that is being asked for. What is said of it meanwhile is late.
+        private String asked;
+        private Hold granted;
+        private Client client;
+        private Lock lock;
+        private Store store;
+
+        Worker(Map<String, Object> setup, Open open, OutputStream out) {
+            this.setup = setup;
+            this.open = open;
+            this.out = out;
+            node = (String) setup.get("node");
+            guard = (String) setup.get("guard");
+            originNs = number(setup, "origin_ns");
+            process = number(setup, "process");
+        }
+
+        Server server(String name) {
+            return new Server(name, list(map(setup.get("addresses")).get(name)));
+        }
+
+        /** Say that this program is up, once its lock is made: that takes no time of an acquire. */
+        void start() {
+            renew();
+            Map<String, Object> ready = answer("ready");
+            ready.put("version", VERSION);
+            ready.put("pid", ProcessHandle.current().pid());
+            ready.put("generates", false);
+            ready.put("extends", extend());
+            say(ready);
+        }
+
+        /** Whether the lock has an extend; so it may, as long as it was not made. */
+        private boolean extend() {
+            Class<?> of = lock == null ? Worker.class : lock.getClass();
+            try {
+                of = of.getMethod("extend", String.class, Duration.class).getDeclaringClass();
+            } catch (NoSuchMethodException error) {
+                return true;
+            }
+            return of != Lock.class;
+        }
+
+        /**
+         * Make the store and the lock of this process. The servers are up when a test begins. Later
+         * they may be cut off just then, and the lock is made again at the next acquire.
+         */
+        private void renew() {
+            store = new Store(server((String) setup.get("storage")));
+            lock = null;
+            try {
+                opened();
+            } catch (Exception error) {
+                error.printStackTrace();
+                if (process < number(setup, "stride")) {
+                    broken("the lock cannot be made: " + error);
+                }
+            }
+        }
+
+        private Lock opened() throws Exception {
+            if (lock == null) {
+                Client made = new Client(this);
+                synchronized (this) {
+                    client = made;
+                }
+                lock = open.open(made);
+            }
+            return lock;
+        }
+
+        void order(Map<String, Object> order) {
+            String control = (String) order.get("control");
+            if (order.containsKey("f")) {
+                apply((String) order.get("f"), map(order.get("value")));
+            } else if ("clock".equals(control)) {
+                tellClock();
+            } else {
+                synchronized (this) {
+                    if ("arm".equals(control)) {
+                        armed.add((String) order.get("point"));
+                    } else if ("disarm".equals(control)) {
+                        armed.remove(order.get("point"));
+                    }
+                }
+            }
+        }
+
+        /** How far the wall clock is ahead of the monotonic one: bounds, in ns. */
+        private void tellClock() {
+            long before = System.nanoTime();
+            Instant shown = Instant.now();
+            long after = System.nanoTime();
+            long wall = shown.getEpochSecond() * NS_PER_S + shown.getNano();
+            Map<String, Object> answer = answer("clock");
+            answer.put("low_ns", wall - after);
+            answer.put("high_ns", wall - before);
+            say(answer);
+        }
+
+        /** Do one op, from its invocation to its completion. */
+        private void apply(String f, Map<String, Object> value) {
+            if (f.equals("write")) {
+                complete(value);
+            }
+            event("invoke", f, value, null);
+            Map<String, Object> answer = new LinkedHashMap<>(value);
+            try {
+                act(f, answer);
+            } catch (Exception error) {
+                // A read that got no reply changed nothing.
+                boolean info = !f.equals("read") && !(error instanceof Failed);
+                event(info ? "info" : "fail", f, value, error);
+                if (info) {
+                    close();
+                    process += number(setup, "stride");
+                    renew();
+                }
+                return;
+            }
+            if (f.equals("acquire")) {
+                hold(answer);
+                reach("acquired");
+            } else {
+                event("ok", f, answer, null);
+            }
+        }
+
+        private void act(String f, Map<String, Object> value) throws Exception {
+            switch (f) {
+                case "acquire":
+                    acquire(value);
+                    break;
+                case "extend":
+                    extend(value);
+                    break;
+                case "release":
+                    release(value);
+                    break;
+                case "read":
+                    read(value);
+                    break;
+                case "write":
+                    write(value);
+                    break;
+                default:
+                    throw new Failed("this client has no " + f, "not-held");
+            }
+        }
+
+        /** A write's value, unique in the run, and the token of the hold that it belongs to. */
+        private void complete(Map<String, Object> value) {
+            Hold hold = find(value);
+            value.put("value", node + "." + process + "." + ++count);
+            value.put("token", hold == null ? null : hold.token);
+        }
+
+        private synchronized Hold find(Map<String, Object> value) {
+            return holds.get((String) value.get("hold"));
+        }
+
+        private Hold held(Map<String, Object> value) throws Failed {
+            Hold hold = find(value);
+            if (hold == null) {
+                throw new Failed("this process has no hold " + value.get("hold"), "not-held");
+            }
+            return hold;
+        }
+
+        private void acquire(Map<String, Object> value) throws Exception {
+            Lock ready;
+            try {
+                ready = opened();
+            } catch (Exception error) {
+                throw new Failed("the lock cannot be made: " + error, "unreachable");
+            }
+            String name = (String) value.get("lock");
+            Duration ttl = Duration.ofNanos(number(value, "ttl"));
+            synchronized (this) {
+                asked = name;
+                late.clear();
+            }
+            long until = System.nanoTime() + ttl.toNanos();
+            Grant grant = certain("not-granted", () -> ready.acquire(name, ttl));
+            if (guard.startsWith("fenced") && grant.token == null) {
+                broken("acquire granted without a token, which guard " + guard + " needs");
+            }
+            Deadline deadline = grant.asAsked ? new Grant().until(until).deadline : grant.deadline;
+            granted = new Hold(process + "-" + ++count, name, grant.token, deadline);
+            value.put("token", grant.token);
+            value.put("deadline", time(deadline));
+            value.put("hold", granted.id);
+        }
+
+        /** It is held from here on: say what the lock has said of it meanwhile. */
+        private synchronized void hold(Map<String, Object> answer) {
+            event("ok", "acquire", answer, null);
+            holds.put(granted.id, granted);
+            asked = null;
+            late.forEach(say -> say.accept(granted));
+        }
+
+        private void extend(Map<String, Object> value) throws Exception {
+            Hold hold = held(value);
+            Duration ttl = Duration.ofNanos(number(value, "ttl"));
+            long until = System.nanoTime() + ttl.toNanos();
+            Grant grant = certain("not-held", () -> lock.extend(hold.name, ttl));
+            synchronized (this) {
+                hold.deadline = grant.asAsked ? new Grant().until(until).deadline : grant.deadline;
+            }
+            value.put("deadline", time(hold.deadline));
+        }
+
+        private void release(Map<String, Object> value) throws Exception {
+            Hold hold = held(value);
+            synchronized (this) {
+                holds.remove(hold.id);
+            }
+            certain("not-held", () -> lock.release(hold.name) ? new Grant() : null);
+        }
+
+        private void read(Map<String, Object> value) throws Exception {
+            List<?> found = list(store.call("HMGET", key(value), "value", "version"));
+            Object version = found.get(1);
+            value.put("value", found.get(0));
+            value.put("version", version == null ? 0 : Long.parseLong((String) version));
+        }
+
+        private void write(Map<String, Object> value) throws Exception {
+            Object token = value.get("token");
+            if (guard.equals("deadline")) {
+                lookAtTheClock(find(value));
+            }
+            reach("before-write");
+            List<?> said = list(store.call(
+                "EVAL", setup.get("write_script"), 1, key(value), guard,
+                value.get("value"), value.get("version"), token == null ? "" : token, ""));
+            if ((Long) said.get(0) == 0) {
+                throw new Failed("guard " + guard + " compared with " + said.get(1), "refused");
+            }
+            value.put("stored", Long.parseLong(said.get(1).toString()));
+        }
+
+        /** Refuse to write if the lease is over. What happens after this look is not seen. */
+        private synchronized void lookAtTheClock(Hold hold) throws Failed {
+            if (hold == null || hold.lost) {
+                throw new Failed("the client knows that it has lost the lock", "refused");
+            }
+            if (hold.deadline != null && hold.deadline.leftNs() <= 0) {
+                throw new Failed("the client's lease is over, by its own clock", "refused");
+            }
+        }
+
+        /** Close the lock's connections and the store's, as an op of the current process. */
+        void close() {
+            Map<String, Object> nothing = Collections.emptyMap();
+            synchronized (this) {
+                event("invoke", "close", nothing, null);
+                // What the lock says from here on belongs to nobody.
+                client = null;
+                asked = null;
+                holds.clear();
+            }
+            Exception raised = null;
+            try {
+                if (lock != null) {
+                    lock.close();
+                }
+            } catch (Exception error) {
+                raised = error;
+            }
+            store.close();
+            event(raised == null ? "ok" : "info", "close", nothing, raised);
+        }
+
+        /** What a lock says by itself. Of a hold that is being asked for it is said after its ok. */
+        synchronized void tell(Client from, String name, Consumer<Hold> say) {
+            if (from != client) {
+                return;
+            }
+            for (Hold hold : holds.values()) {
+                if (name == null || name.equals(hold.name)) {
+                    say.accept(hold);
+                }
+            }
+            if (asked != null && (name == null || name.equals(asked))) {
+                late.add(say);
+            }
+        }
+
+        void sayLost(Hold hold, String why) {
+            if (!hold.lost) {
+                hold.lost = true;
+                event("info", "lost", about(hold), new Failed(why, "lost"));
+            }
+        }
+
+        void sayRenewed(Hold hold, long nanoTime) {
+            hold.deadline = new Grant().until(nanoTime).deadline;
+            Map<String, Object> value = about(hold);
+            value.put("deadline", time(hold.deadline));
+            event("info", "renewed", value, null);
+        }
+
+        private static Map<String, Object> about(Hold hold) {
+            Map<String, Object> value = new LinkedHashMap<>();
+            value.put("lock", hold.name);
+            value.put("hold", hold.id);
+            return value;
+        }
+
+        /** Stop here, if a test has said so: not a step further until it says so. */
+        synchronized void reach(String point) {
+            if (!armed.remove(point)) {
+                return;
+            }
+            Map<String, Object> answer = answer("point");
+            answer.put("point", point);
+            say(answer);
+            String stop = "kill -STOP " + ProcessHandle.current().pid();
+            try {
+                new ProcessBuilder("sh", "-c", stop).start().waitFor();
+            } catch (IOException | InterruptedException error) {
+                throw new IllegalStateException("this program cannot stop itself", error);
+            }
+        }
+
+        /** A deadline as a time of the test, in ns; null where there is none. */
+        private Long time(Deadline deadline) {
+            return deadline == null ? null : System.nanoTime() - originNs + deadline.leftNs();
+        }
+
+        private synchronized void event(
+                String type, String f, Map<String, Object> value, Exception error) {
+            Map<String, Object> event = new LinkedHashMap<>();
+            // System.nanoTime is CLOCK_MONOTONIC on Linux.
+            event.put("time", System.nanoTime() - originNs);
+            event.put("process", process);
+            event.put("type", type);
+            event.put("f", f);
+            event.put("value", value);
+            event.put("node", node);
+            if (error != null) {
+                event.put("error", List.of(kind(error), text(error)));
+            }
+            say(event);
+        }
+
+        /** End: this program is wrong, and not the lock that it calls. */
+        private void broken(String why) {
+            Map<String, Object> answer = answer("broken");
+            answer.put("why", why);
+            say(answer);
+            System.exit(1);
+        }
+
+        /** An answer, of which `control` is the first field. */
+        private static Map<String, Object> answer(String control) {
+            Map<String, Object> answer = new LinkedHashMap<>();
+            answer.put("control", control);
+            return answer;
+        }
+
+        private synchronized void say(Map<String, Object> message) {
+            try {
+                out.write((Json.text(message) + "\n").getBytes(StandardCharsets.UTF_8));
+            } catch (IOException error) {
+                System.exit(1);
+            }
+        }
+    }
+
+    private interface Asked {
+        Grant answer() throws Exception;
+    }
+
+    /** What the lock granted. Failed where it said no; its own Failed gets a kind. */
+    private static Grant certain(String kind, Asked asked) throws Exception {
+        try {
+            Grant grant = asked.answer();
+            if (grant == null) {
+                throw new Failed("the lock said no");
+            }
+            return grant;
+        } catch (Failed error) {
+            throw error.kind == null ? new Failed(error.getMessage(), kind) : error;
+        }
+    }
+
+    private static String kind(Exception error) {
+        if (error instanceof Failed) {
+            return ((Failed) error).kind;
+        }
+        return error instanceof Indeterminate ? ((Indeterminate) error).kind : "raised";
+    }
+
+    private static String text(Exception error) {
+        boolean ours = error instanceof Failed || error instanceof Indeterminate;
+        return String.valueOf(ours ? error.getMessage() : error);
+    }
+
+    /** Where the resource of a test with one lock lies, and where any other does. */
+    private static String key(Map<String, Object> value) {
+        Object resource = value.get("resource");
+        return "resource:" + (resource.equals("account") ? "register" : resource);
+    }
+
+    private static long number(Map<String, Object> fields, String name) {
+        return ((Number) fields.get(name)).longValue();
+    }
+
+    @SuppressWarnings("unchecked")
+    private static Map<String, Object> map(Object value) {
+        return value == null ? new LinkedHashMap<>() : (Map<String, Object>) value;
+    }
+
+    private static List<?> list(Object value) {
+        return (List<?>) value;
+    }
+
+    /** The resource: a register in Redis, by the little of its protocol (RESP2) that this takes. */
+    private static final class Store {
+        private final Server server;
+        private Socket socket;
+        private InputStream in;
+
+        Store(Server server) {
+            this.server = server;
+        }
+
+        /** The reply: a String, a Long, a List of these, or null. */
+        Object call(Object... command) throws Failed, Indeterminate {
+            connect();
+            try {
+                send(command);
+                return receive();
+            } catch (IOException error) {
+                close();
+                throw new Indeterminate("no reply of the store: " + error, "timeout");
+            }
+        }
+
+        private void connect() throws Failed {
+            if (socket != null) {
+                return;
+            }
+            try {
+                socket = new Socket();
+                socket.setTcpNoDelay(true);
+                socket.setSoTimeout(REPLY_MS);
+                socket.connect(new InetSocketAddress(server.host, server.port), CONNECT_MS);
+                in = new BufferedInputStream(socket.getInputStream());
+            } catch (IOException error) {
+                close();
+                throw new Failed("no connection to the store: " + error, "unreachable");
+            }
+        }
+
+        private void send(Object... command) throws IOException {
+            ByteArrayOutputStream request = new ByteArrayOutputStream();
+            request.write(("*" + command.length + "\r\n").getBytes(StandardCharsets.UTF_8));
+            for (Object part : command) {
+                byte[] bytes = part.toString().getBytes(StandardCharsets.UTF_8);
+                request.write(("$" + bytes.length + "\r\n").getBytes(StandardCharsets.UTF_8));
+                request.write(bytes);
+                request.write('\r');
+                request.write('\n');
+            }
+            socket.getOutputStream().write(request.toByteArray());
+        }
+
+        private Object receive() throws IOException, Failed {
+            String line = line();
+            String rest = line.substring(1);
+            switch (line.charAt(0)) {
+                case '+':
+                    return rest;
+                case '-':
+                    throw new Failed(rest, "refused");
+                case ':':
+                    return Long.valueOf(rest);
+                case '$':
+                    return bulk(Integer.parseInt(rest));
+                case '*':
+                    List<Object> parts = new ArrayList<>();
+                    for (int left = Integer.parseInt(rest); left > 0; left--) {
+                        parts.add(receive());
+                    }
+                    return parts;
+                default:
+                    throw new IOException("not RESP: " + line);
+            }
+        }
+
+        private String bulk(int length) throws IOException {
+            if (length < 0) {
+                return null;
+            }
+            byte[] bytes = in.readNBytes(length);
+            line();
+            return new String(bytes, StandardCharsets.UTF_8);
+        }
+
+        private String line() throws IOException {
+            ByteArrayOutputStream line = new ByteArrayOutputStream();
+            for (int next = in.read(); next != '\r'; next = in.read()) {
+                if (next < 0) {
+                    throw new EOFException("the server closed the connection");
+                }
+                line.write(next);
+            }
+            in.read();
+            return line.toString(StandardCharsets.UTF_8);
+        }
+
+        void close() {
+            if (socket != null) {
+                try {
+                    socket.close();
+                } catch (IOException ignored) {
+                    // It is gone either way.
+                }
+                socket = null;
+            }
+        }
+    }
+
+    /** JSON as Maps, Lists, Strings, Longs, BigDecimals, Booleans and null. */
+    private static final class Json {
+        private final String text;
+        private int at;
+
+        Json(String text) {
+            this.text = text;
+        }
+
+        Object read() {
+            switch (next()) {
+                case '{':
+                    return object();
+                case '[':
+                    return array();
+                case '"':
+                    return string();
+                default:
+                    return word();
+            }
+        }
+
+        /** The next character that is no white space; it is not taken. */
+        private char next() {
+            while (Character.isWhitespace(text.charAt(at))) {
+                at++;
+            }
+            return text.charAt(at);
+        }
+
+        private boolean takes(char wanted) {
+            boolean there = next() == wanted;
+            at += there ? 1 : 0;
+            return there;
+        }
+
+        private Map<String, Object> object() {
+            Map<String, Object> fields = new LinkedHashMap<>();
+            at++;
+            while (!takes('}')) {
+                takes(',');
+                next();
+                String name = string();
+                takes(':');
+                fields.put(name, read());
+            }
+            return fields;
+        }
+
+        private List<Object> array() {
+            List<Object> parts = new ArrayList<>();
+            at++;
+            while (!takes(']')) {
+                takes(',');
+                parts.add(read());
+            }
+            return parts;
+        }
+
+        private String string() {
+            StringBuilder found = new StringBuilder();
+            for (at++; text.charAt(at) != '"'; at++) {
+                char one = text.charAt(at);
+                found.append(one == '\\' ? escaped() : one);
+            }
+            at++;
+            return found.toString();
+        }
+
+        private char escaped() {
+            char one = text.charAt(++at);
+            if (one == 'u') {
+                at += 4;
+                return (char) Integer.parseInt(text.substring(at - 3, at + 1), 16);
+            }
+            int place = "nrtbf".indexOf(one);
+            return place < 0 ? one : "\n\r\t\b\f".charAt(place);
+        }
+
+        private Object word() {
+            int start = at;
+            while (at < text.length() && ",]} \t\r\n".indexOf(text.charAt(at)) < 0) {
+                at++;
+            }
+            String word = text.substring(start, at);
+            switch (word) {
+                case "null":
+                    return null;
+                case "true":
+                    return true;
+                case "false":
+                    return false;
+                default:
+                    boolean whole = word.matches("-?\\d{1,18}");
+                    return whole ? (Object) Long.valueOf(word) : new BigDecimal(word);
+            }
+        }
+
+        static String text(Object value) {
+            if (value instanceof Map) {
+                List<String> fields = new ArrayList<>();
+                map(value).forEach((name, field) -> fields.add(quoted(name) + ":" + text(field)));
+                return "{" + String.join(",", fields) + "}";
+            }
+            if (value instanceof List) {
+                List<String> parts = new ArrayList<>();
+                list(value).forEach(part -> parts.add(text(part)));
+                return "[" + String.join(",", parts) + "]";
+            }
+            return value instanceof String ? quoted((String) value) : String.valueOf(value);
+        }
+
+        private static String quoted(String text) {
+            StringBuilder quoted = new StringBuilder("\"");
+            for (char one : text.toCharArray()) {
+                if (one == '"' || one == '\\') {
+                    quoted.append('\\').append(one);
+                } else if (one < ' ') {
+                    quoted.append(String.format("\\u%04x", (int) one));
+                } else {
+                    quoted.append(one);
+                }
+            }
+            return quoted.append('"').toString();
+        }
+    }
+}

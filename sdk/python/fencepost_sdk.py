@@ -1,0 +1,517 @@
+"""fencepost's SDK for Python 3.9 and newer: this file, and nothing to install.
+
+It makes a program of a lock, which fencepost runs as a client under test (docs/protocol.md has what
+it speaks). `fencepost test mylock.py:MyLock` needs no program; take this file where the client's
+node has a Python of its own:
+
+    from fencepost_sdk import Failed, Grant, run
+
+    class MyLock:
+        def __init__(self, servers, **options): ...  # servers: [(host, port), ...]
+        def acquire(self, name, ttl): ...            # in s. True or a Grant; False: certainly not
+        def release(self, name): ...                 # False: it was not held
+
+    run(MyLock)
+
+The last line may be left out: `python3 fencepost_sdk.py mylock.py:MyLock`.
+
+A lock may also have `extend(name, ttl)`, answered like acquire, and `close()`, which ends its
+connections. Raising `Failed` says that what was asked for has certainly not happened. Any other
+exception means that it may have: then this client is closed, and a new one is made in the name of
+its successor.
+
+A lock that learns of something while nobody asks says so, from whatever thread, through the client
+that `run(lambda client: MyLock(client))` hands it: `client.lost(name, why)`, with None for all that
+is held, and `client.renewed(name, deadline)`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from enum import Enum
+from importlib import import_module
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+VERSION = 1
+CONNECT_S = 5.0
+# A write that is held back in the network must be able to arrive late.
+REPLY_S = 120.0
+Value = dict[str, Any]
+
+
+class Failed(Exception):
+    """It certainly did not happen: `Failed("why")`, or `Failed(kind, "why")`.
+
+    Kinds: not-granted, not-held, no-quorum, unreachable.
+    """
+
+    def __init__(self, kind: str = "", text: str = "") -> None:
+        super().__init__(text or kind)
+        self.kind = kind if text else ""
+
+
+class Indeterminate(Exception):
+    """It may have happened. What a lock raises of its own means the same; this gives a kind."""
+
+    def __init__(self, kind: str = "", text: str = "") -> None:
+        super().__init__(text or kind)
+        self.kind = kind if text else "timeout"
+
+
+class Deadline(Enum):
+    """The deadline of a Grant that does not name one."""
+
+    AS_ASKED = "from the call on, the TTL that was asked for"
+
+
+class Grant(NamedTuple):
+    """The yes of a lock that has more to say than True.
+
+    `token` is a fencing token. `deadline` is until when the client may count on the lock, in s of
+    time.monotonic(); None: nobody can tell, as of a session that is kept alive.
+    """
+
+    token: int | None = None
+    deadline: float | Deadline | None = Deadline.AS_ASKED
+
+
+class Misuse(BaseException):
+    """The lock does not keep to what this file asks of it."""
+
+
+class Client:
+    """What a lock is told of the client that it is a part of; each process has its own."""
+
+    def __init__(self, worker: _Worker) -> None:
+        setup = worker.setup
+        self.servers: list[tuple[str, int]] = [
+            (host, port) for host, port in map(setup["addresses"].get, setup["servers"])
+        ]
+        self.options: dict[str, Any] = setup["options"]
+        self.node: str = setup["node"]
+        self.seed = f"{setup['seed']}/{worker.process}"
+        self._worker = worker
+
+    def lost(self, name: str | None, why: str) -> None:
+        """The hold of this lock is over, or has to be taken for lost; None: every hold."""
+        self._worker.tell(self, name, lambda hold: self._worker.say_lost(hold, why))
+
+    def renewed(self, name: str, deadline: float) -> None:
+        """The lease of this lock was extended in the background."""
+        self._worker.tell(self, name, lambda hold: self._worker.say_renewed(hold, deadline))
+
+    def failpoint(self, point: str) -> None:
+        """A place where a test may stop this program, "replies-in-flight" say."""
+        self._worker.reach(point)
+
+
+def main(reference: str) -> None:
+    """Run a lock by FILE:NAME, of a file in this folder. To it this module is `fencepost`."""
+    sys.modules["fencepost"] = sys.modules["fencepost_sdk"] = sys.modules[__name__]
+    file, _, name = reference.rpartition(":")
+    sys.path.insert(0, os.getcwd())
+    run(lambda client: _class(file, name)(client.servers, **client.options))
+
+
+def _class(file: str, name: str) -> Any:
+    return getattr(import_module(".".join(Path(file).with_suffix("").parts)), name)
+
+
+def run(make: Callable[..., Any]) -> None:
+    """Run a lock as a client of fencepost: its class, or a function that makes it of a Client."""
+    # Standard output is fencepost's: what a lock or its library prints goes to standard error.
+    out = os.dup(1)
+    os.dup2(2, 1)
+    orders = sys.stdin.buffer
+    setup = orders.readline()
+    if not setup:
+        return
+    worker = _Worker(json.loads(setup), make, out)
+    try:
+        worker.start()
+        for line in orders:
+            worker.order(json.loads(line))
+        worker.close()
+    except Misuse as error:
+        worker.say({"control": "broken", "why": str(error)})
+        os._exit(1)
+    os._exit(0)  # whatever threads a library has
+
+
+class _Hold:
+    def __init__(self, id: str, name: str, token: int | None, deadline: float | None) -> None:
+        self.id = id
+        self.name = name
+        self.token = token
+        self.deadline = deadline
+        self.lost = False
+
+
+Say = Callable[[_Hold], None]
+
+
+class _Worker:
+    """Ops in, events out."""
+
+    def __init__(self, setup: Value, make: Callable[..., Any], out: int) -> None:
+        self.setup = setup
+        self.process: int = setup["process"]
+        self._make = make
+        self._out = out
+        self._speaking = threading.RLock()
+        self._count = 0
+        self._armed: set[str] = set()
+        self._holds: dict[str, _Hold] = {}
+        # The lock that is being asked for, and what was said of it meanwhile.
+        self._asked: str | None = None
+        self._late: list[Say] = []
+        self._granted: _Hold | None = None
+        self._client: Client | None = None
+        self._lock: Any = None
+        self._verbs: dict[str, Callable[[Value], Value]] = {
+            "acquire": self._acquire,
+            "extend": self._extend,
+            "release": self._release,
+            "read": self._read,
+            "write": self._write,
+        }
+
+    def start(self) -> None:
+        """Say that this program is up, once its lock is made: that takes no time of an acquire."""
+        self._open()
+        self.say(
+            {
+                "control": "ready",
+                "version": VERSION,
+                "pid": os.getpid(),
+                "generates": False,
+                # Nobody knows before it is made.
+                "extends": self._lock is None or hasattr(self._lock, "extend"),
+            }
+        )
+
+    def order(self, order: Value) -> None:
+        control = order.get("control")
+        if "f" in order:
+            self._apply(order["f"], order.get("value") or {})
+        elif control == "arm":
+            self._armed.add(order["point"])
+        elif control == "disarm":
+            self._armed.discard(order["point"])
+        elif control == "clock":
+            before, wall, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+            self.say({"control": "clock", "low_ns": wall - after, "high_ns": wall - before})
+
+    def _open(self) -> None:
+        """Make the lock of this process, and its store.
+
+        The servers are up when a test begins. Later they may be cut off just then, and the lock is
+        made again at the next acquire.
+        """
+        self._store = _Store(*self.setup["addresses"][self.setup["storage"]])
+        self._lock = None
+        try:
+            self._opened()
+        except Exception as error:
+            traceback.print_exc()
+            if self.process < self.setup["stride"]:
+                raise Misuse(f"the lock cannot be made: {error!r}") from error
+
+    def _opened(self) -> Any:
+        if self._lock is None:
+            self._client = Client(self)
+            client = self._client
+            by_class = inspect.isclass(self._make)
+            self._lock = (
+                self._make(client.servers, **client.options) if by_class else self._make(client)
+            )
+            missing = [f for f in ("acquire", "release") if not hasattr(self._lock, f)]
+            if missing:
+                raise Misuse(f"the lock has no {' and no '.join(missing)}")
+        return self._lock
+
+    def _apply(self, f: str, asked: Value) -> None:
+        """Do one op, from its invocation to its completion."""
+        value = self._complete(asked) if f == "write" else asked
+        self._event("invoke", f, value)
+        try:
+            answer = {**value, **self._verbs[f](value)}
+        except Exception as error:
+            # A read that got no reply changed nothing.
+            info = f != "read" and not isinstance(error, Failed)
+            self._event("info" if info else "fail", f, value, error)
+            if info:
+                self._succeed()
+            return
+        finally:
+            hold, self._granted = self._granted, None
+        if hold is None:
+            self._event("ok", f, answer)
+            return
+        with self._speaking:
+            self._event("ok", f, answer)
+            self._holds[hold.id] = hold
+            late, self._late, self._asked = self._late, [], None
+            for say in late:
+                say(hold)
+        self.reach("acquired")
+
+    def _complete(self, asked: Value) -> Value:
+        """A write's value, unique in the run, and the token of the hold that it belongs to."""
+        self._count += 1
+        hold = self._holds.get(asked.get("hold") or "")
+        value = f"{self.setup['node']}.{self.process}.{self._count}"
+        return {**asked, "value": value, "token": hold.token if hold else None}
+
+    def _held(self, value: Value) -> _Hold:
+        hold = self._holds.get(value["hold"])
+        if hold is None:
+            raise Failed("not-held", f"this process has no hold {value['hold']}")
+        return hold
+
+    def _acquire(self, value: Value) -> Value:
+        try:
+            lock = self._opened()
+        except Exception as error:
+            raise Failed("unreachable", f"the lock cannot be made: {error!r}") from error
+        name = value["lock"]
+        with self._speaking:
+            self._asked, self._late = name, []
+        answer = _ask("acquire", "not-granted", lock.acquire, name, value["ttl"] / 1e9)
+        guard = self.setup["guard"]
+        if answer[0] is None and guard.startswith("fenced"):
+            raise Misuse(f"acquire granted without a token, which guard {guard} needs")
+        self._count += 1
+        hold = self._granted = _Hold(f"{self.process}-{self._count}", name, *answer)
+        return {"token": hold.token, "deadline": self._time(hold.deadline), "hold": hold.id}
+
+    def _extend(self, value: Value) -> Value:
+        hold = self._held(value)
+        if not hasattr(self._lock, "extend"):
+            raise Failed("not-granted", "this lock has no extend")
+        ttl = value["ttl"] / 1e9
+        _, hold.deadline = _ask("extend", "not-held", self._lock.extend, hold.name, ttl)
+        return {"deadline": self._time(hold.deadline)}
+
+    def _release(self, value: Value) -> Value:
+        hold = self._held(value)
+        with self._speaking:
+            del self._holds[hold.id]
+        _said("not-held", lambda: self._lock.release(hold.name))
+        return {}
+
+    def _read(self, value: Value) -> Value:
+        content, version = self._store.call("HMGET", _key(value), "value", "version")
+        return {"value": content, "version": int(version or 0)}
+
+    def _write(self, value: Value) -> Value:
+        guard, token = self.setup["guard"], value["token"]
+        if guard == "deadline":
+            _look_at_the_clock(self._holds.get(value.get("hold") or ""))
+        self.reach("before-write")
+        shown = "" if token is None else token
+        accepted, number = self._store.call(
+            *("EVAL", self.setup["write_script"], 1, _key(value)),
+            *(guard, value["value"], value["version"], shown, ""),
+        )
+        if not accepted:
+            raise Failed("refused", f"guard {guard} compared with {number}")
+        return {"stored": int(number)}
+
+    def _succeed(self) -> None:
+        """Become one's own successor: nothing is left of the process that is gone."""
+        self.close()
+        self.process += self.setup["stride"]
+        self._open()
+
+    def close(self) -> None:
+        """Close the lock's connections and the store's, as an op of the current process."""
+        with self._speaking:
+            self._event("invoke", "close", {})
+            # What the lock says from here on belongs to nobody.
+            self._client, self._asked = None, None
+            self._holds.clear()
+        raised = None
+        try:
+            if hasattr(self._lock, "close"):
+                self._lock.close()
+        except Exception as error:
+            raised = error
+        self._store.close()
+        self._event("info" if raised else "ok", "close", {}, raised)
+
+    # What a lock says by itself. Of a hold whose acquire is under way it is said after its `ok`.
+
+    def tell(self, client: Client, name: str | None, say: Say) -> None:
+        with self._speaking:
+            if client is not self._client:
+                return
+            for hold in self._holds.values():
+                if name in (None, hold.name):
+                    say(hold)
+            if self._asked is not None and name in (None, self._asked):
+                self._late.append(say)
+
+    def say_lost(self, hold: _Hold, why: str) -> None:
+        if not hold.lost:
+            hold.lost = True
+            value = {"lock": hold.name, "hold": hold.id}
+            self._event("info", "lost", value, Failed("lost", why))
+
+    def say_renewed(self, hold: _Hold, deadline: float) -> None:
+        hold.deadline = deadline
+        value = {"lock": hold.name, "hold": hold.id, "deadline": self._time(deadline)}
+        self._event("info", "renewed", value)
+
+    def reach(self, point: str) -> None:
+        """Stop here, if a test has said so: not a step further until it says so."""
+        if point in self._armed:
+            self._armed.remove(point)
+            with self._speaking:  # nothing is said between this and the stop
+                self.say({"control": "point", "point": point})
+                os.kill(os.getpid(), signal.SIGSTOP)
+
+    def _time(self, deadline: float | None) -> int | None:
+        """A deadline as a time of the test, in ns."""
+        return None if deadline is None else round(deadline * 1e9) - self.setup["origin_ns"]
+
+    def _event(self, type: str, f: str, value: Value, error: Exception | None = None) -> None:
+        with self._speaking:
+            event: Value = {
+                "time": time.monotonic_ns() - self.setup["origin_ns"],
+                "process": self.process,
+                "type": type,
+                "f": f,
+                "value": value,
+                "node": self.setup["node"],
+            }
+            if error is not None:
+                told = str(error) if isinstance(error, (Failed, Indeterminate)) else repr(error)
+                event["error"] = [getattr(error, "kind", None) or "raised", told]
+            self.say(event)
+
+    def say(self, message: Value) -> None:
+        line = json.dumps(message).encode() + b"\n"
+        with self._speaking:
+            while line:
+                line = line[os.write(self._out, line) :]
+
+
+def _ask(
+    f: str, kind: str, verb: Callable[[str, float], Any], name: str, ttl: float
+) -> tuple[int | None, float | None]:
+    """The token and the deadline that acquire or extend granted. Failed where it said no."""
+
+    def wrong(what: str, meant: str) -> Misuse:
+        return Misuse(f"{f} answered {what}; it should be {meant}")
+
+    asked = time.monotonic() + ttl
+    answer = _said(kind, lambda: verb(name, ttl))
+    if answer is None:
+        raise Failed(kind, "the lock said no")
+    grant = Grant() if answer is True else answer
+    if not isinstance(grant, Grant):
+        raise wrong(repr(answer), "True or a Grant (granted), or False (certainly not)")
+    token, deadline = grant
+    if token is not None and not (type(token) is int and -(2**63) <= token < 2**63):
+        raise wrong(f"with the token {token!r}", "a whole number of at most 64 bits, or None")
+    if isinstance(deadline, Deadline):
+        return token, asked
+    if deadline is not None and not isinstance(deadline, (int, float)):
+        raise wrong(f"with the deadline {deadline!r}", "s of time.monotonic(), or None")
+    return token, deadline
+
+
+def _said(kind: str, ask: Callable[[], Any]) -> Any:
+    """What the lock answers. Failed where it answers False; its own Failed gets a kind."""
+    try:
+        answer = ask()
+        if answer is False:
+            raise Failed("the lock said no")
+    except Failed as error:
+        error.kind = error.kind or kind
+        raise
+    return answer
+
+
+def _look_at_the_clock(hold: _Hold | None) -> None:
+    """Refuse to write if the lease is over. What happens after this look is not seen."""
+    if hold is None or hold.lost:
+        raise Failed("refused", "the client knows that it has lost the lock")
+    if hold.deadline is not None and time.monotonic() >= hold.deadline:
+        raise Failed("refused", "the client's lease is over, by its own clock")
+
+
+def _key(value: Value) -> str:
+    """Where the resource of a test with one lock lies, and where any other does."""
+    resource = value["resource"]
+    return "resource:register" if resource == "account" else "resource:" + resource
+
+
+class _Store:
+    """The resource: a register in Redis, by the little of its protocol (RESP2) that this takes."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._address = (host, port)
+        self._socket: socket.socket | None = None
+        self._replies: BinaryIO | None = None
+
+    def call(self, *command: Any) -> Any:
+        if self._socket is None:
+            self._connect()
+        assert self._socket is not None
+        parts = [str(part).encode() for part in command]
+        bulks = [b"$%d\r\n%b\r\n" % (len(part), part) for part in parts]
+        try:
+            self._socket.sendall(b"*%d\r\n%b" % (len(parts), b"".join(bulks)))
+            return self._reply()
+        except OSError as error:
+            self.close()
+            raise Indeterminate("timeout", f"no reply of the store: {error}") from error
+
+    def _connect(self) -> None:
+        try:
+            self._socket = socket.create_connection(self._address, CONNECT_S)
+        except OSError as error:
+            raise Failed("unreachable", f"no connection to the store: {error}") from error
+        self._socket.settimeout(REPLY_S)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._replies = self._socket.makefile("rb")
+
+    def _reply(self) -> Any:
+        assert self._replies is not None
+        line = self._replies.readline().rstrip(b"\r\n").decode()
+        sort, rest = line[:1], line[1:]
+        if sort == "+":
+            return rest
+        if sort == ":":
+            return int(rest)
+        if sort == "-":
+            raise Failed("refused", rest)
+        if sort == "$":
+            length = int(rest)
+            return None if length < 0 else self._replies.read(length + 2)[:-2].decode()
+        if sort == "*":
+            return [self._reply() for _ in range(int(rest))]
+        raise OSError("the server closed the connection" if not line else "not RESP: " + line)
+
+    def close(self) -> None:
+        if self._replies is not None:
+            self._replies.close()
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = self._replies = None
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

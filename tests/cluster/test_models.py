@@ -1,0 +1,437 @@
+"""The models of servers that `fencepost hunt` runs locks against, held to the real servers.
+
+The same random commands go to both, TIME before and after each, and the replies must be equal: the
+model is asked at the millisecond that the server's own clock shows. A difference is a bug of the
+model. The seed is printed; FENCEPOST_MODEL_SEED sets it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from typing import Any
+
+import pytest
+import urllib3
+from redis import Redis
+from redis.exceptions import ResponseError
+
+from fencepost.harness.cluster.brought_up import brought_up
+from fencepost.harness.cluster.compose import ComposeCluster
+from fencepost.harness.cluster.nodes import role
+from fencepost.harness.db.kinds import KINDS
+from fencepost.harness.db.patience import START_S
+from fencepost.harness.db.server import Server
+from fencepost.hunt.clock import WallClock
+from fencepost.hunt.etcd.queue import Queue
+from fencepost.hunt.etcd.state import Refused, State
+from fencepost.hunt.network import Network, Refusal
+from fencepost.hunt.redis.commands import NAMES
+from fencepost.hunt.redis.scripts import KNOWN
+from fencepost.hunt.redis.server import RedisServer
+from fencepost.hunt.world import World
+from fencepost.workloads.etcd_gateway import after, text
+
+COMMANDS = 10_000
+FULL = 5_000
+KEYS = ("a", "b", "c", "d")
+VALUES = ("x", "y", "1", "7", "-3", "9223372036854775807", "1.5", "")
+# Short enough to expire between two commands, and long enough not to.
+TIMES = ("1", "2", "3", "5", "8", "0", "-1", "40", "100000", "x")
+NUMBERS = ("1", "7", "-3", "1.5")
+FIELDS = ("version", "highest", "writer", "value")
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[ComposeCluster]:
+    with brought_up(["redis-1", *ETCD, "storage", "client-1"], print) as found:
+        for node in ("redis-1", *ETCD):
+            Server(found.remote(node), KINDS[role(node)], {}).wait_ready(timeout_s=START_S)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def redis(nodes: ComposeCluster) -> Iterator[Redis]:
+    client = Redis(nodes.address("redis-1"), 6379, decode_responses=True, protocol=2)
+    client.flushall()
+    yield client
+    client.close()
+
+
+def drawn_from() -> tuple[int, Random]:
+    """A seed, which is printed, and what comes of it."""
+    seed = int(os.environ.get("FENCEPOST_MODEL_SEED") or time.time_ns() % 1_000_000)
+    print(f"seed {seed}")
+    return seed, Random(seed)
+
+
+class Commands:
+    """Random commands, more often right than wrong."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+
+    def draw(self) -> list[str]:
+        random = self._random
+        if random.random() < 0.25:
+            body = random.choice(list(KNOWN))
+            keys = [random.choice(KEYS) for _ in range(3)]
+            args = [
+                random.choice(VALUES[:4]),
+                random.choice(TIMES),
+                *self._some(("0", "1", "2"), 3),
+            ]
+            return ["EVAL", body, "3", *keys, *args]
+        name = random.choice(sorted(NAMES))
+        return [name, *getattr(self, f"_{name.lower()}", self._any)()]
+
+    def _some(self, words: tuple[str, ...], count: int) -> list[str]:
+        return [self._random.choice(words) for _ in range(count)]
+
+    def _any(self) -> list[str]:
+        random = self._random
+        return self._some(KEYS, 1) + self._some(VALUES, random.randrange(3))
+
+    def _key(self) -> list[str]:
+        return self._some(KEYS, 1)
+
+    _get = _incr = _decr = _ttl = _pttl = _persist = _zcard = _key
+
+    def _set(self) -> list[str]:
+        random = self._random
+        words = self._some(KEYS, 1) + self._some(VALUES, 1)
+        for _ in range(random.randrange(3)):
+            word = random.choice(("NX", "XX", "PX", "EX", "GET", "KEEPTTL", "BAD"))
+            words += [word, random.choice(TIMES)] if word in ("PX", "EX") else [word]
+        return words
+
+    def _pexpire(self) -> list[str]:
+        return self._some(KEYS, 1) + self._some(TIMES, 1)
+
+    _expire = _pexpire
+
+    def _pexpireat(self) -> list[str]:
+        at = int(time.time() * 1000) + self._random.choice((-5, 2, 5, 100000))
+        return [*self._some(KEYS, 1), str(at)]
+
+    def _hset(self) -> list[str]:
+        # The scripts' own fields are numbers.
+        field = self._random.choice(FIELDS)
+        return [*self._key(), field, self._random.choice(VALUES if field == "value" else NUMBERS)]
+
+    def _hget(self) -> list[str]:
+        return self._some(KEYS, 1) + self._some(FIELDS, 1)
+
+    _hdel = _hget
+
+    def _hmget(self) -> list[str]:
+        return self._some(KEYS, 1) + self._some(FIELDS, 2)
+
+    def _hincrby(self) -> list[str]:
+        # Lua counts in doubles: what it makes of the largest numbers no token reaches.
+        field = self._random.choice(FIELDS)
+        return [*self._key(), field, self._random.choice(VALUES if field == "value" else NUMBERS)]
+
+    def _zadd(self) -> list[str]:
+        # Members are numbers of grants, as in the locks' own.
+        return [*self._key(), *self._some(("1", "2", "3", "2.5", "x"), 1), *self._some(NUMBERS, 1)]
+
+    def _zrange(self) -> list[str]:
+        return self._some(KEYS, 1) + self._some(("0", "1", "-1", "5", "x"), 2)
+
+    def _zrem(self) -> list[str]:
+        return self._some(KEYS, 2)
+
+    def _zremrangebyscore(self) -> list[str]:
+        return self._some(KEYS, 1) + self._some(("-inf", "+inf", "1", "(2", "3", "x"), 2)
+
+
+def told(command: list[str], reply: Any) -> Any:
+    """A reply as it is compared. Of a script's error only that it is one: Redis adds where."""
+    if isinstance(reply, ResponseError | Refusal):
+        # redis-py leaves the first word out.
+        words = str(reply).removeprefix("ERR ").removeprefix("OOM ")
+        return "an error of a script" if command[0] == "EVAL" else f"error: {words}"
+    if command[0] == "EVAL" and isinstance(reply, int) and abs(reply) >= 2**53:
+        return "more than Lua counts"
+    return reply
+
+
+def of_model(model: RedisServer, command: list[str]) -> Any:
+    """The model's reply, as it is compared."""
+    try:
+        return told(command, model.handle(tuple(command)))
+    except (TypeError, ValueError):
+        # What Lua calls arithmetic on nil: no lock sends such arguments.
+        assert command[0] == "EVAL"
+        return "an error of a script"
+
+
+class Clock(WallClock):
+    """Shows the model the millisecond that the server showed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plain = False
+        self.shown = 0
+
+    def ms(self, now: int) -> int:
+        return self.shown
+
+    def ns(self, now: int) -> int:
+        return self.shown * 1_000_000
+
+
+def test_the_model_of_redis_answers_as_redis_does(redis: Redis) -> None:
+    seed, random = drawn_from()
+    commands = Commands(random)
+    model = RedisServer("redis-1", 0, Network(World(), None), "none")
+    clock = Clock()
+    model.clock = clock
+    answers: dict[str, int] = {}
+    for number in range(COMMANDS):
+        command = commands.draw()
+        before, reply, after = asked(redis, command)
+        clock.shown = before
+        model.store.now_ms = before
+        kept = model.store.copy()
+        mine, theirs = of_model(model, command), told(command, reply)
+        if mine != theirs and after != before:
+            # The millisecond changed while the server was at it.
+            kept.now_ms = clock.shown = after
+            model.store = kept
+            mine = of_model(model, command)
+        assert mine == theirs, (
+            f"seed {seed}, command {number}: {command}: {mine!r}, and not {theirs!r}"
+        )
+        if after != before:
+            catch_up(model, redis)
+        answers[str(mine)[:20]] = answers.get(str(mine)[:20], 0) + 1
+        if random.random() < 0.2:
+            time.sleep(random.random() * 0.004)
+    assert answers.get("OK", 0) > 100
+    assert answers.get("None", 0) > 100
+
+
+def test_the_model_of_a_full_redis_answers_as_redis_does(redis: Redis) -> None:
+    """The same commands with no memory left, under noeviction."""
+    seed, random = drawn_from()
+    commands = Commands(random)
+    model = RedisServer("redis-1", 0, Network(World(), None), "none")
+    clock = Clock()
+    model.clock = clock
+    refused = 0
+    redis.flushall()
+    try:
+        for number in range(FULL):
+            # Full and not in turns, so that there is something to write to.
+            model.limit(number // 20 % 2 == 1)
+            redis.config_set("maxmemory", "1" if model.store.full else "0")
+            command = commands.draw()
+            if any(word in TIMES[:8] for word in command[1:]):
+                continue  # nothing expires here
+            clock.shown, reply, _ = asked(redis, command)
+            mine, theirs = of_model(model, command), told(command, reply)
+            assert mine == theirs, (
+                f"seed {seed}, command {number}: {command}: {mine!r}, and not {theirs!r}"
+            )
+            refused += "not allowed when used memory" in str(mine)
+    finally:
+        redis.config_set("maxmemory", "0")
+        redis.flushall()
+    assert refused > 100
+
+
+def catch_up(model: RedisServer, redis: Redis) -> None:
+    """Take over when keys expire: nobody knows which of two milliseconds a command counted from."""
+    for key in list(model.store.expires):
+        before, left, after = asked(redis, ["PTTL", key])
+        while before != after:
+            before, left, after = asked(redis, ["PTTL", key])
+        if left >= 0:
+            model.store.expires[key] = before + left
+        else:
+            model.store.delete(key)
+
+
+def asked(redis: Redis, command: list[str]) -> tuple[int, Any, int]:
+    """The reply, and the milliseconds that the server showed before and after."""
+    connection = redis.connection_pool.get_connection()
+    try:
+        packed = connection.pack_commands([("TIME",), tuple(command), ("TIME",)])
+        connection.send_packed_command(packed)
+        replies = []
+        for _ in range(3):
+            try:
+                replies.append(connection.read_response())
+            except ResponseError as error:
+                replies.append(error)
+        before, reply, after = replies
+        return *(_ms(before), reply), _ms(after)
+    finally:
+        redis.connection_pool.release(connection)
+
+
+def _ms(told_time: Any) -> int:
+    seconds, micros = told_time
+    return int(seconds) * 1000 + int(micros) // 1000
+
+
+NAMES_OF_KEYS = ("lock/a", "lock/b", "lock/c", "other")
+LEASES = (11, 12, 13)
+ETCD = ("etcd-1", "etcd-2", "etcd-3")
+
+
+class EtcdRequests:
+    """Random requests, as locks send them and worse."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+
+    def draw(self) -> tuple[str, dict[str, Any]]:
+        random = self._random
+        match random.randrange(9):
+            case 0 | 1:
+                return "kv/put", self._put()
+            case 2:
+                return "kv/deleterange", self._range()
+            case 3:
+                return "kv/range", self._sorted()
+            case 4:
+                return "lease/grant", {"TTL": "3600", "ID": str(random.choice(LEASES))}
+            case 5:
+                return "lease/revoke", {"ID": str(random.choice(LEASES))}
+            case 6:
+                return "lease/keepalive", {"ID": str(random.choice(LEASES))}
+        return "kv/txn", {
+            "compare": [self._compare() for _ in range(random.randrange(3))],
+            "success": [self._op() for _ in range(random.randrange(3))],
+            "failure": [self._op() for _ in range(random.randrange(2))],
+        }
+
+    def _key(self) -> str:
+        return self._random.choice(NAMES_OF_KEYS)
+
+    def _put(self) -> dict[str, Any]:
+        lease = self._random.choice((0, 0, *LEASES))
+        put = {"key": text(self._key()), "value": text(self._random.choice(("", "x", "1")))}
+        return put | ({"lease": str(lease)} if lease else {})
+
+    def _range(self) -> dict[str, Any]:
+        if self._random.random() < 0.3:
+            return {"key": text("lock/"), "range_end": text(after("lock/"))}
+        return {"key": text(self._key())}
+
+    def _sorted(self) -> dict[str, Any]:
+        more = {
+            "sort_order": "DESCEND",
+            "sort_target": "CREATE",
+            "max_create_revision": str(self._random.randrange(1, 500)),
+            "limit": "1",
+        }
+        return self._range() | (more if self._random.random() < 0.5 else {})
+
+    def _compare(self) -> dict[str, Any]:
+        target, name = self._random.choice(
+            (("CREATE", "create_revision"), ("MOD", "mod_revision"), ("VERSION", "version"))
+        )
+        number = str(self._random.choice((0, 0, 1, 2, self._random.randrange(100))))
+        return {**self._range(), "target": target, "result": "EQUAL", name: number}
+
+    def _op(self) -> dict[str, Any]:
+        kind = self._random.choice(("put", "range", "delete_range"))
+        return {f"request_{kind}": self._put() if kind == "put" else self._range()}
+
+
+def plainly(answer: Any) -> Any:
+    """An answer without what tells of the cluster alone."""
+    if isinstance(answer, dict):
+        left_out = ("cluster_id", "member_id", "raft_term")
+        return {name: plainly(one) for name, one in answer.items() if name not in left_out}
+    return [plainly(one) for one in answer] if isinstance(answer, list) else answer
+
+
+def test_the_model_of_etcd_answers_as_etcd_does(nodes: ComposeCluster) -> None:
+    seed, random = drawn_from()
+    requests, model = EtcdRequests(random), State()
+    pool = urllib3.HTTPConnectionPool(nodes.address("etcd-1"), 2379, timeout=10.0)
+    begun = json.loads(pool.request("POST", "/v3/kv/range", body='{"key":"eA=="}').data)
+    model.revision = int(begun["header"]["revision"])
+    refused = 0
+    for number in range(COMMANDS):
+        path, body = requests.draw()
+        reply = pool.request("POST", f"/v3/{path}", body=json.dumps(body))
+        theirs = json.loads(reply.data)
+        try:
+            mine: Any = model.carry_out(path, body, 0)
+        except Refused as error:
+            mine, theirs = (error.code, str(error)), (theirs.get("code"), theirs.get("message"))
+            refused += 1
+        assert mine == plainly(theirs), f"seed {seed}, request {number}: {path} {body}"
+    assert refused > 100
+
+
+LOCKS_ASKED = 1_000
+
+
+def test_the_model_of_etcd_s_lock_service_answers_as_etcd_does(nodes: ComposeCluster) -> None:
+    """One client at a time, which asks for locks that are free or its own, with leases that are
+    there and others, and unlocks what is locked and what is not."""
+    seed, random = drawn_from()
+    model = State()
+    queue = Queue(model, looks=True)
+    pool = urllib3.HTTPConnectionPool(nodes.address("etcd-1"), 2379, timeout=10.0)
+
+    def asked(path: str, body: dict[str, Any]) -> Any:
+        return json.loads(pool.request("POST", f"/v3/{path}", body=json.dumps(body)).data)
+
+    model.revision = int(asked("kv/range", {"key": text("x")})["header"]["revision"])
+    leases = range(21, 24)
+    for lease in leases[:2]:
+        grant = {"TTL": "3600", "ID": str(lease)}
+        assert plainly(asked("lease/grant", grant)) == model.carry_out("lease/grant", grant, 0)
+    for number in range(LOCKS_ASKED):
+        name, lease = f"service/{random.randrange(3)}", random.choice(leases)
+        # Who is not the first would wait for ever.
+        free = not model.older(f"{name}/".encode(), model.revision + 1)
+        if free or random.random() < 0.5:
+            mine = f"{name}/{lease:x}".encode()
+            if not free and mine not in model.keys:
+                continue
+            body = {"name": text(name), "lease": str(lease)}
+            theirs = asked("lock/lock", body)
+            try:
+                queue.enter(Any, Any, body)  # type: ignore[arg-type]
+                (waiter,) = queue.due()
+                answer: Any = queue.answer(waiter)
+            except Refused as error:
+                answer, theirs = str(error), theirs.get("message")
+        else:
+            body = {"key": text(f"{name}/{lease:x}")}
+            theirs, answer = asked("lock/unlock", body), model.carry_out("lock/unlock", body, 0)
+        assert answer == plainly(theirs), f"seed {seed}, request {number}: {body}"
+
+
+def test_a_waiter_of_the_lock_service_whose_lease_has_ended_is_told_what_the_model_says(
+    nodes: ComposeCluster,
+) -> None:
+    pool = urllib3.HTTPConnectionPool(nodes.address("etcd-1"), 2379, timeout=10.0, maxsize=2)
+
+    def asked(path: str, body: dict[str, Any]) -> Any:
+        return json.loads(pool.request("POST", f"/v3/{path}", body=json.dumps(body)).data)
+
+    for lease in (31, 32):
+        asked("lease/grant", {"TTL": "3600", "ID": str(lease)})
+    first = asked("lock/lock", {"name": text("ended"), "lease": "31"})
+    with ThreadPoolExecutor() as threads:
+        waits = threads.submit(asked, "lock/lock", {"name": text("ended"), "lease": "32"})
+        mine = text("ended/20")
+        while not asked("kv/range", {"key": mine}).get("kvs"):
+            time.sleep(0.01)
+        asked("lease/revoke", {"ID": "32"})
+        asked("lock/unlock", {"key": first["key"]})
+        assert waits.result(10)["message"] == "mutex: session is expired"

@@ -1,0 +1,159 @@
+"""Locks of one's own in any language on real servers: programs on the SDKs, and in an image."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import docker
+import pytest
+
+from fencepost.checker.history import read
+from fencepost.harness.cluster import image, ours
+from fencepost.harness.cluster.brought_up import brought_up
+from fencepost.harness.cluster.compose import ComposeCluster
+from fencepost.harness.command.sdk import sdk
+from fencepost.harness.errors import Crashed
+from fencepost.harness.own.given import Asked, given
+from fencepost.harness.run import written
+from fencepost.harness.run.run import run
+from fencepost.workloads.scenarios.runs import SHORT
+from sdk.page import FILES, build
+
+ROOT = Path(__file__).parents[2]
+CLIENTS = [f"client-{n}" for n in range(1, 4)]
+SERVERS = ["redis-1", *(f"etcd-{n}" for n in range(1, 4))]
+HAS_GO = shutil.which("go") and Path("/usr/share/gocode/src/go.etcd.io/etcd/clientv3").is_dir()
+
+LOCK = """
+import socket, time
+from fencepost_sdk import run
+
+class MyLock:
+    def __init__(self, servers, owner="me"):
+        self.link = socket.create_connection(servers[0], 1)
+        self.replies = self.link.makefile("rb")
+        self.owner = f"{owner}-{time.monotonic_ns()}"
+
+    def ask(self, command):
+        self.link.sendall(command.encode() + b"\\r\\n")
+        return self.replies.readline().strip()
+
+    def acquire(self, name, ttl):
+        return self.ask(f"SET {name} {self.owner} NX PX {round(ttl * 1000)}") == b"+OK"
+
+    def release(self, name):
+        script = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1])"
+        return self.ask(f'EVAL "{script} end return 0" 1 {name} {self.owner}') == b":1"
+
+    def close(self):
+        self.link.close()
+
+run(MyLock)
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ComposeCluster]:
+    with brought_up([*SERVERS, "storage", *CLIENTS], print) as nodes:
+        yield nodes
+
+
+@pytest.fixture
+def run_program(cluster, results):
+    """Run a test of a program: `run_program("./worker", folder, "redis:1", nemesis=["pause"])`."""
+
+    def carry_out(command, ship, servers, client_image="", options=None, **settings):
+        asked = Asked(servers, program=command, ship=ship, client_image=client_image)
+        name, own = given("", asked)
+        settings = {"time": 3, "concurrency": 3, "seed": 1, **SHORT, **settings}
+        spec = written.spec(name, options or {}, settings, own)
+        return run(spec, cluster, lambda status: None)
+
+    return carry_out
+
+
+@pytest.fixture
+def worker(tmp_path) -> Path:
+    folder = tmp_path / "worker"
+    sdk("python", folder)
+    (folder / "worker.py").write_text(LOCK)
+    return folder
+
+
+def besides() -> list[str]:
+    """Containers beside nodes that are there."""
+    client = docker.from_env()
+    return [
+        one.name for one in client.containers.list(all=True, filters={"label": ours.PROGRAM_OF})
+    ]
+
+
+@pytest.mark.parametrize("in_image", [False, True], ids=["on the node", "in an image"])
+def test_a_program_is_paused_killed_and_cut_off_wherever_it_runs(run_program, worker, in_image):
+    its = f"{image.REPOSITORY}:latest" if in_image else ""
+    outcome = run_program(
+        "python3 worker.py",
+        worker,
+        "redis:1",
+        its,
+        {"owner": "mine"},
+        nemesis=["pause:client", "kill:client", "partition:client"],
+        time=12,
+        interval=2,
+        seed=5,
+    )
+
+    assert "run" not in outcome.verdicts, outcome.verdicts["run"].summary
+    assert outcome.verdicts["faults"].valid is True, outcome.verdicts["faults"].summary
+    assert outcome.verdicts["store"].valid is True
+    assert outcome.results["stats"]["holds"] > 5
+    assert {fault["family"] for fault in outcome.results["faults"]} >= {"pause", "kill"}
+    history = read(outcome.folder / "history.jsonl")
+    assert {op.process for op in history.clients()} > {0, 1, 2}  # successors of those killed
+    assert besides() == []
+
+
+def test_a_program_that_is_not_in_its_image_is_named_and_nothing_is_left(run_program, worker):
+    with pytest.raises(Crashed, match=r"/app/none on client-1 did not say 'ready'; it ended with"):
+        run_program("/app/none", worker, "redis:1", f"{image.REPOSITORY}:latest")
+    assert besides() == []
+
+
+@pytest.mark.parametrize("language", FILES)
+def test_a_lock_of_the_page_is_sound_where_nobody_is_late(
+    run_program, tmp_path, monkeypatch, language
+):
+    options = build(language, tmp_path, monkeypatch)
+    outcome = run_program(options["--program"], Path(options["--ship"]), options["--servers"])
+
+    assert outcome.valid is True, {n: v.summary for n, v in outcome.verdicts.items() if not v.valid}
+    # A Java program comes up in seconds on a busy machine.
+    assert outcome.results["stats"]["holds"] > 2
+
+
+@pytest.mark.skipif(not HAS_GO, reason="golang-go and golang-etcd-server-dev are not installed")
+def test_etcd_s_own_mutex_for_go_is_tested_under_partition_and_pause(run_program, tmp_path):
+    """Its verdict is open: 3.4.23 grants to a waiter whose session ran out while it waited."""
+    script = ROOT / "sdk" / "examples" / "etcd-mutex" / "build.sh"
+    subprocess.run([script, tmp_path], check=True)
+    outcome = run_program(
+        "./worker",
+        tmp_path,
+        "etcd:3",
+        guard="fenced",
+        nemesis=["partition", "pause:server"],
+        time=10,
+        interval=3,
+    )
+
+    assert "run" not in outcome.verdicts, outcome.verdicts["run"].summary
+    assert outcome.verdicts["faults"].valid is True, outcome.verdicts["faults"].summary
+    assert outcome.verdicts["store"].valid is True
+    assert {"linearizable", "fencing", "lease_exclusion"} <= set(outcome.verdicts)
+    assert outcome.results["stats"]["holds"] > 5
+    granted = [op for op in read(outcome.folder / "history.jsonl") if op.type == "ok"]
+    granted = [op.value for op in granted if op.f == "acquire"]
+    assert all(value["token"] and value["deadline"] for value in granted)

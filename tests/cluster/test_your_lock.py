@@ -1,0 +1,60 @@
+"""docs/your-lock.md: its tutorial is carried out as it stands, and what `init` writes works."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.cluster
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "your-lock.md").read_text(encoding="utf-8")
+
+# What a reader does: a comment says before a block what it is, <!-- file: NAME --> or
+# <!-- run: exit N, WORDS -->.
+STEP = re.compile(r"<!-- (file|run): (.*) -->\n\n(?:```\w*\n([\s\S]*?)```|    (.*)\n)")
+
+
+def fencepost(folder, *words):
+    done = subprocess.run(
+        [sys.executable, "-m", "fencepost", *words],
+        capture_output=True, text=True, cwd=folder, timeout=600, check=False,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+    )  # fmt: skip
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+
+def test_the_tutorial_comes_out_as_it_says(tmp_path):
+    steps = STEP.findall(PAGE)
+    assert [kind for kind, *_ in steps].count("run") >= 4
+    for kind, about, block, command in steps:
+        if kind == "file":
+            (tmp_path / about).write_text(block)
+            continue
+        code, _, words = about.removeprefix("exit ").partition(", ")
+        got, said = fencepost(tmp_path, *shlex.split(command)[1:])
+        assert (got, words in said) == (int(code), True), f"{command}\n{said}"
+
+
+def test_what_init_writes_keeps_the_contract_and_is_valid(tmp_path):
+    assert fencepost(tmp_path, "init")[0] == 0
+    code, said = fencepost(tmp_path, "check")
+    assert (code, "It keeps the contract." in said) == (0, True), said
+    code, said = fencepost(tmp_path, "test", "--time", "8s", "--seed", "5")
+    assert code == 0, said
+
+
+def test_with_what_init_writes_a_release_that_deletes_another_s_lock_is_found(tmp_path):
+    assert fencepost(tmp_path, "init")[0] == 0
+    lock = tmp_path / "mylock.py"
+    release = "return self.client.eval(RELEASE, 1, name, self.secrets.pop(name)) == 1"
+    assert release in lock.read_text()
+    lock.write_text(lock.read_text().replace(release, "self.client.delete(name)"))
+    code, said = fencepost(tmp_path, "test", "--seed", "5")
+    assert (code, "the lock service broke its promise" in said) == (1, True), said

@@ -1,0 +1,202 @@
+"""A program on each SDK, spoken to over pipes, with its store on a Redis server in memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from fakeredis import TcpFakeServer
+
+from fencepost.harness.run.answer import decode
+from fencepost.harness.run.event import decode as decode_event
+from fencepost.workloads.resources.redis_register import write_script
+from fencepost.workloads.resources.registry import GUARDS
+from harness.talk import Talk
+
+HERE = Path(__file__).parent
+PUPPETS = HERE / "puppets"
+SDK = HERE.parents[1] / "sdk"
+LANGUAGES = ("python", "javascript", "go", "java")
+
+
+@dataclass(frozen=True)
+class Built:
+    """How a program is started, and what of its environment is its own."""
+
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    typed: bool = False
+
+
+def _python(folder):
+    return Built((sys.executable, str(PUPPETS / "puppet.py")), {"PYTHONPATH": str(SDK / "python")})
+
+
+def _javascript(folder):
+    sdk = str(SDK / "javascript" / "fencepost")
+    return Built(("node", str(PUPPETS / "puppet.js")), {"FENCEPOST_SDK": sdk})
+
+
+def _go(folder):
+    """As a person has it who puts the file into a folder of their module."""
+    (folder / "fencepost").mkdir()
+    shutil.copy(SDK / "go" / "fencepost.go", folder / "fencepost")
+    shutil.copy(PUPPETS / "puppet.go", folder / "main.go")
+    (folder / "go.mod").write_text("module puppet\n\ngo 1.18\n")
+    main = (folder / "main.go").read_text().replace('"fencepost"', '"puppet/fencepost"')
+    (folder / "main.go").write_text(main)
+    _must(["go", "vet", "./..."], folder)
+    _must(["go", "build", "-o", "puppet", "."], folder)
+    return Built((str(folder / "puppet"),), {}, typed=True)
+
+
+def _java(folder):
+    files = [str(SDK / "java" / "Fencepost.java"), str(PUPPETS / "Puppet.java")]
+    strict = ["-Xlint:all", "-Werror", "--release", "11"]
+    _must(["javac", *strict, "-d", str(folder), *files], folder)
+    quick = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+    return Built(("java", *quick, "-cp", str(folder), "Puppet"), {}, typed=True)
+
+
+_BUILD = {"python": _python, "javascript": _javascript, "go": _go, "java": _java}
+_NEEDS = {"python": "python3", "javascript": "node", "go": "go", "java": "javac"}
+
+
+def _must(command, folder):
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"GOFLAGS": "-mod=mod", "GO111MODULE": "on"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="session", params=LANGUAGES)
+def built(request, tmp_path_factory):
+    language = request.param
+    if shutil.which(_NEEDS[language]) is None:
+        pytest.skip(f"{_NEEDS[language]} is not installed: the SDK for {language} is not tested")
+    return _BUILD[language](tmp_path_factory.mktemp(language))
+
+
+@pytest.fixture(scope="session")
+def store():
+    """The port of a Redis server in memory, in which Lua runs."""
+    server = TcpFakeServer(("127.0.0.1", 0))
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_address[1]
+    server.shutdown()
+    server.server_close()
+
+
+class Program(Talk):
+    """Speaks as the harness does, and hears only what the harness would record."""
+
+    def __init__(self, program, setup, told):
+        super().__init__(program)
+        self.setup = setup
+        if told:
+            self.say(control="setup", **setup)
+
+    def hear(self):
+        line = super().hear()
+        if line is not None:
+            (decode if "control" in line else decode_event)(json.dumps(line).encode())
+        return line
+
+    def op(self, f, **value):
+        """The completion of an op."""
+        self.say(f=f, value=value)
+        return self.hear_events()[-1]
+
+    def hear_events(self):
+        """Every event until an op is over; `close`, and what a lock says by itself, are none."""
+        lines = [self.hear()]
+        while lines[-1]["type"] == "invoke" or lines[-1]["f"] in ("close", "lost", "renewed"):
+            lines.append(self.hear())
+        return lines
+
+    def acquire(self, lock="orders", ttl_ms=1000):
+        return self.op("acquire", lock=lock, ttl=ttl_ms * 1_000_000)
+
+    def hold(self, lock="orders", **more):
+        return self.acquire(lock, **more)["value"]["hold"]
+
+    def end(self):
+        """What it says once its input has ended."""
+        self.program.stdin.close()
+        return self.hear_all()
+
+
+@pytest.fixture
+def start_command(store):
+    """Starts a command on a server of its own: `start_command(["./worker"], at=[host, port])`. It
+    is ended with the test."""
+    started = []
+
+    def begin(command, at=("127.0.0.1", 1), environment=None, told=True, **more):
+        program = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            env=os.environ | (environment or {}),
+        )
+        started.append(program)
+        setup = {
+            "versions": [1],
+            "process": 3,
+            "stride": 5,
+            "node": "client-1",
+            "lock": "own",
+            "options": {},
+            "servers": ["redis-1"],
+            "addresses": {"redis-1": list(at), "storage": ["127.0.0.1", store]},
+            "storage": "storage",
+            "store": "redis",
+            "guard": "none",
+            "write_script": write_script(GUARDS[more.get("guard", "none")]),
+            "seed": "7",
+            "origin_ns": time.monotonic_ns(),
+        }
+        return Program(program, setup | more, told)
+
+    yield begin
+    for program in started:
+        program.kill()
+        for stream in (program.stdin, program.stdout, program.stderr):
+            stream.close()
+        program.wait()
+
+
+@pytest.fixture
+def start(built, start_command):
+    """Starts the program: `start(guard="fenced", options={...})`."""
+
+    def begin(options=None, **more):
+        options = {"retries": 7, "mute": False, **(options or {})}
+        environment = built.environment
+        return start_command(built.command, environment=environment, options=options, **more)
+
+    return begin
+
+
+@pytest.fixture
+def program(start):
+    """One that is up."""
+    program = start()
+    program.ready = program.hear()
+    return program

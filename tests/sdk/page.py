@@ -1,0 +1,39 @@
+"""The locks of docs/your-lock.md in other languages, built by the page's own commands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fencepost.harness.command.sdk import sdk
+
+PAGE = Path(__file__).parents[2] / "docs" / "your-lock.md"
+FILES = {"go": "main.go", "javascript": "build/worker.js", "java": "MyLock.java"}
+_NEEDS = {"go": "go", "javascript": "node", "java": "javac"}
+
+
+def build(language: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Build it in a folder, which is the current one from here on; return the options of the
+    `fencepost test` that the page has for it."""
+    if shutil.which(_NEEDS[language]) is None:
+        pytest.skip(f"{_NEEDS[language]} is not installed")
+    text = PAGE.read_text(encoding="utf-8")
+    _, snippet, rest = re.split(rf"```{language}\n(.*?)```\n", text, maxsplit=1, flags=re.DOTALL)
+    *commands, test = re.findall(r"(?m)^    (.*)$", rest.split("\n###")[0])
+    monkeypatch.chdir(folder)
+    (folder / "build").mkdir()
+    (folder / FILES[language]).write_text(snippet)
+    for command in commands:
+        words = shlex.split(command)
+        if words[:2] == ["fencepost", "sdk"]:
+            sdk(words[2], Path(words[4]) if len(words) > 3 else Path())
+        else:
+            subprocess.run(command, shell=True, check=True, capture_output=True)
+    said, *words = shlex.split(test)
+    assert (said, words.pop(0)) == ("fencepost", "test")
+    return dict(zip(words[::2], words[1::2], strict=True))

@@ -1,0 +1,60 @@
+"""The locks of docs/your-lock.md in other languages: built as it is said there, they work."""
+
+from __future__ import annotations
+
+import shlex
+import socketserver
+import threading
+
+import fakeredis
+import pytest
+
+from sdk.page import FILES, build
+
+pytestmark = pytest.mark.slow
+
+
+class Inline(socketserver.StreamRequestHandler):
+    """A Redis in memory, by the inline commands that the page's locks use."""
+
+    def handle(self):
+        for line in self.rfile:
+            reply = self.server.redis.execute_command(*shlex.split(line.decode()))
+            said = "+OK" if reply is True else "$-1" if reply is None else f":{reply}"
+            self.wfile.write(f"{said}\r\n".encode())
+
+
+@pytest.fixture(scope="module")
+def redis():
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Inline)
+    server.daemon_threads = True
+    server.redis = fakeredis.FakeRedis(decode_responses=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(params=FILES)
+def program(request, tmp_path, monkeypatch):
+    """The command of the page's program, once it was built, in the folder of its files."""
+    options = build(request.param, tmp_path, monkeypatch)
+    assert options["--ship"] == "build"
+    monkeypatch.chdir(tmp_path / "build")
+    return shlex.split(options["--program"])
+
+
+def test_a_lock_of_the_page_locks(program, redis, start_command):
+    at = ["127.0.0.1", redis.server_address[1]]
+    first, second = (start_command(program, at) for _ in range(2))
+    first.hear(), second.hear()
+    held = first.acquire(ttl_ms=60_000)
+    assert held["type"] == "ok" and held["value"]["deadline"] is not None
+    refused = second.acquire()
+    assert (refused["type"], refused["error"][0]) == ("fail", "not-granted")
+    assert first.op("release", lock="orders", hold=held["value"]["hold"])["type"] == "ok"
+    held = second.acquire(ttl_ms=60_000)
+    assert held["type"] == "ok"
+    redis.redis.delete("orders")
+    gone = second.op("release", lock="orders", hold=held["value"]["hold"])
+    assert (gone["type"], gone["error"][0]) == ("fail", "not-held")
