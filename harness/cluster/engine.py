@@ -179,10 +179,10 @@ def _start(say: Say) -> None:
         if _wait(20):
             return
 
-    # Another one beside it would fail, and take its bridge and its sockets from it.
     def running() -> int | None:
         return _alive(_PID_FILE, "dockerd")
 
+    # Another one beside it would fail, and take its bridge and its sockets from it.
     if running() and _wait(_BEGINS_S, lambda: not running()):
         return
     if pid := running():
@@ -192,17 +192,21 @@ def _start(say: Say) -> None:
         )
     for attempt in range(_ATTEMPTS):
         _clear_what_a_killed_daemon_left()
-        log = _DAEMON_LOG.open("ab")
-        daemon = subprocess.Popen(
-            ["dockerd"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-        )
-        if _wait(40, lambda: daemon.poll() is not None):
+        if _began():
             return
         if attempt < _ATTEMPTS - 1:
             # The new daemon does not start if an old bridge is there that it has no record of.
             subprocess.run(["ip", "link", "delete", "docker0"], capture_output=True, check=False)
     said = _DAEMON_LOG.read_text(errors="replace")[-1500:]
     raise Crashed(f"The Docker daemon did not start. The end of {_DAEMON_LOG}:\n{said}")
+
+
+def _began() -> bool:
+    with _DAEMON_LOG.open("ab") as log:
+        daemon = subprocess.Popen(
+            ["dockerd"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
+    return _wait(40, lambda: daemon.poll() is not None)
 
 
 def _clear_what_a_killed_daemon_left() -> None:
