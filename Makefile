@@ -13,7 +13,7 @@ TIME ?= 20m
 SOAK = PYTHONPATH=src:tests $(BIN)/python -m soak
 FUZZ = PYTHONPATH=src:tests nice $(BIN)/python -m fuzz.run
 .PHONY: help install test test-unit test-slow test-oracles test-cluster fuzz soak soak-checkers lint format docs nightly bench bench-adapters bench-checkers bench-flat bench-harness bench-hunt \
-        bench-judge bench-lincheck bench-nemesis bench-start api heal clean lock mutants test-redlock
+        bench-judge bench-lincheck bench-nemesis bench-start api track-record heal clean lock mutants test-redlock
 
 help: ## what there is
 	@awk -F':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ test-redlock: trial-redlock ## Redlock on trial: the published schedules, then f
 nightly: install ## every suite with a new seed, or with SEED of the environment; the summary in results/nightly.md
 	mkdir -p $(dir $(SUMMARY)) && rm -f $(SUMMARY)
 	$(BIN)/fencepost suite all --summary $(SUMMARY) $${SEED:+--seed "$$SEED"} $(ARGS); code=$$?; cat $(SUMMARY); exit $$code
+
+track-record: install ## every defect found in software that people use, shown once more; the table in docs/track-record.md
+	$(BIN)/fencepost track-record --keep docs/track-record.json $(ARGS); code=$$?; $(MAKE) -s docs; exit $$code
 
 bench: install ## what the locks cost, against one Redis
 	$(BIN)/fencepost bench redlock zookeeper etcd etcd-lock-api chubby postgres $(ARGS)

@@ -10,6 +10,7 @@ marks is not written by hand.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -20,6 +21,7 @@ from fencepost.nemesis.families import FAMILIES
 from fencepost.workloads.locks.locktype import LockType
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS, STORES
+from fencepost.workloads.scenarios.defects import DEFECTS, Defect
 from fencepost.workloads.scenarios.registry import SUITES
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -84,6 +86,32 @@ def suites() -> Rows:
         yield _code(suite.name), suite.what, _code(f"make trial-{suite.name}")
 
 
+def track_record() -> Rows:
+    """Every defect with what came of it when it was last played, as `fencepost track-record --keep`
+    has left it: docs/track-record.md."""
+    kept = json.loads((DOCS / "track-record.json").read_text(encoding="utf-8"))
+    known = {row["key"]: row for row in kept}
+    yield "defect", "software", "versions", "issue", "shown by", "on", "last seen", "outcome"
+    for defect in DEFECTS:
+        for way, command in zip(defect.ways, defect.commands, strict=True):
+            row = known.get(f"{defect.name}/{way.where}", {})
+            versions = ", ".join(f"{name} {said}" for name, said in row.get("versions", {}).items())
+            outcome = f"{row['outcome']}: {row['said']}" if row else "not played yet"
+            yield (
+                f"**{defect.name}**. {defect.what}", defect.software, versions, _issue(defect),
+                _code(command), way.where, row.get("last_seen", ""), outcome.replace("|", "/"),
+            )  # fmt: skip
+
+
+def _issue(defect: Defect) -> str:
+    """Where it is known in public: "etcd-io/etcd 11456", with its address."""
+    if not defect.issue:
+        return ""
+    owner, name, _, number = defect.issue.split("/")[-4:]
+    link = f"[{owner}/{name} {number}]({defect.issue})"
+    return f"related: {link}" if defect.related else link
+
+
 TABLES: dict[str, Callable[[], Rows]] = {
     "faults": faults,
     "locks": locks,
@@ -91,6 +119,7 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "guards": guards,
     "stores": stores,
     "suites": suites,
+    "track-record": track_record,
 }
 
 

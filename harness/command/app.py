@@ -98,6 +98,15 @@ COMMANDS = (
         ),
     ),
     Command(
+        "track-record",
+        "track_record:track_record",
+        "Show every defect that was found in software which people use once more.",
+        examples=(
+            "fencepost track-record",
+            "fencepost track-record --only redis-py --simulated",
+        ),
+    ),
+    Command(
         "bench",
         "bench:bench",
         "Measure what locks cost, without faults, against one Redis.",

@@ -1,0 +1,191 @@
+"""The defects that were found in software which people use, and how each is shown again.
+
+`fencepost track-record` plays them one after the other (harness/run/track_record.py), and
+docs/track-record.md is the table of what came of it. A defect is one entry of DEFECTS: what it is,
+in which software, where it is known in public, and the ways to show it. A way is data, so that the
+command line that shows it can be printed from it.
+
+An issue is entered where it is about this defect, and "related" where it is about what leads to it;
+where none was found, none is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fencepost.checker.history import History
+
+Shows = Callable[[History], str]
+"""What in a history shows the defect, in words; '' where nothing does."""
+
+
+@dataclass(frozen=True)
+class InSuite:
+    """A scenario of a suite, on real servers: it has to come out as the suite expects. Where the
+    verdicts do not tell, `shows` does as well."""
+
+    suite: str
+    scenario: str
+    shows: Shows | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return ("suite", self.suite, "--only", self.scenario)
+
+    @property
+    def where(self) -> str:
+        return "real servers"
+
+
+@dataclass(frozen=True)
+class ByHunt:
+    """A hunt of the library's own code, unmodified, on simulated servers. What is found from this
+    seed is the same on any machine, with any number of processes."""
+
+    lock: str
+    faults: str
+    until: str
+    seed: int
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        asked = ("--faults", self.faults, "--until", self.until, "--seed", str(self.seed))
+        return ("hunt", self.lock, *asked)
+
+    @property
+    def where(self) -> str:
+        return "simulated servers"
+
+
+@dataclass(frozen=True)
+class ByLeases:
+    """A run without faults, on real servers, in which the leases that etcd has are counted all the
+    time: more than `most` at once show the defect. `settings` as for `fencepost test`."""
+
+    lock: str
+    most: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def where(self) -> str:
+        return "real servers"
+
+
+Way = InSuite | ByHunt | ByLeases
+
+
+@dataclass(frozen=True)
+class Defect:
+    """`lock` is the name that the software is tested by, `software` what people call it; `issue` is
+    an address, or ''."""
+
+    name: str
+    lock: str
+    software: str
+    what: str
+    ways: tuple[Way, ...]
+    issue: str = ""
+    related: bool = False
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """What shows it, for each of the ways; that which only the track record can do is its."""
+        alone = f"track-record --only {self.name}"
+        return tuple(
+            " ".join(("fencepost", *(way.words if not isinstance(way, ByLeases) else (alone,))))
+            for way in self.ways
+        )
+
+
+def waits_longer(node: str, f: str, seconds: float) -> Shows:
+    """An op of this client that went on for longer than this, which its caller had not asked for.
+
+    The time is that of the client itself, and a machine that is slow adds little of it.
+    """
+
+    def shows(history: History) -> str:
+        took_s = [
+            (call.end.time - call.begin.time) / 1e9
+            for call in history.calls()
+            if call.end is not None and (call.begin.node, call.begin.f) == (node, f)
+        ]
+        longest_s = max(took_s, default=0.0)
+        return f"{f} of {node} took {longest_s:.1f} s" if longest_s > seconds else ""
+
+    return shows
+
+
+_LIBRARIES = "libraries"
+# Two a client would be one for its hold and one for its next try. There are hundreds.
+_MOST_LEASES = 50
+_TRIES = {"time_s": 8.0, "hold": "0..20ms", "think": "0..20ms", "contention": "all"}
+
+DEFECTS = (
+    Defect(
+        "etcd-expired-waiter", "etcd-lock-api", "etcd 3.4, lock API",
+        "A waiter whose lease ended while it waited is answered with the lock, and so is the next: "
+        "two have it.",
+        (InSuite("etcd", "expired-waiter-3.4"),),
+        "https://github.com/etcd-io/etcd/issues/11456",
+    ),
+    Defect(
+        "redlock-py-minority-down", "redlock-py", "redlock-py",
+        "One dead server of five makes every acquire raise an error and leave four keys behind: "
+        "nobody is granted the lock.",
+        (InSuite(_LIBRARIES, "redlock-py-minority-down"),),
+        "https://github.com/SPSCommerce/redlock-py/pull/27", related=True,
+    ),
+    Defect(
+        "node-redlock-extend-unlocks", "node-redlock", "redlock (npm)",
+        "An extension that finds no quorum releases the lock on every server: another client is "
+        "granted it within the lease.",
+        (InSuite(_LIBRARIES, "node-redlock-extend-unlocks"),),
+    ),
+    Defect(
+        "redis-py-reply-lost", "redis-py", "redis-py, Lock",
+        "If the reply to SET is lost, the client sends it again, finds its own key, and acquire "
+        "returns False: until the lease ends nobody has the lock, and nobody gets it.",
+        (
+            ByHunt("redis-py", "drop", "liveness", seed=1),
+            InSuite(_LIBRARIES, "redis-py-reply-lost"),
+        ),
+    ),
+    Defect(
+        "kazoo-timeout", "kazoo", "kazoo, Lock",
+        "acquire(timeout=1) waits without a limit while there is no connection.",
+        # The limit was 1 s, and the servers are away for two TTLs of 2 s.
+        (InSuite(_LIBRARIES, "kazoo-waits-past-its-timeout",
+                 waits_longer("client-2", "acquire", 3)),),
+    ),
+    Defect(
+        "kazoo-no-deadline", "kazoo", "kazoo, Lock",
+        "Nothing tells a holder for how long it may believe: paused past its session, it is told "
+        "of the end after it has written.",
+        (InSuite(_LIBRARIES, "kazoo-paused"),),
+    ),
+    Defect(
+        "curator-no-deadline", "curator", "Curator, InterProcessMutex",
+        "Nothing tells a holder for how long it may believe: paused past its session, it is told "
+        "of the end after it has written.",
+        (InSuite(_LIBRARIES, "curator-paused"),),
+    ),
+    Defect(
+        "python-redis-lock-silence", "python-redis-lock", "python-redis-lock",
+        "With auto_renewal the thread that renews finds the lock gone, and ends; the holder is not "
+        "told.",
+        (InSuite(_LIBRARIES, "python-redis-lock-lost-in-silence"),),
+    ),
+    Defect(
+        "aetcd-leases", "aetcd", "aetcd, Lock",
+        "Every try that fails leaves a lease behind in etcd until its TTL is over.",
+        (ByLeases("aetcd", _MOST_LEASES, _TRIES),),
+    ),
+    Defect(
+        "etcd3gw-leases", "etcd3gw", "etcd3gw, Lock",
+        "Every try that fails leaves a lease behind in etcd until its TTL is over.",
+        (ByLeases("etcd3gw", _MOST_LEASES, _TRIES),),
+    ),
+)  # fmt: skip
+"""In the order in which they are played and shown."""
