@@ -19,6 +19,7 @@ from fencepost.harness.command.options import HostsFile, Remote, Results, Seed
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.run import matrix as matrices
 from fencepost.harness.run import matrix_plan, written
+from fencepost.harness.run import rounds as rounds_of
 from fencepost.harness.run.judge import Outcome
 from fencepost.harness.run.matrix import Matrix
 from fencepost.harness.run.matrix_plan import Cell
@@ -103,7 +104,7 @@ def matrix(
         found = matrices.create(asked)
     _announce(found)
     # Of a matrix of which a round is over, only a budget asks for more.
-    rounds = None if budget_s is not None and not quick else max(found.rounds, 1)
+    rounds = None if budget_s is not None and not quick else max(found.rounds.done, 1)
     try:
         whole = _carry_out(found, rounds, budget_s, remote, hosts)
     finally:
@@ -111,7 +112,7 @@ def matrix(
         _tell(found, page)
         if parquet is not None:
             _to_parquet(found.folder, parquet)
-    if not whole and found.rounds < 1:
+    if not whole and found.rounds.done < 1:
         screen.write(f"Not all of it was run: fencepost matrix --resume {found.folder.name}")
     return 0
 
@@ -127,7 +128,7 @@ def _carry_out(
         with screen.progress(what, spec.time_s) as progress:
             return run(spec, cluster, progress)
 
-    return matrices.carry_out(found, rounds, budget_s, up, carry_out, _say)
+    return rounds_of.carry_out(found, rounds, budget_s, up, carry_out, _say)
 
 
 def _must_have_pandas() -> None:
@@ -153,14 +154,14 @@ def _names(text: str) -> list[str]:
 def _announce(found: Matrix) -> None:
     """What is to be run, and what cannot be, with the reason."""
     asked = found.plan
-    takes_min = max(round(matrix_plan.round_s(found.cells, asked.time_s) / 60), 1)
+    takes_min = max(round(matrix_plan.round_s(found.rounds.cells, asked.time_s) / 60), 1)
     screen.say(
-        f"{count(len(found.testable), 'cell')}: {count(len(asked.locks), 'lock')}, "
+        f"{count(len(found.rounds.testable), 'cell')}: {count(len(asked.locks), 'lock')}, "
         f"{count(len(asked.faults), 'fault')}, {count(len(asked.guards), 'guard')}; "
         f"{describe(asked.time_s)} each, seed {asked.seed}; a round takes about {takes_min} min"
     )
     reasons: dict[str, list[Cell]] = {}
-    for cell in found.cells:
+    for cell in found.rounds.cells:
         if cell.reason:
             reasons.setdefault(cell.reason, []).append(cell)
     for reason, cells in reasons.items():

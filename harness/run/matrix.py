@@ -1,35 +1,25 @@
 """The matrix: each lock under each fault with each guard, on real servers, and what came of it.
 
-The cells that can be tested (matrix_plan.py) are run in rounds, each run with a seed of its own,
-which follows from the matrix' seed. A round goes through one kind of server after another, each on
-a cluster that stays up meanwhile, and through a kind's cells in random order: what warms up, wears
-out or fills up in the course of an hour shall not look like a property of a lock.
-
-matrix.json is written after each run, so that a matrix that ends early leaves what it found, and
-goes on with what is missing.
+The cells that can be tested (matrix_plan.py) are run in rounds (rounds.py), each run with a seed of
+its own, which follows from the matrix' seed. matrix.json is written after each run, so that a
+matrix that ends early leaves what it found, and goes on with what is missing.
 """
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import msgspec
 
-from fencepost.harness.cluster.cluster import Cluster
-from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.remote.remote import RemoteError
-from fencepost.harness.run import results
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.run import results, rounds
 from fencepost.harness.run.judge import Outcome
-from fencepost.harness.run.matrix_plan import UP_S, Cell, Plan, around, cells, plan, seeded
+from fencepost.harness.run.matrix_plan import Cell, Plan, cells, plan, seeded
+from fencepost.harness.run.rounds import Rounds, around
 from fencepost.harness.run.spec import Spec
-from fencepost.harness.run.tally import tally
 from fencepost.report import matrix as report
 from fencepost.strictjson import decode
 
@@ -43,46 +33,20 @@ class Matrix:
     def __init__(self, folder: Path, asked: Plan, runs: Mapping[str, Any] | None = None) -> None:
         self.folder = folder
         self.plan = asked
-        self.cells = cells(asked)
-        known = runs or {}
-        self.runs: dict[str, list[dict[str, Any]]] = {
-            cell.name: list(known.get(cell.name, ())) for cell in self.cells
-        }
-        self.versions: dict[str, dict[str, str]] = dict(known.get("", {}))
+        self.rounds = Rounds(cells(asked), asked.seed, runs or {})
+        self.versions: dict[str, dict[str, str]] = dict((runs or {}).get("", {}))
 
-    @property
-    def testable(self) -> list[Cell]:
-        return [cell for cell in self.cells if cell.spec is not None]
+    def seeded(self, cell: Cell, number: int) -> Spec:
+        return seeded(cell, self.plan.seed, number)
 
-    @property
-    def rounds(self) -> int:
-        """How many rounds are over: so many runs each cell has at least."""
-        return min((len(self.runs[cell.name]) for cell in self.testable), default=0)
-
-    def round(self, number: int) -> Iterator[tuple[str, list[Cell]]]:
-        """What is left of a round, from 1: the kinds of servers, each with its cells in the order
-        in which they are run."""
-        left = [cell for cell in self.testable if len(self.runs[cell.name]) < number]
-        random = Random(f"{self.plan.seed}/order/{number}")
-        kinds = sorted({cell.kind for cell in self.testable})
-        random.shuffle(kinds)
-        for kind in kinds:
-            # Of all its cells, so that those that are left have the same order as ever.
-            order = [cell for cell in self.testable if cell.kind == kind]
-            random.shuffle(order)
-            if mine := [cell for cell in order if cell in left]:
-                yield kind, mine
+    def takes_s(self, cell: Cell) -> float:
+        return self.plan.time_s + around(cell.kind)
 
     def add(self, cell: Cell, spec: Spec, number: int, outcome: Outcome | None, why: str) -> None:
         """Keep what came of a run, or why it did not come about, and write matrix.json."""
-        row: dict[str, Any] = {"round": number, "seed": spec.seed}
-        if outcome is None:
-            row["crashed"] = why
-        else:
-            row["run"] = os.path.relpath(outcome.folder, self.folder)
-            row |= tally(outcome)
+        self.rounds.runs[cell.name].append(rounds.row(self.folder, spec, number, outcome, why))
+        if outcome is not None:
             self.versions[cell.lock] = results.read_test(outcome.folder).get("versions") or {}
-        self.runs[cell.name].append(row)
         self.write()
 
     def to_json(self) -> dict[str, Any]:
@@ -95,9 +59,9 @@ class Matrix:
                 "ttl_ms": cell.spec.ttl_ms if cell.spec else None,
                 "options": dict(cell.spec.options) if cell.spec else {},
                 "reason": cell.reason,
-                "runs": self.runs[cell.name],
+                "runs": self.rounds.runs[cell.name],
             }
-            for cell in self.cells
+            for cell in self.rounds.cells
         ]
         described = {"schema": SCHEMA, "plan": self.plan.to_json(), "versions": self.versions}
         return described | {"cells": report.with_sums(rows)}
@@ -145,15 +109,7 @@ def find(name: str) -> Path:
     Raises:
         BadArguments: there is none.
     """
-    for path in (Path(name), results.root() / name, results.root() / "matrix" / name):
-        for folder in (path, path / "latest", path.parent):
-            is_one = (folder / FILE).is_file()
-            if is_one and (folder != path.parent or path.name == FILE):
-                return folder.resolve()
-    raise BadArguments(
-        f"{name!r} is no matrix (a folder with {FILE}); `fencepost matrix` makes one in "
-        f"{results.root() / 'matrix'}"
-    )
+    return rounds.find(name, "matrix", FILE)
 
 
 def resumed(name: str) -> Matrix:
@@ -181,55 +137,3 @@ def resumed(name: str) -> Matrix:
     except (ValueError, KeyError, TypeError) as error:
         raise BadArguments(f"{path} cannot be gone on with: {error}") from error
     return found
-
-
-BringUp = Callable[[Sequence[Spec]], AbstractContextManager[Cluster]]
-CarryOut = Callable[[Spec, Cluster], Outcome]
-Say = Callable[[Cell, int, dict[str, Any]], None]
-
-
-def carry_out(
-    matrix: Matrix, rounds: int | None, budget_s: float | None, up: BringUp, run: CarryOut, say: Say
-) -> bool:
-    """Run what is missing, so many rounds or as many as the budget permits; returns whether all of
-    the last round was run. `up` brings a cluster up for tests, `run` carries one out on it.
-
-    A run that does not come about is kept as such, and the next one has a new cluster.
-    """
-    end = None if budget_s is None else time.monotonic() + budget_s
-    number = matrix.rounds + 1
-    while rounds is None or number <= rounds:
-        for kind, todo in matrix.round(number):
-            if not _kind(matrix, number, kind, todo, end, up, run, say):
-                return False
-        number += 1
-    return True
-
-
-def _kind(
-    matrix: Matrix, number: int, kind: str, todo: Sequence[Cell], end: float | None,
-    up: BringUp, run: CarryOut, say: Say,
-) -> bool:  # fmt: skip
-    """The cells of one kind of server in one round; whether there was time for all of them."""
-    specs = [cell.spec for cell in matrix.testable if cell.kind == kind and cell.spec]
-    takes_s = matrix.plan.time_s + around(kind)
-    with ExitStack() as stack:
-        cluster: Cluster | None = None
-        for cell in todo:
-            over_s = time.monotonic() + takes_s + (0.0 if cluster else UP_S)
-            if end is not None and over_s > end:
-                return False
-            spec = seeded(cell, matrix.plan.seed, number)
-            cluster = cluster or stack.enter_context(up(specs))
-            outcome, why = None, ""
-            try:
-                outcome = run(spec, cluster)
-            except (Crashed, RemoteError) as error:
-                why = str(error)
-            matrix.add(cell, spec, number, outcome, why)
-            say(cell, number, matrix.runs[cell.name][-1])
-            if outcome is None or outcome.results["run_notes"]:
-                # Something of it may be left.
-                stack.close()
-                cluster = None
-    return True

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from fencepost.harness.errors import BadArguments, choose
+from fencepost.harness.run.rounds import UP_S, around
 from fencepost.harness.run.spec import Spec, layout_of, schedule_of
 from fencepost.harness.run.validation import validate
 from fencepost.nemesis.asked import families
@@ -29,10 +30,6 @@ _USUAL_S, _SHORTEST_S, _LONGEST_S, _MOST_S = 20.0, 2.5, 60.0, 600.0
 _TTL_MS, _QUICK_TTL_MS = 2000, 1000
 # A client takes a while to start, of which two show as much as five.
 _CLIENTS, _QUICK_CLIENTS = 5, 3
-# What a run takes beside the time in which its clients work, and a cluster to come up: on two
-# processors, of a kind that needs long.
-_AROUND_S, UP_S = {"redis": 3.5, "postgres": 4.5, "etcd": 6.0, "zookeeper": 9.0}, 12.0
-_AROUND_OTHER_S = 6.0
 # A fault of each family comes within a run's time in most of the seeds.
 _TRIES = 50
 
@@ -143,11 +140,6 @@ def round_s(found: Sequence[Cell], time_s: float) -> float:
     """How long a round of these cells takes, about, if the clients of each run work for so long."""
     kinds = [cell.kind for cell in found if cell.spec is not None]
     return sum(time_s + around(kind) for kind in kinds) + UP_S * len(set(kinds))
-
-
-def around(kind: str) -> float:
-    """What a run on this kind of server takes beside its clients' work, about."""
-    return _AROUND_S.get(kind, _AROUND_OTHER_S)
 
 
 def cells(asked: Plan) -> list[Cell]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from contextlib import contextmanager
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from fencepost.checker.verdict import Verdict
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.run import matrix as matrices
-from fencepost.harness.run import matrix_plan, results
+from fencepost.harness.run import matrix_plan, results, rounds
 from fencepost.harness.run.judge import Outcome
 from fencepost.harness.run.matrix import Matrix
 from fencepost.harness.run.matrix_plan import COLUMNS, cells, plan, seeded
@@ -23,7 +24,7 @@ FAULTS = ("none", "pause:client", "kill")
 @pytest.fixture(autouse=True)
 def folder(monkeypatch, tmp_path):
     monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
-    monkeypatch.setattr(matrices, "tally", counted)
+    monkeypatch.setattr(rounds, "tally", counted)
     return tmp_path / "results"
 
 
@@ -68,10 +69,10 @@ class Bench:
         notes = self.notes.get(len(self.ran), [])
         return Outcome(run, True, {"faults": Verdict(True, "")}, {"run_notes": notes})
 
-    def carry_out(self, matrix, rounds=1, budget_s=None):
+    def carry_out(self, matrix, most=1, budget_s=None, lanes=1):
         said = []
-        whole = matrices.carry_out(
-            matrix, rounds, budget_s, self.up, self.run, lambda *row: said.append(row)
+        whole = rounds.carry_out(
+            matrix, most, budget_s, self.up, self.run, lambda *row: said.append(row), lanes
         )
         return whole, said
 
@@ -144,7 +145,7 @@ def test_the_length_of_a_run_is_such_that_a_round_fits_the_budget():
     assert small(budget_s=60.0).time_s == 2.5  # no less, or no fault would come
     assert small(budget_s=86_400.0).time_s == 60
     middle = small(budget_s=200.0)
-    taken = sum(matrix_plan.around(cell.kind) + middle.time_s for cell in cells(middle))
+    taken = sum(rounds.around(cell.kind) + middle.time_s for cell in cells(middle))
     assert 2.5 < middle.time_s < 60 and taken <= 200
     assert small(budget_s=200.0, time_s=9.0).time_s == 9
 
@@ -185,14 +186,14 @@ def test_each_kind_of_server_has_one_cluster_and_its_cells_come_in_random_order(
     again = Bench()
     again.carry_out(matrices.create(small(locks=("redis", "redlock", "etcd", "chubby"))))
     assert [run[:4] for run in again.ran] == [run[:4] for run in bench.ran]
-    plain = [(cell.lock, cell.spec.nemesis) for cell in found.cells]
+    plain = [(cell.lock, cell.spec.nemesis) for cell in found.rounds.cells]
     assert sorted(run[:2] for run in bench.ran) == sorted(plain)
     assert [run[:2] for run in bench.ran] != plain
 
 
 def test_rounds_go_on_while_the_budget_lasts(bench, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(matrices.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(rounds.time, "monotonic", lambda: now[0])
     carried = bench.run
 
     def slowly(spec, cluster):
@@ -201,10 +202,10 @@ def test_rounds_go_on_while_the_budget_lasts(bench, monkeypatch):
 
     bench.run = slowly
     found = matrices.create(small(locks=("redis",), time_s=5.0))
-    whole, _ = bench.carry_out(found, rounds=None, budget_s=100.0)
+    whole, _ = bench.carry_out(found, most=None, budget_s=100.0)
     assert not whole
     assert now[0] <= 100
-    assert found.rounds == 3 and len(bench.ran) == 9
+    assert found.rounds.done == 3 and len(bench.ran) == 9
     assert len({seed for _, _, _, seed, _ in bench.ran}) == len(bench.ran)
 
 
@@ -216,14 +217,14 @@ def test_what_the_budget_does_not_reach_is_not_tested_and_comes_when_it_is_resum
     assert bench.downs == len(bench.ups)
     first, bench.fails = [run[:4] for run in bench.ran[:2]], {}
     again = matrices.resumed(found.folder.name)
-    assert [len(runs) for runs in again.runs.values()].count(1) == 2
-    assert (again.plan, again.rounds) == (found.plan, 0)
+    assert [len(runs) for runs in again.rounds.runs.values()].count(1) == 2
+    assert (again.plan, again.rounds.done) == (found.plan, 0)
     bench.ran.clear()
     bench.carry_out(again)
     straight = Bench()
     straight.carry_out(matrices.create(small()))
     assert first + [run[:4] for run in bench.ran] == [run[:4] for run in straight.ran]
-    assert again.rounds == 1
+    assert again.rounds.done == 1
 
 
 def test_a_matrix_that_is_whole_is_resumed_without_a_run(bench):
@@ -233,8 +234,8 @@ def test_a_matrix_that_is_whole_is_resumed_without_a_run(bench):
     again = matrices.resumed("latest")
     assert bench.carry_out(again) == (True, [])
     assert again.to_json() == found.to_json()
-    bench.carry_out(again, rounds=2)
-    assert len(bench.ran) == 3 and again.rounds == 2
+    bench.carry_out(again, most=2)
+    assert len(bench.ran) == 3 and again.rounds.done == 2
 
 
 def test_a_run_that_does_not_come_about_is_kept_as_such_and_the_next_has_a_new_cluster(bench):
@@ -248,10 +249,36 @@ def test_a_run_that_does_not_come_about_is_kept_as_such_and_the_next_has_a_new_c
         "cluster 3",
     ]
     assert said[0][2]["crashed"] == "client-1 did not come up"
-    (first,) = found.runs[said[0][0].name]
+    (first,) = found.rounds.runs[said[0][0].name]
     assert "run" not in first and first["round"] == 1
     states = [row["sum"]["state"] for row in found.to_json()["cells"]]
     assert sorted(states) == ["kept", "kept", "unknown"]
+
+
+def test_several_lanes_run_the_same_cells_each_lane_on_a_cluster_of_its_own(bench):
+    both = threading.Barrier(2, timeout=10)
+    carried = bench.run
+
+    def at_once(spec, cluster):
+        both.wait()  # which one lane alone would never pass
+        return carried(spec, cluster)
+
+    bench.run = at_once
+    found = matrices.create(small(locks=("redis", "redlock"), faults=("none", "kill")))
+    whole, said = bench.carry_out(found, lanes=2)
+    assert whole and len(said) == 4 and bench.ups == [["redis"], ["redis"]] and bench.downs == 2
+    assert {cluster for *_, cluster in bench.ran} == {"cluster 1", "cluster 2"}
+    alone = Bench()
+    alone.carry_out(matrices.create(small(locks=("redis", "redlock"), faults=("none", "kill"))))
+    assert {run[:4] for run in bench.ran} == {run[:4] for run in alone.ran}
+
+
+def test_a_lane_that_fails_ends_the_others_after_what_they_are_running(bench):
+    bench.fails[1] = RuntimeError("a defect")
+    found = matrices.create(small(locks=("redis", "redlock")))
+    with pytest.raises(RuntimeError, match="a defect"):
+        bench.carry_out(found, lanes=2)
+    assert bench.downs == len(bench.ups)
 
 
 def test_a_cluster_that_does_not_come_up_ends_the_matrix(bench):
@@ -270,7 +297,7 @@ def test_matrix_json_is_written_after_each_run_with_ways_to_the_runs(bench, fold
     def say(*_):
         seen.append(json.loads((found.folder / "matrix.json").read_text()))
 
-    matrices.carry_out(found, 1, None, bench.up, bench.run, say)
+    rounds.carry_out(found, 1, None, bench.up, bench.run, say)
     ran = [sum(len(row["runs"]) for row in one["cells"]) for one in seen]
     assert ran == [1, 2, 3]
     last = seen[-1]
