@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from fencepost.report import cells, page
-from fencepost.report.cells import STATES, figure, unseen
+from fencepost.report import cells, page, tiles
 from fencepost.report.findings import findings, headline
 from fencepost.report.stored import ReportError
 from fencepost.wholefile import replace
@@ -65,7 +61,7 @@ def render(folder: Path) -> Path:
         OSError: a file cannot be written.
     """
     stored = read(folder)
-    replace(folder / "matrix.csv", [_csv(flat(stored["cells"])).encode()])
+    replace(folder / "matrix.csv", [tiles.csv_of(flat(stored["cells"])).encode()])
     shown = contents(folder.resolve().name, stored, stored["cells"])
     return page.write(folder / "report.html", "matrix.html", shown)
 
@@ -73,13 +69,17 @@ def render(folder: Path) -> Path:
 def contents(name: str, stored: Mapping[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Everything that the template shows."""
     plan = stored["plan"]
-    shown = [_cell(number, row) for number, row in enumerate(rows)]
+    shown = [
+        {"lock": row["lock"], "guard": row["guard"], "fault": row["fault"]}
+        | tiles.cell(f"cell-{number}", _title(row), row)
+        for number, row in enumerate(rows)
+    ]
     by_place = {(one["lock"], one["guard"], one["fault"]): one for one in shown}
     found = findings(rows)
     return {
         "name": f"matrix, {name}",
         "headline": headline(rows),
-        "states": _states(shown),
+        "states": tiles.states(shown),
         "findings": [one for sort in found for one in sort[:_FIRST]],
         "more": [one for sort in found for one in sort[_FIRST:]],
         "columns": [{"name": fault, "title": title(fault)} for fault in plan["faults"]],
@@ -94,7 +94,7 @@ def contents(name: str, stored: Mapping[str, Any], rows: list[dict[str, Any]]) -
         "ttls": sorted({row["ttl_ms"] for row in rows if row["ttl_ms"]}),
         "ran": sum(row["sum"]["runs"] for row in rows),
         "holds": sum(row["sum"]["holds"] for row in rows),
-        "versions": _versions(stored.get("versions") or {}),
+        "versions": tiles.versions(stored.get("versions") or {}),
     }
 
 
@@ -103,14 +103,8 @@ def title(fault: str) -> str:
     return TITLES.get(fault, fault)
 
 
-def _states(shown: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The key: every state, with how many cells are in it."""
-    states = [one["state"] for one in shown]
-    return [
-        {"name": name, "sign": one.sign, "word": one.word, "what": one.what,
-         "count": states.count(name)}
-        for name, one in STATES.items()
-    ]  # fmt: skip
+def _title(row: Mapping[str, Any]) -> str:
+    return f"{row['lock']}, {title(row['fault'])}, guard {row['guard']}"
 
 
 def _row(lock: str, guard: str, row: list[dict[str, Any]]) -> dict[str, Any]:
@@ -120,116 +114,11 @@ def _row(lock: str, guard: str, row: list[dict[str, Any]]) -> dict[str, Any]:
     return {"lock": lock, "guard": guard, "cells": row, "why": reasons.pop() if same else ""}
 
 
-def _cell(number: int, row: Mapping[str, Any]) -> dict[str, Any]:
-    total = row["sum"]
-    worst = next(
-        (total["violations"][name] for name in cells.QUESTIONS
-         if total["violations"][name]["count"] and _of(total["state"]) == name),
-        None,
-    )  # fmt: skip
-    return {
-        "id": f"cell-{number}",
-        "lock": row["lock"],
-        "guard": row["guard"],
-        "fault": row["fault"],
-        "title": f"{row['lock']}, {title(row['fault'])}, guard {row['guard']}",
-        "state": total["state"],
-        "word": STATES[total["state"]].word,
-        "signs": [STATES[mark].sign for mark in total["marks"]],
-        "also": [STATES[mark].word for mark in total["marks"][1:]],
-        "figure": figure(worst["per_1000"]) if worst else "",
-        "available": total["availability"],
-        "words": total["words"],
-        "reason": row["reason"],
-        "sum": total,
-        "questions": [
-            {"title": _QUESTIONS[name], "valid": total["questions"][name],
-             "words": _said(total["violations"][name], total["holds"], total["runs"])}
-            for name in cells.QUESTIONS
-        ],
-        "checkers": total["checkers"],
-        "nemesis": ", ".join(row["nemesis"]) or "none",
-        "runs": [
-            {"crashed": "", **run, "link": _link(run.get("run")), "number": place}
-            for place, run in enumerate(row["runs"], 1)
-        ],
-    }  # fmt: skip
-
-
-_QUESTIONS = {
-    "service": "Did the lock service keep its promise?",
-    "clients": "Did only one client believe at a time?",
-    "data": "Did the data survive?",
-}
-
-
-def _of(state: str) -> str:
-    """The question whose rate a cell of this state shows."""
-    return {"broken": "service", "damaged": "data", "believed": "clients"}.get(state, "")
-
-
-def _said(found: Mapping[str, Any], holds: int, runs: int) -> str:
-    """A question's figures in words."""
-    if not holds:
-        return "nothing was tested"
-    if not found["count"]:
-        return f"not {unseen(holds)}"
-    when = ""
-    if found["first_s"] is not None:
-        when = f"; first after {found['first_s']:.1f} s (median)"
-        if found["first_high_s"] is not None and found["first_low_s"]:
-            when = f"{when[:-1]}, {found['first_low_s']:.1f} to {found['first_high_s']:.1f} s)"
-    return f"{cells.rate(found)}; in {found['runs']} of {runs} runs{when}"
-
-
-def _link(run: Any) -> str | None:
-    """The run's own report, relative to the page; None for a path that would lead elsewhere."""
-    if not run or ":" in str(run) or str(run).startswith("/"):
-        return None
-    return quote(f"{str(run).rstrip('/')}/report.html")
-
-
-def _versions(found: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
-    """What was tested: each version with the locks that ran on it."""
-    merged: dict[str, list[str]] = {}
-    for versions in found.values():
-        for what, version in versions.items():
-            said = merged.setdefault(what, [])
-            if version not in said:
-                said.append(version)
-    return merged
-
-
 def flat(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """A row a cell with plain values, for a spreadsheet or a database."""
     return [_flat(row) for row in rows]
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    total = row["sum"]
-    found = {name: row[name] for name in ("lock", "fault", "guard", "ttl_ms", "reason")}
-    found |= {
-        name: total[name]
-        for name in (
-            "state", "runs", "crashed", "holds", "holds_a_second", "availability", "longest_s",
-            "longest_calm_s",
-        )
-    }  # fmt: skip
-    for question in cells.QUESTIONS:
-        found[question] = _plain(total["questions"][question])
-        for name, value in total["violations"][question].items():
-            found[f"{question}_{name}"] = value
-    return found | {name: _plain(said["worst"]) for name, said in total["checkers"].items()}
-
-
-def _plain(valid: Any) -> str | None:
-    return None if valid is None else str(valid).lower()
-
-
-def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    file = io.StringIO()
-    writer = csv.DictWriter(file, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return file.getvalue()
+    named = {name: row[name] for name in ("lock", "fault", "guard", "ttl_ms", "reason")}
+    return named | tiles.figures(row["sum"])

@@ -98,6 +98,16 @@ COMMANDS = (
         ),
     ),
     Command(
+        "sweep",
+        "sweep:sweep",
+        "Show where safety ends: a lock over a grid of a setting and a fault.",
+        examples=(
+            "fencepost sweep redlock --x ttl=0.5s..10s --y pause=0.5s..20s",
+            "fencepost sweep redlock --x ttl=1s..8s --y restart-delay=0.1s..8s --steps 4x4",
+            "fencepost sweep --resume latest --budget 20m",
+        ),
+    ),
+    Command(
         "track-record",
         "track_record:track_record",
         "Show every defect that was found in software which people use once more.",

@@ -123,7 +123,7 @@ def _carry_out(
     def up(specs: Sequence[Spec]) -> AbstractContextManager[Cluster]:
         return cluster_for(specs, screen.say, False, remote, hosts)
 
-    def carry_out(spec: Spec, cluster: Cluster) -> Outcome:
+    def carry_out(cell: Cell, spec: Spec, cluster: Cluster) -> Outcome:
         what = f"{spec.lock}, {','.join(spec.nemesis) or 'no fault'}, guard {spec.guard}"
         with screen.progress(what, spec.time_s) as progress:
             return run(spec, cluster, progress)

@@ -131,16 +131,16 @@ def find(name: str, of: str, file: str) -> Path:
 
 
 BringUp = Callable[[Sequence[Spec]], AbstractContextManager[Cluster]]
-CarryOut = Callable[[Spec, Cluster], Outcome]
+CarryOut = Callable[[C, Spec, Cluster], Outcome]
 Say = Callable[[C, int, dict[str, Any]], None]
 
 
 def carry_out(
-    board: Board[C], rounds: int | None, budget_s: float | None, up: BringUp, run: CarryOut,
+    board: Board[C], rounds: int | None, budget_s: float | None, up: BringUp, run: CarryOut[C],
     say: Say[C], lanes: int = 1,
 ) -> bool:  # fmt: skip
     """Run what is missing, so many rounds or as many as the budget permits; returns whether all of
-    the last round was run. `up` brings a cluster up for tests, `run` carries one out on it.
+    the last round was run. `up` brings a cluster up for tests, `run` carries a cell's out on it.
 
     A run that does not come about is kept as such, and the next one has a new cluster.
     """
@@ -159,7 +159,7 @@ class _Kind(Generic[C]):
 
     def __init__(
         self, board: Board[C], number: int, kind: str, todo: Sequence[C], end: float | None,
-        up: BringUp, run: CarryOut, say: Say[C],
+        up: BringUp, run: CarryOut[C], say: Say[C],
     ) -> None:  # fmt: skip
         self._board, self._number, self._end = board, number, end
         self._up, self._run, self._say = up, run, say
@@ -194,7 +194,7 @@ class _Kind(Generic[C]):
                     cluster = stack.enter_context(self._up(self._specs))
                 outcome, why = None, ""
                 try:
-                    outcome = self._run(spec, cluster)
+                    outcome = self._run(cell, spec, cluster)
                 except (Crashed, RemoteError) as error:
                     why = str(error)
                 with self._lock:

@@ -60,7 +60,7 @@ class Bench:
         finally:
             self.downs += 1
 
-    def run(self, spec, cluster):
+    def run(self, cell, spec, cluster):
         self.ran.append((spec.lock, spec.nemesis, spec.guard, spec.seed, cluster))
         if error := self.fails.get(len(self.ran)):
             raise error
@@ -196,9 +196,9 @@ def test_rounds_go_on_while_the_budget_lasts(bench, monkeypatch):
     monkeypatch.setattr(rounds.time, "monotonic", lambda: now[0])
     carried = bench.run
 
-    def slowly(spec, cluster):
+    def slowly(cell, spec, cluster):
         now[0] += 10.0
-        return carried(spec, cluster)
+        return carried(cell, spec, cluster)
 
     bench.run = slowly
     found = matrices.create(small(locks=("redis",), time_s=5.0))
@@ -259,9 +259,9 @@ def test_several_lanes_run_the_same_cells_each_lane_on_a_cluster_of_its_own(benc
     both = threading.Barrier(2, timeout=10)
     carried = bench.run
 
-    def at_once(spec, cluster):
+    def at_once(cell, spec, cluster):
         both.wait()  # which one lane alone would never pass
-        return carried(spec, cluster)
+        return carried(cell, spec, cluster)
 
     bench.run = at_once
     found = matrices.create(small(locks=("redis", "redlock"), faults=("none", "kill")))

@@ -1,0 +1,89 @@
+"""`fencepost sweep` on a cluster in memory: maps, a page, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from fencepost.harness.command import app
+from fencepost.harness.run import results, sweep_plan
+from fencepost.harness.run import sweep as sweeps
+
+pytestmark = pytest.mark.slow
+
+ASKED = ("redis", "--x", "ttl=0.3s..0.9s", "--y", "pause=0.2s..0.6s", "--steps", "2x2")
+
+
+@pytest.fixture
+def sweep(machine, short, capsys, monkeypatch):
+    """The command with short runs of one fault; its exit code and what it says."""
+    for name, value in (("FAULTS", 1), ("_BEFORE_S", 0.1), ("_BETWEEN_S", 0.2)):
+        monkeypatch.setattr(sweep_plan, name, value)
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["fencepost", "sweep", *words])
+        code = app.run()
+        said = capsys.readouterr()
+        return code, said.out + said.err
+
+    return call
+
+
+def stored():
+    return json.loads((sweeps.find("latest") / "sweep.json").read_text())
+
+
+def test_each_cell_is_run_on_one_cluster_under_its_own_fault(sweep, machine):
+    code, said = sweep(*ASKED, "--seed", "7")
+    assert code == 0 and machine["fencepost"].ups == 1 and machine["fencepost"].left == []
+    assert "redis: 4 cells, 2 values of TTL by 2 of pause; seed 7" in said
+    assert f"page: {sweeps.find('latest') / 'report.html'}" in said
+    for row in stored()["cells"]:
+        (run,) = row["runs"]
+        test = results.read_test(sweeps.find("latest") / run["run"])
+        (fault,) = test["schedule"]
+        assert (test["ttl_ms"], fault["duration_s"]) == (round(1000 * row["x"]), row["y"])
+        assert run["faults"] == 1 and run["holds"] > 0
+        assert test["scheduled"] and test["seed"] == run["seed"]
+
+
+def test_a_sweep_that_was_interrupted_goes_on(sweep, machine):
+    def before(call):
+        if call.verb == "spawn" and len(list(results.root().glob("sweep-redis/*Z"))) == 2:
+            raise KeyboardInterrupt
+
+    machine["fencepost"].before = before
+    code, said = sweep(*ASKED, "--seed", "7")
+    assert code == 130 and "page: " in said
+    machine["fencepost"].before = lambda call: None
+    code, _ = sweep("--resume", "latest")
+    assert code == 0
+    assert [row["sum"]["runs"] for row in stored()["cells"]] == [1, 1, 1, 1]
+
+
+def test_a_budget_that_is_too_short_leaves_cells_and_says_how_to_go_on(sweep):
+    code, said = sweep(*ASKED, "--budget", "1s", "--runs", "1")
+    assert code == 0 and "Nothing was run yet." in said
+    assert f"fencepost sweep --resume {sweeps.find('latest').name}" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "a sweep needs LOCK"),
+        (["redis"], "a sweep needs --x"),
+        (["redis", "--x", "ttl=1s..2s"], "a sweep needs --y"),
+        (["redlok", *ASKED[1:]], "there is no lock 'redlok'"),
+        ([*ASKED, "--guard", "high"], "guard 'high'"),
+        ([*ASKED, "-o", "luck=1"], "luck"),
+        ([*ASKED, "--budget", "0"], "budget '0' is no time"),
+        (["--resume", "nowhere"], "'nowhere' is no sweep (a folder with sweep.json)"),
+        (["redis", "--resume", "x"], "--resume takes all from the sweep that it names: not LOCK"),
+    ],
+)
+def test_bad_arguments_end_with_254_and_say_what_is_valid(sweep, machine, words, message):
+    code, said = sweep(*words)
+    assert code == 254 and message in " ".join(said.split())
+    assert machine.clusters == {}
