@@ -152,8 +152,9 @@ def _tile(question: str, row: Mapping[str, Any], one: Mapping[str, Any]) -> dict
     found = total["violations"][question]
     tile = {"id": one["id"], "title": one["title"], "words": one["words"], "reason": row["reason"]}
     if not total["runs"]:
-        return tile | {"heat": "untested" if not total["crashed"] else "unknown", "figure": "–",
-                       "counts": "cannot be" if row["reason"] else "not run"}  # fmt: skip
+        why = "cannot be" if row["reason"] else "crashed" if total["crashed"] else "not run"
+        heat = "unknown" if total["crashed"] else "untested"
+        return tile | {"heat": heat, "figure": "–", "counts": why}
     counts = f"{found['count']:,} of {total['holds']:,}"
     if not total["holds"]:
         return tile | {"heat": "unknown", "figure": "?", "counts": "no holds"}
