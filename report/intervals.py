@@ -16,6 +16,7 @@ front as Lentz did ("Numerical Recipes", 6.4). SciPy has the same, and is a depe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import comb, exp, inf, lgamma, log, log1p
 
 OUTSIDE = 0.05
@@ -24,8 +25,11 @@ _STEPS, _TERMS = 60, 10_000
 _CLOSE, _TINY = 1e-14, 1e-300
 
 
+@cache
 def share(count: int, of: int) -> tuple[float, float]:
     """The limits of a share of which `count` of `of` were seen. Of nothing it may be any.
+
+    They are kept: a matrix asks again for those of all its cells after each run.
 
     Raises ValueError where they are no counts.
     """

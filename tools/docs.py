@@ -5,7 +5,8 @@
 
 A table stands between two marks, `<!-- table: NAME -->` and `<!-- end -->`, where NAME is one of
 TABLES: a function that gives its rows, the first of which are the titles. What stands between the
-marks is not written by hand.
+marks is not written by hand. `<!-- table: KIND:FILE:... -->` is one of MEASURED: of figures that
+tools/keep.py has kept in docs/measured/FILE.json.
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from fencepost.harness.cluster import libraries as installed
 from fencepost.nemesis.families import FAMILIES
+from fencepost.report import sweep as sweeps
+from fencepost.report.cells import STATES, figure
+from fencepost.report.matrix import title
 from fencepost.workloads.locks.locktype import LockType
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS, STORES
@@ -25,7 +30,7 @@ from fencepost.workloads.scenarios.defects import DEFECTS, Defect
 from fencepost.workloads.scenarios.registry import SUITES
 
 DOCS = Path(__file__).parent.parent / "docs"
-_TABLE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_TABLE = re.compile(r"(<!-- table: ([\w:-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 Rows = Iterable[Sequence[str]]
 
@@ -123,9 +128,87 @@ TABLES: dict[str, Callable[[], Rows]] = {
 }
 
 
+def _kept(name: str) -> dict[str, Any]:
+    stored: dict[str, Any] = json.loads((DOCS / "measured" / f"{name}.json").read_text("utf-8"))
+    return stored
+
+
+def sweep(name: str, question: str) -> Rows:
+    """The map of a sweep: violating holds per 1,000, with how many of how many."""
+    stored = _kept(name)
+    plan = stored["plan"]
+    cells = {(row["x"], row["y"]): row["sum"] for row in stored["cells"]}
+    yield f"{plan['y']['title']} \\ {plan['x']['title']}", *plan["x"]["shown"]
+    for y, shown in reversed(list(zip(plan["y"]["values"], plan["y"]["shown"], strict=True))):
+        yield shown, *(_rate(cells[x, y], question) for x in plan["x"]["values"])
+
+
+def _rate(total: dict[str, Any], question: str) -> str:
+    found = total["violations"][question]
+    if not total["holds"]:
+        return "–"
+    of = f"({found['count']} of {total['holds']:,})"
+    if found["count"]:
+        return f"**{figure(found['per_1000'])}** {of}"
+    return f"? {of}" if "unknown" in total["marks"] else f"< {figure(found['at_most'])} {of}"
+
+
+def frontier(name: str, question: str) -> Rows:
+    """Where a sweep begins to show something."""
+    stored = _kept(name)
+    setting, fault = sorted((stored["plan"]["x"], stored["plan"]["y"]), key=lambda s: s["fault"])
+    yield setting["title"], f"not seen up to a {fault['title']} of", "first seen at", "there"
+    for line in sweeps.frontier(question, stored["plan"], stored["cells"]):
+        above = f"; not seen at {', '.join(line['above'])}" if line["above"] else ""
+        holds = f" ({line['safe_holds']:,} holds)" if line["safe"] else ""
+        yield line["setting"], line["safe"] + holds, line["first"], line["rate"] + above
+
+
+def matrix(name: str) -> Rows:
+    """The states of a matrix' cells, a row a lock and guard."""
+    stored = _kept(name)
+    plan = stored["plan"]
+    cells = {(row["lock"], row["guard"], row["fault"]): row["sum"] for row in stored["cells"]}
+    yield "lock", "guard", *map(title, plan["faults"])
+    for lock in plan["locks"]:
+        for guard in plan["guards"]:
+            row = [cells[lock, guard, fault] for fault in plan["faults"]]
+            yield _code(lock), guard, *(" ".join(STATES[m].sign for m in s["marks"]) for s in row)
+
+
+def run(name: str) -> Rows:
+    """How much a sweep or a matrix ran, when, and on what."""
+    stored = _kept(name)
+    sums = [row["sum"] for row in stored["cells"]]
+    said = stored["versions"].values()
+    versions: dict[str, str] = {}
+    for one in said if all(isinstance(v, dict) for v in said) else [stored["versions"]]:
+        versions |= {kind: v for kind, v in one.items() if kind in _KINDS}
+    yield "date", "runs", "holds", "seed", "servers"
+    yield (
+        stored["date"], f"{sum(one['runs'] for one in sums):,}",
+        f"{sum(one['holds'] for one in sums):,}", str(stored["plan"]["seed"]),
+        "; ".join(dict.fromkeys(versions.values())),
+    )  # fmt: skip
+
+
+_KINDS = {lock.kind for lock in LOCKS.values()}
+MEASURED: dict[str, Callable[..., Rows]] = {
+    "sweep": sweep,
+    "frontier": frontier,
+    "matrix": matrix,
+    "run": run,
+}
+
+
+def _rows(name: str) -> Rows:
+    kind, _, of = name.partition(":")
+    return MEASURED[kind](*of.split(":")) if of else TABLES[name]()
+
+
 def written(page: str) -> str:
     """A page with its tables as they are to be. Raises KeyError for a table that nobody makes."""
-    return _TABLE.sub(lambda found: f"{found[1]}{_markdown(TABLES[found[2]]())}{found[3]}", page)
+    return _TABLE.sub(lambda found: f"{found[1]}{_markdown(_rows(found[2]))}{found[3]}", page)
 
 
 def _code(word: str) -> str:
