@@ -70,6 +70,15 @@ def matrix(
             help="Every lock under every fault, in short runs without a guard, for up to 15 min.",
         ),
     ] = False,
+    parallel: Annotated[
+        int | None,
+        typer.Option(
+            help="How many cells run at a time, each on a cluster of its own. [default: 1; with "
+            "--quick 2]",
+            min=1,
+            max=4,
+        ),
+    ] = None,
     resume: Annotated[
         str | None,
         typer.Option(metavar="RUN", help="Go on with a matrix: its folder, its TIME, or latest."),
@@ -84,6 +93,9 @@ def matrix(
     hosts: HostsFile = None,
 ) -> int:
     budget_s = None if budget is None else seconds("budget", budget)
+    lanes = parallel or (2 if quick and hosts is None else 1)
+    if lanes > 1 and hosts is not None:
+        raise BadArguments("--parallel needs containers: the hosts of a file are one cluster")
     if parquet is not None:
         _must_have_pandas()
     if resume is not None:
@@ -100,13 +112,14 @@ def matrix(
         asked = matrix_plan.plan(
             _names(locks), _names(faults), _names(guards), written.seed(seed),
             None if time is None else seconds("time", time), budget_s, quick,
+            lanes,
         )  # fmt: skip
         found = matrices.create(asked)
-    _announce(found)
+    _announce(found, lanes)
     # Of a matrix of which a round is over, only a budget asks for more.
     rounds = None if budget_s is not None and not quick else max(found.rounds.done, 1)
     try:
-        whole = _carry_out(found, rounds, budget_s, remote, hosts)
+        whole = _carry_out(found, rounds, budget_s, remote, hosts, lanes)
     finally:
         page = found.render()
         _tell(found, page)
@@ -118,17 +131,21 @@ def matrix(
 
 
 def _carry_out(
-    found: Matrix, rounds: int | None, budget_s: float | None, remote: str, hosts: Path | None
-) -> bool:
+    found: Matrix, rounds: int | None, budget_s: float | None, remote: str, hosts: Path | None,
+    lanes: int,
+) -> bool:  # fmt: skip
     def up(specs: Sequence[Spec]) -> AbstractContextManager[Cluster]:
         return cluster_for(specs, screen.say, False, remote, hosts)
 
     def carry_out(cell: Cell, spec: Spec, cluster: Cluster) -> Outcome:
+        if lanes > 1:
+            # A terminal has room for one view; a line says what came of each.
+            return run(spec, cluster, lambda status: None)
         what = f"{spec.lock}, {','.join(spec.nemesis) or 'no fault'}, guard {spec.guard}"
         with screen.progress(what, spec.time_s) as progress:
             return run(spec, cluster, progress)
 
-    return rounds_of.carry_out(found, rounds, budget_s, up, carry_out, _say)
+    return rounds_of.carry_out(found, rounds, budget_s, up, carry_out, _say, lanes)
 
 
 def _must_have_pandas() -> None:
@@ -151,14 +168,16 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _announce(found: Matrix) -> None:
+def _announce(found: Matrix, lanes: int) -> None:
     """What is to be run, and what cannot be, with the reason."""
     asked = found.plan
-    takes_min = max(round(matrix_plan.round_s(found.rounds.cells, asked.time_s) / 60), 1)
+    kinds = matrix_plan.kinds_of(found.rounds.cells)
+    takes_min = max(round(rounds_of.round_s(kinds, asked.time_s, lanes) / 60), 1)
     screen.say(
         f"{count(len(found.rounds.testable), 'cell')}: {count(len(asked.locks), 'lock')}, "
         f"{count(len(asked.faults), 'fault')}, {count(len(asked.guards), 'guard')}; "
-        f"{describe(asked.time_s)} each, seed {asked.seed}; a round takes about {takes_min} min"
+        f"{describe(asked.time_s)} each, {f'{lanes} at a time, ' if lanes > 1 else ''}seed "
+        f"{asked.seed}; a round takes about {takes_min} min"
     )
     reasons: dict[str, list[Cell]] = {}
     for cell in found.rounds.cells:

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from fencepost.harness.errors import BadArguments, choose
-from fencepost.harness.run.rounds import UP_S, around
+from fencepost.harness.run import rounds
 from fencepost.harness.run.spec import Spec, layout_of, schedule_of
 from fencepost.harness.run.validation import validate
 from fencepost.nemesis.asked import families
@@ -86,9 +86,10 @@ def plan(
     time_s: float | None = None,
     budget_s: float | None = None,
     quick: bool = False,
+    lanes: int = 1,
 ) -> Plan:
     """What was asked for; what was not has its default. The length of a run is such that one round
-    fits the budget.
+    fits the budget, with so many cells (`lanes`) at a time.
 
     Raises:
         BadArguments: there is no such lock, fault or guard.
@@ -108,7 +109,7 @@ def plan(
         if not any(cell.spec for cell in column):
             raise BadArguments(f"fault {entry}: {column[0].reason}")
     if time_s is None and budget_s is not None:
-        asked = replace(asked, time_s=_fitting(found, budget_s))
+        asked = replace(asked, time_s=_fitting(found, budget_s, lanes))
     return asked
 
 
@@ -129,17 +130,18 @@ def _each_once(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _fitting(found: Sequence[Cell], budget_s: float) -> float:
+def _fitting(found: Sequence[Cell], budget_s: float, lanes: int) -> float:
     """How long the clients of each run may work, so that one round of all cells takes no longer."""
-    count = sum(1 for cell in found if cell.spec is not None)
-    each_s = (budget_s - round_s(found, 0.0)) / max(count, 1)
+    kinds = kinds_of(found)
+    fixed_s = rounds.round_s(kinds, 0.0, lanes)
+    of_each_s = rounds.round_s(kinds, 1.0, lanes) - fixed_s
+    each_s = (budget_s - fixed_s) / max(of_each_s, 1e-9)
     return round(min(max(each_s, _SHORTEST_S), _LONGEST_S), 1)
 
 
-def round_s(found: Sequence[Cell], time_s: float) -> float:
-    """How long a round of these cells takes, about, if the clients of each run work for so long."""
-    kinds = [cell.kind for cell in found if cell.spec is not None]
-    return sum(time_s + around(kind) for kind in kinds) + UP_S * len(set(kinds))
+def kinds_of(found: Sequence[Cell]) -> list[str]:
+    """The kind of server of each cell that can be run."""
+    return [cell.kind for cell in found if cell.spec is not None]
 
 
 def cells(asked: Plan) -> list[Cell]:

@@ -6,7 +6,7 @@ through a kind's cells in random order: what warms up, wears out or fills up in 
 hour shall not look like a property of a lock.
 
 Where several lanes are asked for, so many cells run at a time, each lane on a cluster of its own.
-Which cells there are, their seeds and their order stay the same; who runs one does not matter.
+Which cells there are, and their seeds, stay the same.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from random import Random
@@ -35,9 +35,22 @@ _AROUND_S = {"redis": 3.5, "postgres": 4.5, "etcd": 6.0, "zookeeper": 9.0}
 _AROUND_OTHER_S = 6.0
 
 
+_SLOWER = 1.3
+"""How much longer a run takes beside another one, on two processors."""
+
+
 def around(kind: str) -> float:
     """What a run on this kind of server takes beside its clients' work, about."""
     return _AROUND_S.get(kind, _AROUND_OTHER_S)
+
+
+def round_s(kinds: Sequence[str], time_s: float, lanes: int = 1) -> float:
+    """How long a round takes, about, of cells on these kinds of servers, if the clients of each run
+    work for so long and so many cells run at a time."""
+    each_s = sum(time_s + around(kind) for kind in kinds)
+    if lanes > 1:
+        each_s *= _SLOWER / lanes
+    return each_s + UP_S * len(set(kinds)) / lanes
 
 
 class Cell(Protocol):
@@ -147,38 +160,40 @@ def carry_out(
     end = None if budget_s is None else time.monotonic() + budget_s
     number = board.rounds.done + 1
     while rounds is None or number <= rounds:
-        for kind, todo in board.rounds.left(number):
-            if not _Kind(board, number, kind, todo, end, up, run, say).carry_out(lanes):
-                return False
+        if not _Round(board, number, end, up, run, say).carry_out(lanes):
+            return False
         number += 1
     return True
 
 
-class _Kind(Generic[C]):
-    """The cells of one kind of server in one round."""
+class _Round(Generic[C]):
+    """What is left of one round.
+
+    A lane takes a kind of server that no other lane has, so that as few clusters as can be come up.
+    Once there is none, it joins another lane's kind with a cluster of its own, where enough is left
+    to be worth that.
+    """
 
     def __init__(
-        self, board: Board[C], number: int, kind: str, todo: Sequence[C], end: float | None,
-        up: BringUp, run: CarryOut[C], say: Say[C],
+        self, board: Board[C], number: int, end: float | None, up: BringUp, run: CarryOut[C],
+        say: Say[C],
     ) -> None:  # fmt: skip
         self._board, self._number, self._end = board, number, end
         self._up, self._run, self._say = up, run, say
-        cells = board.rounds.testable
-        self._specs = [cell.spec for cell in cells if cell.kind == kind and cell.spec]
-        self._todo = list(todo)
+        self._todo = dict(board.rounds.left(number))
+        self._fresh = list(self._todo)
         self._lock = threading.Lock()
         self._whole, self._stopped = True, False
 
     def carry_out(self, lanes: int) -> bool:
-        """Run them; whether there was time for all."""
-        lanes = min(lanes, len(self._todo))
+        """Run it; whether there was time for all."""
         if lanes == 1:
             self._lane()
             return self._whole
         with ThreadPoolExecutor(lanes) as pool:
             tasks = [pool.submit(self._lane) for _ in range(lanes)]
             try:
-                for task in tasks:
+                for task in as_completed(tasks):
                     task.result()
             finally:
                 # Interrupted, or one lane has failed: the others end with what they are running.
@@ -186,12 +201,31 @@ class _Kind(Generic[C]):
         return self._whole
 
     def _lane(self) -> None:
+        while (kind := self._next_kind()) is not None:
+            self._cells_of(kind)
+
+    def _next_kind(self) -> str | None:
+        with self._lock:
+            if self._stopped or not self._whole:
+                return None
+            if self._fresh:
+                return self._fresh.pop(0)
+            left_s = {
+                kind: sum(map(self._board.takes_s, todo)) for kind, todo in self._todo.items()
+            }
+            most = max(left_s, key=lambda kind: left_s[kind], default="")
+            return most if left_s.get(most, 0.0) > 2 * UP_S else None
+
+    def _cells_of(self, kind: str) -> None:
+        """Run cells of one kind until none is left."""
+        cells = self._board.rounds.testable
+        specs = [cell.spec for cell in cells if cell.kind == kind and cell.spec]
         with ExitStack() as stack:
             cluster: Cluster | None = None
-            while (cell := self._next(cluster is not None)) is not None:
+            while (cell := self._next(kind, cluster is not None)) is not None:
                 spec = self._board.seeded(cell, self._number)
                 if cluster is None:
-                    cluster = stack.enter_context(self._up(self._specs))
+                    cluster = stack.enter_context(self._up(specs))
                 outcome, why = None, ""
                 try:
                     outcome = self._run(cell, spec, cluster)
@@ -205,13 +239,14 @@ class _Kind(Generic[C]):
                     stack.close()
                     cluster = None
 
-    def _next(self, is_up: bool) -> C | None:
-        """The next cell, if there is one, and time for it."""
+    def _next(self, kind: str, is_up: bool) -> C | None:
+        """The next cell of a kind, if there is one, and time for it."""
         with self._lock:
-            if not self._todo or self._stopped or not self._whole:
+            todo = self._todo[kind]
+            if not todo or self._stopped or not self._whole:
                 return None
-            over_s = time.monotonic() + self._board.takes_s(self._todo[0])
+            over_s = time.monotonic() + self._board.takes_s(todo[0])
             if self._end is not None and over_s + (0.0 if is_up else UP_S) > self._end:
                 self._whole = False
                 return None
-            return self._todo.pop(0)
+            return todo.pop(0)

@@ -147,6 +147,7 @@ def test_the_length_of_a_run_is_such_that_a_round_fits_the_budget():
     middle = small(budget_s=200.0)
     taken = sum(rounds.around(cell.kind) + middle.time_s for cell in cells(middle))
     assert 2.5 < middle.time_s < 60 and taken <= 200
+    assert middle.time_s < small(budget_s=200.0, lanes=2).time_s <= 60
     assert small(budget_s=200.0, time_s=9.0).time_s == 9
 
 
@@ -255,22 +256,37 @@ def test_a_run_that_does_not_come_about_is_kept_as_such_and_the_next_has_a_new_c
     assert sorted(states) == ["kept", "kept", "unknown"]
 
 
-def test_several_lanes_run_the_same_cells_each_lane_on_a_cluster_of_its_own(bench):
-    both = threading.Barrier(2, timeout=10)
+def at_once(bench, count):
+    """Runs of which so many have to be going on at a time."""
+    both = threading.Barrier(count, timeout=10)
     carried = bench.run
 
-    def at_once(cell, spec, cluster):
+    def run(cell, spec, cluster):
         both.wait()  # which one lane alone would never pass
         return carried(cell, spec, cluster)
 
-    bench.run = at_once
-    found = matrices.create(small(locks=("redis", "redlock"), faults=("none", "kill")))
+    bench.run = run
+
+
+def test_several_lanes_run_the_same_cells_each_on_a_cluster_of_a_kind_of_its_own(bench):
+    at_once(bench, 2)
+    found = matrices.create(small())
     whole, said = bench.carry_out(found, lanes=2)
-    assert whole and len(said) == 4 and bench.ups == [["redis"], ["redis"]] and bench.downs == 2
-    assert {cluster for *_, cluster in bench.ran} == {"cluster 1", "cluster 2"}
+    assert whole and len(said) == 6 and found.rounds.done == 1
+    assert sorted(bench.ups) == [["etcd"], ["redis"]] and bench.downs == 2
     alone = Bench()
-    alone.carry_out(matrices.create(small(locks=("redis", "redlock"), faults=("none", "kill"))))
+    alone.carry_out(matrices.create(small()))
     assert {run[:4] for run in bench.ran} == {run[:4] for run in alone.ran}
+
+
+def test_a_lane_without_a_kind_of_its_own_joins_another_where_that_is_worth_a_cluster(bench):
+    at_once(bench, 2)
+    asked = small(locks=("redis", "redlock"), faults=("none", "kill"))
+    assert bench.carry_out(matrices.create(asked), lanes=2)[0]
+    assert bench.ups == [["redis"], ["redis"]]
+    few = Bench()
+    few.carry_out(matrices.create(small(locks=("redis",), faults=("none",))), lanes=2)
+    assert few.ups == [["redis"]] and len(few.ran) == 1
 
 
 def test_a_lane_that_fails_ends_the_others_after_what_they_are_running(bench):

@@ -11,7 +11,7 @@ import pytest
 from fencepost.harness.command import app
 from fencepost.harness.command import matrix as command
 from fencepost.harness.run import matrix as matrices
-from fencepost.harness.run import matrix_plan
+from fencepost.harness.run import matrix_plan, rounds
 from fencepost.report import frames
 
 pytestmark = pytest.mark.slow
@@ -82,6 +82,19 @@ def test_a_matrix_is_gone_on_with_where_it_was_interrupted(matrix, machine):
     code, _ = matrix("--resume", name)
     assert code == 0 and made().name == name
     assert [total["runs"] for total in sums().values()] == [1, 1]
+
+
+def test_two_cells_at_a_time_run_on_two_clusters_which_both_go_down(matrix, machine, monkeypatch):
+    monkeypatch.setattr(rounds, "UP_S", 1)  # or four cells were not worth a second one
+    words = ["--locks", "redis", "--faults", "none,pause:server@200ms,kill,partition"]
+    code, said = matrix(
+        *words, "--guards", "none", "--time", "2s", "--seed", "7", "--parallel", "2"
+    )
+    assert code == 0 and "2 at a time, seed 7" in said
+    assert [total["runs"] for total in sums().values()] == [1, 1, 1, 1]
+    assert sorted(machine.clusters) == ["fencepost", "fencepost-2"]
+    for cluster in machine.clusters.values():
+        assert (cluster.ups, cluster.nodes, cluster.left) == (1, [], [])
 
 
 def test_what_cannot_be_is_said_before_anything_starts(matrix):
