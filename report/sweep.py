@@ -162,8 +162,8 @@ def _tile(question: str, row: Mapping[str, Any], one: Mapping[str, Any]) -> dict
         return tile | {"heat": "unknown", "figure": "?", "counts": counts}
     if not found["count"]:
         return tile | {"heat": "none", "figure": f"< {figure(found['at_most'])}", "counts": counts}
-    heat = sum(1 for limit in _HEATS if found["per_1000"] >= limit)
-    return tile | {"heat": f"heat-{heat}", "figure": figure(found["per_1000"]), "counts": counts}
+    over = sum(1 for limit in _HEATS if found["per_1000"] >= limit)
+    return tile | {"heat": f"heat-{over}", "figure": figure(found["per_1000"]), "counts": counts}
 
 
 def _heats() -> list[dict[str, str]]:

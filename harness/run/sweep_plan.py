@@ -110,17 +110,17 @@ def plan(
     if count is None or not all(2 <= int(n) <= _MOST_STEPS for n in count.groups()):
         raise BadArguments(f"steps {steps!r}: write {STEPS}, of 2 to {_MOST_STEPS} along each side")
     whole = LOCKS[lock].whole_seconds
-    sides = [_side(text, int(n), whole) for text, n in zip((x, y), count.groups(), strict=True)]
-    faults = [side.axis for side in sides if side.of.strikes]
+    along, up = (_side(one, int(n), whole) for one, n in zip((x, y), count.groups(), strict=True))
+    faults = [side.axis for side in (along, up) if side.of.strikes]
     if len(faults) != 1:
         settings = ", ".join(name for name, axis in AXES.items() if axis.sets)
         strikes = ", ".join(name for name, axis in AXES.items() if axis.strikes)
         raise BadArguments(
-            f"{sides[0].axis} and {sides[1].axis}: one side is a setting ({settings}), and the "
+            f"{along.axis} and {up.axis}: one side is a setting ({settings}), and the "
             f"other one is of a fault ({strikes})"
         )
     found = written.lock_options(lock, options or {})
-    return again(Plan(lock, found, guard, *sides, steps.strip(), seed, dict(server or {})))
+    return again(Plan(lock, found, guard, along, up, steps.strip(), seed, dict(server or {})))
 
 
 def again(asked: Plan) -> Plan:
