@@ -128,7 +128,13 @@ def resumed(name: str) -> Matrix:
         asked = plan(
             file.plan.locks, file.plan.faults, file.plan.guards, file.plan.seed, file.plan.time_s
         )
-        asked = replace(asked, ttl_ms=file.plan.ttl_ms, clients=file.plan.clients)
+        asked = replace(
+            asked,
+            ttl_ms=file.plan.ttl_ms,
+            clients=file.plan.clients,
+            hold=file.plan.hold,
+            think=file.plan.think,
+        )
         runs = {f"{c['lock']}/{c['fault']}/{c['guard']}": c["runs"] for c in rows["cells"]}
         found = Matrix(folder, asked, runs | {"": file.versions})
         found.to_json()

@@ -17,6 +17,7 @@ from fencepost.harness.run.spec import Spec, layout_of, schedule_of
 from fencepost.harness.run.validation import validate
 from fencepost.nemesis.asked import families
 from fencepost.nemesis.families import FAMILIES, check
+from fencepost.settings import SETTINGS
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS
 
@@ -30,6 +31,9 @@ _USUAL_S, _SHORTEST_S, _LONGEST_S, _MOST_S = 20.0, 2.5, 60.0, 600.0
 _TTL_MS, _QUICK_TTL_MS = 2000, 1000
 # A client takes a while to start, of which two show as much as five.
 _CLIENTS, _QUICK_CLIENTS = 5, 3
+# With the usual holds and rests a run of some seconds has a hold or two a second. These give three
+# times as many, and some of them still end after their leases.
+_QUICK_WORK = {"hold": "0..1.1ttl", "think": "0..20ms"}
 # A fault of each family comes within a run's time in most of the seeds.
 _TRIES = 50
 
@@ -37,7 +41,8 @@ _TRIES = 50
 @dataclass(frozen=True)
 class Plan:
     """What a matrix is to run. `time_s`: for how long the clients of each run work. `ttl_ms`: the
-    lease, where the lock can have it; else the shortest that it can have."""
+    lease, where the lock can have it; else the shortest that it can have. `hold` and `think`: how
+    long clients hold the lock, and rest, as for a test."""
 
     locks: tuple[str, ...]
     faults: tuple[str, ...]
@@ -46,6 +51,8 @@ class Plan:
     time_s: float
     ttl_ms: int
     clients: int = _CLIENTS
+    hold: str = SETTINGS["hold"].default
+    think: str = SETTINGS["think"].default
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -56,6 +63,8 @@ class Plan:
             "time_s": self.time_s,
             "ttl_ms": self.ttl_ms,
             "clients": self.clients,
+            "hold": self.hold,
+            "think": self.think,
         }
 
 
@@ -101,8 +110,9 @@ def plan(
     if time_s is not None and not 1 <= time_s <= _MOST_S:
         raise BadArguments(f"time {time_s:g} s is out of range (1 s to {_MOST_S / 60:.0f} min)")
     chosen, columns, rows = map(_each_once, (chosen, columns, rows))
-    setting = (_QUICK_TTL_MS, _QUICK_CLIENTS) if quick else (_TTL_MS, _CLIENTS)
-    asked = Plan(chosen, columns, rows, seed, time_s or _USUAL_S, *setting)
+    asked = Plan(chosen, columns, rows, seed, time_s or _USUAL_S, _TTL_MS)
+    if quick:
+        asked = replace(asked, ttl_ms=_QUICK_TTL_MS, clients=_QUICK_CLIENTS, **_QUICK_WORK)
     found = cells(asked)
     for entry in asked.faults:
         column = [cell for cell in found if cell.fault == entry]
@@ -188,6 +198,8 @@ def _spec(asked: Plan, lock: str, guard: str) -> Spec:
         time_s=asked.time_s,
         ttl_ms=ttl_ms,
         concurrency=asked.clients,
+        hold=asked.hold,
+        think=asked.think,
         interval_s=round(min(5.0, asked.time_s / 4), 2),
         segment_s=3600.0,
     )

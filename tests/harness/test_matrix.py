@@ -354,7 +354,9 @@ def test_what_is_no_matrix_is_not_resumed():
         matrices.resumed("nowhere")
 
 
-def test_a_matrix_keeps_its_lease_when_it_is_resumed():
+def test_a_matrix_keeps_its_lease_and_its_work_when_it_is_resumed():
     found = matrices.create(small(quick=True))
-    assert matrices.resumed(str(found.folder)).plan.ttl_ms == found.plan.ttl_ms == 1000
+    again = matrices.resumed(str(found.folder))
+    assert again.plan == found.plan and again.plan.ttl_ms == 1000
+    assert {cell.spec.hold for cell in again.rounds.testable} == {"0..1.1ttl"}
     assert isinstance(matrices.resumed("latest"), Matrix)
