@@ -33,7 +33,7 @@ _TTL_MS, _QUICK_TTL_MS = 2000, 1000
 _CLIENTS, _QUICK_CLIENTS = 5, 3
 # With the usual holds and rests a run of some seconds has a hold or two a second. These give three
 # times as many, and some of them still end after their leases.
-_QUICK_WORK = {"hold": "0..1.1ttl", "think": "0..20ms"}
+_QUICK_HOLD, _QUICK_THINK = "0..1.1ttl", "0..20ms"
 # A fault of each family comes within a run's time in most of the seeds.
 _TRIES = 50
 
@@ -112,7 +112,13 @@ def plan(
     chosen, columns, rows = map(_each_once, (chosen, columns, rows))
     asked = Plan(chosen, columns, rows, seed, time_s or _USUAL_S, _TTL_MS)
     if quick:
-        asked = replace(asked, ttl_ms=_QUICK_TTL_MS, clients=_QUICK_CLIENTS, **_QUICK_WORK)
+        asked = replace(
+            asked,
+            ttl_ms=_QUICK_TTL_MS,
+            clients=_QUICK_CLIENTS,
+            hold=_QUICK_HOLD,
+            think=_QUICK_THINK,
+        )
     found = cells(asked)
     for entry in asked.faults:
         column = [cell for cell in found if cell.fault == entry]
