@@ -31,7 +31,7 @@ from fencepost.harness.run.tally import tally
 
 UP_S = 12.0
 """What a cluster takes to come up, on two processors, of a kind that needs long."""
-_AROUND_S = {"redis": 3.5, "postgres": 4.5, "etcd": 6.0, "zookeeper": 9.0}
+_AROUND_S = {"redis": 3.5, "postgres": 4.5, "etcd": 4.0, "zookeeper": 7.0}
 _AROUND_OTHER_S = 6.0
 
 
