@@ -49,6 +49,7 @@ def main(arguments: list[str]) -> int:
         print(error, file=sys.stderr)
         return 254
     path = MEASURED / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
     path.write_text(text + "\n", encoding="utf-8")
     print(path)
     return 0
