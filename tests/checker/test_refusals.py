@@ -117,6 +117,11 @@ def test_a_promise_that_was_not_put_to_the_test_is_named(story):
     assert "true_refusals" in told(story).details["untested"]
 
 
+def test_one_answer_to_who_asked_alone_puts_it_to_the_test(story):
+    turn(story, 1, "a", 0, 100)
+    assert "true_refusals" not in told(story).details["untested"]
+
+
 def drawn(random):
     """A story of some clients, and the ticks at which each of their requests may hold the lock."""
     story, occupied, refused = Story(), [], []
