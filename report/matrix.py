@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fencepost.report import cells, page, tiles
 from fencepost.report.findings import findings, headline
-from fencepost.report.stored import ReportError
 from fencepost.wholefile import replace
 
 TITLES = {
@@ -42,15 +40,7 @@ def read(folder: Path) -> dict[str, Any]:
     Raises:
         ReportError: it is missing or is none.
     """
-    path = folder / "matrix.json"
-    try:
-        stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return {**stored, "cells": with_sums(stored["cells"])}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ReportError(
-            f"{path} cannot be read ({error}): name the folder of a matrix, such as "
-            "results/matrix/latest"
-        ) from error
+    return tiles.read(folder / "matrix.json", "matrix", with_sums)
 
 
 def render(folder: Path) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any
 
 from fencepost.report import cells, page, tiles
 from fencepost.report.cells import figure
-from fencepost.report.stored import ReportError
 from fencepost.wholefile import replace
 
 FILE = "sweep.json"
@@ -40,15 +38,7 @@ def read(folder: Path) -> dict[str, Any]:
     Raises:
         ReportError: it is missing or is none.
     """
-    path = folder / FILE
-    try:
-        stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return {**stored, "cells": with_sums(stored["cells"])}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ReportError(
-            f"{path} cannot be read ({error}): name the folder of a sweep, such as "
-            "results/sweep/latest"
-        ) from error
+    return tiles.read(folder / FILE, "sweep", with_sums)
 
 
 def render(folder: Path) -> Path:

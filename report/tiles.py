@@ -4,18 +4,40 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from fencepost.report import cells
 from fencepost.report.cells import STATES, figure, unseen
+from fencepost.report.stored import ReportError
 
 _QUESTIONS = {
     "service": "Did the lock service keep its promise?",
     "clients": "Did only one client believe at a time?",
     "data": "Did the data survive?",
 }
+
+
+WithSums = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+
+
+def read(path: Path, what: str, with_sums: WithSums) -> dict[str, Any]:
+    """The file of a matrix or a sweep (`what`), its cells with their sums.
+
+    Raises:
+        ReportError: it is missing or is none.
+    """
+    try:
+        stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return {**stored, "cells": with_sums(stored["cells"])}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ReportError(
+            f"{path} cannot be read ({error}): name the folder of a {what}, such as "
+            f"results/{what}/latest"
+        ) from error
 
 
 def cell(id: str, title: str, row: Mapping[str, Any]) -> dict[str, Any]:

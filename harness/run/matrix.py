@@ -14,14 +14,12 @@ from typing import Any
 
 import msgspec
 
-from fencepost.harness.errors import BadArguments
 from fencepost.harness.run import results, rounds
 from fencepost.harness.run.judge import Outcome
 from fencepost.harness.run.matrix_plan import Cell, Plan, cells, plan, seeded
-from fencepost.harness.run.rounds import Rounds, around
+from fencepost.harness.run.rounds import Rounds, Run, around, stored
 from fencepost.harness.run.spec import Spec
 from fencepost.report import matrix as report
-from fencepost.strictjson import decode
 
 SCHEMA = 1
 FILE = "matrix.json"
@@ -82,18 +80,11 @@ def create(asked: Plan) -> Matrix:
     return made
 
 
-class _Run(msgspec.Struct):
-    round: int
-    seed: int
-    run: str = ""
-    crashed: str = ""
-
-
 class _Cell(msgspec.Struct):
     lock: str
     fault: str
     guard: str
-    runs: list[_Run]
+    runs: list[Run]
 
 
 class _File(msgspec.Struct):
@@ -119,12 +110,7 @@ def resumed(name: str) -> Matrix:
         BadArguments: there is none, or its matrix.json cannot be used.
     """
     folder = find(name)
-    path = folder / FILE
-    try:
-        rows = decode(path.read_bytes())
-        file = msgspec.convert(rows, _File)
-        if file.schema != SCHEMA:
-            raise ValueError(f"its version is {file.schema}, and this fencepost knows {SCHEMA}")
+    with stored(folder / FILE, SCHEMA, _File) as (rows, file):
         asked = plan(
             file.plan.locks, file.plan.faults, file.plan.guards, file.plan.seed, file.plan.time_s
         )
@@ -138,8 +124,4 @@ def resumed(name: str) -> Matrix:
         runs = {f"{c['lock']}/{c['fault']}/{c['guard']}": c["runs"] for c in rows["cells"]}
         found = Matrix(folder, asked, runs | {"": file.versions})
         found.to_json()
-    except OSError as error:
-        raise BadArguments(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise BadArguments(f"{path} cannot be gone on with: {error}") from error
     return found

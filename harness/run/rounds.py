@@ -16,10 +16,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
 
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import BadArguments, Crashed
@@ -28,6 +30,7 @@ from fencepost.harness.run import results
 from fencepost.harness.run.judge import Outcome
 from fencepost.harness.run.spec import Spec
 from fencepost.harness.run.tally import tally
+from fencepost.strictjson import decode
 
 UP_S = 12.0
 """What a cluster takes to come up, on two processors, of a kind that needs long."""
@@ -141,6 +144,38 @@ def find(name: str, of: str, file: str) -> Path:
         f"{name!r} is no {of} (a folder with {file}); `fencepost {of}` makes one in "
         f"{results.root() / of}"
     )
+
+
+class Run(msgspec.Struct):
+    """What is needed of a stored run to go on: it came about (`run`, its folder) or `crashed`."""
+
+    round: int
+    seed: int
+    run: str = ""
+    crashed: str = ""
+
+
+F = TypeVar("F")
+
+
+@contextmanager
+def stored(path: Path, schema: int, shape: type[F]) -> Iterator[tuple[dict[str, Any], F]]:
+    """A file to go on with: as it is, and what is typed of it. What is then found wrong with it
+    within the context is an error of this file.
+
+    Raises:
+        BadArguments: it cannot be read or used.
+    """
+    try:
+        rows = decode(path.read_bytes())
+        file = msgspec.convert(rows, shape)
+        if rows["schema"] != schema:
+            raise ValueError(f"its version is {rows['schema']}, and this fencepost knows {schema}")
+        yield rows, file
+    except OSError as error:
+        raise BadArguments(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadArguments(f"{path} cannot be gone on with: {error}") from error
 
 
 BringUp = Callable[[Sequence[Spec]], AbstractContextManager[Cluster]]

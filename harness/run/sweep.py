@@ -14,15 +14,13 @@ from typing import Any
 
 import msgspec
 
-from fencepost.harness.errors import BadArguments
 from fencepost.harness.run import results, rounds, sweep_plan
 from fencepost.harness.run.judge import Outcome
-from fencepost.harness.run.rounds import Rounds
+from fencepost.harness.run.rounds import Rounds, Run, stored
 from fencepost.harness.run.spec import Spec
 from fencepost.harness.run.sweep_plan import FAULTS, Cell, Plan, Side, cells, seeded
 from fencepost.report import sweep as report
 from fencepost.report.sweep import FILE
-from fencepost.strictjson import decode
 from fencepost.workloads.locks.registry import LOCKS
 
 SCHEMA = 1
@@ -117,17 +115,10 @@ def create(asked: Plan) -> Sweep:
     return made
 
 
-class _Run(msgspec.Struct):
-    round: int
-    seed: int
-    run: str = ""
-    crashed: str = ""
-
-
 class _Cell(msgspec.Struct):
     x: float
     y: float
-    runs: list[_Run]
+    runs: list[Run]
 
 
 class _File(msgspec.Struct):
@@ -153,19 +144,10 @@ def resumed(name: str) -> Sweep:
         BadArguments: there is none, or its sweep.json cannot be used.
     """
     folder = find(name)
-    path = folder / FILE
-    try:
-        rows = decode(path.read_bytes())
-        file = msgspec.convert(rows, _File)
-        if file.schema != SCHEMA:
-            raise ValueError(f"its version is {file.schema}, and this fencepost knows {SCHEMA}")
+    with stored(folder / FILE, SCHEMA, _File) as (rows, file):
         asked = sweep_plan.again(file.plan)
         names = {(cell.x, cell.y): cell.name for cell in cells(asked)}
         runs = {names[float(c["x"]), float(c["y"])]: c["runs"] for c in rows["cells"]}
         found = Sweep(folder, asked, runs | {"": file.versions})
         found.to_json()
-    except OSError as error:
-        raise BadArguments(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise BadArguments(f"{path} cannot be gone on with: {error}") from error
     return found
