@@ -18,7 +18,7 @@ from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.family import Colour, Family
 from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Receipt, together
-from fencepost.nemesis.site import Client, Remote, Server, Site
+from fencepost.nemesis.site import Remote, Server, Site
 from fencepost.nemesis.targets import SERVERS, Drawn, Layout, pick, sentence
 
 FAILPOINTS = ("acquired", "before-write", "replies-in-flight")
@@ -74,9 +74,9 @@ class Pause:
         if node not in self._site.clients:
             return self._state(node, self._site.server(node).resume(), stopped=False)
         client = self._site.client(node)
-        was_at = client.at_point
+        client.leave_failpoint()
         self._site.remote(node).signal(client.pid, signal.SIGCONT, client.started)
-        return self._state(node, client.pid, stopped=False, elsewhere=lambda: _next(client, was_at))
+        return self._state(node, client.pid, stopped=False, elsewhere=lambda: client.at_point or "")
 
     def _state(
         self,
@@ -99,12 +99,6 @@ class Pause:
         return Receipt(
             right, f"pid {pid} on {node} is in state {state}", {"pid": pid, "state": state}
         )
-
-
-def _next(client: Client, was_at: str | None) -> str:
-    """The failpoint at which a client has stopped since it was at another one."""
-    at = client.at_point
-    return "" if at in (None, was_at) else str(at)
 
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:

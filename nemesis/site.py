@@ -90,6 +90,10 @@ class Client(Clocked, Protocol):
     def wait_failpoint(self, point: str, timeout_s: float) -> bool:
         """Whether the client said, in that time, that it reached the point."""
 
+    def leave_failpoint(self) -> None:
+        """Called before it is resumed, so that the failpoint it was at is not taken for one that
+        it has reached since."""
+
     @property
     def at_point(self) -> str | None:
         """The failpoint at which it has stopped, if it has."""

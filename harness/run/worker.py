@@ -248,6 +248,11 @@ class Worker:
         with self._changed:
             return self._changed.wait_for(lambda: self._point == point, timeout_s)
 
+    def leave_failpoint(self) -> None:
+        """It is about to be resumed: what it says of a failpoint from now on is new."""
+        with self._changed:
+            self._point = None
+
     @property
     def at_point(self) -> str | None:
         """The failpoint at which it has stopped, if it has."""

@@ -106,6 +106,15 @@ def test_a_point_is_waited_for_and_forgotten_when_it_is_armed_anew(worker, stopp
     assert worker.wait_failpoint("before-write", 0.02) is False
 
 
+def test_a_client_that_is_resumed_is_at_no_failpoint_even_before_it_says_anything(worker, stopped):
+    stopped()
+    assert worker.wait_failpoint("before-write", 0.0)
+    worker.leave_failpoint()
+    assert worker.wait_failpoint("before-write", 0.0) is False
+    os.kill(worker.pid, signal.SIGCONT)
+    worker.finish(10)
+
+
 def test_work_comes_to_rest_when_it_is_told_to(worker, recorder, eventually):
     worker.work({"ttl_ns": 10**9, "write": False}, 10**15)
     eventually(lambda: recorder.counts["acquire", "ok"])

@@ -233,6 +233,9 @@ class Node:
 
     at_point: str | None = None
 
+    def leave_failpoint(self) -> None:
+        self.at_point = None
+
     def wait_gone(self, timeout_s: float) -> None:
         self.site.waited_gone.append(self.name)
 
