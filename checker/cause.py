@@ -180,7 +180,11 @@ class Causes:
         found: list[Link] = []
         if both:
             found.append(_both(first, second, both))
-        found += self._counted_late(first)
+        if _lease_end(second, second.start) <= second.start:
+            # What it was granted was over already, so that the first one's lease explains nothing.
+            found += self.kept(second, second.start)
+        else:
+            found += self._counted_late(first)
         if second.asked < first.start:
             # Its grant may have been given before the first one's, and heard of after it.
             found += self._counted_late(second)
@@ -198,17 +202,20 @@ class Causes:
         """A lease begins when a server takes the request, and that may be as soon as it is sent."""
         if hold.ttl is None or hold.deadline == FOREVER or hold.renewals or hold.extends:
             return []
-        beyond = hold.deadline - (hold.asked + hold.ttl)
-        late = hold.start - hold.asked
+        since = hold.deadline - hold.ttl
         # What a client and its clock round is no cause of anything.
-        if beyond <= hold.ttl / 20:
+        rounded = hold.ttl / 20
+        if since <= hold.asked + rounded:
             return []
+        answered = since >= hold.start - rounded
+        since = hold.start if answered else since
+        begun = "the answer" if answered else seconds(since)
         what = (
-            f"Process {hold.process} counts the lease of {_length(hold.ttl)} from the answer, "
-            f"{_length(late)} after it had asked"
+            f"Process {hold.process} counts the lease of {_length(hold.ttl)} from {begun}, "
+            f"{_length(since - hold.asked)} after it had asked"
         )
-        short = "its holder counts its lease from the answer"
-        links = [Link("counted-late", what, hold.start, nodes=_client(hold), short=short)]
+        short = f"its holder counts its lease {'from the answer' if answered else 'late'}"
+        links = [Link("counted-late", what, since, nodes=_client(hold), short=short)]
         struck = self._nearest(lambda f: _keeps(f, hold.node), hold.asked, hold.asked, hold.start)
         links += [
             Link(

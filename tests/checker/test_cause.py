@@ -169,6 +169,30 @@ def test_who_counts_its_lease_from_the_answer_is_told_so_and_why_that_was_late()
     assert summary.endswith("(its holder counts its lease from the answer).")
 
 
+def test_a_lease_that_is_counted_from_between_asking_and_answer_is_told_by_when():
+    story = Story()
+    story.grant(1, "h1", asked=100, at=900, until=1500)
+    story.grant(2, "h2", at=1200, until=2200)
+    _, found, summary = links(lease_exclusion, story)
+    assert found[0]["what"] == (
+        "Process 1 counts the lease of 1.000 s from 0.500 s, 0.400 s after it had asked"
+    )
+    assert summary.endswith("(its holder counts its lease late).")
+
+
+def test_who_is_granted_what_is_over_already_is_the_one_whose_lease_is_explained():
+    """A client whose session ended while it waited, as etcd 3.4 grants the lock to."""
+    story = Story()
+    story.grant(1, "h1", asked=200, at=2500, until=4500)
+    story.fault("pause", 150, 2400, ["client-2"])
+    story.grant(2, "h2", asked=100, at=2510, until=1100)
+    sorts, found, summary = links(mutual_exclusion, story)
+    assert sorts == ["lease-over", "kept-by-fault"]
+    assert found[0]["what"] == "The lease of hold h2 was over at 1.100 s"
+    assert (found[1]["family"], found[1]["nodes"]) == ("pause", ["client-2"])
+    assert summary.endswith("(likely: pause of client-2).")
+
+
 def test_who_hears_late_of_a_grant_that_was_given_before_the_other_s_is_told_so():
     story = Story()
     story.grant(2, "h2", asked=100, at=2500, until=3500)
