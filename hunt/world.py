@@ -113,22 +113,24 @@ class Task:
 
 
 class World:
-    """`now` in ns. `decide(event)` is asked at step `decision`, and gives the next such step."""
+    """`now` in ns. `decide(event)` is asked at step `decision`, and gives the next such step.
+    `over`: nothing more is to happen."""
 
-    __slots__ = ("decide", "decision", "hub", "now", "nowhere", "queue", "running", "sequence",
-                 "step", "stopped", "tasks", "unsent")  # fmt: skip
+    __slots__ = ("decide", "decision", "hub", "now", "nowhere", "over", "queue", "running",
+                 "sequence", "step", "stopped", "tasks", "unsent")  # fmt: skip
 
     def __init__(self) -> None:
         self.now = 0
         self.step = 0
         self.decision = NEVER
-        self.decide: Callable[[Event | None], int] = lambda event: NEVER
+        self.decide: Callable[[Event | None], int] = _nothing
         self.queue: list[tuple[int, int, Any]] = []
         self.sequence = 0
         self.hub = getcurrent()
         self.running: Task | None = None
         self.tasks: list[Task] = []
         self.stopped = False
+        self.over = False
         self.nowhere = Node("the network", -1)
         # What was sent and is not queued yet: before time passes or anything strikes, it is.
         self.unsent: Unsent | None = None
@@ -148,10 +150,10 @@ class World:
         self.at(at, Wake(task))
         return task
 
-    def run(self, over: Callable[[], bool]) -> None:
-        """Let everything happen until `over` says so, or nothing is left to happen."""
+    def run(self) -> None:
+        """Let everything happen until it is `over`, or nothing is left to happen."""
         queue = self.queue
-        while queue and not over():
+        while queue and not self.over:
             time, _, event = heappop(queue)
             if event.off:
                 continue
@@ -218,3 +220,15 @@ class World:
             self.running = task
             task.kill()
         self.running = None
+
+    def forget(self) -> None:
+        """Let go of what was to happen, after `stop`: nothing that took part refers to another."""
+        self.decide = _nothing
+        self.queue.clear()
+        self.tasks.clear()
+        self.unsent = None
+
+
+def _nothing(event: Event | None) -> int:
+    """No decision is to be taken."""
+    return NEVER
