@@ -41,7 +41,7 @@ class Outbox:
         world = self._world
         if error is not None:
             # It would keep alive all that the client had in hand.
-            error.__traceback__ = None
+            error.__traceback__ = error.__cause__ = error.__context__ = None
         self._rows.append((world.now, self.process, type, f, value, error, self._node, world.step))
 
     def flush(self) -> None:

@@ -150,6 +150,8 @@ class Run:
         them: it would take a tenth of a hunt's time."""
         self.world.forget()
         self.network.open.clear()
+        for server in self.nodes.values():
+            server.forget()
         for client in self.clients:
             client.strike_after = _never
 

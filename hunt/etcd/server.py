@@ -211,6 +211,9 @@ class EtcdServer(Server):
         self.up = True
         self.paused_until = 0
 
+    def forget(self) -> None:
+        self._cluster.servers.clear()
+
 
 def _refused(error: Refused) -> Answer:
     words = {"code": error.code, "message": str(error), "error": str(error)}
