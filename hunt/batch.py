@@ -83,7 +83,7 @@ def shape(rows: Iterable[Row]) -> int:
 
 
 class _Codes(dict[tuple[int | str, str, str], int]):
-    """A number for the process, type and f of an event: the same in every process of this machine.
+    """A number for the process, type and f of an event: the same in every process.
 
     Successors of a process count as the client that they are.
     """

@@ -259,6 +259,10 @@ class RedisServer(Server):
             self._synced, self._synced_at = self.store.copy(), self.offset
         self._scripts.clear()
 
+    def forget(self) -> None:
+        self.primary = self.replica = None
+        self._waiters.clear()
+
     # Replication.
 
     def _stream(self) -> None:

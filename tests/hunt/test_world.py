@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from random import Random
 
 import pytest
@@ -112,6 +113,7 @@ def test_every_history_pairs_and_its_time_never_goes_back(setting):
 
 HISTORIES = """
 import hashlib
+import gc
 from random import Random
 from fencepost.harness.run.hunting import setting_of
 from fencepost.harness.run import written
@@ -176,3 +178,51 @@ def test_a_loss_of_power_takes_what_was_not_synced_from_the_first_second_on():
         server.start()
     # The first write of a later second is synced at once, with all before it.
     assert set(server.store.values) == {"early-2"}
+
+
+@pytest.mark.parametrize("lock", ["redlock", "redis", "etcd"])
+def test_a_run_leaves_no_circles_behind_for_the_collector(setting, lock):
+    one = setting(lock)
+    actions = table(one)
+    Run(one, Schedule(), actions).carry_out()
+    gc.collect()
+    gc.disable()
+    try:
+        Run(one, Schedule(), actions).carry_out()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
+def test_an_error_of_an_event_is_not_its_task_s_that_looked_what_is_next():
+    world, caught = World(), []
+
+    class Wrong:
+        node, off = Node("redis-1", 1), False
+
+        def due(self):
+            raise ValueError("wrong")
+
+    def work():
+        try:
+            world.sleep(10)
+        except Exception as error:
+            caught.append(error)
+
+    world.start(Node("client-1", 0), work, 0)
+    world.at(5, Wrong())
+    with pytest.raises(ValueError, match="wrong"):
+        world.run()
+    assert caught == []
+
+
+def test_a_client_that_is_killed_while_it_waits_goes_no_further(setting):
+    one = setting("redis", "kill")
+    kills = [n for n, action in enumerate(table(one), 1) if action.client == 0]
+    whole = Run(one, Schedule(), table(one)).carry_out()
+    steps = [row[7] for row in whole.rows if row[1] == 0 and row[2] == "invoke"]
+    for step in range(steps[0] + 1, steps[1]):
+        run = Run(one, Schedule((), ((step, kills[0]),)), table(one)).carry_out()
+        mine = [row for row in run.rows if row[1] == 0]
+        assert [row[2] for row in mine] == ["invoke", "info"]
+        assert mine[-1][5].kind == "killed"
