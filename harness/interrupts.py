@@ -18,7 +18,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+# Windows has the first two.
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
+_ENDING = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name))
 
 
 @dataclass

@@ -79,17 +79,21 @@ def shape(rows: Iterable[Row]) -> int:
     Two runs with the same ops of the same clients, with the same outcomes in the same order, are
     taken for one.
     """
-    return hash(tuple(map(_CODES.__getitem__, (row[2] + row[3] + str(row[1])[0] for row in rows))))
+    return hash(tuple([_CODES[row[1:4]] for row in rows]))
 
 
-class _Codes(dict[str, int]):
-    """A number for each text, by its letters: the same in every process."""
+class _Codes(dict[tuple[int | str, str, str], int]):
+    """A number for the process, type and f of an event: the same in every process.
 
-    def __missing__(self, text: str) -> int:
+    Successors of a process count as the client that they are.
+    """
+
+    def __missing__(self, event: tuple[int | str, str, str]) -> int:
+        process, type, f = event
         code = 0
-        for letter in text:
+        for letter in type + f + str(process)[0]:
             code = (code * 1_000_003 + ord(letter)) & 0xFFFFFFFFFFFF
-        self[text] = code
+        self[event] = code
         return code
 
 

@@ -36,7 +36,7 @@ class Pool:
         self._server = server
 
     def request(
-        self, method: str, url: str, *, body: str, timeout: Any, preload_content: bool = True
+        self, method: str, url: str, *, body: bytes, timeout: Any, preload_content: bool = True
     ) -> Response:
         """Raises urllib3's exceptions, as its pools do."""
         connect_ns = round(timeout.connect_timeout * 1e9)

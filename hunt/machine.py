@@ -31,6 +31,8 @@ class Failpoints:
 class Mutex:
     """Keeps threads of one client apart. One that is taken is waited for in virtual time."""
 
+    __slots__ = ("_taken", "_world")
+
     def __init__(self, world: World) -> None:
         self._world = world
         self._taken = False

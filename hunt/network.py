@@ -64,6 +64,9 @@ class Server(Node, ABC):
     def start(self) -> None:
         """Come up again."""
 
+    def forget(self) -> None:
+        """The run is over: let go of whatever refers back to it."""
+
 
 class Tap(Protocol):
     """Who listens to what happens on the network, to tell it to a person."""

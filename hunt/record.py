@@ -39,6 +39,9 @@ class Outbox:
 
     def event(self, type: str, f: str, value: dict[str, Any], error: Failed | None = None) -> None:
         world = self._world
+        if error is not None:
+            # It would keep alive all that the client had in hand.
+            error.__traceback__ = error.__cause__ = error.__context__ = None
         self._rows.append((world.now, self.process, type, f, value, error, self._node, world.step))
 
     def flush(self) -> None:

@@ -47,11 +47,11 @@ class LockError(Exception):
 class ClientNode(Node):
     """A client's machine. `doing` is the op that it is in."""
 
-    __slots__ = ("_aims", "_run", "doing", "out")
+    __slots__ = ("_aims", "doing", "out", "strike_after")
 
     def __init__(self, run: Run, name: str, index: int, aims: Iterable[Aim]) -> None:
         super().__init__(name, index)
-        self._run = run
+        self.strike_after: Callable[[int, int], None] = run.strike_after
         self._aims = [aim for aim in aims if aim.client == index]
         self.doing = ""
         self.out = Outbox(run.world, run.rows, index, name)
@@ -67,7 +67,7 @@ class ClientNode(Node):
                 elif aim.nth:
                     left.append(replace(aim, nth=aim.nth - 1))
                 else:
-                    self._run.strike_after(aim.after, aim.action)
+                    self.strike_after(aim.after, aim.action)
             self._aims = left
 
 
@@ -114,7 +114,6 @@ class Run:
         self._pending: Action | None = None
         self.missed = False
         self._working = len(self.clients)
-        self._over = False
         self._making = len(self.clients) if setting.own else 0
 
     def _made_storage(self) -> Server:
@@ -130,9 +129,10 @@ class Run:
         for client in self.clients:
             world.start(client, self._life(client), 0)
         with self._outside() if self.setting.outside else nullcontext():
-            world.run(lambda: self._over)
+            world.run()
             steps = world.step
             world.stop()
+        self._forget()
         world.step = steps
         if isinstance(self.failure, Unknown | LockError):
             raise self.failure
@@ -141,9 +141,19 @@ class Run:
                 f"{type(self.failure).__name__}: {self.failure} ({where_in(self.failure)}), "
                 f"at step {steps}"
             ) from self.failure
-        if not self._over:
+        if not world.over:
             raise LockError(f"the lock waits for ever, from step {steps} on")
         return self
+
+    def _forget(self) -> None:
+        """Break the circles among what took part, so that Python's collector need not look for
+        them: it would take a tenth of a hunt's time."""
+        self.world.forget()
+        self.network.open.clear()
+        for server in self.nodes.values():
+            server.forget()
+        for client in self.clients:
+            client.strike_after = _never
 
     @contextmanager
     def _outside(self) -> Iterator[None]:
@@ -172,7 +182,7 @@ class Run:
 
     def _fail(self, error: BaseException) -> None:
         self.failure = self.failure or error
-        self._over = True
+        self.world.over = True
 
     def _stuck(self, where: str) -> BaseException:
         """The lock's code has run for seconds without a step."""
@@ -233,7 +243,7 @@ class Run:
 
     def end(self) -> None:
         """Let nothing more happen."""
-        self._over = True
+        self.world.over = True
 
     @property
     def played(self) -> Schedule:
@@ -289,7 +299,7 @@ class Run:
         world.sleep(2 * _BOOT)
         self.came_back = last_words(client, setting, world) and beside
         client.close()
-        self._over = True
+        self.world.over = True
 
     @property
     def _only_a_minority_is_down(self) -> bool:
@@ -412,6 +422,10 @@ class Run:
         what = "the reply" if request.back else "the request"
         source, to = self.ends(request)
         return f"{what} of {source} to {to}"
+
+
+def _never(steps: int, action: int) -> None:
+    """The run is over: nothing strikes any more."""
 
 
 def _servers(setting: Setting, network: Network) -> list[Server]:

@@ -146,9 +146,9 @@ def suspects(
                         last_token = max(named.token, last_token or named.token)
             elif type == "info":
                 unsure = True
-        elif (f == "read" and type == "ok") and (
-            value["version"] < version or (unsure and value["version"] != version)
-        ):
+        elif f == "read" and type == "ok" and value["version"] != version:
+            # Higher where a write that nobody answered has arrived meanwhile: somebody may have
+            # died in it, and then nothing more is said of it.
             found |= _DATA
     return found
 

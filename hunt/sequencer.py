@@ -64,6 +64,9 @@ class SequencerServer(Server):
 
     def start(self) -> None: ...
 
+    def forget(self) -> None:
+        del self._run, self._answers
+
 
 class _Beside:
     """A Link to a Redis on the same machine."""

@@ -10,7 +10,10 @@ Each event, and each look at the clock or failpoint, is a *step*. Before a step 
 to do something else than to go on (`decide`): that is the only place where faults come from.
 
 An event that is next in any case is not queued: who waits for it goes on by itself (`is_next`).
-That saves most queueing and most switches between greenlets, and changes no order.
+That saves most queueing and most switches between greenlets, and changes no order. Nor does it
+matter who looks what is next: a task that waits does so itself, and hands over to the next task, or
+goes on where that is itself. Only timers are left to the greenlet that began the run (`hub`): they
+may end tasks.
 """
 
 from __future__ import annotations
@@ -84,13 +87,14 @@ class Task:
     """Code that may wait: a client's own, or a thread of its lock. `thread`: what stands for it
     where code asks for the current thread."""
 
-    __slots__ = ("_greenlet", "node", "over", "thread")
+    __slots__ = ("_world", "greenlet", "node", "over", "thread")
 
-    def __init__(self, node: Node, work: Callable[[], None], hub: greenlet) -> None:
+    def __init__(self, world: World, node: Node, work: Callable[[], None]) -> None:
+        self._world = world
         self.node = node
         self.over = False
         self.thread: Any = None
-        self._greenlet = greenlet(self._run_of(work), hub)
+        self.greenlet = greenlet(self._run_of(work), world.hub)
 
     def _run_of(self, work: Callable[[], None]) -> Callable[[], None]:
         def run() -> None:
@@ -102,33 +106,36 @@ class Task:
         return run
 
     def resume(self) -> None:
-        if not self.over:
-            self._greenlet.switch()
+        """Let it go on once this event has happened."""
+        self._world.ready = self
 
     def kill(self) -> None:
         """End it where it stands."""
         if not self.over:
             self.over = True
-            self._greenlet.throw(GreenletExit)
+            self.greenlet.throw(GreenletExit)
 
 
 class World:
-    """`now` in ns. `decide(event)` is asked at step `decision`, and gives the next such step."""
+    """`now` in ns. `decide(event)` is asked at step `decision`, and gives the next such step.
+    `over`: nothing more is to happen. `ready`: who goes on now."""
 
-    __slots__ = ("decide", "decision", "hub", "now", "nowhere", "queue", "running", "sequence",
-                 "step", "stopped", "tasks", "unsent")  # fmt: skip
+    __slots__ = ("decide", "decision", "hub", "now", "nowhere", "over", "queue", "ready",
+                 "running", "sequence", "step", "stopped", "tasks", "unsent")  # fmt: skip
 
     def __init__(self) -> None:
         self.now = 0
         self.step = 0
         self.decision = NEVER
-        self.decide: Callable[[Event | None], int] = lambda event: NEVER
+        self.decide: Callable[[Event | None], int] = _nothing
         self.queue: list[tuple[int, int, Any]] = []
         self.sequence = 0
         self.hub = getcurrent()
         self.running: Task | None = None
+        self.ready: Task | None = None
         self.tasks: list[Task] = []
         self.stopped = False
+        self.over = False
         self.nowhere = Node("the network", -1)
         # What was sent and is not queued yet: before time passes or anything strikes, it is.
         self.unsent: Unsent | None = None
@@ -143,18 +150,25 @@ class World:
         return (not queue or time < queue[0][0]) and self.step + 1 < self.decision
 
     def start(self, node: Node, work: Callable[[], None], at: int) -> Task:
-        task = Task(node, work, self.hub)
+        task = Task(self, node, work)
         self.tasks.append(task)
         self.at(at, Wake(task))
         return task
 
-    def run(self, over: Callable[[], bool]) -> None:
-        """Let everything happen until `over` says so, or nothing is left to happen."""
+    def run(self) -> None:
+        """Let everything happen until it is `over`, or nothing is left to happen."""
+        self._go_on(None)
+
+    def _go_on(self, me: Task | None) -> None:
+        """Let one event after the other happen, until it is this task that goes on."""
         queue = self.queue
-        while queue and not over():
-            time, _, event = heappop(queue)
+        while queue and not self.over:
+            time, number, event = heappop(queue)
             if event.off:
                 continue
+            if me is not None and type(event) is Timer:
+                heappush(queue, (time, number, event))
+                break
             if time > self.now:
                 self.now = time
             node = event.node
@@ -169,8 +183,23 @@ class World:
                 if node.paused_until > time:
                     self.at(node.paused_until, event)
                     continue
-            self.running = event.task if type(event) is Wake else None
-            event.due()
+            if type(event) is Wake:
+                self.running = task = event.task
+            else:
+                self.running = None
+                event.due()
+                if self.ready is None:
+                    continue
+                task = self.ready
+                self.ready = None
+            if task is me:
+                return
+            if not task.over:
+                task.greenlet.switch()
+                if me is not None:
+                    return
+        if me is not None:
+            self.hub.switch()
 
     def wait(self) -> None:
         """Called by a task: let others go on until somebody resumes it."""
@@ -178,7 +207,13 @@ class World:
         assert task is not None
         if self.unsent is not None:
             self.unsent.queue()
-        self.hub.switch()
+        if task.over:  # it is being killed, by whoever goes on now
+            self.hub.switch()
+        else:
+            try:
+                self._go_on(task)
+            except Exception as error:  # of the event, which is not this task's
+                self.hub.throw(error)
         self.running = task
         if self.stopped:
             raise GreenletExit
@@ -218,3 +253,15 @@ class World:
             self.running = task
             task.kill()
         self.running = None
+
+    def forget(self) -> None:
+        """Let go of what was to happen, after `stop`: nothing that took part refers to another."""
+        self.decide = _nothing
+        self.queue.clear()
+        self.tasks.clear()
+        self.unsent = None
+
+
+def _nothing(event: Event | None) -> int:
+    """No decision is to be taken."""
+    return NEVER

@@ -9,9 +9,11 @@ left out (proto3's JSON mapping).
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from fencepost.workloads.deferred import Deferred
 from fencepost.workloads.locks.lock import Failed, Indeterminate
@@ -26,6 +28,7 @@ else:
 _REFUSED = (3, 5, 6, 9, 11)
 
 
+@lru_cache(4096)
 def text(data: str) -> str:
     """base64, as the gateway wants keys and values."""
     return base64.b64encode(data.encode()).decode()
@@ -128,7 +131,7 @@ class Gateway:
         return pool.request(
             "POST",
             f"/v3/{path}",
-            body=json.dumps(body),
+            body=msgspec.json.encode(body),
             timeout=timeout,
             preload_content=not stream,
         )
@@ -195,7 +198,7 @@ class Gateway:
 def read(host: str, path: str, status: int, data: bytes) -> Any:
     """Return what a server answered, or raise what its error means."""
     try:
-        decoded = json.loads(data.split(b"\n", 1)[0])
+        decoded = msgspec.json.decode(data.split(b"\n", 1)[0])
     except ValueError as error:
         raise Indeterminate("timeout", f"{host}: {path}: no JSON: {data[:80]!r}") from error
     wrong = decoded.get("error") if isinstance(decoded.get("error"), dict) else decoded
@@ -213,4 +216,4 @@ def _messages(answer: urllib3.BaseHTTPResponse) -> Iterator[dict[str, Any]]:
     while chunk := answer.read1(65536):
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
-            yield json.loads(line).get("result", {})
+            yield msgspec.json.decode(line).get("result", {})

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
-import resource
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
 
 _STATM = Path("/proc/self/statm")
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
@@ -72,9 +76,12 @@ UNLIMITED = Budget()
 
 
 def resident() -> int:
-    """Bytes of memory that this process holds; where only the peak is known, the peak."""
+    """Bytes of memory that this process holds; where only the peak is known, the peak. 0 where
+    nothing is (Windows), so that no limit of memory is ever reached there."""
     try:
         return int(_STATM.read_bytes().split()[1]) * _PAGE
     except OSError:
+        if resource is None:
+            return 0
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak if sys.platform == "darwin" else peak * 1024

@@ -296,6 +296,10 @@ def _interrupted() -> int:
     return _say("interrupted; what it had started is removed", INTERRUPTED)
 
 
+_POSIX = frozenset(("fcntl", "pwd", "resource", "termios"))
+"""Modules of Python that Windows does not have."""
+
+
 def _failed(error: Exception) -> int:
     """Print what went wrong, and return the exit code, which is never that of a verdict."""
     # What raises them has imported these already.
@@ -309,6 +313,12 @@ def _failed(error: Exception) -> int:
             return _say(error, BAD_ARGUMENTS)
         case Crashed() | RemoteError():
             return _say(error, CRASHED)
+        case ModuleNotFoundError(name=name) if name in _POSIX:
+            return _say(
+                f"this needs a POSIX system, Linux or macOS: Python has no {name} here. "
+                "`fencepost hunt` without --confirm runs everywhere",
+                CRASHED,
+            )
         case OSError():
             where = error.filename or "a file of the run"
             return _say(f"{where}: {error.strerror or error}", CRASHED)

@@ -9,7 +9,6 @@ import struct
 import subprocess
 import time
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from fencepost.compose.node.kind import Clock, Image, Kind, Mark, Start
@@ -82,7 +81,15 @@ HELLO = struct.pack(">iqiqi16s?", 0, 0, 10_000, 0, 16, bytes(16), False)
 _GOODBYE = struct.pack(">iii", 8, -1, -11)
 
 
-def _shown(field: str, clock: int, mark: Mark) -> Bounds:
+def _wall(mark: Mark) -> Bounds:
+    return _shown("est", time.CLOCK_REALTIME)
+
+
+def _monotonic(mark: Mark) -> Bounds:
+    return _shown("lresp", time.CLOCK_MONOTONIC)
+
+
+def _shown(field: str, clock: int) -> Bounds:
     """Open a session and see what `cons` says of its connection, in ms."""
     watch = Watch(clock)
     with socket.create_connection((own(), _PORT), _TIMEOUT_S) as session:
@@ -138,8 +145,8 @@ KIND = Kind(
     version=_version,
     # When a connection was opened (est), and when it was last answered (lresp).
     clocks={
-        "wall": Clock(partial(_shown, "est", time.CLOCK_REALTIME)),
-        "monotonic": Clock(partial(_shown, "lresp", time.CLOCK_MONOTONIC)),
+        "wall": Clock(_wall),
+        "monotonic": Clock(_monotonic),
     },
     user="zookeeper",
     elects=True,

@@ -3,11 +3,23 @@ folder of segments."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
+
+try:
+    import fcntl
+except ImportError:  # Windows, where only hunts are run: nobody else writes what they write
+    fcntl = None  # type: ignore[assignment]
+
+
+def lock(file: int | IO[bytes]) -> None:
+    """Hold the lock of an open file until it is closed."""
+    with suppress(OSError):  # a file system without locks, where nobody can tell
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
 
 
 @contextmanager
@@ -15,8 +27,7 @@ def locked(path: Path) -> Iterator[None]:
     """Hold the lock of a file or folder within the block."""
     held = os.open(path, os.O_RDONLY)
     try:
-        with suppress(OSError):  # a file system without locks, where nobody can tell
-            fcntl.flock(held, fcntl.LOCK_EX)
+        lock(held)
         yield
     finally:
         os.close(held)
@@ -29,6 +40,8 @@ def is_live(path: Path) -> bool:
     except OSError:
         return False  # there is none; who reads it will say
     try:
+        if fcntl is None:
+            return False
         fcntl.flock(asked, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

@@ -13,7 +13,6 @@ history with a gap would pair the ops before it with those after it.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import threading
 import time
@@ -29,7 +28,7 @@ from fencepost.checker import history
 from fencepost.harness.run.aside import Aside
 from fencepost.harness.run.event import Event
 from fencepost.harness.run.holding import Holding
-from fencepost.harness.run.locked import is_live
+from fencepost.harness.run.locked import is_live, lock
 
 
 class Recorder:
@@ -53,8 +52,7 @@ class Recorder:
         self.aside = Aside(path.parent)
         self.holding = Holding(self._name)
         self._file = path.open("ab", buffering=0)
-        with suppress(OSError):  # a file system without locks, where nobody can tell
-            fcntl.flock(self._file, fcntl.LOCK_EX)
+        lock(self._file)
         self._size = self._file.tell()
         self._lock = threading.Lock()
         self._index = 0

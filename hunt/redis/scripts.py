@@ -76,6 +76,17 @@ def _seen(store: Store, key: str, field: str) -> float:
 
 
 def _stored(store: Store, key: str, args: Sequence[str]) -> Any:
+    fields = store.look(key)
+    if type(fields) is dict:
+        seen = fields.get("version", "0")
+        if (
+            seen.isdecimal()
+            and seen.isascii()
+            and len(seen) < 18
+            and str(version := int(seen)) == seen
+        ):
+            fields["value"], fields["version"] = args[1], str(version + 1)
+            return [1, version + 1]
     carry_out(store, "HSET", [key, "value", args[1]])
     return [1, carry_out(store, "HINCRBY", [key, "version", "1"])]
 

@@ -33,6 +33,8 @@ from fencepost.workloads.locks.redis import RELEASE
 
 _CYCLE = 100 * MS
 _SECOND = 1_000_000_000
+# What is on the disk of a server that has synced nothing.
+_NOTHING = Store()
 READ_ONLY = "READONLY You can't write against a read only replica."
 
 
@@ -59,7 +61,7 @@ class RedisServer(Server):
         self._acked = 0
         self._waiters: list[tuple[Request, int, Timer]] = []
         self._scripts: dict[str, str] = {}
-        self._synced, self._synced_at = Store(), 0
+        self._synced, self._synced_at = _NOTHING, 0
         self._last_sync = self.clock.ns(0) // _SECOND
 
     def follow(self, primary: RedisServer | None) -> None:
@@ -111,6 +113,10 @@ class RedisServer(Server):
                     store.values[key] = command[2]
                     store.expires[key] = now_ms + ttl_ms
                     return "OK"
+            elif name == "HMGET":
+                fields = store.look(command[1])
+                if type(fields) is dict:
+                    return [fields.get(one) for one in command[2:]]
         if name == "WAIT":
             return self._replicas(command)
         return self._and_write(name.upper(), command[1:])
@@ -249,8 +255,13 @@ class RedisServer(Server):
         self.up = True
         self.paused_until = 0
         self._last_sync = self.clock.ns(self.world.now) // _SECOND
-        self._synced, self._synced_at = self.store.copy(), self.offset
+        if self.persistence == "everysec":
+            self._synced, self._synced_at = self.store.copy(), self.offset
         self._scripts.clear()
+
+    def forget(self) -> None:
+        self.primary = self.replica = None
+        self._waiters.clear()
 
     # Replication.
 

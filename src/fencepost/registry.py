@@ -44,9 +44,8 @@ class Registry(Mapping[str, Bundle], Generic[Bundle]):
         self._points: dict[str, EntryPoint] = {}
 
     def __getitem__(self, name: str) -> Bundle:
-        if name in self._ours:
-            return self._ours[name]
-        return self._loaded()[name]
+        ours = self._ours.get(name)
+        return self._loaded()[name] if ours is None else ours
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._loaded())

@@ -37,8 +37,11 @@ def beside(path: Path) -> Path:
 
 
 def rename(scratch: Path, path: Path) -> None:
-    """Give a file that is whole its name, for good: the folder goes to the disk as well."""
+    """Give a file that is whole its name, for good: the folder goes to the disk as well, where the
+    system can do that (Windows cannot)."""
     scratch.replace(path)
+    if not hasattr(os, "O_DIRECTORY"):
+        return
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(folder)

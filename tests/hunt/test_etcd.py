@@ -52,7 +52,8 @@ class Site:
         self.world.start(self.client, work, at)
 
     def run(self, until):
-        self.world.run(lambda: self.world.now > until)
+        self.world.at(until, Timer(self.world.nowhere, lambda: setattr(self.world, "over", True)))
+        self.world.run()
         self.world.stop()
 
 

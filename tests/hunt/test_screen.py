@@ -10,6 +10,7 @@ from fencepost.hunt.actions import table
 from fencepost.hunt.draw import Drawer
 from fencepost.hunt.judge import violations
 from fencepost.hunt.run import Run
+from fencepost.hunt.schedule import Schedule
 from fencepost.hunt.screen import suspects
 
 GOALS = (
@@ -53,6 +54,15 @@ def check(setting, lock, options, guard, count, seed, **more):
         assert set(broken) <= looked, (run.played, broken)
         said |= set(broken)
     return said
+
+
+def test_a_dead_client_s_write_that_arrives_late_is_looked_at(setting):
+    one = setting("redis", options={"token": "incr", "watchdog": "true"}, guard="fenced")
+    head, strikes = (44547, 0, 0, 0, 1), ((15, 36), (22, 31), (90, 37), (101, 9))
+    run = Run(one, Schedule(head, strikes), table(one)).carry_out()
+    looked = suspects(run.rows, run.came_back, one.bound_ns, one.fifo, one.keeps_on, one.refuses)
+    assert "resource" in violations(run, ["resource"], surely=True)
+    assert "resource" in looked
 
 
 @pytest.mark.parametrize(("lock", "options", "guard"), LOCKS)

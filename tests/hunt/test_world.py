@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from random import Random
 
 import pytest
@@ -23,7 +24,7 @@ def test_events_happen_in_order_of_time_and_then_of_their_making():
     world, seen = World(), []
     for name, at in (("late", 9), ("first", 5), ("second", 5)):
         world.at(at, Timer(world.nowhere, lambda name=name: seen.append((world.now, name))))
-    world.run(lambda: False)
+    world.run()
     assert seen == [(5, "first"), (5, "second"), (9, "late")]
 
 
@@ -41,7 +42,7 @@ def test_who_sleeps_lets_others_go_on_in_the_meantime():
     node = Node("client-1", 0)
     world.start(node, sleeper("slow", 30), 0)
     world.start(node, sleeper("fast", 20), 0)
-    world.run(lambda: False)
+    world.run()
     assert seen == [(20, "fast"), (30, "slow"), (40, "fast"), (60, "slow")]
 
 
@@ -55,7 +56,7 @@ def test_nothing_on_a_paused_node_goes_on_before_its_pause_is_over():
 
     world.start(node, work, 0)
     world.at(5, Timer(world.nowhere, lambda: setattr(node, "paused_until", 100)))
-    world.run(lambda: False)
+    world.run()
     assert seen == [100]
 
 
@@ -70,8 +71,8 @@ def test_a_task_that_is_stopped_runs_no_further():
             seen.append("ended")
 
     world.start(Node("client-1", 0), work, 0)
-    world.at(5, Timer(world.nowhere, lambda: None))
-    world.run(lambda: world.now == 5)
+    world.at(5, Timer(world.nowhere, lambda: setattr(world, "over", True)))
+    world.run()
     world.stop()
     assert seen == ["ended"]
 
@@ -112,6 +113,7 @@ def test_every_history_pairs_and_its_time_never_goes_back(setting):
 
 HISTORIES = """
 import hashlib
+import gc
 from random import Random
 from fencepost.harness.run.hunting import setting_of
 from fencepost.harness.run import written
@@ -176,3 +178,51 @@ def test_a_loss_of_power_takes_what_was_not_synced_from_the_first_second_on():
         server.start()
     # The first write of a later second is synced at once, with all before it.
     assert set(server.store.values) == {"early-2"}
+
+
+@pytest.mark.parametrize("lock", ["redlock", "redis", "etcd"])
+def test_a_run_leaves_no_circles_behind_for_the_collector(setting, lock):
+    one = setting(lock)
+    actions = table(one)
+    Run(one, Schedule(), actions).carry_out()
+    gc.collect()
+    gc.disable()
+    try:
+        Run(one, Schedule(), actions).carry_out()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
+def test_an_error_of_an_event_is_not_its_task_s_that_looked_what_is_next():
+    world, caught = World(), []
+
+    class Wrong:
+        node, off = Node("redis-1", 1), False
+
+        def due(self):
+            raise ValueError("wrong")
+
+    def work():
+        try:
+            world.sleep(10)
+        except Exception as error:
+            caught.append(error)
+
+    world.start(Node("client-1", 0), work, 0)
+    world.at(5, Wrong())
+    with pytest.raises(ValueError, match="wrong"):
+        world.run()
+    assert caught == []
+
+
+def test_a_client_that_is_killed_while_it_waits_goes_no_further(setting):
+    one = setting("redis", "kill")
+    kills = [n for n, action in enumerate(table(one), 1) if action.client == 0]
+    whole = Run(one, Schedule(), table(one)).carry_out()
+    steps = [row[7] for row in whole.rows if row[1] == 0 and row[2] == "invoke"]
+    for step in range(steps[0] + 1, steps[1]):
+        run = Run(one, Schedule((), ((step, kills[0]),)), table(one)).carry_out()
+        mine = [row for row in run.rows if row[1] == 0]
+        assert [row[2] for row in mine] == ["invoke", "info"]
+        assert mine[-1][5].kind == "killed"

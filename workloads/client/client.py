@@ -45,13 +45,6 @@ class Client:
         self._machine = machine or real(setup)
         self._guard = GUARDS[setup.guard]
         self._count = 0
-        self._verbs = {
-            "acquire": self._acquire,
-            "extend": self._extend,
-            "release": self._release,
-            "read": self._read,
-            "write": self._write,
-        }
         self._open()
 
     def apply(self, f: str, asked: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -59,13 +52,13 @@ class Client:
 
         The completion is not written yet: flush before anything is waited for.
         """
-        verb, value = self._verbs[f], self._complete(f, asked)
+        value = self._complete(f, asked)
         if self._steps is not None:
             self._steps.begin()
         self._out.event("invoke", f, value)
         self._out.flush()
         try:
-            answer: dict[str, Any] = value | verb(value)
+            answer: dict[str, Any] = value | _VERBS[f](self, value)
         except Indeterminate as error:
             return self._failed("fail" if f == "read" else "info", f, value, error)
         except Failed as error:
@@ -235,6 +228,15 @@ class Client:
             self._out.event("info", "close", {}, errors[0])
         else:
             self._out.event("ok", "close", {})
+
+
+_VERBS = {
+    "acquire": Client._acquire,
+    "extend": Client._extend,
+    "release": Client._release,
+    "read": Client._read,
+    "write": Client._write,
+}
 
 
 def _closed(part: Lock | Resource) -> Failed | None:

@@ -21,6 +21,10 @@ class _Lease:
     every_ns: int
 
 
+def _nobody(secret: str, what: int | str) -> None:
+    """Told of a lease that nobody keeps any more."""
+
+
 class Keepalive:
     """Two threads for all leases of a lock, from the first one until `close`: one renews, and one
     looks at the clock, because a request that gets no answer may outlast the lease.
@@ -68,10 +72,11 @@ class Keepalive:
             self._leases.pop(secret, None)
 
     def close(self) -> None:
-        """Stop renewing."""
+        """Stop renewing. Nobody is told anything from here on, and so nobody is held on to."""
         with self._lock:
             self._closed = True
             self._leases.clear()
+            self._renewed = self._lost = _nobody
 
     def _renew_all(self) -> None:
         while not self._closed:
