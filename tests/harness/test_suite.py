@@ -69,14 +69,14 @@ def test_what_a_run_finds_of_which_nothing_was_expected_is_a_finding(controls, f
 
 
 def test_a_suite_that_is_interrupted_leaves_what_it_found_and_a_report(controls, folder):
-    def carry_out(item):
+    def carry_out(item, spec):
         if item is controls[1]:
             raise KeyboardInterrupt
         return outcome(item)
 
     said = []
     with pytest.raises(KeyboardInterrupt):
-        suite.run("redis", controls, carry_out, lambda row, _: said.append(row["scenario"]))
+        suite.run("redis", controls, carry_out, None, lambda row, _: said.append(row["scenario"]))
     run = (folder / "suite-redis" / "latest").resolve()
     assert [row["scenario"] for row in json.loads((run / "suite.json").read_text())] == said
     assert said == ["control"]

@@ -83,7 +83,7 @@ def test_evidence_that_names_another_cause_than_the_scenario_s_is_found():
 
 def test_a_name_and_a_guard_name_one_scenario():
     for suite in SUITES.values():
-        counts = Counter((entry.name, entry.guard) for entry in suite.entries)
+        counts = Counter((entry.name, getattr(entry, "guard", "")) for entry in suite.entries)
         assert set(counts.values()) == {1}
 
 
