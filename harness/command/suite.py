@@ -76,7 +76,7 @@ def suite(
 
         def carry_out(item: suites.Item, spec: Spec) -> Outcome:
             with screen.progress(spec.name) as progress:
-                return run(spec, cluster, progress, item.scenario)
+                return run(spec, cluster, progress, item.scenario, item.schedule(spec))
 
         def measure(item: suites.Item) -> tuple[Path, Mapping[str, Any]]:
             assert isinstance(item.entry, Cost)

@@ -14,8 +14,9 @@ from fencepost.harness.errors import BadArguments
 from fencepost.harness.run import bench, counted, results
 from fencepost.harness.run.judge import Outcome
 from fencepost.harness.run.scripted import of_suite
-from fencepost.harness.run.spec import Spec
+from fencepost.harness.run.spec import Spec, layout_of
 from fencepost.harness.run.validation import validate
+from fencepost.nemesis.schedule import Scheduled, stored
 from fencepost.report import suite as report
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.caused import unnamed
@@ -39,6 +40,12 @@ class Item:
     @property
     def scenario(self) -> Scenario | None:
         return self.entry if isinstance(self.entry, Scenario) else None
+
+    def schedule(self, spec: Spec) -> list[Scheduled] | None:
+        """The faults of one of its runs; None where they are drawn from the seed."""
+        if not isinstance(self.entry, TimedRun) or not self.entry.faults:
+            return None
+        return stored(list(self.entry.faults), layout_of(spec), spec.seed)
 
     @property
     def expected(self) -> Mapping[str, Valid]:
@@ -89,8 +96,13 @@ def _timed(
         **{**entry.settings, "server": {**server, **entry.settings.get("server", {})}},
     )
     count = (seeds or entry.rate.seeds) if entry.rate else 1
-    valid = validate(spec)
-    return Item(tuple(replace(valid, seed=seed + n) for n in range(count)), entry)
+    item = Item(tuple(replace(spec, seed=seed + n) for n in range(count)), entry)
+    if faults := item.schedule(spec):
+        asked = tuple(dict.fromkeys(fault.family for fault in faults))
+        specs = (replace(one, nemesis=asked, scheduled=True) for one in item.specs)
+        item = Item(tuple(specs), entry)
+    validate(item.spec)
+    return item
 
 
 def row(item: Item, outcome: Outcome, folder: Path) -> dict[str, Any]:
@@ -163,7 +175,7 @@ def rate_row(item: Item, outcomes: Sequence[Outcome], folder: Path) -> dict[str,
     }
 
 
-def cost_row(item: Item, measured: Path, stored: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def cost_row(item: Item, measured: Path, costs: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The suite's record of what locks cost, measured in a folder with this in its bench.json: as
     expected if each takes longer than the first."""
     rows = [
@@ -172,11 +184,11 @@ def cost_row(item: Item, measured: Path, stored: Mapping[str, Any], folder: Path
             "ms": row["phases"]["alone"].get("pair_p50"),
             "trips": sum(row["trips"].values()),
         }
-        for row in stored["locks"]
+        for row in costs["locks"]
     ]
     base = rows[0]
     cheap = [row["lock"] for row in rows[1:] if (row["ms"] or 0) <= (base["ms"] or 0)]
-    return _described(item, measured, folder, _tested(stored["versions"])) | {
+    return _described(item, measured, folder, _tested(costs["versions"])) | {
         "cost": {"locks": rows},
         "as_expected": not cheap,
         "why": f"no slower than {base['lock']}: {', '.join(cheap)}" if cheap else "",
@@ -273,7 +285,8 @@ def tally(rows: list[dict[str, Any]]) -> str:
     words = [f"{good} of {len(expected)} came out as published."] if expected or not rates else []
     if rates:
         runs = sum(len(rate["runs"]) for rate in rates)
-        words.append(f"{len(rates)} rates were counted, over {runs} runs.")
+        said = f"{len(rates)} rates were" if len(rates) > 1 else "One rate was"
+        words.append(f"{said} counted, over {runs} runs.")
     return " ".join(words)
 
 

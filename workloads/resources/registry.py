@@ -7,6 +7,7 @@ from fencepost.workloads.resources import (
     etcd_register,
     postgres_register,
     redis_register,
+    sentinel_register,
     served_register,
 )
 from fencepost.workloads.resources.guards import (
@@ -44,6 +45,7 @@ STORES = Registry(
     Store,
     (
         redis_register.STORE,
+        sentinel_register.STORE,
         postgres_register.STORE,
         etcd_register.STORE,
         served_register.STORE,

@@ -135,6 +135,25 @@ def _failover(granted: str) -> tuple[Step, ...]:
     )
 
 
+def _failover_sentinel() -> tuple[Step, ...]:
+    """The partition is {1, 2} | {3, 4, 5}, and stays until both have written."""
+    one = ["redis-1", "redis-2", ONE]
+    other = ["redis-3", "redis-4", "redis-5", TWO, THREE]
+    links = [[near, far] for near in one for far in other if near != ONE or far not in (TWO, THREE)]
+    words = f"redis-1, which is the primary, redis-2 and {ONE} are cut off from all others"
+    return (
+        Inject("split", "partition", (*one, *other), {"links": links, "words": words}),
+        Do(ONE, "acquire"),
+        Do(TWO, "acquire", again=True),
+        Do(ONE, "read"),
+        Do(TWO, "read"),
+        Do(TWO, "write"),
+        Do(ONE, "write"),
+        Heal("split"),
+        Do(TWO, "release"),
+    )
+
+
 def _released_in_two_steps() -> tuple[Step, ...]:
     point, when = "between-check-and-delete", "between its check and its delete"
     return (
@@ -251,6 +270,14 @@ _SCENARIOS: tuple[Scenario, ...] = (
         "The same, with a client that waits until the replica has its key: it is not granted the "
         "lock, since the replica never answers.", "none",
         _failover("fail"), KEPT, {**_ONCE, "wait": 1}, ttl_ms=5000, lock="redis-replicated",
+    ),
+    Scenario(
+        "failover-sentinel", "C16", OVERVIEW,
+        "Five servers behind Sentinel, of which the primary is cut off with one other and client "
+        "1: it grants the lock to client 1. The sentinels on the other side promote a server that "
+        "has not heard of it, which grants the lock to client 2.", "none",
+        _failover_sentinel(), TWICE | DAMAGED, {"wait_ms": 300}, ttl_ms=15_000,
+        lock="redis-sentinel", causes=("split",),
     ),
     Scenario(
         "evicted", "P1", EVICTION,

@@ -32,7 +32,8 @@ class TimedRun:
     """One entry of a suite that runs for a time, its faults (if any) drawn from the seed.
 
     `settings` are the run's by name (fencepost/settings.py). Where nothing is expected it explores,
-    or a `rate` is counted: whatever it finds is a finding.
+    or a `rate` is counted: whatever it finds is a finding. `faults` are the schedule of its faults,
+    as a file has it that `--schedule` names, where they are not drawn.
     """
 
     name: str
@@ -44,6 +45,7 @@ class TimedRun:
     options: Mapping[str, Any] = field(default_factory=dict)
     guard: str = "none"
     settings: Mapping[str, Any] = field(default_factory=dict)
+    faults: tuple[Mapping[str, Any], ...] = ()
     rate: Rate | None = None
 
 
