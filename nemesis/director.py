@@ -132,7 +132,7 @@ class Director:
         return family.over(self._site, fault) if family.over else None
 
     def _do(self, fault: Fault, phase: str, act: Callable[[Fault], Receipt]) -> Receipt:
-        value = {
+        value: dict[str, Any] = {
             "fault": fault.name,
             "phase": phase,
             "targets": fault.targets,

@@ -153,14 +153,13 @@ def rate_row(item: Item, outcomes: Sequence[Outcome], folder: Path) -> dict[str,
     """The suite's record of a rate, of the runs that are over. Without proof of its faults a run is
     not counted, and the rate is not as it should be."""
     assert isinstance(item.entry, TimedRun) and item.entry.rate is not None
-    rate, runs = item.entry.rate, []
+    rate = item.entry.rate
+    runs: list[dict[str, Any]] = []
     for spec, outcome in zip(item.specs, outcomes, strict=False):
         why = " ".join(_unproved(outcome))
-        found = {} if why else counted.counts(outcome, rate.of)
-        runs.append(
-            {"run": _relative(outcome.folder, folder), "seed": spec.seed, "counts": found}
-            | ({"why": why} if why else {})
-        )
+        counts = {} if why else counted.counts(outcome, rate.of)
+        run = {"run": _relative(outcome.folder, folder), "seed": spec.seed, "counts": counts}
+        runs.append(run | ({"why": why} if why else {}))
     missed = [run for run in runs if "why" in run]
     words = f"{len(missed)} of {len(runs)} runs could not be counted: " if missed else ""
     return _described(item, outcomes[0].folder, folder, _versions(item.spec, outcomes[0])) | {

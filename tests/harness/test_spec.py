@@ -130,7 +130,7 @@ def test_what_is_just_within_the_bounds_makes_sense(changed):
         ),
         (
             {"store": "sentinel"},
-            "store sentinel is kept by the lock's servers, which redlock has not; these have: redis-",
+            "store sentinel is kept by the lock's servers, which redlock has not; these have: ",
         ),
         (
             SENTINEL | {"server": {"redis": "valkey"}},

@@ -6,20 +6,27 @@ is that is kept there (Jepsen: Redis, 2013).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fencepost.workloads.locks.libraries.redis_client import exceptions, primary
+from fencepost.workloads.deferred import Deferred, load
+from fencepost.workloads.locks.libraries.redis_client import primary
 from fencepost.workloads.locks.lock import Failed, Indeterminate
 from fencepost.workloads.resources.redis_register import RedisRegister
 from fencepost.workloads.resources.store import Opening, Store
+
+if TYPE_CHECKING:
+    from redis import exceptions
+else:
+    exceptions = Deferred("redis.exceptions")
 
 
 class _Primary:
     """A connection to the server that the sentinels call the primary."""
 
     def __init__(self, at: Opening) -> None:
+        load(exceptions)
         options = {"node_timeout_ms": round(at.timeout_s * 1000), "client_retries": 0}
-        self._client = primary(at.env, at.servers, options)
+        self._client: Any = primary(at.env, at.servers, options)
 
     def call(self, *command: Any) -> Any:
         try:

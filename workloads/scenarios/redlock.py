@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fencepost.checker.verdict import Valid
 from fencepost.workloads.scenarios.expectations import (
     DAMAGED,
     FENCED,
@@ -89,9 +90,13 @@ def _token_source(
 _BELIEVED_LATE = TWO_BELIEVE | {"lease_exclusion": False}
 
 # Random values rise or fall as it happens, which decides fencing and linearizable.
-_NO_ORDER: Expected = {name: valid for name, valid in TWO_BELIEVE.items() if name != "linearizable"}
+_NO_ORDER: dict[str, Valid] = {
+    name: valid for name, valid in TWO_BELIEVE.items() if name != "linearizable"
+}
 # Whether the holder of a lease that is over has said so is not what is asked.
-_LEASES_KEPT: Expected = {name: valid for name, valid in KEPT.items() if name != "mutual_exclusion"}
+_LEASES_KEPT: dict[str, Valid] = {
+    name: valid for name, valid in KEPT.items() if name != "mutual_exclusion"
+}
 _SLEEPS = (
     "Client 1 pauses between its grant and its write, past its lease. Client 2 is granted the lock "
     "and writes; then client 1 wakes up and writes."

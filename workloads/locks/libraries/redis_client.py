@@ -13,10 +13,10 @@ from fencepost.workloads.locks.lock import Env
 
 if TYPE_CHECKING:
     import redis
-    from redis import backoff, exceptions, retry, sentinel
+    from redis import backoff, retry, sentinel
 else:
     redis = Deferred("redis")
-    exceptions, sentinel = Deferred("redis.exceptions"), Deferred("redis.sentinel")
+    sentinel = Deferred("redis.sentinel")
     backoff, retry = Deferred("redis.backoff"), Deferred("redis.retry")
 
 CLIENT_RETRIES = "how often redis-py's client sends a request again by itself (its own default: 10)"
@@ -43,8 +43,10 @@ def primary(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> redis
     there = [(env.address(node)[0], _SENTINEL_PORT) for node in nodes]
     limits = {"socket_timeout": _SENTINEL_S, "socket_connect_timeout": _SENTINEL_S}
     never = retry.Retry(backoff.NoBackoff(), 0)
-    asked = sentinel.Sentinel(there, sentinel_kwargs={**limits, "retry": never})
-    found: redis.Redis = asked.master_for(_GROUP, decode_responses=True, **_chosen(options))
+    asked: Any = sentinel.Sentinel
+    found: redis.Redis = asked(there, sentinel_kwargs={**limits, "retry": never}).master_for(
+        _GROUP, decode_responses=True, **_chosen(options)
+    )
     return found
 
 
