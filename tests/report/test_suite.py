@@ -120,7 +120,7 @@ def test_a_rate_stands_beside_the_published_figure_with_its_interval_and_its_run
     assert "Lost were 9 of 100 acknowledged updates: 9 % (1 % to 20 %)." in html
     assert "in none of 600 holds (at most 5 per 1,000, rule of three)." in html
     assert "6 of 600 holds: 10 per 1,000 (10 to 200)." in html
-    assert "About 18 %." in html and "On etcd 3.4.23" in html
+    assert "About 18 %." in html and "<dd>etcd 3.4.23</dd>" in html
     assert re.findall(r'<a href="(.*?)"', html) == ["../rate/1/report.html"]
 
 
