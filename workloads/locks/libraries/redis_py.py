@@ -79,7 +79,7 @@ _WAITS = {
 
 SENTINEL = LockType(
     name="redis-sentinel",
-    what="the same on a primary with four replicas, behind Sentinel (redis.sentinel.Sentinel)",
+    what="library redis-py (PyPI): the same on a primary with replicas, behind Sentinel",
     make=_on_primary,
     servers=5,
     options={
