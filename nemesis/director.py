@@ -24,10 +24,12 @@ Record = Callable[[str, str, dict[str, Any], list[str] | None], None]
 class Director:
     """Every fault that it injected and did not heal yet is known, so that `heal_all` can.
 
-    `unhealed`: what could not be healed, and why, in words.
+    `unhealed`: what could not be healed, and why, in words. `loses`: whatever strikes a server may
+    lead to a failover, and so to servers that forget.
     """
 
-    def __init__(self, site: Site, record: Record) -> None:
+    def __init__(self, site: Site, record: Record, loses: bool = False) -> None:
+        self._loses = loses
         self._site = site
         self._record = record
         self._chains = Chains(site)
@@ -130,7 +132,7 @@ class Director:
         return family.over(self._site, fault) if family.over else None
 
     def _do(self, fault: Fault, phase: str, act: Callable[[Fault], Receipt]) -> Receipt:
-        value = {
+        value: dict[str, Any] = {
             "fault": fault.name,
             "phase": phase,
             "targets": fault.targets,
@@ -138,6 +140,8 @@ class Director:
         }
         if phase == "start":
             value |= facts(fault.family, fault.targets, fault.arguments)
+            if self._loses and not set(fault.targets).isdisjoint(self._site.servers):
+                value["forgets"] = True
         # What cannot be recorded is not injected; what is on is healed in any case.
         with suppress(OSError) if phase == "end" else nullcontext():
             self._record("invoke", fault.family, value, None)

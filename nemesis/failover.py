@@ -64,7 +64,10 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
 
 def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     if not at.replicated:
-        raise ValueError("a lock on one server cannot fail over; these are: redis-replicated")
+        raise ValueError(
+            "a lock on one server cannot fail over, and Sentinel fails over by itself: pause or "
+            "kill its primary. Those that can be made to are: redis-replicated"
+        )
 
 
 def describe(targets: list[str], arguments: dict[str, Any]) -> str:

@@ -21,9 +21,10 @@ class Layout:
     """The nodes of a test. `restart_s`: how long a crashed server stays down.
 
     `kind` is that of the servers, "" one that fencepost does not know; `leads`: one of them is the
-    primary or the leader. `shown` are the clocks that each node's process shows. `foreign`: the
-    servers are in containers that are not ours, with which their networks end; `mortal` are those
-    that Docker removes when they end. `failpoints`: those of the lock's own code.
+    primary or the leader; `loses`: the next one may lack what it has granted. `shown` are the
+    clocks that each node's process shows. `foreign`: the servers are in containers that are not
+    ours, with which their networks end; `mortal` are those that Docker removes when they end.
+    `failpoints`: those of the lock's own code.
     """
 
     servers: list[str]
@@ -34,6 +35,7 @@ class Layout:
     kind: str = "redis"
     leads: bool = False
     replicated: bool = False
+    loses: bool = False
     shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     foreign: bool = False
     mortal: tuple[str, ...] = ()

@@ -15,6 +15,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from fencepost.report.answer import QUESTIONS, sentence
 from fencepost.report.questions import Part, questions, the_test
+from fencepost.report.suite import shares
 
 # What XML 1.0 has no place for.
 _UNSPEAKABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -85,6 +86,8 @@ def scenarios(
 def _as_published(case: Element, row: Mapping[str, Any]) -> None:
     """What a suite's run came to. One that expects nothing is a finding, and passes."""
     verdicts = ", ".join(f"{name}: {valid}" for name, valid in row["observed"].items())
+    if "rate" in row:
+        verdicts = "\n".join(shares(row["rate"]))
     text = _clean(f"{row['what']}\n{row['why']}\n{verdicts}\nrun: {row['run']}")
     if row["as_expected"]:
         SubElement(case, "system-out").text = text

@@ -1,4 +1,7 @@
-"""The report of a suite: each scenario's published outcome beside what was observed."""
+"""The report of a suite: what others have published beside what was observed.
+
+Of a scenario that is an outcome, of a rate a figure, and of what locks cost an order.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from typing import Any
 from urllib.parse import quote
 
 from fencepost.report import page
+from fencepost.report.cells import figure
+from fencepost.report.intervals import not_seen
 from fencepost.report.questions import ordered, question, verdict
 from fencepost.report.stored import ReportError
 
@@ -41,12 +46,19 @@ def _name(folder: Path) -> str:
 
 def contents(name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
     """Everything that the template shows."""
-    scripted = [_row(entry) for entry in entries if entry.get("expected")]
-    free = [_row(entry) for entry in entries if not entry.get("expected")]
+    counted = [entry for entry in entries if entry.get("rate")]
+    costs = [entry for entry in entries if entry.get("cost")]
+    played = [entry for entry in entries if entry not in counted and entry not in costs]
+    scripted = [_row(entry) for entry in played if entry.get("expected")]
+    free = [_row(entry) for entry in played if not entry.get("expected")]
     return {
         "name": name,
-        "headline": headline(scripted),
+        "headline": " ".join(
+            [*([headline(scripted)] if scripted or not counted else []), *_counted(counted)]
+        ),
         "as_published": all(row["as_expected"] for row in scripted) if scripted else None,
+        "rates": [_rate(entry) for entry in counted],
+        "costs": [_cost(entry) for entry in costs],
         "scenarios": _scenarios(scripted),
         "scripted_checkers": _columns(scripted),
         "free": free,
@@ -70,6 +82,66 @@ def headline(scripted: list[dict[str, Any]]) -> str:
     return f"{len(odd)} of {len(names)} scenarios did not come out as published: {', '.join(odd)}."
 
 
+def _counted(entries: list[dict[str, Any]]) -> list[str]:
+    runs = sum(len(entry["rate"]["runs"]) for entry in entries)
+    rates = f"{len(entries)} rates were" if len(entries) > 1 else "One rate was"
+    return [f"{rates} counted, over {runs} runs."] if entries else []
+
+
+_SHARES = {
+    "service": "The service broke its promise in",
+    "clients": "Two clients believed in",
+    "data": "The data was damaged in",
+    "updates": "Lost were",
+}
+
+
+def shares(rate: Mapping[str, Any]) -> list[str]:
+    """What was counted, a sentence each, with the 95 % interval."""
+    return [_share(name, found) for name, found in rate["shares"].items()]
+
+
+def _share(name: str, found: Mapping[str, Any]) -> str:
+    count, of, low, high = (found[key] for key in ("count", "of", "low", "high"))
+    if name == "updates":
+        share = f"{_percent(count / of)} ({_percent(low)} to {_percent(high)})" if of else "none"
+        return f"{_SHARES[name]} {count:,} of {of:,} acknowledged updates: {share}."
+    if not count:
+        most = figure(1000 * not_seen(of))
+        return f"{_SHARES[name]} none of {of:,} holds (at most {most} per 1,000, rule of three)."
+    per = f"{figure(1000 * count / of)} per 1,000 ({figure(1000 * low)} to {figure(1000 * high)})"
+    return f"{_SHARES[name]} {count:,} of {of:,} holds: {per}."
+
+
+def _percent(share: float) -> str:
+    return f"{figure(100 * share)} %"
+
+
+def _rate(entry: Mapping[str, Any]) -> dict[str, Any]:
+    rate = entry["rate"]
+    runs = [
+        {"seed": run.get("seed"), "link": _link(run.get("run")), "why": run.get("why", "")}
+        for run in rate["runs"]
+    ]
+    said = {"shares": shares(rate), "published": rate.get("published") or "", "runs": runs}
+    return _row(entry) | said
+
+
+def _cost(entry: Mapping[str, Any]) -> dict[str, Any]:
+    rows = entry["cost"]["locks"]
+    base = rows[0]["ms"] or 0.0
+    locks = [
+        {
+            "lock": row["lock"],
+            "ms": "none" if row["ms"] is None else f"{row['ms']:.3g}",
+            "ratio": f"{row['ms'] / base:.1f}" if row["ms"] and base else "",
+            "trips": f"{row['trips']:g}",
+        }
+        for row in rows
+    ]
+    return _row(entry) | {"locks": locks}
+
+
 def _row(entry: Mapping[str, Any]) -> dict[str, Any]:
     expected: Mapping[str, Any] = entry.get("expected") or {}
     observed: Mapping[str, Any] = entry.get("observed") or {}
@@ -90,6 +162,7 @@ def _row(entry: Mapping[str, Any]) -> dict[str, Any]:
         "why": entry.get("why") or "",
         "link": _link(entry.get("run")),
         "as_expected": bool(entry.get("as_expected")),
+        "versions": list(map(str, (entry.get("versions") or {}).values())),
         "cells": cells,
     }
 
@@ -103,6 +176,7 @@ def _scenarios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         {
             "name": name,
             "what": list(dict.fromkeys(row["what"] for row in runs if row["what"])),
+            "versions": list(dict.fromkeys(said for row in runs for said in row["versions"])),
             "sources": list(dict.fromkeys(row["source"] for row in runs if row["source"])),
             "runs": runs,
         }

@@ -14,8 +14,8 @@ PAGE = Path(__file__).parent.parent / "docs" / "claims.md"
 
 
 def ids(claim: str) -> set[str]:
-    """A scenario may test two claims: "C4 and C5"."""
-    return set(claim.split(" and "))
+    """A scenario may test several claims: "C4, C5 and A4"."""
+    return set(re.split(r", | and ", claim))
 
 
 def rows() -> dict[str, list[str]]:

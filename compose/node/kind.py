@@ -26,7 +26,8 @@ class Start:
 
     `listen` are the IPv4 addresses that it may listen on, the one that others use first.
     `settings` are PERSISTENCE (none, everysec, always), CLOCK (real, fake), PRIMARY (an address to
-    replicate from) and JOIN (new, existing); each kind reads those that it knows.
+    replicate from), FIRST (the address of the first server), SERVERS (how many there are) and JOIN
+    (new, existing); each kind reads those that it knows.
     """
 
     node: str
@@ -79,9 +80,10 @@ class Kind:
     fault fills.
     `peers` are the ports, beside `port`, on which servers of a cluster talk to one another.
     `user`: the user that runs the server. If the node has no such user, root runs it.
-    `forks`: it serves each connection in a process of its own. `faketime`: its wall clock can be
-    set by libfaketime. `elects`: its servers elect a leader among themselves. `members`: they keep
-    a list of themselves, from which one that leaves is removed.
+    `forks`: it has processes of its own making, which are stopped and killed with it. `faketime`:
+    its wall clock can be set by libfaketime. `elects`: its servers elect a leader among themselves;
+    `loses`: one that may lack what the last one granted, so that they may forget by any fault.
+    `members`: they keep a list of themselves, from which one that leaves is removed.
     """
 
     name: str
@@ -104,6 +106,7 @@ class Kind:
     forks: bool = False
     faketime: bool = False
     elects: bool = False
+    loses: bool = False
     members: bool = False
 
     @property

@@ -10,7 +10,7 @@ from fencepost.harness.command import screen
 from fencepost.harness.command.options import Seed
 from fencepost.harness.errors import choose
 from fencepost.harness.run import bench as costs
-from fencepost.harness.run import results, written
+from fencepost.harness.run import written
 from fencepost.harness.run.needs import cluster_for
 from fencepost.harness.run.spec import seconds
 from fencepost.report import bench as report
@@ -26,17 +26,11 @@ def bench(
     names = list(dict.fromkeys([costs.BASELINE, *locks]))
     specs = [costs.spec_of(choose("lock", name, LOCKS), number) for name in names]
     with cluster_for(specs, screen.say) as cluster:
-        found = [costs.measure(spec, cluster, time_s, screen.say).to_json() for spec in specs]
-        folder = results.create("bench")
-        stored = {
-            "baseline": costs.BASELINE,
-            "locks": found,
-            "command": f"fencepost bench {' '.join(locks)} --time {time_s:g}s --seed {number}",
-            "versions": cluster.versions,
-        }
+        found = [costs.measure(spec, cluster, time_s, screen.say) for spec in specs]
         # Before the nodes are removed, which may fail.
-        results.write(folder / "bench.json", stored)
-    _table(report.relative(found, costs.BASELINE))
+        command = f"fencepost bench {' '.join(locks)} --time {time_s:g}s --seed {number}"
+        folder, stored = costs.store(found, command, cluster.versions)
+    _table(report.relative(stored["locks"], costs.BASELINE))
     screen.write(f"report: {report.render(folder)}")
 
 

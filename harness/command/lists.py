@@ -37,7 +37,8 @@ def _all_locks(locks: Iterable[LockType]) -> None:
 def _one_lock(lock: LockType) -> None:
     """A lock, what it promises, and every option with its default and its meaning."""
     screen.write(f"{lock.name}: {lock.what}")
-    screen.write(f"servers: {lock.kind} x{lock.servers}")
+    instead = f" (as {lock.server})" if lock.server else ""
+    screen.write(f"servers: {lock.kind} x{lock.servers}{instead}")
     screen.write(f"promises: {', '.join(lock.promised()) or 'exclusion alone'}")
     if not lock.options:
         screen.write("options: none")

@@ -25,13 +25,17 @@ from fencepost.harness.command.options import (
 )
 from fencepost.harness.command.telling import Files
 from fencepost.harness.errors import BadArguments, choose
+from fencepost.harness.run import bench, written
 from fencepost.harness.run import suite as suites
-from fencepost.harness.run import written
 from fencepost.harness.run.judge import Outcome
 from fencepost.harness.run.needs import cluster_for
 from fencepost.harness.run.run import run
+from fencepost.harness.run.spec import Spec
+from fencepost.report import bench as costs
+from fencepost.report import suite as report
 from fencepost.report.junit import scenarios
 from fencepost.workloads.scenarios.registry import SUITES
+from fencepost.workloads.scenarios.suite import Cost
 
 
 def suite(
@@ -43,6 +47,10 @@ def suite(
         list[str] | None, typer.Option(help="Only scenarios whose name begins so.")
     ] = None,
     seed: Seed = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, max=1000, help="Over how many seeds rates are counted. [default: 3]"),
+    ] = None,
     junit: Junit = None,
     summary: Summary = None,
     results: Results = None,
@@ -56,25 +64,34 @@ def suite(
         return 0
     number, asked = written.seed(seed), written.servers(server or [])
     chosen = {
-        name: _chosen(suites.items(choose("suite", name, SUITES), number, asked), only or [])
+        name: _chosen(suites.items(choose("suite", name, SUITES), number, asked, seeds), only or [])
         for name in dict.fromkeys(SUITES if names == ["all"] else names)
     }
     Files(junit, summary).must_be_writable()
-    specs = [item.spec for items in chosen.values() for item in items]
+    specs = [spec for items in chosen.values() for item in items for spec in item.specs]
     with (
         _told_to_a_ci(junit, number) as done,
         cluster_for(specs, screen.say, leave_up, remote, hosts) as cluster,
     ):
 
-        def carry_out(item: suites.Item) -> Outcome:
-            with screen.progress(item.spec.name) as progress:
-                return run(item.spec, cluster, progress, item.scenario)
+        def carry_out(item: suites.Item, spec: Spec) -> Outcome:
+            with screen.progress(spec.name) as progress:
+                return run(spec, cluster, progress, item.scenario, item.schedule(spec))
+
+        def measure(item: suites.Item) -> tuple[Path, Mapping[str, Any]]:
+            assert isinstance(item.entry, Cost)
+            time_s = item.entry.time_s
+            found = [bench.measure(spec, cluster, time_s, screen.say) for spec in item.specs]
+            asked = f"{' '.join(item.entry.locks)} --time {time_s:g}s --seed {number}"
+            folder, stored = bench.store(found, f"fencepost bench {asked}", cluster.versions)
+            costs.render(folder)
+            return folder, stored
 
         for name, items in chosen.items():
             rows = done[name] = []
             screen.say(f"Suite {name}, {len(items)} runs, seed {number}")
-            folder, _ = suites.run(name, items, carry_out, partial(_row, rows))
-            _table(rows)
+            folder, _ = suites.run(name, items, carry_out, measure, partial(_row, rows))
+            _tables(rows)
             screen.write(suites.tally(rows))
             screen.write(f"report: {folder / 'report.html'}")
             if summary is not None:
@@ -101,8 +118,9 @@ def _told_to_a_ci(junit: Path | None, seed: int) -> Iterator[dict[str, list[dict
 
 def _list() -> None:
     """Every suite, with how many runs it has."""
-    for name, found in SUITES.items():
-        screen.write(f"{name:14} {len(found.entries):3} runs: fencepost suite {name}")
+    for name in SUITES:
+        runs = sum(len(item.specs) for item in suites.items(name, 0))
+        screen.write(f"{name:14} {runs:3} runs: fencepost suite {name}")
 
 
 def _chosen(items: list[suites.Item], only: list[str]) -> list[suites.Item]:
@@ -117,10 +135,15 @@ def _chosen(items: list[suites.Item], only: list[str]) -> list[suites.Item]:
     return [item for item in items if any(item.name.startswith(prefix) for prefix in only)]
 
 
-def _row(rows: list[dict[str, Any]], row: dict[str, Any], outcome: Outcome) -> None:
-    """One line as soon as a run of a suite is over."""
+def _row(rows: list[dict[str, Any]], row: dict[str, Any], outcome: Outcome | None) -> None:
+    """One line as soon as a run of a suite is over; of a rate one for each share."""
     rows.append(row)
-    if not row["expected"]:
+    if "rate" in row:
+        for words in [row["why"], *report.shares(row["rate"])]:
+            if words:
+                screen.write(f"{row['scenario']}: {words}")
+        return
+    if outcome is not None and not row["expected"]:
         mark, style = f"{screen.word(outcome.valid)} (a finding)", screen.STYLE[outcome.valid]
     elif row["as_expected"]:
         mark, style = "as published", "green"
@@ -131,6 +154,22 @@ def _row(rows: list[dict[str, Any]], row: dict[str, Any], outcome: Outcome) -> N
     if row["why"]:
         text.append(f"  {row['why']}")
     screen.console().print(text, soft_wrap=True)
+
+
+def _tables(rows: list[dict[str, Any]]) -> None:
+    played = [row for row in rows if "rate" not in row and "cost" not in row]
+    if played:
+        _table(played)
+    for row in rows:
+        if "cost" in row:
+            _costs(row["cost"]["locks"])
+
+
+def _costs(rows: list[dict[str, Any]]) -> None:
+    table = screen.table("lock", "acquire and release, p50 (ms)", "round trips", right=True)
+    for row in rows:
+        table.add_row(row["lock"], f"{row['ms'] or 0:.3g}", f"{row['trips']:g}")
+    screen.console().print(table)
 
 
 def _table(rows: list[dict[str, Any]]) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from fencepost.compose.node.kind import Kind
-from fencepost.harness.db import etcd, postgres, redis, valkey, zookeeper
+from fencepost.harness.db import etcd, postgres, redis, sentinel, valkey, zookeeper
 from fencepost.harness.errors import BadArguments
 from fencepost.registry import Registry
 
 KINDS: Registry[Kind] = Registry(
-    "fencepost.servers", Kind, (redis.KIND, zookeeper.KIND, etcd.KIND, postgres.KIND, valkey.KIND)
+    "fencepost.servers",
+    Kind,
+    (redis.KIND, zookeeper.KIND, etcd.KIND, postgres.KIND, valkey.KIND, sentinel.KIND),
 )
 
 

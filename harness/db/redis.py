@@ -83,9 +83,9 @@ def version() -> str:
     return f"{name.capitalize()} {info[f'{name}_version']}"
 
 
-def ask(words: str) -> Sequence[str]:
+def ask(words: str, port: int = _PORT) -> Sequence[str]:
     """The server's answer to an inline command; one string where it is no array."""
-    with socket.create_connection(("127.0.0.1", _PORT), _TIMEOUT_S) as link:
+    with socket.create_connection(("127.0.0.1", port), _TIMEOUT_S) as link:
         link.sendall(words.encode() + b"\r\n")
         with link.makefile("rb") as stream:
             return _answer(stream)

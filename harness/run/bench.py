@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 from fencepost.checker.history import Call, read
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import Crashed
-from fencepost.harness.run import aside
+from fencepost.harness.run import aside, results
 from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.site import RunSite
 from fencepost.harness.run.spec import Spec
@@ -95,6 +95,21 @@ def measure(spec: Spec, cluster: Cluster, time_s: float, say: Callable[[str], No
     for phase, (start, end) in spans.items():
         found.phases[phase] = _figures([c for c in calls if start <= c.begin.time < end])
     return found
+
+
+def store(
+    found: Sequence[Measured], command: str, versions: Mapping[str, str]
+) -> tuple[Path, dict[str, Any]]:
+    """Write bench.json into a folder of its own; returns the folder and what was written."""
+    stored = {
+        "baseline": BASELINE,
+        "locks": [one.to_json() for one in found],
+        "command": command,
+        "versions": dict(versions),
+    }
+    folder = results.create("bench")
+    results.write(folder / "bench.json", stored)
+    return folder, stored
 
 
 def _phase(site: RunSite, recorder: Recorder, phase: str, time_s: float) -> tuple[int, int]:

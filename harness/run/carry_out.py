@@ -28,7 +28,7 @@ from fencepost.harness.run.progress import Live, Progress, logged
 from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.running import Running
 from fencepost.harness.run.site import RunSite
-from fencepost.harness.run.spec import Spec
+from fencepost.harness.run.spec import Spec, layout_of
 from fencepost.harness.run.stage import NotAsScheduled, Stage
 from fencepost.harness.run.timed import Played
 from fencepost.nemesis.director import Director
@@ -86,7 +86,7 @@ def carry_out(
                 log = folder / "harness.log"
                 with logged(log, progress) as tell, Live(recorder, tell) as live:
                     site = RunSite(spec, cluster, recorder)
-                    live.director = director = _director(site, recorder)
+                    live.director = director = _director(site, recorder, spec)
                     live.say("starting servers")
                     began = site.resume if servers_run else site.prepare
                     test["versions"] |= began(live.say)
@@ -128,11 +128,11 @@ def _set_up(
     results.write(folder / "test.json", test)
 
 
-def _director(site: RunSite, recorder: Recorder) -> Director:
+def _director(site: RunSite, recorder: Recorder, spec: Spec) -> Director:
     def record(type: str, f: str, value: dict[str, Any], error: list[str] | None) -> None:
         recorder.op("nemesis", type, f, value, error)
 
-    return Director(site, record)
+    return Director(site, record, loses=layout_of(spec).loses)
 
 
 def _player(scenario: Scenario | None, schedule: list[Scheduled]) -> Callable[[Running], Played]:

@@ -237,7 +237,7 @@ def _must_be_simulated(spec: Spec) -> None:
 def _version(spec: Spec) -> str:
     """The version of the lock's servers, '' for the usual one. BadArguments where there is no model
     of them."""
-    asked = spec.server.get(spec.lock_type.kind, "")
+    asked = spec.server_version
     kind, version = chosen(spec.lock_type.kind, asked)
     if kind.name not in MODELS:
         raise BadArguments(

@@ -64,7 +64,7 @@ class RunSite:
 
     def _server(self, node: str) -> Server:
         role = self._spec.lock_type.kind
-        kind, version = chosen(role, self._spec.server.get(role, ""))
+        kind, version = chosen(role, self._spec.server_version)
         return Server(self._cluster.remote(node), kind, self._settings(node), version)
 
     def _settings(self, node: str) -> dict[str, str]:
@@ -76,6 +76,9 @@ class RunSite:
             "DISK": "plain",
         } | needs_of(spec.families)
         first = spec.servers[0]
+        if spec.lock_type.server:
+            settings["FIRST"] = self._cluster.address(first)
+            settings["SERVERS"] = str(len(spec.servers))
         if spec.lock_type.replicated and node != first:
             settings["PRIMARY"] = self._cluster.address(first)
         return settings

@@ -56,6 +56,11 @@ class Spec(Settings):
         return [f"{self.lock_type.kind}-{n + 1}" for n in range(self.lock_type.servers)]
 
     @property
+    def server_version(self) -> str:
+        """The version or the kind of its servers: as chosen, else what the lock needs; "": any."""
+        return self.server.get(self.lock_type.kind, "") or self.lock_type.server
+
+    @property
     def stored_in(self) -> str:
         """The store of the resource: the one that was set, or the guard's first."""
         return self.store or GUARDS[self.guard].stores[0]
@@ -140,7 +145,7 @@ def layout_of(spec: Spec, known: Mapping[str, ForeignServer] | None = None) -> L
     """The nodes of a test as its faults see them. `known`: its servers that are not ours, once they
     were looked at."""
     lock, role = spec.lock_type, spec.lock_type.kind
-    kind = spec.foreign.kind if spec.foreign else chosen(role, spec.server.get(role, ""))[0]
+    kind = spec.foreign.kind if spec.foreign else chosen(role, spec.server_version)[0]
     ttl_s = spec.ttl_ms / 1000
     clocks = tuple(kind.clocks) if kind else ()
     shown = dict.fromkeys(spec.servers, clocks) | dict.fromkeys(spec.clients, ("wall",))
@@ -153,7 +158,9 @@ def layout_of(spec: Spec, known: Mapping[str, ForeignServer] | None = None) -> L
         restart_s(spec, ttl_s),
         kind=kind.role if kind else "",
         leads=bool(kind and kind.elects) or lock.replicated,
-        replicated=lock.replicated,
+        # Where the servers elect, nobody else promotes one.
+        replicated=lock.replicated and not (kind and kind.elects),
+        loses=bool(kind and kind.loses),
         shown=shown,
         foreign=spec.foreign is not None,
         mortal=tuple(node for node, one in (known or {}).items() if one.mortal),

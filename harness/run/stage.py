@@ -14,12 +14,14 @@ from fencepost.workloads.scenarios.scenario import (
     Heal,
     Inject,
     LeaseOver,
+    NoteTime,
     Pass,
     Reach,
     Scenario,
     Step,
     SyncDue,
     Timed,
+    TtlByClock,
     TtlOver,
 )
 
@@ -32,6 +34,8 @@ _AGAIN_S = 20.0
 _POINT_S = 10.0
 # How much longer than the client's lease a server's key may live: the drift in Redlock.
 _MARGIN_NS = 100_000_000
+# How often a clock is looked at that may jump.
+_LOOK_S = 0.5
 
 
 _ALSO = {"any": ("ok", "fail"), "failing": ("fail", "info")}
@@ -53,6 +57,7 @@ class Stage:
         self._holds: dict[str, dict[str, Any]] = {}
         self._read: dict[str, int] = {}
         self._begun: dict[str, str] = {}
+        self._noted: dict[str, float] = {}
         # How much later than in the run that they come from timed steps were taken, at most.
         self._late_s = float("-inf")
 
@@ -120,6 +125,10 @@ class Stage:
             case TtlOver():
                 ttl_ns = self._scenario.ttl_ms * 1_000_000
                 self._sleep_until(self._recorder.now() + ttl_ns + 500_000_000)
+            case NoteTime(client):
+                self._noted[client] = self._wall_s(client)
+            case TtlByClock(client):
+                self._sleep_by_clock(client)
             case SyncDue():
                 time.sleep(2.0 - time.time() % 1.0)
 
@@ -190,6 +199,18 @@ class Stage:
             case "write":
                 return {"resource": RESOURCE, "version": self._read.get(client), "hold": hold}
         raise ValueError(f"no client does {f}")
+
+    def _wall_s(self, client: str) -> float:
+        """The client's wall clock, from any fixed moment on."""
+        low_s, high_s = self._site.client(client).look_at_clock("wall", {})
+        return time.monotonic() + (low_s + high_s) / 2
+
+    def _sleep_by_clock(self, client: str) -> None:
+        if client not in self._noted:
+            raise NotAsScheduled(f"{client} has noted no time before")
+        due_s = self._noted[client] + self._scenario.ttl_ms / 1000
+        while (left_s := due_s - self._wall_s(client)) > 0:
+            time.sleep(min(left_s, _LOOK_S))
 
     def _sleep_until(self, time_ns: int) -> None:
         time.sleep(max(0.0, (time_ns - self._recorder.now()) / 1e9))

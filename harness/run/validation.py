@@ -16,7 +16,7 @@ from fencepost.nemesis.restart import NEVER_S
 from fencepost.settings import SETTINGS
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.guards.guard import served
-from fencepost.workloads.resources.registry import GUARDS
+from fencepost.workloads.resources.registry import GUARDS, STORES
 
 # The most of what may be set of the clients' generator.
 _WORK = {"extend": 1}
@@ -53,6 +53,7 @@ def validate(spec: Spec) -> Spec:
             f"{spec.lock} has no shared mode; these have: {', '.join(modes) or 'none'}"
         )
     _must_have_servers(spec)
+    _must_suit(spec)
     lock = spec.lock_type
     if spec.ttl_ms < lock.least_ttl_ms:
         raise BadArguments(
@@ -115,6 +116,22 @@ def _must_have_servers(spec: Spec) -> None:
         raise BadArguments(f"{lock.name} runs on {lock.kind}, and the servers are {kind.name}")
 
 
+def _must_suit(spec: Spec) -> None:
+    """Raise BadArguments if the lock needs servers of another kind than was chosen."""
+    lock = spec.lock_type
+    kind = chosen(lock.kind, spec.server_version)[0] if lock.kind in KINDS else None
+    if lock.server and kind and kind.name != lock.server:
+        raise BadArguments(
+            f"{lock.name} needs {lock.kind}={lock.server}, which it has if --server is left out"
+        )
+    if kind and kind.serves and kind.elects and kind.name != lock.server:
+        able = [one.name for one in LOCKS.values() if one.server == kind.name]
+        raise BadArguments(
+            f"--server {lock.kind}={kind.name}: {lock.name} does not ask {kind.name} for the "
+            f"primary; these locks do: {', '.join(able)}"
+        )
+
+
 def _must_work(work: Mapping[str, float]) -> None:
     """Raise BadArguments if a setting of the clients' generator is not one, or makes no sense."""
     for name, value in work.items():
@@ -135,6 +152,12 @@ def _guarded(spec: Spec) -> None:
         raise BadArguments(
             f"guard {guard.name} cannot be kept in store {spec.store!r}; choose one of: "
             f"{', '.join(guard.stores)}"
+        )
+    if STORES[spec.stored_in].beside not in ("", lock.server):
+        able = [one.name for one in LOCKS.values() if one.server == STORES[spec.stored_in].beside]
+        raise BadArguments(
+            f"store {spec.stored_in} is kept by the lock's servers, which {lock.name} has not; "
+            f"these have: {', '.join(able)}"
         )
     if lock.program and spec.stored_in != "redis":
         raise BadArguments(

@@ -123,6 +123,16 @@ def _write_compared(store: Store, keys: Sequence[str], args: Sequence[str]) -> A
     return [0, int(version)] if int(args[2]) != version else _stored(store, keys[0], args)
 
 
+def _write_new_value(store: Store, keys: Sequence[str], args: Sequence[str]) -> Any:
+    key, token = keys[0], args[3]
+    last = carry_out(store, "HGET", [key, "last"])
+    if last != token:
+        if carry_out(store, "HGET", [key, f"shown:{token}"]) is not None:
+            return [0, last]
+        carry_out(store, "HSET", [key, "last", token, f"shown:{token}", "1"])
+    return _stored(store, key, args)
+
+
 def _write_paired(store: Store, keys: Sequence[str], args: Sequence[str]) -> Any:
     key, token = keys[0], int(args[3])
     highest = _seen(store, key, "highest")
@@ -138,6 +148,7 @@ _WRITES: Mapping[str, Evaluate] = {
     "deadline": _write,
     "fenced": _write_fenced,
     "fenced-version": _write_fenced_compared,
+    "new-value": _write_new_value,
     "compare-and-set": _write_compared,
     "paired": _write_paired,
 }

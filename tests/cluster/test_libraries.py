@@ -10,6 +10,8 @@ from fencepost.checker.history import SPONTANEOUS, read
 from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.scenarios.caused import unnamed
+from fencepost.workloads.scenarios.registry import SUITES
 from fencepost.workloads.scenarios.scenario import Do, Heal, Scenario
 from fencepost.workloads.scenarios.schedules import cut
 
@@ -38,6 +40,17 @@ def test_without_faults_a_library_keeps_every_promise(run_test, lock):
     # A client closes at its end, and after each op of unknown outcome.
     assert stats["by_f"]["close"]["ok"] >= 5
     assert stats["by_f"]["close"]["fail"] == stats["by_f"]["close"]["info"] == 0
+
+
+def test_sentinels_promote_a_server_that_has_not_heard_of_the_grant(run_test):
+    (scenario,) = (e for e in SUITES["redis"].scenarios if e.name == "failover-sentinel")
+    outcome = run_test(scenario.lock, scenario)
+
+    found = {name: verdict.valid for name, verdict in outcome.verdicts.items()}
+    assert "run" not in found, outcome.verdicts["run"].summary
+    expected = {"faults": True, **scenario.expected}
+    assert {name: found[name] for name in expected} == expected
+    assert unnamed(scenario, outcome.verdicts) == []
 
 
 @pytest.mark.parametrize("lock", ["curator", "node-redlock"])

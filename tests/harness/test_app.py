@@ -88,7 +88,7 @@ def run(monkeypatch, capsys, tmp_path):
         (["test", "redlock", "--tim", "60s"], "--tim"),
         (["tset", "redlock"], "tset"),
         (["suite", "mongo"], "there is no suite 'mongo'; choose one of: redlock, redis, zoo"),
-        (["test", "redlock", "--nemesis", "failover"], "these are: redis-replicated"),
+        (["test", "redlock", "--nemesis", "failover"], "are: redis-replicated"),
         (["test", "redis", "--guard", "paired"], "These do: redis -o token=paired"),
         (["test", "redis", "--guard", "transaction"], "These do: etcd, chubby"),
         (

@@ -126,7 +126,7 @@ def test_the_nodes_are_admitted_to_the_ports_of_servers_and_nobody_else():
         "-A FENCEPOST-ADMIT -j DROP",
     ]
     (ports,) = [row.split("--dports ")[1].split()[0] for row in rows if "-I INPUT" in row]
-    assert ports == "2181,2379,2380,2888,3888,5432,6379,7000"
+    assert ports == "2181,2379,2380,2888,3888,5432,6379,7000,26379"
 
 
 def test_what_admits_them_is_taken_off_with_the_rest():

@@ -12,17 +12,27 @@ from hypothesis import strategies as st
 
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.run.scripted import of_suite
-from fencepost.harness.run.spec import Spec, seconds, work_of
+from fencepost.harness.run.spec import Spec, layout_of, seconds, work_of
 from fencepost.harness.run.stored import stored
 from fencepost.harness.run.validation import validate
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.registry import SUITES
 
 GOOD = Spec(name="redlock", lock="redlock", options=LOCKS["redlock"].read_options({}))
+SENTINEL = {"lock": "redis-sentinel", "options": LOCKS["redis-sentinel"].read_options({})}
 
 
 def options(**chosen):
     return {**GOOD.options, **chosen}
+
+
+@pytest.mark.parametrize("server", [{}, {"redis": "sentinel"}])
+def test_a_lock_has_the_servers_that_it_needs_whether_or_not_they_are_asked_for(server):
+    spec = validate(replace(GOOD, **SENTINEL, server=server, store="sentinel"))
+    layout = layout_of(spec)
+    assert (layout.kind, layout.leads, layout.replicated, layout.loses) == (
+        "redis", True, False, True,
+    )  # fmt: skip
 
 
 def test_the_defaults_make_sense():
@@ -114,6 +124,19 @@ def test_what_is_just_within_the_bounds_makes_sense(changed):
             "redlock -o token=value, redlock -o token=one, redlock -o token=majority, "
             "redis -o token=incr",
         ),
+        (
+            {"server": {"redis": "sentinel"}},
+            "redlock does not ask sentinel for the primary; these locks do: redis-sentinel",
+        ),
+        (
+            {"store": "sentinel"},
+            "store sentinel is kept by the lock's servers, which redlock has not; these have: ",
+        ),
+        (
+            SENTINEL | {"server": {"redis": "valkey"}},
+            "redis-sentinel needs redis=sentinel, which it has if --server is left out",
+        ),
+        (SENTINEL | {"nemesis": ("failover",)}, "Sentinel fails over by itself"),
     ],
 )
 def test_what_makes_no_sense_is_an_error_that_names_what_would(changed, message):

@@ -69,14 +69,14 @@ def test_what_a_run_finds_of_which_nothing_was_expected_is_a_finding(controls, f
 
 
 def test_a_suite_that_is_interrupted_leaves_what_it_found_and_a_report(controls, folder):
-    def carry_out(item):
+    def carry_out(item, spec):
         if item is controls[1]:
             raise KeyboardInterrupt
         return outcome(item)
 
     said = []
     with pytest.raises(KeyboardInterrupt):
-        suite.run("redis", controls, carry_out, lambda row, _: said.append(row["scenario"]))
+        suite.run("redis", controls, carry_out, None, lambda row, _: said.append(row["scenario"]))
     run = (folder / "suite-redis" / "latest").resolve()
     assert [row["scenario"] for row in json.loads((run / "suite.json").read_text())] == said
     assert said == ["control"]
@@ -86,3 +86,63 @@ def test_a_suite_that_is_interrupted_leaves_what_it_found_and_a_report(controls,
 def test_a_suite_with_an_unknown_server_is_refused(controls):
     with pytest.raises(BadArguments):
         suite.items("redis", 7, {"redis": "0.1"})
+
+
+@pytest.fixture
+def rate():
+    (item,) = [one for one in suite.items("rates", 7, seeds=2) if one.name == "one-redis-kill"]
+    return item
+
+
+def counted(monkeypatch, *counts):
+    found = iter(counts)
+    monkeypatch.setattr(suite.counted, "counts", lambda outcome, of: next(found))
+
+
+def test_a_rate_has_a_run_for_each_seed_and_adds_them_up(rate, folder, monkeypatch):
+    assert [spec.seed for spec in rate.specs] == [7, 8]
+    counted(monkeypatch, {"data": (1, 100)}, {"data": (2, 100)}, {"data": (3, 50)})
+    carried, said = [], []
+
+    def carry_out(item, spec):
+        carried.append(spec.seed)
+        return outcome(item)
+
+    where, rows = suite.run("rates", [rate], carry_out, None, lambda row, _: said.append(row))
+    assert carried == [7, 8] and len(said) == 1
+    # The row is made anew after each run.
+    (row,) = rows
+    assert (row["rate"]["shares"]["data"]["count"], row["rate"]["shares"]["data"]["of"]) == (5, 150)
+    assert row["as_expected"] and suite.tally(rows) == "One rate was counted, over 2 runs."
+    assert json.loads((where / "suite.json").read_text()) == json.loads(json.dumps(rows))
+    assert "5 of 150 holds" in suite.summary("rates", 7, rows)
+
+
+def test_a_run_of_a_rate_without_proof_of_its_faults_is_not_counted(rate, folder, monkeypatch):
+    counted(monkeypatch, {"data": (1, 100)})
+    unproved = outcome(rate, faults=Verdict("unknown", "No receipt."))
+    row = suite.rate_row(rate, [outcome(rate), unproved], folder)
+    assert row["rate"]["shares"]["data"]["of"] == 100
+    assert (row["as_expected"], row["why"]) == (
+        False,
+        "1 of 2 runs could not be counted: faults: No receipt.",
+    )
+
+
+def test_what_locks_cost_is_as_expected_if_each_is_slower_than_one_redis_server(folder):
+    (item,) = [one for one in suite.items("rates", 7) if one.name == "costs"]
+    assert [spec.lock for spec in item.specs] == ["redis", "redlock", "zookeeper", "etcd"]
+
+    def row(**ms):
+        locks = [
+            {"lock": lock, "phases": {"alone": {"pair_p50": took}}, "trips": {"acquire": 1.0}}
+            for lock, took in ms.items()
+        ]
+        versions = {"redis": "Redis 7.0", "docker": "20"}
+        return suite.cost_row(item, folder, {"locks": locks, "versions": versions}, folder)
+
+    good = row(redis=0.5, redlock=2.5)
+    assert (good["as_expected"], good["versions"]) == (True, {"redis": "Redis 7.0"})
+    cheap = row(redis=0.5, redlock=0.5)
+    assert (cheap["as_expected"], cheap["why"]) == (False, "no slower than redis: redlock")
+    assert suite.tally([good, cheap]) == "1 of 2 came out as published."

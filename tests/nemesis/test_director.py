@@ -37,6 +37,17 @@ def test_a_node_that_does_not_answer_is_booked_and_not_fatal(site, recorded):
     assert [op.type for op in recorded.ops][:2] == ["invoke", "info"]
 
 
+@pytest.mark.parametrize(("loses", "targets", "forgets"), [
+    (True, ["redis-1"], True), (True, ["client-1"], False), (False, ["redis-1"], False),
+])  # fmt: skip
+def test_where_a_failover_loses_grants_whatever_strikes_a_server_may_make_it_forget(
+    site, recorded, loses, targets, forgets
+):
+    Director(site, recorded, loses=loses).inject(Fault("p", "pause", targets, {}))
+    begun = [op.value for op in recorded.ops if op.value["phase"] == "start"]
+    assert {value["forgets"] for value in begun} == {forgets}
+
+
 def test_the_primary_is_who_leads_when_the_fault_begins(director, site, recorded):
     links = [["primary", "redis-1"], ["primary", "redis-2"], ["primary", "client-1"]]
     fault = Fault(

@@ -117,5 +117,6 @@ def test_servers_have_users_of_their_own():
     # PostgreSQL runs as nobody else: its own command sees to that.
     users = {name: kind.user for name, kind in KINDS.items() if name != "postgres"}
     assert users == {
-        "redis": "redis", "valkey": "redis", "etcd": "etcd", "zookeeper": "zookeeper"
+        "redis": "redis", "valkey": "redis", "sentinel": "redis",
+        "etcd": "etcd", "zookeeper": "zookeeper",
     }  # fmt: skip

@@ -102,3 +102,31 @@ def test_a_suite_that_cannot_be_read_is_refused_by_its_path(tmp_path, text):
     (tmp_path / "suite.json").write_text(text)
     with pytest.raises(ReportError, match=r"suite\.json: no report"):
         render(tmp_path)
+
+
+def rated(**shares: tuple[int, int]) -> dict[str, Any]:
+    found = {
+        name: {"count": count, "of": of, "low": 0.01, "high": 0.2}
+        for name, (count, of) in shares.items()
+    }
+    runs = [{"seed": 7, "run": "../rate/1", "counts": {}}, {"seed": 8, "run": "/x", "counts": {}}]
+    rate = {"of": "violations", "published": "About 18 %.", "runs": runs, "shares": found}
+    return entry("etcd", expected={}, observed={}, rate=rate, versions={"etcd": "etcd 3.4.23"})
+
+
+def test_a_rate_stands_beside_the_published_figure_with_its_interval_and_its_runs(tmp_path):
+    html = page(tmp_path, [rated(updates=(9, 100), data=(0, 600), clients=(6, 600))])
+    assert headline(html) == "One rate was counted, over 2 runs."
+    assert "Lost were 9 of 100 acknowledged updates: 9 % (1 % to 20 %)." in html
+    assert "in none of 600 holds (at most 5 per 1,000, rule of three)." in html
+    assert "6 of 600 holds: 10 per 1,000 (10 to 200)." in html
+    assert "About 18 %." in html and "<dd>etcd 3.4.23</dd>" in html
+    assert re.findall(r'<a href="(.*?)"', html) == ["../rate/1/report.html"]
+
+
+def test_what_locks_cost_stands_beside_the_first(tmp_path):
+    locks = [{"lock": "redis", "ms": 0.5, "trips": 2}, {"lock": "redlock", "ms": 2.5, "trips": 10}]
+    html = page(tmp_path, [entry(), entry("costs", expected={}, cost={"locks": locks})])
+    assert headline(html) == "The one scenario came out as published, in 1 run."
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", html.split("<h2>Costs</h2>")[1])
+    assert cells[:8] == ["redis", "0.5", "1.0", "2", "redlock", "2.5", "5.0", "10"]

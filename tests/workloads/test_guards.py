@@ -21,6 +21,7 @@ ACCEPTED = {
     "compare-and-set": {None, *GRANTS},
     "fenced": {"a token", "a pair"},
     "fenced-version": {"a token", "a pair"},
+    "new-value": {"a token", "a pair"},
     "paired": {"a pair"},
     "check-sequencer": {"a sequencer"},
     "transaction": {"a sequencer"},

@@ -142,6 +142,19 @@ def test_a_fenced_register_refuses_a_token_below_the_highest_and_stays_as_it_was
     assert account.read("account") == ("y", 2)
 
 
+def test_a_register_that_is_shown_values_refuses_a_replaced_one_and_takes_the_sleeper_s_first(
+    register,
+):
+    account = register("new-value")
+    assert account.write("account", "x", 0, token(7)) == 1
+    assert account.write("account", "y", 1, token(7)) == 2
+    assert account.write("account", "z", 2, token(3)) == 3
+    with pytest.raises(Failed, match="token 7 was replaced by 3"):
+        account.write("account", "late", 2, token(7))
+    # A sleeper that was granted the lock before all of them, and has not written yet.
+    assert account.write("account", "late", 0, token(5)) == 4
+
+
 def test_a_late_write_between_another_s_read_and_write_costs_no_update_where_versions_count(
     register,
 ):

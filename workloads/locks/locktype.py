@@ -42,7 +42,8 @@ class LockType:
     `promises` are some of PROMISES. `least_ttl_ms` is the shortest lease or session
     that the servers give. `extends` and `shared` say which verbs it has beside acquire and
     release; `sequencer`, that the lock service can be asked about a hold; `replicated`, that the
-    servers but the first are replicas of the first.
+    servers but the first are replicas of the first; `server` names the kind of server that it needs
+    in the place of the usual one (`--server KIND=SERVER`).
 
     `ends_with` says what ends a grant: `lease`, a release that reached the service, or time;
     `close`, also its client's `close`, which ends the session that the grant lives by;
@@ -71,6 +72,7 @@ class LockType:
     shared: bool = False
     sequencer: bool = False
     replicated: bool = False
+    server: str = ""
     ends_with: str = "lease"
     failpoints: tuple[str, ...] = ()
     tells_tokens: bool = True

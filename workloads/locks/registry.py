@@ -42,6 +42,7 @@ LOCKS = Registry(
         chubby.LOCK,
         postgres.LOCK,
         redis_py.LOCK,
+        redis_py.SENTINEL,
         pottery.LOCK,
         redlock_py.LOCK,
         python_redis_lock.LOCK,

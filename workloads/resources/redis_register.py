@@ -8,7 +8,7 @@ lock alone must protect.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from fencepost.workloads.locks.lock import Failed, Grant
 from fencepost.workloads.resources.guards.guard import Guard
@@ -40,9 +40,18 @@ def key(resource: str) -> str:
     return f"resource:{register(resource)}"
 
 
+class Calls(Protocol):
+    """What a register needs of a connection; see Link (workloads/locks/lock.py)."""
+
+    def call(self, *command: Any) -> Any: ...
+    def close(self) -> None: ...
+
+
 class RedisRegister:
-    def __init__(self, at: Opening) -> None:
-        self._link = at.env.connect(at.storage, at.timeout_s)
+    """`link`: to the server, where it is not the one on the storage node."""
+
+    def __init__(self, at: Opening, link: Calls | None = None) -> None:
+        self._link: Calls = link or at.env.connect(at.storage, at.timeout_s)
         self._guard = at.guard
         self._script = write_script(at.guard)
 

@@ -7,6 +7,7 @@ from fencepost.workloads.resources import (
     etcd_register,
     postgres_register,
     redis_register,
+    sentinel_register,
     served_register,
 )
 from fencepost.workloads.resources.guards import (
@@ -15,6 +16,7 @@ from fencepost.workloads.resources.guards import (
     deadline,
     fenced,
     fenced_version,
+    new_value,
     none,
     paired,
     transaction,
@@ -30,6 +32,7 @@ GUARDS = Registry(
         deadline.GUARD,
         fenced.GUARD,
         fenced_version.GUARD,
+        new_value.GUARD,
         paired.GUARD,
         compare_and_set.GUARD,
         check_sequencer.GUARD,
@@ -42,6 +45,7 @@ STORES = Registry(
     Store,
     (
         redis_register.STORE,
+        sentinel_register.STORE,
         postgres_register.STORE,
         etcd_register.STORE,
         served_register.STORE,

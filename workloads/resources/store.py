@@ -31,6 +31,7 @@ class Opening:
 class Store:
     """A store by name. `kind` is the kind of server that runs on the storage node.
 
+    `beside`: it is kept by the lock's own servers, which must be of this kind.
     `server` is the module of a program that runs in front of that server and knows the lock's
     servers, if there is one.
     """
@@ -40,3 +41,4 @@ class Store:
     open: Callable[[Opening], Resource]
     kind: str = "redis"
     server: str = ""
+    beside: str = ""

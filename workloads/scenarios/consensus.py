@@ -29,7 +29,8 @@ def of_a_cluster(servers: list[str], lease: str) -> tuple[Scenario, ...]:
             late, TWO_BELIEVE | DAMAGED, ttl_ms=2000,
         ),
         Scenario(
-            "pause-after-acquire", "C5", KLEPPMANN, f"{pause} The fence refuses it.", "fenced",
+            "pause-after-acquire", "C5 and A4", KLEPPMANN,
+            f"{pause} The fence refuses it.", "fenced",
             fenced_off, TWO_BELIEVE | FENCED, ttl_ms=2000,
         ),
         Scenario(
@@ -38,7 +39,7 @@ def of_a_cluster(servers: list[str], lease: str) -> tuple[Scenario, ...]:
             "deadline", late, TWO_BELIEVE | DAMAGED, ttl_ms=2000,
         ),
         Scenario(
-            "holder-dies", "C20", OVERVIEW,
+            "holder-dies", "C20 and P2", OVERVIEW,
             f"The holder crashes. Its {lease} ends, and client 2 is granted the lock.", "none",
             holder_dies(), KEPT, ttl_ms=2000,
         ),

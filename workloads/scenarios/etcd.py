@@ -14,7 +14,7 @@ from fencepost.workloads.scenarios.schedules import (
     pause_at,
     pause_before_write,
 )
-from fencepost.workloads.scenarios.sources import BURROWS, JEPSEN
+from fencepost.workloads.scenarios.sources import BURROWS, JEPSEN, OVERVIEW
 from fencepost.workloads.scenarios.suite import Suite
 
 SERVERS = [f"etcd-{n}" for n in (1, 2, 3)]
@@ -36,6 +36,20 @@ def _expired_waiter(answer: str) -> tuple[Step, ...]:
         Finish(TWO, expect=answer),
         Finish(THREE),
         *after,
+        Do(THREE, "release"),
+    )
+
+
+def _given_up() -> tuple[Step, ...]:
+    return (
+        Do(ONE, "acquire"),
+        Do(TWO, "acquire", expect="fail"),
+        Do(ONE, "read"),
+        Do(ONE, "write"),
+        Do(ONE, "release"),
+        Do(THREE, "acquire"),
+        Do(THREE, "read"),
+        Do(THREE, "write"),
         Do(THREE, "release"),
     )
 
@@ -75,20 +89,26 @@ _SCENARIOS: tuple[Scenario, ...] = (
         "transaction", pause_after_acquire("fail"), TWO_BELIEVE, ttl_ms=2000,
     ),
     Scenario(
-        "check-sequencer", "C23", BURROWS,
+        "given-up-wait", "A6", OVERVIEW,
+        "Client 2 waits behind client 1, gives up in time, and leaves no key in the queue: when "
+        "client 1 releases, client 3 is granted the lock at its first try.",
+        "none", _given_up(), KEPT, {"wait_ms": 1000}, ttl_ms=2000,
+    ),
+    Scenario(
+        "check-sequencer", "C23 and A7", BURROWS,
         f"{_PAUSE}The resource asks the lock service, which says that the hold is over.",
         "check-sequencer", pause_after_acquire("fail"), TWO_BELIEVE, _ONCE, ttl_ms=2000,
         lock="chubby",
     ),
     Scenario(
-        "lock-delay", "C22", BURROWS,
+        "lock-delay", "C22 and A7", BURROWS,
         "Client 1 pauses past its lease, for less than the lock-delay: nobody is granted the lock "
         "meanwhile, and its late write does no harm, without any token.",
         "none", _within_the_delay(), KEPT,
         {**_ONCE, "lock_delay_ms": 3000}, ttl_ms=2000, lock="chubby",
     ),
     Scenario(
-        "lock-delay-exceeded", "C22", BURROWS,
+        "lock-delay-exceeded", "C22 and A7", BURROWS,
         f"{_PAUSE}It slept longer than the lock-delay of half a second.",
         "none", pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED,
         {**_ONCE, "lock_delay_ms": 500}, ttl_ms=2000, lock="chubby",
@@ -114,5 +134,5 @@ SUITE = Suite(
     name="etcd",
     what="etcd: the recipe, the lock API with its known defect, Chubby's remedies",
     lock="etcd",
-    entries=(*controls(2000, {}), queue(), clocks(2000), *_SCENARIOS, explore(2000)),
+    entries=(*controls(2000, {}), queue("A6"), clocks(2000), *_SCENARIOS, explore(2000)),
 )

@@ -26,6 +26,7 @@ from fencepost.workloads.scenarios.scenario import (
     Heal,
     Inject,
     LeaseOver,
+    NoteTime,
     Pass,
     Plain,
     Reach,
@@ -33,6 +34,7 @@ from fencepost.workloads.scenarios.scenario import (
     Step,
     SyncDue,
     Timed,
+    TtlByClock,
     TtlOver,
     plain,
 )
@@ -47,6 +49,8 @@ _STEPS: dict[str, type[Plain]] = {
     "heal": Heal,
     "lease-over": LeaseOver,
     "ttl-over": TtlOver,
+    "note-time": NoteTime,
+    "ttl-by-clock": TtlByClock,
     "sync-due": SyncDue,
     "pass": Pass,
 }

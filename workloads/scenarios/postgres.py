@@ -41,7 +41,7 @@ _SCENARIOS: tuple[Scenario, ...] = tuple(
     for name, claim, source, what, steps in (
         ("pause-after-acquire", "C4", KLEPPMANN, _SLEEPER, _sleeper_keeps_it()),
         (
-            "holder-dies", "C20", OVERVIEW,
+            "holder-dies", "C20 and P2", OVERVIEW,
             "The holder crashes. Its connection breaks, and client 2 is granted the lock at once.",
             holder_dies(),
         ),

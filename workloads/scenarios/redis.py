@@ -15,7 +15,15 @@ from fencepost.workloads.scenarios.expectations import (
     UNLOCKED,
 )
 from fencepost.workloads.scenarios.runs import controls, explore
-from fencepost.workloads.scenarios.scenario import Do, Finish, Heal, Inject, Scenario, Step
+from fencepost.workloads.scenarios.scenario import (
+    Do,
+    Finish,
+    Heal,
+    Inject,
+    Scenario,
+    Step,
+    TtlOver,
+)
 from fencepost.workloads.scenarios.schedules import (
     ONE,
     THREE,
@@ -127,6 +135,25 @@ def _failover(granted: str) -> tuple[Step, ...]:
     )
 
 
+def _failover_sentinel() -> tuple[Step, ...]:
+    """The partition is {1, 2} | {3, 4, 5}, and stays until both have written."""
+    one = ["redis-1", "redis-2", ONE]
+    other = ["redis-3", "redis-4", "redis-5", TWO, THREE]
+    links = [[near, far] for near in one for far in other if near != ONE or far not in (TWO, THREE)]
+    words = f"redis-1, which is the primary, redis-2 and {ONE} are cut off from all others"
+    return (
+        Inject("split", "partition", (*one, *other), {"links": links, "words": words}),
+        Do(ONE, "acquire"),
+        Do(TWO, "acquire", again=True),
+        Do(ONE, "read"),
+        Do(TWO, "read"),
+        Do(TWO, "write"),
+        Do(ONE, "write"),
+        Heal("split"),
+        Do(TWO, "release"),
+    )
+
+
 def _released_in_two_steps() -> tuple[Step, ...]:
     point, when = "between-check-and-delete", "between its check and its delete"
     return (
@@ -137,6 +164,22 @@ def _released_in_two_steps() -> tuple[Step, ...]:
         Finish(ONE),
         Do(THREE, "acquire"),
         Do(TWO, "release", expect="any"),
+    )
+
+
+def _long_work() -> tuple[Step, ...]:
+    return (
+        Do(ONE, "acquire"),
+        Do(ONE, "read"),
+        TtlOver(),
+        Do(TWO, "acquire", expect="fail"),
+        TtlOver(),
+        Do(ONE, "write"),
+        Do(ONE, "release"),
+        Do(TWO, "acquire"),
+        Do(TWO, "read"),
+        Do(TWO, "write"),
+        Do(TWO, "release"),
     )
 
 
@@ -181,7 +224,7 @@ _SCENARIOS: tuple[Scenario, ...] = (
         pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED, _ONCE,
     ),
     Scenario(
-        "pause-after-acquire", "C5", KLEPPMANN, f"{_PAUSE} The fence refuses it.", "fenced",
+        "pause-after-acquire", "C5 and A4", KLEPPMANN, f"{_PAUSE} The fence refuses it.", "fenced",
         pause_after_acquire("fail"), TWO_BELIEVE | FENCED, _COUNTED,
     ),
     Scenario(
@@ -195,7 +238,13 @@ _SCENARIOS: tuple[Scenario, ...] = (
         pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED, {**_ONCE, "watchdog": True},
     ),
     Scenario(
-        "holder-dies", "C20", OVERVIEW,
+        "watchdog-long-work", "C26 and A2", SERVICE,
+        "Client 1 works for more than two TTLs, and its watchdog extends the lease meanwhile: "
+        "client 2 is granted the lock when client 1 has released it.", "none",
+        _long_work(), KEPT, {**_ONCE, "watchdog": True},
+    ),
+    Scenario(
+        "holder-dies", "C20 and P2", OVERVIEW,
         "The holder crashes. Its key expires, and client 2 is granted the lock.", "none",
         holder_dies(), KEPT, _ONCE,
     ),
@@ -223,6 +272,14 @@ _SCENARIOS: tuple[Scenario, ...] = (
         _failover("fail"), KEPT, {**_ONCE, "wait": 1}, ttl_ms=5000, lock="redis-replicated",
     ),
     Scenario(
+        "failover-sentinel", "C16", OVERVIEW,
+        "Five servers behind Sentinel, of which the primary is cut off with one other and client "
+        "1: it grants the lock to client 1. The sentinels on the other side promote a server that "
+        "has not heard of it, which grants the lock to client 2.", "none",
+        _failover_sentinel(), TWICE | DAMAGED, {"wait_ms": 300}, ttl_ms=15_000,
+        lock="redis-sentinel", causes=("split",),
+    ),
+    Scenario(
         "evicted", "P1", EVICTION,
         "The server runs out of memory under allkeys-lru and evicts client 1's key with others "
         "that were not used lately: client 2 is granted the lock.", "none",
@@ -239,43 +296,43 @@ _SCENARIOS: tuple[Scenario, ...] = (
         both_stall("ok"), TWO_BELIEVE | DAMAGED | FENCED, _COUNTED, causes=("pause-1", "pause-2"),
     ),
     Scenario(
-        "both-stall", "C12", COMMENTS,
+        "both-stall", "C12 and A9", COMMENTS,
         f"{_STALL} The second one's paired token says that the first was never given back: its "
         "write is refused.", "paired",
         both_stall("fail"), TWO_BELIEVE | FENCED, {**_ONCE, "token": "paired"},
         causes=("pause-1", "pause-2"),
     ),
     Scenario(
-        "optimistic", "C13", COMMENTS,
+        "optimistic", "C13 and A8", COMMENTS,
         "No lock at all: two clients read the same version and write; the resource compares, and "
         "the second reads again. Its data is safe while everybody believes to hold the lock.",
         "compare-and-set", no_lock_at_all(), UNLOCKED, lock="none", causes=("none",),
     ),
     Scenario(
-        "optimistic-postgres", "C13", COMMENTS,
+        "optimistic-postgres", "C13 and A8", COMMENTS,
         "The same on PostgreSQL: one UPDATE with the version as its condition.",
         "compare-and-set", no_lock_at_all(), UNLOCKED, lock="none", causes=("none",),
         settings={"store": "postgres"},
     ),
     Scenario(
-        "late-release", "C14", OVERVIEW,
+        "late-release", "C14, P3 and A1", OVERVIEW,
         f"{_LATE}The script compares the owner: nothing happens.", "none",
         late_release("fail", "fail"),
         {"ownership": True, "lease_exclusion": True, "linearizable": True}, _ONCE,
     ),
     Scenario(
-        "late-release-unchecked", "C14", OVERVIEW,
+        "late-release-unchecked", "C14 and P3", OVERVIEW,
         f"{_LATE}DEL frees client 2's lock.", "none",
         late_release("ok", "ok"), FREED, _ONCE, lock="broken-no-owner-check", causes=("stolen",),
     ),
     Scenario(
-        "late-release-two-steps", "C14", OVERVIEW,
+        "late-release-two-steps", "C14 and P3", OVERVIEW,
         "Client 1 sees that the key is its own, pauses, and deletes it when it is client 2's.",
         "none", _released_in_two_steps(), FREED, _ONCE, lock="broken-check-then-delete",
         causes=("stolen",),
     ),
     Scenario(
-        "no-ttl", "C15", OVERVIEW,
+        "no-ttl", "C15 and P2", OVERVIEW,
         "SET NX without a TTL: the holder dies, and nobody ever gets the lock again.", "none",
         _never_again(), STUCK, _ONCE, lock="broken-no-ttl",
     ),

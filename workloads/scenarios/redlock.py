@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fencepost.checker.verdict import Valid
 from fencepost.workloads.scenarios.expectations import (
     DAMAGED,
     FENCED,
@@ -22,14 +23,24 @@ from fencepost.workloads.scenarios.redlock_schedules import (
     counter_lost,
     counters_diverge,
     crash_and_restart,
+    delay_cut_short,
     delayed_write,
+    drift,
+    no_majority,
     pause_during_acquire,
+    servers_down,
     values,
 )
 from fencepost.workloads.scenarios.runs import controls, explore
 from fencepost.workloads.scenarios.scenario import Scenario, Step
 from fencepost.workloads.scenarios.schedules import pause_after_acquire
-from fencepost.workloads.scenarios.sources import KLEPPMANN, SANFILIPPO
+from fencepost.workloads.scenarios.sources import (
+    COMMENTS,
+    KLEPPMANN,
+    OVERVIEW,
+    REDIS_IO,
+    SANFILIPPO,
+)
 from fencepost.workloads.scenarios.suite import Suite
 
 # No schedule here is about how soon a server answers. On a busy machine 50 ms are too few for the
@@ -78,6 +89,23 @@ def _token_source(
 # The service keeps its leases; a client that does not look at its clock counts its own too long.
 _BELIEVED_LATE = TWO_BELIEVE | {"lease_exclusion": False}
 
+# Random values rise or fall as it happens, which decides fencing and linearizable.
+_NO_ORDER: dict[str, Valid] = {
+    name: valid for name, valid in TWO_BELIEVE.items() if name != "linearizable"
+}
+# Whether the holder of a lease that is over has said so is not what is asked.
+_LEASES_KEPT: dict[str, Valid] = {
+    name: valid for name, valid in KEPT.items() if name != "mutual_exclusion"
+}
+_SLEEPS = (
+    "Client 1 pauses between its grant and its write, past its lease. Client 2 is granted the lock "
+    "and writes; then client 1 wakes up and writes."
+)
+_HELD_BACK = (
+    "The network is slow after client 1's look at the clock: its write arrives when client 2 has "
+    "taken the lock and written."
+)
+
 _SCENARIOS: tuple[Scenario, ...] = (
     *_both_guards(
         "clock-jump", "C1", KLEPPMANN,
@@ -89,7 +117,27 @@ _SCENARIOS: tuple[Scenario, ...] = (
         ttl_ms=10_000,
     ),
     *_both_guards(
-        "pause-after-acquire", "C4 and C5", KLEPPMANN,
+        "drift-allowed", "C24", SANFILIPPO,
+        "The clock of C runs 1 % fast, which is what Redlock allows for: a client counts on "
+        "99 % of the TTL less 2 ms, and C keeps its key for 99.01 % of it. Client 2 asks without "
+        "a pause, and is granted the lock when client 1's lease is over. Client 1 does nothing "
+        "after that, and releases late.",
+        "majority",
+        drift(1.01), _LEASES_KEPT,
+        drift(1.01), _LEASES_KEPT | FENCED,
+        ttl_ms=5000,
+    ),
+    *_both_guards(
+        "drift-beyond", "C24", SANFILIPPO,
+        "The clock of C runs half as fast again: C keeps client 1's key for two thirds of the "
+        "TTL, and client 1 counts on 99 % of it. Client 2 is granted the lock meanwhile.",
+        "majority",
+        drift(1.5), TWICE | DAMAGED,
+        drift(1.5, "fail"), TWICE | FENCED,
+        ttl_ms=5000,
+    ),
+    *_both_guards(
+        "pause-after-acquire", "C4, C5 and A4", KLEPPMANN,
         "Client 1 pauses between its grant and its write, past its lease. Client 2 is granted "
         "the lock and writes; then client 1 wakes up and writes. No lock service can prevent "
         "it; a resource that checks fencing tokens refuses the late write.",
@@ -98,7 +146,7 @@ _SCENARIOS: tuple[Scenario, ...] = (
         pause_after_acquire("fail"), TWO_BELIEVE | FENCED,
     ),
     *_both_guards(
-        "pause-during-acquire", "C7", SANFILIPPO,
+        "pause-during-acquire", "C7 and A3", SANFILIPPO,
         "Client 1 pauses while the servers' replies are in flight, until its keys have expired "
         "and client 2 has the lock. It looks at the clock after the replies, as the "
         "specification demands, and so is not granted.",
@@ -163,6 +211,39 @@ _SCENARIOS: tuple[Scenario, ...] = (
         ttl_ms=2000,
     ),
     *_both_guards(
+        "crash-delayed-restart-jump", "C3", KLEPPMANN,
+        "C is to stay away for the longest TTL after its crash, which is measured by a clock, and "
+        "that clock jumps ahead: C is back at once, without its keys, and client 2 is granted the "
+        "lock by C, D and E.",
+        "majority",
+        delay_cut_short(), TWICE | DAMAGED,
+        delay_cut_short(), TWICE | DAMAGED | {"fencing": False},
+        ttl_ms=10_000, causes=("crash",),
+    ),
+    *_both_guards(
+        "no-majority", "A3", REDIS_IO,
+        "Client 1 reaches A and B alone, is not granted the lock, and gives back what it got. "
+        "Client 2 reaches A, B and C, and is granted it at once: long before a TTL is over.",
+        "majority",
+        no_majority(), KEPT,
+        no_majority(), KEPT | FENCED,
+        ttl_ms=10_000,
+    ),
+    *_both_guards(
+        "minority-down", "C17 and P4", OVERVIEW,
+        "Two of five servers crash: the lock is granted on.",
+        "majority",
+        servers_down(2), KEPT,
+        servers_down(2), KEPT | FENCED,
+    ),
+    *_both_guards(
+        "majority-down", "C17", COMMENTS,
+        "Three of five servers crash: nobody is granted anything until they are back.",
+        "majority",
+        servers_down(3), KEPT,
+        servers_down(3), KEPT | FENCED,
+    ),
+    *_both_guards(
         "delayed-write", "C9", KLEPPMANN,
         "Client 1's write leaves while it holds the lock and is held back in the network, as "
         "packets at GitHub were for 90 s in 2012. It arrives after client 2 has taken the lock "
@@ -170,6 +251,30 @@ _SCENARIOS: tuple[Scenario, ...] = (
         "one",
         delayed_write("ok"), TWO_BELIEVE | DAMAGED,
         delayed_write("fail"), TWO_BELIEVE | FENCED,
+    ),
+    Scenario(
+        "slow-network-after-look", "C8", COMMENTS,
+        f"Client 1 looks at its clock, its lease runs, and it sends its write. {_HELD_BACK}",
+        "deadline", delayed_write("ok"), TWO_BELIEVE | DAMAGED, _ONCE,
+    ),
+    Scenario(
+        "slow-network-after-look", "C8", COMMENTS,
+        f"{_HELD_BACK} The fence refuses it.",
+        "fenced", delayed_write("fail"), TWO_BELIEVE | FENCED, {**_ONCE, "token": "one"},
+    ),
+    Scenario(
+        "random-value-compared", "C11", SANFILIPPO,
+        f"{_SLEEPS} The resource compares what the writer has read, and refuses client 1: it does "
+        "not need a token that rises, nor any token.",
+        "compare-and-set", pause_after_acquire("fail"), _NO_ORDER | {"resource": True},
+        {**_ONCE, "token": "value"},
+    ),
+    Scenario(
+        "random-value-shown", "C11", KLEPPMANN,
+        f"{_SLEEPS} The resource is shown the random value of each grant. Client 1's is new to "
+        "it, and so its late write is let in.",
+        "new-value", pause_after_acquire("ok"), _NO_ORDER | DAMAGED,
+        {**_ONCE, "token": "value"},
     ),
     *_token_source(
         "token-counter-lost",

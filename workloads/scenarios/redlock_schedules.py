@@ -12,8 +12,10 @@ from fencepost.workloads.scenarios.scenario import (
     Heal,
     Inject,
     LeaseOver,
+    NoteTime,
     Step,
     SyncDue,
+    TtlByClock,
 )
 from fencepost.workloads.scenarios.schedules import ONE, STORE, THREE, TWO, crash, cut, pause_at
 
@@ -50,6 +52,28 @@ def clock_jump(last: str) -> tuple[Step, ...]:
     )
 
 
+def drift(rate: float, last: str = "ok") -> tuple[Step, ...]:
+    """C runs fast. 2 asks all the time, so that it is granted as soon as C has let go of 1's key.
+
+    Redlock allows for 1 % and 2 ms. C lets go after TTL / rate, and 1 counts on less than 0.99 TTL:
+    at 1.01 times the rate its lease is over by then, beyond it runs on.
+    """
+    words = f"the clock of {C} runs at {rate:g} times its rate"
+    arguments = {"kind": "drift", "clocks": ["wall"], "rate": rate, "words": words}
+    beyond = rate > 1.01
+    return (
+        Inject("drift", "clock", (C,), arguments),
+        *_SPLIT,
+        Do(ONE, "acquire"),
+        *(() if beyond else (Do(ONE, "read"), Do(ONE, "write"))),
+        Do(TWO, "acquire", again=True),
+        *(both_write(last) if beyond else (Do(TWO, "read"), Do(TWO, "write"))),
+        Heal("drift"),
+        *_JOIN,
+        *_BOTH_RELEASE,
+    )
+
+
 def pause_during_acquire(granted: bool, last: str = "ok") -> tuple[Step, ...]:
     point, when = "replies-in-flight", "with the servers' replies in flight"
     one = (Do(ONE, "read"),) if granted else ()
@@ -64,6 +88,51 @@ def pause_during_acquire(granted: bool, last: str = "ok") -> tuple[Step, ...]:
         *writes,
         *(_BOTH_RELEASE if granted else (Do(TWO, "release"),)),
     )
+
+
+def delay_cut_short(last: str = "ok") -> tuple[Step, ...]:
+    """C is to stay away for the longest TTL. Who starts it again goes by a clock, which jumps."""
+    words = f"the wall clock of {THREE}, by which {C} is started again, jumps 30 s ahead"
+    return (
+        *_SPLIT,
+        Do(ONE, "acquire"),
+        NoteTime(THREE),
+        crash("crash", C),
+        Inject("jump", "clock", (THREE,), {"offset_s": 30.0, "words": words}),
+        TtlByClock(THREE),
+        Heal("crash"),
+        Do(TWO, "acquire"),
+        *both_write(last),
+        Heal("jump"),
+        *_JOIN,
+        *_BOTH_RELEASE,
+    )
+
+
+def no_majority() -> tuple[Step, ...]:
+    """1 gets two of five servers, and gives them back: 2 needs both, and gets them at once."""
+    return (
+        cut("cut-1", ONE, [C, D, E]),
+        Do(ONE, "acquire", expect="fail"),
+        cut("cut-2", TWO, [D, E]),
+        Do(TWO, "acquire"),
+        Do(TWO, "read"),
+        Do(TWO, "write"),
+        *_JOIN,
+        Do(ONE, "acquire", expect="fail"),
+        Do(TWO, "release"),
+    )
+
+
+def servers_down(count: int) -> tuple[Step, ...]:
+    """With two of five servers down somebody is granted the lock, with three nobody is."""
+    names = [f"crash-{n + 1}" for n in range(count)]
+    down = tuple(crash(name, node) for name, node in zip(names, (A, B, C), strict=False))
+    back = tuple(Heal(name) for name in names)
+    works = (Do(TWO, "acquire"), Do(TWO, "read"), Do(TWO, "write"), Do(TWO, "release"))
+    if count < 3:
+        return (*down, *works, *back)
+    return (*down, Do(ONE, "acquire", expect="fail"), *back, *works)
 
 
 def crash_and_restart(restart: str, power: bool = False, last: str = "ok") -> tuple[Step, ...]:

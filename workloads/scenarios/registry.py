@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from fencepost.registry import Registry
-from fencepost.workloads.scenarios import etcd, libraries, postgres, redis, redlock, zookeeper
+from fencepost.workloads.scenarios import (
+    etcd,
+    libraries,
+    postgres,
+    rates,
+    redis,
+    redlock,
+    zookeeper,
+)
 from fencepost.workloads.scenarios.suite import Suite
 
 SUITES = Registry(
@@ -16,5 +24,6 @@ SUITES = Registry(
         etcd.SUITE,
         postgres.SUITE,
         libraries.SUITE,
+        rates.SUITE,
     ),
 )

@@ -41,14 +41,14 @@ def explore(ttl_ms: int, families: tuple[str, ...] = ("partition", "pause", "kil
     return TimedRun("random", what, {}, claim="exploration", settings=settings)
 
 
-def queue() -> TimedRun:
-    """So many clients that an overtaking could be seen."""
+def queue(algorithm: str) -> TimedRun:
+    """So many clients that an overtaking could be seen. `algorithm`: the lock's, by its id."""
     return TimedRun(
         "queue",
         "Ten clients work under the lock for up to a quarter of a second each, so that all wait: "
         "grants come in the order of asking, and each release wakes one client.",
         KEPT,
-        claim="C21",
+        claim=f"C21 and {algorithm}",
         source=OVERVIEW,
         settings={
             "time_s": 8.0,

@@ -122,6 +122,26 @@ class TtlOver:
 
 
 @dataclass(frozen=True)
+class NoteTime:
+    """The time is noted by the wall clock of the client's process."""
+
+    client: str
+
+    def describe(self) -> str:
+        return f"{self.client} notes the time by its wall clock."
+
+
+@dataclass(frozen=True)
+class TtlByClock:
+    """Until one TTL has gone by since NoteTime, by the wall clock of the client's process."""
+
+    client: str
+
+    def describe(self) -> str:
+        return f"{self.client} waits until one TTL has gone by on its wall clock."
+
+
+@dataclass(frozen=True)
 class SyncDue:
     """Until `appendfsync everysec` syncs the next write at once, and none for a second after it.
 
@@ -143,7 +163,20 @@ class Pass:
         return f"{self.seconds:.3g} s go by."
 
 
-Plain = Do | Begin | Reach | Finish | Inject | Heal | LeaseOver | TtlOver | SyncDue | Pass
+Plain = (
+    Do
+    | Begin
+    | Reach
+    | Finish
+    | Inject
+    | Heal
+    | LeaseOver
+    | TtlOver
+    | NoteTime
+    | TtlByClock
+    | SyncDue
+    | Pass
+)
 
 
 @dataclass(frozen=True)

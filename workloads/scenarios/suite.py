@@ -1,4 +1,4 @@
-"""The bundle of a suite: schedules and timed runs about one lock, each with what is expected.
+"""The bundle of a suite: schedules, timed runs, rates and costs, each with what is expected.
 
 Each suite's file ends with its bundle, and registry.py lists ours.
 """
@@ -7,18 +7,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from fencepost.workloads.scenarios.expectations import Expected
 from fencepost.workloads.scenarios.scenario import Scenario
 
 
 @dataclass(frozen=True)
+class Rate:
+    """What is counted of a timed run, over runs with so many seeds that follow one another.
+
+    `of`: of all holds those that broke a promise (`violations`), or of all acknowledged updates
+    those that are lost (`lost`; harness/run/counted.py). `published` is the figure that somebody
+    else has published, as a sentence.
+    """
+
+    of: Literal["violations", "lost"]
+    seeds: int = 3
+    published: str = ""
+
+
+@dataclass(frozen=True)
 class TimedRun:
     """One entry of a suite that runs for a time, its faults (if any) drawn from the seed.
 
-    `settings` are the run's by name (fencepost/settings.py). Where nothing is expected it explores:
-    whatever it finds is a finding.
+    `settings` are the run's by name (fencepost/settings.py). Where nothing is expected it explores,
+    or a `rate` is counted: whatever it finds is a finding. `faults` are the schedule of its faults,
+    as a file has it that `--schedule` names, where they are not drawn.
     """
 
     name: str
@@ -30,6 +45,27 @@ class TimedRun:
     options: Mapping[str, Any] = field(default_factory=dict)
     guard: str = "none"
     settings: Mapping[str, Any] = field(default_factory=dict)
+    faults: tuple[Mapping[str, Any], ...] = ()
+    rate: Rate | None = None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What locks cost without faults, against one Redis server (harness/run/bench.py).
+
+    Each of `locks` is measured for `time_s` a phase, and is expected to take longer than the one
+    Redis server.
+    """
+
+    name: str
+    what: str
+    claim: str
+    source: str
+    locks: tuple[str, ...]
+    time_s: float
+
+
+Entry = Scenario | TimedRun | Cost
 
 
 @dataclass(frozen=True)
@@ -42,7 +78,7 @@ class Suite:
     name: str
     what: str
     lock: str
-    entries: tuple[Scenario | TimedRun, ...]
+    entries: tuple[Entry, ...]
 
     @property
     def scenarios(self) -> list[Scenario]:

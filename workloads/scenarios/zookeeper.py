@@ -12,7 +12,7 @@ _HERD = TimedRun(
     "herd",
     "Broken on purpose: every waiter watches the holder's znode, and each release wakes all.",
     KEPT | {"liveness": False},
-    claim="C21",
+    claim="C21 and A5",
     source=RECIPES,
     lock="broken-herd",
     settings={"time_s": CONTROL_S, "ttl_ms": 2000} | SHORT,
@@ -24,7 +24,7 @@ SUITE = Suite(
     lock="zookeeper",
     entries=(
         *controls(2000, {}),
-        queue(),
+        queue("A5"),
         _HERD,
         clocks(2000),
         *of_a_cluster([f"zookeeper-{n}" for n in (1, 2, 3)], "session"),

@@ -1,4 +1,4 @@
-"""redis-py's own lock (redis.lock.Lock), on one server."""
+"""redis-py's own lock (redis.lock.Lock), on one server, or on the primary that Sentinel names."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fencepost.workloads.deferred import Deferred, load
-from fencepost.workloads.locks.libraries.redis_client import CLIENT_RETRIES, connect
+from fencepost.workloads.locks.libraries.redis_client import CLIENT_RETRIES, connect, primary
 from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
 from fencepost.workloads.locks.locktype import LockType
 from fencepost.workloads.locks.option import Option
 
 if TYPE_CHECKING:
+    import redis
     from redis import exceptions, lock
 else:
     exceptions = Deferred("redis.exceptions")
 
 
 class RedisPyLock:
-    """`options`: wait_ms, node_timeout_ms, client_retries."""
+    """`client`: to the server. `options`: wait_ms, node_timeout_ms, client_retries."""
 
-    def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
+    def __init__(self, env: Env, client: redis.Redis, options: Mapping[str, Any]) -> None:
         load(exceptions)
         self._env = env
         self._wait_s = options["wait_ms"] / 1000
-        self._client = connect(env, nodes[0], options)
+        self._client = client
         self._held: dict[str, lock.Lock] = {}
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
@@ -63,16 +64,40 @@ class RedisPyLock:
         self._client.close()
 
 
+def _on_one(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> RedisPyLock:
+    return RedisPyLock(env, connect(env, nodes[0], options), options)
+
+
+def _on_primary(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> RedisPyLock:
+    return RedisPyLock(env, primary(env, nodes, options), options)
+
+
+_WAITS = {
+    "wait_ms": Option(1000, least=1, what="how long acquire waits for the lock"),
+    "node_timeout_ms": Option(1000, least=1, what="how long one request may take"),
+}
+
+SENTINEL = LockType(
+    name="redis-sentinel",
+    what="library redis-py (PyPI): the same on a primary with replicas, behind Sentinel",
+    make=_on_primary,
+    servers=5,
+    options={
+        **_WAITS,
+        "node_timeout_ms": Option(200, least=1, what="how long one request may take"),
+        "client_retries": Option(0, what=CLIENT_RETRIES),
+    },
+    replicated=True,
+    server="sentinel",
+    library="redis-py",
+)
+
 LOCK = LockType(
     name="redis-py",
     what="library redis-py (PyPI): redis.lock.Lock on one Redis server",
-    make=RedisPyLock,
+    make=_on_one,
     servers=1,
-    options={
-        "wait_ms": Option(1000, least=1, what="how long acquire waits for the lock"),
-        "node_timeout_ms": Option(1000, least=1, what="how long one request may take"),
-        "client_retries": Option(10, what=CLIENT_RETRIES),
-    },
+    options={**_WAITS, "client_retries": Option(10, what=CLIENT_RETRIES)},
     promises={"true_refusals": True},
     library="redis-py",
 )

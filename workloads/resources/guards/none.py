@@ -4,4 +4,8 @@ from __future__ import annotations
 
 from fencepost.workloads.resources.guards.guard import Guard
 
-GUARD = Guard("none", "accepts every write: the lock alone protects the data")
+GUARD = Guard(
+    "none",
+    "accepts every write: the lock alone protects the data",
+    stores=("redis", "postgres", "sentinel"),
+)

@@ -1,0 +1,106 @@
+"""Claims that are about a number: how often, and at what cost. Published figures stand beside ours.
+
+Each rate is counted over runs with several seeds, each long enough for some hundred holds, or as
+many as the published setting has time for. `fencepost suite rates --seeds 20` narrows them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fencepost.workloads.scenarios.runs import SHORT
+from fencepost.workloads.scenarios.sources import JEPSEN, JEPSEN_2013, KLEPPMANN
+from fencepost.workloads.scenarios.suite import Cost, Rate, Suite, TimedRun
+
+_FAULTS = {
+    "pause:client": "clients are paused",
+    "pause:server": "the server is paused",
+    "partition": "clients are cut off from it",
+    "clock": "its clock jumps, drifts and strobes",
+    "kill": "the server and clients crash, and the server restarts without its data",
+}
+
+
+def _one_redis(fault: str, words: str) -> TimedRun:
+    settings: dict[str, Any] = {
+        "time_s": 12.0,
+        "ttl_ms": 1000,
+        "nemesis": (fault,),
+        "interval_s": 2.0,
+        **SHORT,
+        "hold": "0..100ms",
+    }
+    return TimedRun(
+        f"one-redis-{fault.replace(':', '-')}",
+        f"One Redis server under five clients with short holds, while {words} every 2 s or so.",
+        {},
+        claim="C27",
+        source=KLEPPMANN,
+        lock="redis",
+        settings=settings,
+        rate=Rate("violations", published="Only a cost, it is said; nobody gives a number."),
+    )
+
+
+_ETCD = TimedRun(
+    "etcd-3.4-paused",
+    "The lock API of etcd with a lease of 2 s, five clients that read, wait for up to 2 s and "
+    "write, and servers paused every 5 s or so. Jepsen tested etcd 3.4.3; this is the 3.4 of "
+    "Debian bookworm, whose version the run names.",
+    {},
+    claim="C28",
+    source=JEPSEN,
+    lock="etcd-lock-api",
+    settings={
+        "time_s": 30.0,
+        "ttl_ms": 2000,
+        "nemesis": ("pause:server",),
+        "interval_s": 5.0,
+        "hold": "0..1ttl",
+        "think": "0..20ms",
+        "contention": "all",
+        "server": {"etcd": "3.4"},
+    },
+    rate=Rate("lost", published="About 18 % of the acknowledged updates (etcd 3.4.3)."),
+)
+
+_SENTINEL = TimedRun(
+    "sentinel-partition",
+    "Redis Sentinel on five nodes, which a partition splits into {1, 2}, with the primary, and "
+    "{3, 4, 5}, each with some of the clients. They update a value in Redis itself under a lock "
+    "that is kept there too; in Jepsen's test they added to a set, without a lock.",
+    {},
+    claim="C29",
+    source=JEPSEN_2013,
+    lock="redis-sentinel",
+    settings={
+        "time_s": 40.0,
+        "ttl_ms": 2000,
+        "store": "sentinel",
+        **SHORT,
+    },
+    # Sentinel leaves an old primary alone for some 10 to 20 s after it has met it again, and what
+    # is written to it meanwhile is lost as well.
+    faults=({"at_s": 3.0, "duration_s": 10.0, "fault": "partition:halves"},),
+    rate=Rate("lost", published="56 % of the acknowledged writes."),
+)
+
+SUITE = Suite(
+    name="rates",
+    what="how often, and at what cost: counts with intervals, beside what others have published",
+    lock="redis",
+    entries=(
+        *(_one_redis(fault, words) for fault, words in _FAULTS.items()),
+        _ETCD,
+        _SENTINEL,
+        Cost(
+            "costs",
+            "Redlock takes the round trips of five servers, one after the other; the locks of "
+            "ZooKeeper and etcd take a consensus: each is slower than one Redis server.",
+            "C25",
+            KLEPPMANN,
+            ("redlock", "zookeeper", "etcd"),
+            2.0,
+        ),
+    ),
+)
