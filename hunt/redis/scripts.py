@@ -11,7 +11,7 @@ from typing import Any
 
 from fencepost.hunt.redis.commands import carry_out
 from fencepost.hunt.redis.lua import Evaluate
-from fencepost.hunt.redis.store import Store
+from fencepost.hunt.redis.store import Scores, Store
 from fencepost.workloads.locks.redis import (
     ACQUIRE_COUNTED,
     ACQUIRE_PAIRED,
@@ -77,7 +77,7 @@ def _seen(store: Store, key: str, field: str) -> float:
 
 def _stored(store: Store, key: str, args: Sequence[str]) -> Any:
     fields = store.look(key)
-    if type(fields) is dict:
+    if isinstance(fields, dict) and not isinstance(fields, Scores):
         seen = fields.get("version", "0")
         if (
             seen.isdecimal()

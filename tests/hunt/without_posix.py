@@ -1,7 +1,8 @@
 """Runs fencepost with what Python lacks on Windows taken away from fencepost's own code, and with
 processes that are started anew (spawn), as Windows and macOS start them.
 
-Python's own library and installed packages are left as they are: they know which system they run on.
+Python's own library and installed packages are left as they are: they know which system they
+run on.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ NAMES = {
         "setpgid setsid setuid statvfs sync sysconf uname wait waitid"
     ),
     "signal": (
-        "ITIMER_REAL SIGALRM SIGCHLD SIGCONT SIGHUP SIGKILL SIGPIPE SIGPROF SIGQUIT SIGSTOP SIGTSTP "
-        "SIGUSR1 SIGUSR2 alarm pthread_kill pthread_sigmask setitimer sigwait"
+        "ITIMER_REAL SIGALRM SIGCHLD SIGCONT SIGHUP SIGKILL SIGPIPE SIGPROF SIGQUIT SIGSTOP "
+        "SIGTSTP SIGUSR1 SIGUSR2 alarm pthread_kill pthread_sigmask setitimer sigwait"
     ),
     "select": "epoll kqueue poll",
-    "time": "CLOCK_MONOTONIC CLOCK_REALTIME clock_gettime clock_settime pthread_getcpuclockid tzset",
+    "time": (
+        "CLOCK_MONOTONIC CLOCK_REALTIME clock_gettime clock_settime pthread_getcpuclockid tzset"
+    ),
     "socket": "AF_UNIX SCM_RIGHTS",
 }  # fmt: skip
 
