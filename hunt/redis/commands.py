@@ -185,6 +185,10 @@ def _hget(store: Store, args: Arguments) -> Any:
     return (_of(store, args[0], dict) or {}).get(args[1])
 
 
+def _hexists(store: Store, args: Arguments) -> Any:
+    return int(args[1] in (_of(store, args[0], dict) or {}))
+
+
 def _hmget(store: Store, args: Arguments) -> Any:
     fields = _of(store, args[0], dict) or {}
     return [fields.get(name) for name in args[1:]]
@@ -300,6 +304,7 @@ _COMMANDS: dict[str, tuple[Command, int, int | None]] = {
     "PERSIST": (_persist, 1, 1),
     "HSET": (_hset, 3, None),
     "HGET": (_hget, 2, 2),
+    "HEXISTS": (_hexists, 2, 2),
     "HMGET": (_hmget, 2, None),
     "HDEL": (_hdel, 2, None),
     "HINCRBY": (_hincrby, 3, 3),
@@ -310,7 +315,7 @@ _COMMANDS: dict[str, tuple[Command, int, int | None]] = {
     "ZCARD": (_zcard, 1, 1),
 }
 WRITES = frozenset(_COMMANDS) - {
-    "PING", "GET", "EXISTS", "TTL", "PTTL", "HGET", "HMGET", "ZRANGE", "ZCARD",
+    "PING", "GET", "EXISTS", "TTL", "PTTL", "HGET", "HEXISTS", "HMGET", "ZRANGE", "ZCARD",
 }  # fmt: skip
 """The commands that may change something."""
 NAMES = frozenset(_COMMANDS)

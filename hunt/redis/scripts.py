@@ -127,7 +127,7 @@ def _write_new_value(store: Store, keys: Sequence[str], args: Sequence[str]) -> 
     key, token = keys[0], args[3]
     last = carry_out(store, "HGET", [key, "last"])
     if last != token:
-        if carry_out(store, "HGET", [key, f"shown:{token}"]) is not None:
+        if carry_out(store, "HEXISTS", [key, f"shown:{token}"]):
             return [0, last]
         carry_out(store, "HSET", [key, "last", token, f"shown:{token}", "1"])
     return _stored(store, key, args)

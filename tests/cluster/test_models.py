@@ -126,7 +126,7 @@ class Commands:
     def _hget(self) -> list[str]:
         return self._some(KEYS, 1) + self._some(FIELDS, 1)
 
-    _hdel = _hget
+    _hdel = _hexists = _hget
 
     def _hmget(self) -> list[str]:
         return self._some(KEYS, 1) + self._some(FIELDS, 2)
