@@ -7,43 +7,90 @@
     frames.holds(run).to_parquet("holds.parquet")
     frames.cells("results/matrix/latest").to_parquet("matrix.parquet")
 
-`fencepost.load("redlock").to_pandas()` has ops, holds and faults at once.
+`fencepost.load("redlock").to_pandas()` has ops, holds, faults and tokens at once, of a long run
+those of all its segments.
 
 This alone needs pandas: pip install 'fencepost[frames]'. Times are seconds since the test's start.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from fencepost.checker import faults as injected
+from fencepost.checker import history as histories
 from fencepost.checker import holds as found
-from fencepost.report import matrix
-from fencepost.report.stored import Run, load
+from fencepost.report import matrix, recorded
+from fencepost.report.stored import ReportError, Run, load
 
+_OPS = ["index", "time_s", "process", "node", "type", "f", "error"]
+_HOLDS = [
+    "hold", "lock", "process", "node", "token", "start_s", "believed_end_s", "end_s", "ended_by",
+]  # fmt: skip
 _FAULTS = ["fault", "family", "targets", "what", "start_s", "end_s", "proved", "healed"]
+_TOKENS = ["time_s", "token", "what", "lock", "hold", "process", "node", "value", "error"]
+_SEGMENTS = "segments"
 
 
 def read(folder: str | Path) -> Run:
-    """A run by its folder. Raises ReportError if there is none."""
-    return load(Path(folder))
+    """A run by its folder.
+
+    Raises:
+        ReportError: there is none.
+        HistoryError: it has no history that can be read.
+    """
+    place = Path(folder)
+    run = load(place)
+    if not run.history.ops:
+        histories.read(place / "history.jsonl").calls()  # what is wrong with it, if anything
+    return run
 
 
 class Frames(NamedTuple):
-    """A run's ops, holds and faults, a row each."""
+    """A run's ops, holds, faults and tokens, a row each."""
 
     ops: pd.DataFrame
     holds: pd.DataFrame
     faults: pd.DataFrame
+    tokens: pd.DataFrame
 
 
 def of(run: Run) -> Frames:
     """All of a run."""
-    return Frames(ops(run), holds(run), faults(run))
+    return Frames(ops(run), holds(run), faults(run), tokens(run))
+
+
+def all_of(folder: str | Path) -> Frames:
+    """All of the run in a folder.
+
+    Of a long run it is that of all segments one below the other, the first column being the
+    segment, from 1. Times are those of each segment.
+
+    Raises:
+        ReportError, HistoryError: as `read` does.
+    """
+    place = Path(folder)
+    segments = sorted(one.parent for one in place.glob(f"{_SEGMENTS}/*/history.jsonl"))
+    if not segments:
+        if (place / _SEGMENTS).is_dir():
+            raise ReportError(f"{place}: no segment of this long run has a history yet")
+        return of(read(place))
+    parts: list[list[pd.DataFrame]] = [[] for _ in Frames._fields]
+    for segment in segments:
+        for frames, frame in zip(parts, of(read(segment)), strict=True):
+            frame.insert(0, "segment", int(segment.name))
+            frames.append(frame)
+    return Frames(*(_below(frames) for frames in parts))
+
+
+def _below(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    # An empty one has no types that the others' columns should take.
+    return pd.concat([one for one in frames if len(one)] or frames[:1], ignore_index=True)
 
 
 def ops(run: Run) -> pd.DataFrame:
@@ -61,7 +108,7 @@ def ops(run: Run) -> pd.DataFrame:
         | {f"value.{name}": value for name, value in op.value.items()}
         for op in run.history
     ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=_OPS)
 
 
 def holds(run: Run) -> pd.DataFrame:
@@ -84,7 +131,7 @@ def holds(run: Run) -> pd.DataFrame:
         }
         for hold in found.holds(run.history, run.test)
     ]
-    return pd.DataFrame(rows)
+    return _with_tokens(rows, _HOLDS)
 
 
 def faults(run: Run) -> pd.DataFrame:
@@ -106,6 +153,58 @@ def faults(run: Run) -> pd.DataFrame:
         for fault in injected.faults(run.history)
     ]
     return pd.DataFrame(rows, columns=_FAULTS)
+
+
+def tokens(run: Run) -> pd.DataFrame:
+    """A row for each grant that came with a token and each write that carried one, by time.
+
+    `what` is `granted`, or what became of the write: `accepted`, `refused`, or `unknown` where no
+    answer came and nobody read it. The time of a write is that of its answer, or of its sending
+    where none came. Without tokens there is no row.
+    """
+    granted = found.holds(run.history, run.test)
+    by_name = {hold.name: hold for hold in granted}
+    rows: list[dict[str, Any]] = [
+        {
+            "time_s": hold.start / 1e9,
+            "token": hold.token,
+            "what": "granted",
+            "lock": hold.lock,
+            "hold": hold.name,
+            "process": hold.process,
+            "node": hold.node,
+        }
+        for hold in granted
+        if hold.token is not None
+    ]
+    for write in recorded.recorded(run.history).writes:
+        if write.token is not None:
+            hold = by_name.get(write.hold)
+            rows.append(
+                {
+                    "time_s": write.time / 1e9,
+                    "token": write.token,
+                    "what": write.state,
+                    "lock": hold and hold.lock,
+                    "hold": write.hold,
+                    "process": hold and hold.process,
+                    "node": write.node,
+                    "value": write.value,
+                    "error": write.error,
+                }
+            )
+    rows.sort(key=lambda row: float(row["time_s"]))
+    return _with_tokens(rows, _TOKENS)
+
+
+def _with_tokens(rows: Sequence[Mapping[str, Any]], columns: list[str]) -> pd.DataFrame:
+    """A frame whose tokens keep all their digits: some holds have none, and with those a column of
+    plain numbers would be one of floats."""
+    frame = pd.DataFrame(rows, columns=columns, dtype=object).infer_objects()
+    given = [row.get("token") for row in rows]
+    whole = all(one is None or type(one) is int and -(2**63) <= one < 2**63 for one in given)
+    frame["token"] = pd.array(given, dtype="Int64" if whole else "object")
+    return frame
 
 
 def acquires(run: Run) -> pd.DataFrame:

@@ -114,10 +114,23 @@ class Result:
         return "\n".join(lines)
 
     def to_pandas(self) -> Frames:
-        """Its ops, holds and faults as data frames (`pip install 'fencepost[frames]'`)."""
-        from fencepost.report import frames
+        """Its ops, holds, faults and tokens as data frames (docs/dataframes.md).
 
-        return frames.of(frames.read(self.folder))
+        Raises:
+            ModuleNotFoundError: pandas is not installed; the text says how to get it.
+            HistoryError: its history cannot be read.
+        """
+        try:
+            from fencepost.report import frames
+        except ModuleNotFoundError as error:
+            if error.name != "pandas":
+                raise
+            raise ModuleNotFoundError(
+                f"{self.folder} cannot be given as data frames, because pandas is not installed: "
+                "pip install 'fencepost[frames]'",
+                name="pandas",
+            ) from None
+        return frames.all_of(self.folder)
 
     def __repr__(self) -> str:
         return f"<{self.sentence} seed {self.seed}, report: {self.report}>"

@@ -104,7 +104,7 @@ def test_what_was_not_judged_cannot_be_asserted(session):
 
 def test_a_run_gives_its_ops_holds_and_faults_as_data_frames(session):
     result = session.run("redis", faults="pause:server@200ms", **QUICK | {"time": 2})
-    ops, holds, faults = fencepost.load(result.folder).to_pandas()
+    ops, holds, faults, _ = fencepost.load(result.folder).to_pandas()
     assert len(ops) > len(holds) == result.results["stats"]["holds"]
     assert set(faults["family"]) == {"pause"} and faults["proved"].all()
     assert (faults["end_s"] > faults["start_s"]).all()
