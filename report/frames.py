@@ -202,7 +202,7 @@ def _with_tokens(rows: Sequence[Mapping[str, Any]], columns: list[str]) -> pd.Da
     plain numbers would be one of floats."""
     frame = pd.DataFrame(rows, columns=columns, dtype=object).infer_objects()
     given = [row.get("token") for row in rows]
-    whole = all(one is None or type(one) is int and -(2**63) <= one < 2**63 for one in given)
+    whole = all(one is None or (type(one) is int and -(2**63) <= one < 2**63) for one in given)
     frame["token"] = pd.array(given, dtype="Int64" if whole else "object")
     return frame
 

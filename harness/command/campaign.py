@@ -14,6 +14,7 @@ from fencepost.harness.run import campaigns
 from fencepost.harness.run.campaigns import Campaign
 from fencepost.harness.run.engine import Engine
 from fencepost.harness.run.hunting import Hunt, described
+from fencepost.harness.run.locked import locked
 from fencepost.hunt.campaign import Group, Item, Merged, merged
 from fencepost.hunt.hunt import again
 from fencepost.hunt.schedule import Schedule
@@ -43,11 +44,12 @@ def _carry_out(made: Campaign, hunt: Hunt, engine: Engine) -> int:
     items = [Item(hunt.setting, seed, hunt.budget_s, hunt.depth) for seed in left]
     try:
         if items:
-            for outcome in engine(items):
-                made.keep(outcome)
-                found = f"found: {outcome.broken[0]}" if outcome.broken else "nothing found"
-                words = outcome.failure or found
-                screen.say(f"seed {outcome.seed}: {words}, {outcome.schedules:,} schedules")
+            with locked(made.folder):
+                for outcome in engine(items):
+                    made.keep(outcome)
+                    found = f"found: {outcome.broken[0]}" if outcome.broken else "nothing found"
+                    words = outcome.failure or found
+                    screen.say(f"seed {outcome.seed}: {words}, {outcome.schedules:,} schedules")
     finally:
         total = merged(made.done.values())
         path = _written(made, hunt, total)

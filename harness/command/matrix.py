@@ -21,6 +21,7 @@ from fencepost.harness.run import matrix as matrices
 from fencepost.harness.run import matrix_plan, written
 from fencepost.harness.run import rounds as rounds_of
 from fencepost.harness.run.judge import Outcome
+from fencepost.harness.run.locked import locked
 from fencepost.harness.run.matrix import Matrix
 from fencepost.harness.run.matrix_plan import Cell
 from fencepost.harness.run.needs import cluster_for
@@ -119,7 +120,8 @@ def matrix(
     # Of a matrix of which a round is over, only a budget asks for more.
     rounds = None if budget_s is not None and not quick else max(found.rounds.done, 1)
     try:
-        whole = _carry_out(found, rounds, budget_s, remote, hosts, lanes)
+        with locked(found.folder):
+            whole = _carry_out(found, rounds, budget_s, remote, hosts, lanes)
     finally:
         page = found.render()
         _tell(found, page)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,7 +14,9 @@ from fencepost.harness.command.exits import EXIT
 from fencepost.harness.command.options import Results, Run
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.run import store
-from fencepost.harness.run.results import find, must_name_a_folder, root
+from fencepost.harness.run.collected import KINDS, Collected
+from fencepost.harness.run.results import must_name_a_folder, root
+from fencepost.report.questions import verdict
 from fencepost.report.settings import again, settings
 from fencepost.times import seconds
 
@@ -32,6 +34,7 @@ def ls(
         str, typer.Option("--verdict", help=f"Those that came out so: {', '.join(VERDICTS)}.")
     ] = "",
     lock: Annotated[str, typer.Option(help="Those of this lock.")] = "",
+    kind: Annotated[str, typer.Option(help=f"Those of this kind: {', '.join(KINDS)}.")] = "",
     newest: Annotated[int, typer.Option(min=1, help="How many to list, the newest.")] = _SHOWN,
     as_json: Json = False,
     results: Results = None,
@@ -40,10 +43,14 @@ def ls(
         must_name_a_folder(test)
     if wanted:
         choose("verdict", wanted, VERDICTS)
+    if kind:
+        choose("kind", kind, KINDS)
     found: list[store.Stored] = []
     more = 0
     for run in store.runs(test):
-        if (wanted and run.valid != VERDICTS[wanted]) or (lock and _lock(run) != lock):
+        if (wanted and run.valid != VERDICTS[wanted]) or (kind and run.kind != kind):
+            continue
+        if lock and lock not in (run.came.locks if run.came else [run.lock]):
             continue
         if len(found) < newest:
             found.append(run)
@@ -56,12 +63,12 @@ def ls(
     if not found:
         screen.write(f"{root()} has no such run: `fencepost test redis --time 10` makes one.")
         return
-    table = screen.table("run", "verdict", "lock", "faults", "holds", "size", whole=1)
+    table = screen.table("run", "kind", "verdict", "lock", "faults", "holds", "size", whole=2)
     for run in found:
-        holds = (run.results.get("stats") or {}).get("holds", "")
+        faults = "" if run.came else ", ".join(run.faults) or "none"
         table.add_row(
-            run.name, _said(run), _lock(run), ", ".join(run.faults) or "none", str(holds),
-            _bytes(run.size), style=_style(run),
+            run.name, run.kind, run.said, run.lock, faults, store.words(run.holds),
+            store.sized(run.size), style=_style(run),
         )  # fmt: skip
     screen.console().print(table)
     if more:
@@ -69,44 +76,63 @@ def ls(
 
 
 def show(run: Run = "latest", as_json: Json = False, results: Results = None) -> None:
-    folder = find(run)
-    found = store.stored(folder, f"{folder.parent.name}/{folder.name}")
+    found = store.find(run)
     if as_json:
         known = {"test": dict(found.test), "results": dict(found.results)}
+        if found.came is not None:
+            known = {"lines": {name: str(line) for name, line in found.came.lines.items()}}
         print(json.dumps(found.to_json() | known))
         return
-    screen.write(f"{found.name}: {_said(found)}")
+    screen.write(f"{found.name}: {found.said}")
+    if found.came is not None:
+        _came(found.came)
+    else:
+        _one(found)
+    screen.write("")
+    for file in sorted(found.folder.iterdir()):
+        if file.is_file():
+            screen.write(f"  {store.sized(file.stat().st_size):>9}  {file}")
+    if not found.came and (command := again(found.test, found.folder)):
+        screen.write(f"again: {command}")
+
+
+def _came(came: Collected) -> None:
+    table = screen.table("", "what came of it", "", whole=1)
+    for name, line in came.lines.items():
+        table.add_row(name, line.outcome, line.more)
+    screen.console().print(table)
+
+
+def _one(run: store.Stored) -> None:
     table = screen.table("setting", "value", whole=1)
-    for label, value in settings(found.test):
-        if words := _words(value):
+    for label, value in settings(run.test):
+        if words := store.words(value):
             table.add_row(label, words)
     screen.console().print(table)
-    for name, one in (found.results.get("checkers") or {}).items():
-        said = screen.word(one.get("valid", "unknown"))
+    for name, one in (run.results.get("checkers") or {}).items():
+        said = screen.word(verdict(one.get("valid")))
         screen.write(f"{name}: {said}. {one.get('summary', '')}")
-    screen.write("")
-    for file in sorted(folder.iterdir()):
-        if file.is_file():
-            screen.write(f"  {_bytes(file.stat().st_size):>9}  {file}")
-    if command := again(found.test, folder):
-        screen.write(f"again: {command}")
 
 
 def compare(
     one: Annotated[str, typer.Argument(help="A run's folder, or TEST, or TEST/TIME.")],
     other: Annotated[str, typer.Argument(help="The run beside it.")],
+    as_json: Json = False,
     results: Results = None,
 ) -> int:
-    folders = [find(name) for name in (one, other)]
-    first, second = (store.stored(at, f"{at.parent.name}/{at.name}") for at in folders)
-    for run in (first, second):
-        if run.problem or run.valid is None:
-            raise BadArguments(f"{run.name} cannot be compared: {_said(run)}")
+    first, second = store.find(one), store.find(other)
+    store.must_compare(first, second)
+    rows, same = list(store.beside(first, second)), store.alike(first, second)
+    if as_json:
+        sides = [[label, mine, its] for label, mine, its in rows]
+        print(json.dumps({"runs": [first.name, second.name], "alike": same, "rows": sides}))
+        return EXIT[same]
     table = screen.table("", first.name, second.name, whole=1)
-    for label, mine, its in store.beside(first, second):
-        table.add_row(label, _words(mine), _words(its), style=None if mine == its else "bold")
+    for label, mine, its in rows:
+        table.add_row(
+            label, store.words(mine), store.words(its), style=None if mine == its else "bold"
+        )
     screen.console().print(table)
-    same = store.alike(first, second)
     screen.write(f"They came out {'alike' if same else 'differently'}.")
     return EXIT[same]
 
@@ -128,15 +154,15 @@ def rm(
         raise BadArguments("rm what? Name runs, or say --older TIME or --keep N")
     if run and (older is not None or keep is not None):
         raise BadArguments("rm takes the names of runs, or --older and --keep, not both")
-    folders = [find(name) for name in run or ()]
+    folders = [store.find(name).folder for name in run or ()]
     if not run:
         old = _old(older, keep)
         if not old:
             screen.write("No run is as old as that.")
             return
-        size = _bytes(sum(one.size for one in old))
+        all_of_them = store.sized(sum(one.size for one in old))
         folders = [one.folder for one in old]
-        if not yes and not typer.confirm(f"Remove {len(old)} runs, {size}, from {root()}?"):
+        if not yes and not typer.confirm(f"Remove {len(old)} runs, {all_of_them}, from {root()}?"):
             return
     store.remove(folders)
     for folder in folders:
@@ -161,44 +187,5 @@ def _old(older: str | None, keep: int | None) -> list[store.Stored]:
     return found
 
 
-def _lock(run: store.Stored) -> str:
-    return str((run.test.get("lock") or {}).get("name") or "")
-
-
-def _said(run: store.Stored) -> str:
-    if run.live:
-        return "running" + (f", broken: {', '.join(run.broken)}" if run.broken else "")
-    if run.problem:
-        return run.problem
-    if run.valid is None:
-        return "not judged"
-    return " ".join([screen.word(run.valid), ", ".join(run.broken)]).strip()
-
-
 def _style(run: store.Stored) -> str | None:
     return None if run.live or run.valid is None else screen.STYLE[run.valid]
-
-
-def _words(value: Any) -> str:
-    match value:
-        case None:
-            return ""
-        case {"name": name, **more}:
-            return ", ".join(filter(None, (str(name), _words(more))))
-        case dict():
-            said = {key: _words(one) for key, one in value.items()}
-            return ", ".join(f"{key} {words}" for key, words in said.items() if words)
-        case list():
-            return ", ".join(str(one) for one in value)
-        case bool():
-            return "yes" if value else "no"
-    return str(value)
-
-
-def _bytes(size: int) -> str:
-    amount, unit = float(size), "B"
-    for unit in ("B", "kB", "MB", "GB"):
-        if amount < 1000 or unit == "GB":
-            break
-        amount /= 1000
-    return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"

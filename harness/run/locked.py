@@ -1,5 +1,6 @@
 """Whether a run goes on: its recorder holds a lock (flock) on its history, a long run on its
-folder of segments."""
+folder of segments. Whoever carries out a run, a suite, a matrix or a campaign holds one on its
+folder, until it is judged and its page is written."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from fencepost.harness.run import long, results
 from fencepost.harness.run.carry_out import Ended, carry_out
 from fencepost.harness.run.interrupted import must_have_ended
 from fencepost.harness.run.judge import Outcome, judge
+from fencepost.harness.run.locked import locked
 from fencepost.harness.run.progress import Progress
 from fencepost.harness.run.spec import Spec, schedule_of
 from fencepost.nemesis.schedule import Scheduled
@@ -39,7 +40,7 @@ def run(
     if schedule is None:
         schedule = [] if scenario else schedule_of(spec)
     folder = results.create(spec.name)
-    with undisturbed():
+    with undisturbed(), locked(folder):
         return _judged(folder, carry_out(folder, spec, cluster, progress, schedule, scenario))
 
 

@@ -1,7 +1,8 @@
-"""The runs of the results folder: listed, and removed.
+"""The runs of the results folder: listed, compared, and removed.
 
-A folder is a run if it has a test.json or a history.jsonl. One that cannot be read is listed all
-the same, with the reason in the place of its verdict.
+A folder is a run if it has a test.json or a history.jsonl; suites, matrices, campaigns and benches
+(collected.py) are listed with them. One that cannot be read is listed all the same, with the reason
+in the place of its verdict.
 """
 
 from __future__ import annotations
@@ -17,21 +18,24 @@ from typing import Any
 
 from fencepost.checker.verdict import Valid
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.run import results, segments
+from fencepost.harness.run import collected, results, segments
+from fencepost.harness.run.collected import Collected
 from fencepost.harness.run.locked import is_live
 from fencepost.report.questions import verdict
 from fencepost.report.settings import settings
 
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
 _HISTORY = "history.jsonl"
+_NAMED = 3
+"""Locks that are named one by one, at most."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A run in the results folder.
+    """A run in the results folder, or what stands for many (`came`).
 
-    `name` is TEST/TIME. `valid` is None where it was never judged. `live`: it goes on. `problem`
-    says why its files cannot be read, if they cannot.
+    `name` is TEST/TIME. `valid` is None where it was never judged. `live`: it goes on, or is being
+    judged. `problem` says why its files cannot be read, if they cannot.
     """
 
     name: str
@@ -40,9 +44,49 @@ class Stored:
     results: Mapping[str, Any]
     live: bool
     problem: str = ""
+    came: Collected | None = None
+
+    @property
+    def kind(self) -> str:
+        """One of collected.KINDS."""
+        if self.came is not None:
+            return self.came.kind
+        return collected.kind(self.folder) or ("hunt" if self.test.get("hunt") else "run")
+
+    @property
+    def lock(self) -> str:
+        """The lock that was tested, or some."""
+        if self.came is not None:
+            some = self.came.locks
+            return ", ".join(some) if len(some) <= _NAMED else f"{len(some)} locks"
+        return str((self.test.get("lock") or {}).get("name") or "")
+
+    @property
+    def holds(self) -> int | None:
+        """How many holds it has; None where that is not known."""
+        if self.came is not None:
+            return self.came.holds
+        found = (self.results.get("stats") or {}).get("holds")
+        return None if found is None else int(found)
+
+    @property
+    def said(self) -> str:
+        """What came of it, in words."""
+        if self.live:
+            return "running" + (f", broken: {', '.join(self.broken)}" if self.broken else "")
+        if self.problem:
+            return self.problem
+        if self.came is not None:
+            return self.came.words
+        if self.valid is None:
+            return "not judged"
+        word = {True: "valid", False: "INVALID", "unknown": "unknown"}[self.valid]
+        return " ".join([word, ", ".join(self.broken)]).strip()
 
     @property
     def valid(self) -> Valid | None:
+        if self.came is not None:
+            return self.came.valid
         found = self.results.get("valid")
         return None if found is None else verdict(found)
 
@@ -76,15 +120,17 @@ class Stored:
         stats = self.results.get("stats") or {}
         return {
             "run": self.name,
+            "kind": self.kind,
+            "what": self.said,
             "folder": str(self.folder),
             "valid": self.valid,
             "broken": self.broken,
             "live": self.live,
-            "lock": (self.test.get("lock") or {}).get("name"),
+            "lock": self.lock or None,
             "guard": self.test.get("guard"),
             "faults": self.faults,
-            "seed": self.test.get("seed"),
-            "holds": stats.get("holds"),
+            "seed": self.came.seed if self.came else self.test.get("seed"),
+            "holds": self.holds,
             "duration_s": stats.get("duration_s"),
             "began": self.began.isoformat(timespec="seconds").replace("+00:00", "Z"),
             "bytes": self.size,
@@ -104,7 +150,14 @@ def runs(test: str = "") -> Iterator[Stored]:
 def stored(folder: Path, name: str) -> Stored:
     """What is known of the run in this folder."""
     history = folder / (segments.FOLDER if segments.are_in(folder) else _HISTORY)
-    live, problems = is_live(history), []
+    live, problems = is_live(history) or is_live(folder), []
+    if collected.kind(folder):
+        came = None
+        try:
+            came = collected.read(folder)
+        except BadArguments as error:
+            problems.append(str(error))
+        return Stored(name, folder, {}, {}, live, "; ".join(problems), came)
     files: dict[str, dict[str, Any]] = {"test.json": {}, "results.json": {}}
     for file, read in (("test.json", results.read_test), ("results.json", results.read)):
         if file == "results.json" and not (folder / file).exists():
@@ -118,9 +171,42 @@ def stored(folder: Path, name: str) -> Stored:
     )
 
 
+def find(name: str) -> Stored:
+    """A run, or what stands for many, by its folder, or TEST or TEST/TIME in the results folder.
+
+    Raises:
+        BadArguments: there is none; the text names the newest runs.
+    """
+    for path in (Path(name), results.root() / name):
+        for folder in (path, path / "latest"):
+            if collected.kind(folder):
+                found = folder.resolve()
+                return stored(found, f"{found.parent.name}/{found.name}")
+    found = results.find(name)
+    return stored(found, f"{found.parent.name}/{found.name}")
+
+
+def must_compare(one: Stored, other: Stored) -> None:
+    """Raise BadArguments if two of these cannot be set side by side."""
+    sorts = [run.came.kind if run.came else "run" for run in (one, other)]
+    if sorts[0] != sorts[1]:
+        raise BadArguments(
+            f"{one.name} is a {sorts[0]}, {other.name} a {sorts[1]}: compare two of one kind"
+        )
+    for run in (one, other):
+        if run.problem or run.live or (run.valid is None and run.came is None):
+            raise BadArguments(f"{run.name} cannot be compared: {run.said}")
+
+
 def beside(one: Stored, other: Stored) -> Iterator[tuple[str, Any, Any]]:
     """What two runs were and what came of them: the settings that differ, then verdicts and
-    figures."""
+    figures. Of two suites, matrices, campaigns or benches: what came of each of their runs."""
+    if one.came is not None and other.came is not None:
+        yield "in all", one.came.words, other.came.words
+        for name in dict.fromkeys([*one.came.lines, *other.came.lines]):
+            mine, its = (came.lines.get(name, "not in it") for came in (one.came, other.came))
+            yield name, str(mine), str(its)
+        return
     told = [dict(settings(run.test)) for run in (one, other)]
     for label in dict.fromkeys([*told[0], *told[1]]):
         mine, its = (rows.get(label) for rows in told)
@@ -137,7 +223,12 @@ def beside(one: Stored, other: Stored) -> Iterator[tuple[str, Any, Any]]:
 
 
 def alike(one: Stored, other: Stored) -> bool:
-    """Whether every checker that judged both says the same of both."""
+    """Whether every checker that judged both says the same of both; of suites, matrices and
+    campaigns, whether every one of their runs that is in both came out the same."""
+    if one.came is not None and other.came is not None:
+        first, second = one.came.lines, other.came.lines
+        both = first.keys() & second.keys()
+        return all(first[name].outcome == second[name].outcome for name in both)
     mine, its = _verdicts(one), _verdicts(other)
     return all(mine[name] == its[name] for name in mine.keys() & its.keys())
 
@@ -162,6 +253,33 @@ def _figures(run: Stored) -> dict[str, Any]:
     for f, counts in (stats.get("by_f") or {}).items():
         found[f"{f}: {' / '.join(counts)}"] = " / ".join(map(str, counts.values()))
     return found
+
+
+def words(value: Any) -> str:
+    """A setting or a figure for people."""
+    match value:
+        case None:
+            return ""
+        case {"name": name, **more}:
+            return ", ".join(filter(None, (str(name), words(more))))
+        case dict():
+            said = {key: words(one) for key, one in value.items()}
+            return ", ".join(f"{key} {words}" for key, words in said.items() if words)
+        case list():
+            return ", ".join(str(one) for one in value)
+        case bool():
+            return "yes" if value else "no"
+    return str(value)
+
+
+def sized(size: int) -> str:
+    """Bytes for people."""
+    amount, unit = float(size), "B"
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 1000 or unit == "GB":
+            break
+        amount /= 1000
+    return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
 
 
 def remove(folders: Iterable[Path]) -> None:
@@ -205,7 +323,9 @@ def _point(link: Path, to: list[Path]) -> None:
 
 def _is_run(path: Path) -> bool:
     there = ("test.json", _HISTORY)
-    return path.is_dir() and not path.is_symlink() and any((path / one).is_file() for one in there)
+    if not path.is_dir() or path.is_symlink():
+        return False
+    return any((path / one).is_file() for one in there) or collected.kind(path) != ""
 
 
 def _began(folder: Path) -> datetime:

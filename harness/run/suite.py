@@ -13,6 +13,7 @@ from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.run import bench, counted, results
 from fencepost.harness.run.judge import Outcome
+from fencepost.harness.run.locked import locked
 from fencepost.harness.run.scripted import of_suite
 from fencepost.harness.run.spec import Spec, layout_of
 from fencepost.harness.run.validation import validate
@@ -244,16 +245,17 @@ def run(
     """
     folder = results.create(f"suite-{suite}")
     rows: list[dict[str, Any]] = []
-    try:
-        for item in chosen:
-            done = rows
-            for made in _rows(item, carry_out, measure, folder):
-                rows = [*done, made[0]]
-                results.write(folder / "suite.json", rows)
-            say(*made)
-    finally:
-        if rows:
-            report.render(folder)
+    with locked(folder):
+        try:
+            for item in chosen:
+                done = rows
+                for made in _rows(item, carry_out, measure, folder):
+                    rows = [*done, made[0]]
+                    results.write(folder / "suite.json", rows)
+                say(*made)
+        finally:
+            if rows:
+                report.render(folder)
     return folder, rows
 
 

@@ -12,6 +12,8 @@ from fencepost.harness.command import app
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.run import results, store
 from fencepost.harness.run.locked import locked
+from report.matrices import cell, stored, violated
+from report.matrices import run as ran
 
 
 @pytest.fixture
@@ -210,3 +212,115 @@ def test_what_makes_no_sense_is_refused_and_removes_nothing(call, words):
     run = made("one")
     assert call(*words)[0] == 254
     assert run.exists()
+
+
+def suite(*good):
+    folder = results.create("suite-redis")
+    rows = [
+        {
+            "test": f"redis-{number}",
+            "lock": "redis",
+            "expected": {"resource": True},
+            "observed": {"resource": came},
+            "as_expected": came,
+        }
+        for number, came in enumerate(good)
+    ]
+    results.write(folder / "suite.json", rows)
+    return folder
+
+
+def campaign(*broken):
+    folder = results.create("campaign-redlock")
+    asked = {"schema": 1, "lock": "redlock", "seeds": [5, 6, 7], "asked": {}}
+    results.write(folder / "campaign.json", asked)
+    seeds = [
+        {"seed": 5 + number, "schedules": 40, "broken": found, "strikes": len(found)}
+        for number, found in enumerate(broken)
+    ]
+    (folder / "seeds.jsonl").write_text("".join(json.dumps(one) + "\n" for one in seeds))
+    return folder
+
+
+def matrix(*cells):
+    folder = results.create("matrix")
+    results.write(folder / "matrix.json", stored(*cells))
+    return folder
+
+
+def test_what_stands_for_many_runs_is_listed_with_what_came_of_it(call):
+    suite(True, False)
+    campaign(["lease_exclusion"], [])
+    matrix(cell(ran(1000)), cell(violated("data", 5, holds=100), fault="kill"))
+    made("hunt-redlock", False, ["resource"], hunt={"command": "again"})
+    found = {one["kind"]: one for one in map(json.loads, call("ls", "--json")[1].splitlines())}
+    assert {kind: (one["valid"], one["what"]) for kind, one in found.items()} == {
+        "hunt": (False, "INVALID resource"),
+        "matrix": (None, "Of 2 cells, data was damaged in 1."),
+        "campaign": (False, "broken from 1 of 2 seeds, 1 left"),
+        "suite": (False, "1 of 2 as published"),
+    }
+    assert found["matrix"]["holds"] == 1100
+    listed = call("ls", "--kind", "suite")[1]
+    assert "suite-redis/" in listed and "campaign" not in listed
+    assert "campaign-redlock" in call("ls", "--lock", "redlock", "--kind", "campaign")[1]
+    assert call("ls", "--kind", "trial")[0] == 254
+
+
+def test_a_campaign_that_found_nothing_and_a_suite_with_nothing_published_are_not_valid(call):
+    campaign([], [], [])
+    suite()
+    assert [json.loads(line)["valid"] for line in call("ls", "--json")[1].splitlines()] == [
+        None
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("made_of", "said"),
+    [
+        (lambda: suite(True, False), "redis-1 NOT as published; broken: resource"),
+        (lambda: campaign(["resource"]), "seed 5 broken: resource 1 strike, 40 schedules"),
+        (lambda: matrix(cell(ran(1000))), "redis, no fault, guard none kept"),
+    ],
+)
+def test_it_is_shown_line_by_line_and_removed_without_its_runs(call, made_of, said):
+    run = made("redis", True)
+    folder = made_of()
+    code, shown = call("show", name_of(folder))
+    assert (code, said in " ".join(shown.split())) == (0, True)
+    assert json.loads(call("show", folder.parent.name, "--json")[1])["lines"]
+    assert call("rm", name_of(folder))[0] == 0
+    assert not folder.exists()
+    assert run.exists()
+
+
+def test_two_of_a_kind_are_set_side_by_side_line_by_line(call):
+    one, same, other = suite(True, True), suite(True, True), suite(True, False)
+    assert call("compare", name_of(one), name_of(same))[0] == 0
+    code, said = call("compare", name_of(one), name_of(other), "--json")
+    found = json.loads(said)
+    assert (code, found["alike"]) == (1, False)
+    assert ["redis-1", "as published", "NOT as published; broken: resource"] in found["rows"]
+    assert call("compare", name_of(one), name_of(campaign([])))[0] == 254
+
+
+def test_figures_do_not_tell_two_matrices_apart_and_states_do(call):
+    one, same = matrix(cell(ran(1000))), matrix(cell(ran(800)))
+    assert call("compare", name_of(one), name_of(same))[0] == 0
+    worse = matrix(cell(violated("data", 5, holds=100)))
+    assert call("compare", name_of(one), name_of(worse))[0] == 1
+
+
+def test_one_that_goes_on_is_running_and_cannot_be_removed(call):
+    folder = suite(True)
+    with locked(folder):
+        assert "running" in call("ls")[1]
+        assert call("rm", name_of(folder))[0] == 254
+    assert folder.exists()
+
+
+def test_one_whose_file_is_spoilt_is_listed_with_the_reason(call):
+    folder = suite(True)
+    (folder / "suite.json").write_text('{"a": 1}')
+    code, said = call("ls")
+    assert (code, "cannot be used" in said) == (0, True)

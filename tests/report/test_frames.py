@@ -67,10 +67,15 @@ def test_a_token_keeps_all_its_digits_beside_holds_without_one(store, story):
     story.acquire(0, 0)
     story.acquire(20, 1)
     large = 2**62 + 1
-    for op, token in zip([one for one in story.ops if one.type == "ok"], (large, None), strict=True):
+    for op, token in zip(
+        [one for one in story.ops if one.type == "ok"], (large, None), strict=True
+    ):
         op.value["token"] = token
     run = frames.read(store(story))
-    assert [one if one is not pd.NA else None for one in frames.holds(run)["token"]] == [large, None]
+    assert [one if one is not pd.NA else None for one in frames.holds(run)["token"]] == [
+        large,
+        None,
+    ]
     assert list(frames.tokens(run)["token"]) == [large]
 
 
