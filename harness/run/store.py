@@ -204,8 +204,8 @@ def beside(one: Stored, other: Stored) -> Iterator[tuple[str, Any, Any]]:
     if one.came is not None and other.came is not None:
         yield "in all", one.came.words, other.came.words
         for name in dict.fromkeys([*one.came.lines, *other.came.lines]):
-            mine, its = (came.lines.get(name, "not in it") for came in (one.came, other.came))
-            yield name, str(mine), str(its)
+            first, second = (came.lines.get(name, "not in it") for came in (one.came, other.came))
+            yield name, str(first), str(second)
         return
     told = [dict(settings(run.test)) for run in (one, other)]
     for label in dict.fromkeys([*told[0], *told[1]]):
@@ -214,8 +214,8 @@ def beside(one: Stored, other: Stored) -> Iterator[tuple[str, Any, Any]]:
             yield label, mine, its
     verdicts = [_verdicts(run) for run in (one, other)]
     for name in dict.fromkeys([*verdicts[0], *verdicts[1]]):
-        first, second = (found.get(name, "not judged") for found in verdicts)
-        yield name, first, second
+        mine, its = (found.get(name, "not judged") for found in verdicts)
+        yield name, mine, its
     figures = [_figures(run) for run in (one, other)]
     for name in dict.fromkeys([*figures[0], *figures[1]]):
         mine, its = (found.get(name, 0) for found in figures)
