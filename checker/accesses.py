@@ -49,11 +49,10 @@ def _access(call: Call, f: str) -> Access:
     value, end = call.begin.value, call.end
     asked = key(value.get("value"))
     if end is None:
-        return Access(call, is_read, "info", asked, asked, number(value.get(about)))
+        return Access(call, is_read, "info", asked, asked, None)
     said = end.value
     told = key(said["value"]) if "value" in said else asked
-    version = said[about] if about in said else value.get(about)
-    return Access(call, is_read, end.type, told, asked, number(version))
+    return Access(call, is_read, end.type, told, asked, number(said.get(about)))
 
 
 def number(value: Any) -> int | None:

@@ -125,3 +125,11 @@ def test_the_error_of_a_bad_line_among_good_ones_says_which_it_is():
 
 def test_an_empty_line_is_no_op():
     assert decoding.ops(LINE + b" \r\n" + LINE) == [parse(USUAL)] * 2
+
+
+def test_times_of_64_bits_are_accepted_to_the_last_one():
+    for time in (-(2**63), 2**63 - 1):
+        assert parse(USUAL | {"time": time}).time == time
+    for time in (-(2**63) - 1, 2**63):
+        with pytest.raises(ValueError, match="no integer of 64 bits"):
+            parse(USUAL | {"time": time})

@@ -131,3 +131,54 @@ def test_an_extend_does_not_end_the_belief_of_a_holder_that_sees_no_lease():
     story.grant(1, "a", at=0, until=None)
     extends(story, "ok", 110)
     assert only(story).believed == [(0, FOREVER)]
+
+
+def clocks(bound=2):
+    return {f"client-{n}": {"bound_ns": bound * MS} for n in (1, 2)}
+
+
+def test_of_one_node_s_holds_the_one_that_ends_last_is_met_on_another_clock():
+    story = Story()
+    story.grant(1, "long", at=0, until=1000)
+    story.grant(1, "short", at=100, until=300)
+    story.grant(2, "late", at=500, until=1500)
+    found = lease_exclusion(story.history(), {"clocks": clocks()}).evidence
+    assert [row["holds"] for row in found] == [["long", "short"], ["long", "late"]]
+
+
+def test_shared_holds_do_not_meet_on_several_clocks_either():
+    story = Story()
+    story.grant(1, "a", at=0, until=1000, shared=True)
+    story.grant(2, "b", at=100, until=1100, shared=True)
+    assert lease_exclusion(story.history(), {"clocks": clocks()}).valid is True
+
+
+def test_one_history_has_other_overlaps_for_another_test():
+    story = Story()
+    story.grant(1, "a", at=0, until=2000)
+    story.release(1, "a", at=500, type="fail")
+    story.grant(2, "b", at=1000, until=3000)
+    history = story.history()
+    said = [
+        lease_exclusion(history, {"failed_release": way}).valid
+        for way in ("ended", "nothing", "ended")
+    ]
+    assert said == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("lost", "believed"), [(1199, [(0, 1000)]), (1200, [(0, 1000), (1200, 1200)])]
+)
+def test_of_several_leases_those_from_the_strict_end_on_were_never_believed(lost, believed):
+    story = Story()
+    story.grant(1, "h", at=0, until=1000)
+    story.extend(1, "h", at=1200, until=2200)
+    story.release(1, "h", at=lost)
+    assert [(start / MS, end / MS) for start, end in only(story).believed] == believed
+
+
+def test_of_several_leases_one_that_was_over_as_it_was_given_was_never_believed():
+    story = Story()
+    story.grant(1, "h", at=0, until=1000)
+    story.extend(1, "h", at=1200, until=1200)
+    assert only(story).believed == [(0, 1000 * MS)]

@@ -34,6 +34,7 @@ def test_who_asks_alone_for_a_lock_that_nobody_has_is_not_refused(story):
     assert found.valid is False
     (evidence,) = found.evidence
     assert evidence["ops"] == [4, 5]
+    assert (evidence["time_ns"], evidence["valid"]) == (1200 * MS, False)
     assert evidence["what"] == (
         "client-2 (process 2) asked for the lock from 0.200 s to 1.200 s and was refused it, "
         "though nobody had it nor asked for it."
@@ -104,6 +105,15 @@ def test_stamps_of_two_hosts_may_be_apart(story):
     turn(story, 1, "a", 0, 100)
     story.denied(2, 104, 200)
     turn(story, 1, "b", 1000, 1100)
+    clocks = {f"client-{n}": {"bound_ns": 2 * MS} for n in (1, 2)}
+    assert told(story, clocks=clocks).valid is True
+    assert told(story, clocks={name: {"bound_ns": 1 * MS} for name in clocks}).valid is False
+
+
+def test_who_asked_just_after_a_refusal_may_have_asked_before_it_by_another_host_s_clock(story):
+    turn(story, 1, "a", 0, 100)
+    story.denied(2, 200, 300)
+    turn(story, 1, "b", 304, 400)
     clocks = {f"client-{n}": {"bound_ns": 2 * MS} for n in (1, 2)}
     assert told(story, clocks=clocks).valid is True
     assert told(story, clocks={name: {"bound_ns": 1 * MS} for name in clocks}).valid is False

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from resource_stories import TWO_HOSTS, kinds, two_holds
 
 from fencepost.checker.resource import resource
-from histories import MS
+from histories import MS, Story
 
 
 def test_writes_that_each_follow_what_their_writer_read_are_fine(story):
@@ -210,3 +211,15 @@ def test_on_two_hosts_a_read_was_over_before_a_write_only_beyond_the_bounds_of_b
     story.write(1, 18, "a", 0, 1)
     assert kinds(story) == [("phantom", "a")]
     assert kinds(story, TWO_HOSTS) == []
+
+
+@pytest.mark.parametrize("values", [(1, 2), ([1], [2]), ({"a": 1}, {"a": 2}), (1, True)])
+def test_values_that_are_no_texts_are_told_apart(story, values):
+    first, second = values
+    story.write(1, 10, first, 0, 1)
+    story.read(2, 20, second, 1)
+    assert kinds(story) != []
+    sound = Story()
+    sound.write(1, 10, first, 0, 1)
+    sound.read(2, 20, first, 1)
+    assert kinds(sound) == []
