@@ -2,11 +2,12 @@
 
 The server lies on a small disk of its own then (compose/node/disk.py). What it makes of it is its
 own affair: Redis with an append-only file refuses writes, etcd may end. The fault ends with the
-file, and a server that has ended is started again.
+file. A server that has ended is started again, and so is one that does not serve any more.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Any
@@ -59,7 +60,16 @@ class Disk:
         self._remove(node)
         receipt, server = self._look(node, full=False), self._site.server(node)
         server.start()
-        server.wait_ready()
+        try:
+            server.wait_ready()
+        except Exception:
+            # It lives and does not serve, as a ZooKeeper that could not write who leads. If this
+            # was the harness' own trouble, it is met again.
+            server.kill()
+            server.start()
+            server.wait_ready()
+            how = f"{receipt.how}; its server did not serve again before it was started anew"
+            return replace(receipt, how=how)
         return receipt
 
     def _remove(self, node: str) -> None:

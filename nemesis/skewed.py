@@ -19,9 +19,9 @@ from fencepost.nemesis.site import Clocked, Hidden
 
 # Longer than the second that the coarsest clock takes to show the next.
 _PATIENCE_S = 1.5
-# On a machine that has too much to do, a look takes a second, and few of them say little. So many
+# On a machine that has too much to do, a look takes a second, or each of them says little. So many
 # are taken in any case, for so much longer at most.
-_LOOKS, _LONGER_S = 12, 15.0
+_LOOKS, _LONGER_S = 40, 15.0
 _AGAIN_S = 0.1
 # libfaketime's file has microseconds, and a kernel's coarse clock lags by up to a tick.
 _SLACK_S = 0.001

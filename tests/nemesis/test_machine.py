@@ -83,6 +83,9 @@ class Machine:
         self.pid_ = 43
 
     def wait_ready(self, timeout_s: float = 30.0) -> None:
+        if "ready" in self.deaf:  # until it is started again
+            self.deaf.remove("ready")
+            raise RuntimeError(f"{self.name} did not get ready")
         self.log.append("ready")
 
 
@@ -144,6 +147,16 @@ def test_a_full_disk_is_one_on_which_nothing_can_be_written(site):
     healed = nemesis.heal(fault())
     assert healed.proved
     assert site.machines["redis-1"].log == ["start", "ready"]
+
+
+def test_a_server_that_hangs_after_its_disk_was_full_is_started_anew(site):
+    nemesis, machine = Disk(site), site.machines["redis-1"]
+    nemesis.inject(fault())
+    machine.deaf.add("ready")
+    healed = nemesis.heal(fault())
+    assert healed.proved
+    assert healed.how.endswith("its server did not serve again before it was started anew")
+    assert machine.log == ["start", "start", "ready"]
 
 
 @pytest.mark.parametrize("deaf", ["disk", "remove"])
