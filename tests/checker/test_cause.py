@@ -6,6 +6,7 @@ from random import Random
 from types import SimpleNamespace
 
 import pytest
+from cause_stories import TEST, granted_by, links
 from msgspec.structs import replace
 
 from fencepost.checker.cause import _Late
@@ -14,18 +15,6 @@ from fencepost.checker.history import History
 from fencepost.checker.ownership import ownership
 from fencepost.checker.resource import resource
 from histories import MS, Story
-
-TEST = {"servers": ["redis-1", "redis-2", "redis-3"], "failed_release": "ended"}
-
-
-def links(checker, story, test=TEST):
-    """The sorts of the first piece of evidence, its words and the summary."""
-    verdict = checker(story.history(), test)
-    assert verdict.valid is False, verdict
-    piece = verdict.evidence[0]
-    found = piece["cause"]
-    assert all(f" {link['what']}." in piece["what"] for link in found)
-    return [link["sort"] for link in found], found, verdict.summary
 
 
 def overlapping():
@@ -132,13 +121,6 @@ def test_while_a_lease_runs_nothing_need_keep_its_holder():
         assert links(checker, story)[0] == ["forgot"]
 
 
-def granted_by(story, process, hold, at, until, servers):
-    story.call(
-        process, "acquire", at, at, {"lock": "orders", "ttl": 1000 * MS},
-        {"hold": hold, "token": None, "deadline": until * MS, "granted_by": servers},
-    )  # fmt: skip
-
-
 def test_of_the_servers_those_that_granted_both_forgot():
     story = Story()
     granted_by(story, 1, "h1", 100, 1100, ["redis-1", "redis-2"])
@@ -153,57 +135,6 @@ def test_of_the_servers_those_that_granted_both_forgot():
     )
     assert found[1]["nodes"] == ["redis-2"]
     assert summary.endswith("(likely: clock of redis-2).")
-
-
-def test_who_counts_its_lease_from_the_answer_is_told_so_and_why_that_was_late():
-    story = Story()
-    story.grant(1, "h1", asked=100, at=900, until=1900)
-    story.fault("pause", 200, 800, ["client-1"])
-    story.grant(2, "h2", at=1200, until=2200)
-    sorts, found, summary = links(lease_exclusion, story)
-    assert sorts == ["counted-late", "counted-late"]
-    assert (
-        "Process 1 counts the lease of 1.000 s from the answer, 0.800 s after" in found[0]["what"]
-    )
-    assert "pause of client-1" in found[1]["what"]
-    assert summary.endswith("(its holder counts its lease from the answer).")
-
-
-def test_a_lease_that_is_counted_from_between_asking_and_answer_is_told_by_when():
-    story = Story()
-    story.grant(1, "h1", asked=100, at=900, until=1500)
-    story.grant(2, "h2", at=1200, until=2200)
-    _, found, summary = links(lease_exclusion, story)
-    assert found[0]["what"] == (
-        "Process 1 counts the lease of 1.000 s from 0.500 s, 0.400 s after it had asked"
-    )
-    assert summary.endswith("(its holder counts its lease late).")
-
-
-def test_who_is_granted_what_is_over_already_is_the_one_whose_lease_is_explained():
-    """A client whose session ended while it waited, as etcd 3.4 grants the lock to."""
-    story = Story()
-    story.grant(1, "h1", asked=200, at=2500, until=4500)
-    story.fault("pause", 150, 2400, ["client-2"])
-    story.grant(2, "h2", asked=100, at=2510, until=1100)
-    sorts, found, summary = links(mutual_exclusion, story)
-    assert sorts == ["lease-over", "kept-by-fault"]
-    assert found[0]["what"] == "The lease of hold h2 was over at 1.100 s"
-    assert (found[1]["family"], found[1]["nodes"]) == ("pause", ["client-2"])
-    assert summary.endswith("(likely: pause of client-2).")
-
-
-def test_who_hears_late_of_a_grant_that_was_given_before_the_other_s_is_told_so():
-    story = Story()
-    story.grant(2, "h2", asked=100, at=2500, until=3500)
-    story.fault("pause", 200, 2490, ["client-2"])
-    story.grant(1, "h1", asked=2300, at=2350, until=3300)
-    sorts, found, _ = links(lease_exclusion, story)
-    assert sorts == ["counted-late", "counted-late"]
-    assert (
-        "Process 2 counts the lease of 1.000 s from the answer, 2.400 s after" in found[0]["what"]
-    )
-    assert "pause of client-2" in found[1]["what"]
 
 
 def stolen():
@@ -389,26 +320,6 @@ def test_a_release_of_a_hold_whose_lease_ran_frees_only_that():
     story.grant(3, "h3", at=300, until=1300)
     found = lease_exclusion(story.history(), TEST).evidence[1]["cause"]
     assert [link["sort"] for link in found] == ["none"]
-
-
-@pytest.mark.parametrize(
-    ("asked", "until", "counted"), [(100, 1150, False), (100, 1151, True), (100, 1100, False)]
-)
-def test_a_lease_is_counted_late_where_its_end_is_a_twentieth_beyond_what_was_asked_for(
-    asked, until, counted
-):
-    story = Story()
-    story.grant(1, "h1", asked=asked, at=300, until=until)
-    story.grant(2, "h2", at=1000, until=2000)
-    assert links(lease_exclusion, story)[0] == (["counted-late"] if counted else ["none"])
-
-
-def test_a_lease_that_was_extended_is_not_counted_late():
-    story = Story()
-    story.grant(1, "h1", asked=100, at=300, until=1100)
-    story.extend(1, "h1", at=900, until=1900)
-    story.grant(2, "h2", at=1200, until=2200)
-    assert links(lease_exclusion, story)[0] == ["none"]
 
 
 def test_a_holder_that_no_fault_can_name_is_kept_by_none():
