@@ -177,6 +177,7 @@ def _scenarios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "name": name,
             "what": list(dict.fromkeys(row["what"] for row in runs if row["what"])),
             "versions": list(dict.fromkeys(said for row in runs for said in row["versions"])),
+            "claims": list(dict.fromkeys(row["claim"] for row in runs if row["claim"])),
             "sources": list(dict.fromkeys(row["source"] for row in runs if row["source"])),
             "runs": runs,
         }

@@ -44,7 +44,7 @@ def headline(html: str) -> str:
 def test_all_as_published_is_one_sentence(tmp_path):
     html = page(tmp_path, [entry(), entry(guard="fenced"), entry("control")])
     assert headline(html) == "All 2 scenarios came out as published, in 3 runs."
-    assert html.count("as predicted") == 6
+    assert html.count('class="expected">as predicted<') == 6
     assert "mismatch" not in html.split("</style>")[1]
 
 
@@ -130,3 +130,26 @@ def test_what_locks_cost_stands_beside_the_first(tmp_path):
     assert headline(html) == "The one scenario came out as published, in 1 run."
     cells = re.findall(r"<td[^>]*>(.*?)</td>", html.split("<h2>Costs</h2>")[1])
     assert cells[:8] == ["redis", "0.5", "1.0", "2", "redlock", "2.5", "5.0", "10"]
+
+
+def test_at_a_glance_each_run_has_a_sign_a_checker_which_leads_to_its_report(tmp_path):
+    odd = entry(
+        guard="fenced", observed={"lease_exclusion": False, "mutual_exclusion": False},
+        as_expected=False,
+    )  # fmt: skip
+    html = page(tmp_path, [entry(), odd])
+    grid = html.split("<h2>At a glance</h2>")[1].split("<h2>Scenarios</h2>")[0]
+    said = re.findall(
+        r'<a class="spot (.*?)" href="(.*?)" title="(.*?)" aria-label="\3">(.)</a>', grid
+    )
+    first = "../client-pause-none/20260102T030405Z/report.html"
+    second = "../client-pause-fenced/20260102T030405Z/report.html"
+    assert said == [
+        ("holds", first, "guard none, lease_exclusion: holds, as predicted", "✓"),
+        ("broken against", second, "guard fenced, lease_exclusion: broken, predicted: holds", "✗"),
+        ("unknown", first, "guard none, liveness: unknown, no prediction", "?"),
+        ("broken", first, "guard none, mutual_exclusion: broken, as predicted", "✗"),
+        ("broken", second, "guard fenced, mutual_exclusion: broken, as predicted", "✗"),
+    ]
+    [place] = re.findall(r'<a class="to" href="#(.*?)">client-pause</a>', grid)
+    assert f'id="{place}"' in html
