@@ -32,9 +32,9 @@ def settings(test: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def again(test: Mapping[str, Any], run: Path) -> str | None:
-    """The command that runs this test again; a scenario's is its suite's, which the page names."""
+    """The command that runs this test again; None where there is none."""
     if test.get("scenario"):
-        return None
+        return _played(test, str(test["scenario"].get("name", "")))
     if test.get("simulated"):
         return str((test.get("hunt") or {}).get("command") or "") or None
     if test.get("scheduled") or test.get("plays") or (test.get("lock") or {}).get("own"):
@@ -50,3 +50,13 @@ def again(test: Mapping[str, Any], run: Path) -> str | None:
     for name, value in (lock.get("options") or {}).items():
         words += ["-o", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
     return shlex.join(words)
+
+
+def _played(test: Mapping[str, Any], scenario: str) -> str | None:
+    """The suite with this scenario alone. A suite calls its tests SUITE-SCENARIO-GUARD."""
+    suite, found, _ = str(test.get("name", "")).partition(f"-{scenario}-")
+    if not (scenario and found):
+        return None
+    words = ["fencepost", "suite", suite, *SETTINGS["seed"].written(test.get("seed"))]
+    words += SETTINGS["server"].written(test.get("server"))
+    return shlex.join([*words, "--only", scenario])
