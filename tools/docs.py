@@ -23,6 +23,7 @@ from fencepost.nemesis.families import FAMILIES
 from fencepost.report import sweep as sweeps
 from fencepost.report.cells import STATES, figure
 from fencepost.report.matrix import title
+from fencepost.report.settings import in_words
 from fencepost.workloads.locks.locktype import LockType
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS, STORES
@@ -100,7 +101,7 @@ def track_record() -> Rows:
     for defect in DEFECTS:
         for way, command in zip(defect.ways, defect.commands, strict=True):
             row = known.get(f"{defect.name}/{way.where}", {})
-            versions = ", ".join(f"{name} {said}" for name, said in row.get("versions", {}).items())
+            versions = in_words(row.get("versions", {}))
             outcome = f"{row['outcome']}: {row['said']}" if row else "not played yet"
             yield (
                 f"**{defect.name}**. {defect.what}", defect.software, versions, _issue(defect),

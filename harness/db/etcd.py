@@ -70,7 +70,7 @@ def _identity() -> str:
 
 def _version() -> str:
     status, _ = _call("maintenance/status", {})
-    return f"etcd Version: {status['version']}"
+    return f"etcd {status['version']}"
 
 
 def _call(path: str, body: dict[str, object]) -> tuple[dict[str, Any], str]:

@@ -1,4 +1,4 @@
-"""The command that runs a stored test again, as its page and `show` name it."""
+"""The command that runs a stored test again, and versions, as pages and commands name them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.report.settings import again
+from fencepost.report.settings import again, in_words
 
 RUN = Path("results/redlock-clock-jump-none/20260102T030405Z")
 
@@ -24,3 +24,8 @@ def test_a_scenario_is_run_again_by_its_suite_alone(server, words):
 
 def test_a_scenario_of_no_suite_that_is_known_has_no_command():
     assert again({"name": "mine", "seed": 7, "scenario": {"name": "clock-jump"}}, RUN) is None
+
+
+def test_a_version_that_begins_with_the_program_s_name_has_it_once():
+    versions = {"redis": "Redis 7.0.15", "redis-py": "8.1.0", "curator": "as Debian has it"}
+    assert in_words(versions) == "Redis 7.0.15, redis-py 8.1.0, curator as Debian has it"
