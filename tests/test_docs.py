@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fencepost.workloads.scenarios.registry import SUITES
 from report.matrices import cell, run, violated
 from report.matrices import stored as matrix_of
 from report.test_sweep import RUNS, stored
@@ -76,3 +77,84 @@ def test_a_matrix_table_has_the_signs_that_were_kept_of_it(tmp_path, monkeypatch
     page = GENERATOR["written"]("<!-- table: matrix:mine -->\n<!-- end -->\n").splitlines()
     assert page[1] == "| lock | guard | no fault | crash |"
     assert page[3] == "| `redis` | none | K | D |"
+
+
+def kept_suite(tmp_path, *entries, suite="redis"):
+    """The folder of a suite with these entries, each with its run's seed."""
+    folder = tmp_path / f"suite-{suite}" / "20260102T030405.000000Z"
+    folder.mkdir(parents=True)
+    rows = []
+    for n, (seed, entry) in enumerate(entries):
+        (folder / str(n)).mkdir()
+        (folder / str(n) / "test.json").write_text(json.dumps({"seed": seed}))
+        rows.append({"run": str(n), "versions": {"redis": "Redis 7.0.15"}, **entry})
+    (folder / "suite.json").write_text(json.dumps(rows))
+    return str(folder)
+
+
+def outcomes(tmp_path, monkeypatch, *folders):
+    """The rows of the table, by (entry, guard), of suites that were kept."""
+    keep = runpy.run_path(str(ROOT / "tools" / "keep.py"))
+    monkeypatch.setitem(keep["main"].__globals__, "MEASURED", tmp_path / "measured")
+    assert keep["main"]([*folders, "mine"]) == 0
+    monkeypatch.setitem(GENERATOR["written"].__globals__, "DOCS", tmp_path)
+    page = GENERATOR["written"]("<!-- table: outcomes:mine -->\n<!-- end -->\n")
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines()[3:-1]]
+    return {(row[1], row[2]): row for row in cells}
+
+
+def evicted(as_expected=True, **changed):
+    entry = next(one for one in SUITES["redis"].entries if one.name == "evicted")
+    why = "" if as_expected else "lease_exclusion is True, False was expected."
+    row = {"scenario": entry.name, "guard": entry.guard, "claim": entry.claim, "why": why}
+    return {**row, "expected": dict(entry.expected), "as_expected": as_expected, **changed}
+
+
+def test_the_table_of_outcomes_says_how_often_a_scenario_came_out_and_else_what_did(
+    tmp_path, monkeypatch
+):
+    found = outcomes(
+        tmp_path, monkeypatch, kept_suite(tmp_path, (7, evicted()), (8, evicted(False)))
+    )
+    row = found["redis: `evicted`", "none"]
+    assert row[0] == "P1"
+    assert row[3] == (
+        "`lease_exclusion` F, `linearizable` F, `mutual_exclusion` F, `resource` F; all else T"
+    )
+    assert row[4] == (
+        "as expected, 1 of 2 runs. Seed 8: lease_exclusion is True, False was expected."
+    )
+    assert row[5:] == ["Redis 7.0.15", "`fencepost suite redis --only evicted`"]
+    assert found["redis: `always-yes`", "none"][4] == "not run yet"
+
+
+def test_what_was_kept_with_another_expectation_is_no_run_of_a_scenario(tmp_path, monkeypatch):
+    other = evicted(expected={"lease_exclusion": True})
+    found = outcomes(tmp_path, monkeypatch, kept_suite(tmp_path, (7, other)))
+    assert found["redis: `evicted`", "none"][4] == "not run yet"
+
+
+def test_the_table_of_outcomes_has_the_figures_of_rates_and_costs(tmp_path, monkeypatch):
+    share = {"updates": {"count": 18, "of": 100, "low": 0.11, "high": 0.27}}
+    counted = {"of": "lost", "published": "", "runs": [{"seed": 7}, {"seed": 8}], "shares": share}
+    rate = {"scenario": "etcd-3.4-paused", "guard": "none", "as_expected": True, "rate": counted}
+    locks = [{"lock": "redis", "ms": 0.5, "trips": 2}, {"lock": "redlock", "ms": 2.0, "trips": 10}]
+    cost = {"scenario": "costs", "guard": "none", "as_expected": True}
+    folder = kept_suite(tmp_path, (7, rate), (7, {**cost, "cost": {"locks": locks}}), suite="rates")
+    found = outcomes(tmp_path, monkeypatch, folder)
+    said = found["rates: `etcd-3.4-paused`", "none"]
+    assert said[3] == "About 18 % of the acknowledged updates (etcd 3.4.3)."
+    assert said[4] == "Seeds 7 to 8: Lost were 18 of 100 acknowledged updates: 18 % (11 % to 27 %)."
+    assert found["rates: `costs`", ""][4] == (
+        "`redis` 0.5 ms (1.0 times), 2 round trips; `redlock` 2 ms (4.0 times), 10 round trips."
+    )
+
+
+def test_a_folder_that_is_no_suite_is_not_kept_with_others(tmp_path, capsys):
+    keep = runpy.run_path(str(ROOT / "tools" / "keep.py"))
+    folder = kept_suite(tmp_path, (7, evicted()))
+    assert keep["main"]([folder, str(tmp_path), "mine"]) == 254
+    assert "only suites are kept together" in capsys.readouterr().err
+    (Path(folder) / "0" / "test.json").unlink()
+    assert keep["main"]([folder, "mine"]) == 254
+    assert "cannot be read" in capsys.readouterr().err

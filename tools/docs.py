@@ -14,12 +14,14 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fencepost.harness.cluster import libraries as installed
+from fencepost.harness.run.bench import BASELINE
 from fencepost.nemesis.families import FAMILIES
+from fencepost.report import suite as suite_page
 from fencepost.report import sweep as sweeps
 from fencepost.report.cells import STATES, figure
 from fencepost.report.matrix import title
@@ -29,6 +31,7 @@ from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS, STORES
 from fencepost.workloads.scenarios.defects import DEFECTS, Defect
 from fencepost.workloads.scenarios.registry import SUITES
+from fencepost.workloads.scenarios.suite import Cost, Entry, TimedRun
 
 DOCS = Path(__file__).parent.parent / "docs"
 _TABLE = re.compile(r"(<!-- table: ([\w:-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -129,9 +132,8 @@ TABLES: dict[str, Callable[[], Rows]] = {
 }
 
 
-def _kept(name: str) -> dict[str, Any]:
-    stored: dict[str, Any] = json.loads((DOCS / "measured" / f"{name}.json").read_text("utf-8"))
-    return stored
+def _kept(name: str) -> Any:
+    return json.loads((DOCS / "measured" / f"{name}.json").read_text("utf-8"))
 
 
 def sweep(name: str, question: str) -> Rows:
@@ -193,12 +195,84 @@ def run(name: str) -> Rows:
     )  # fmt: skip
 
 
+def outcomes(name: str) -> Rows:
+    """What came of each entry of a suite that expects or counts something: docs/claims.md."""
+    yield "claim", "entry", "guard", "expected", "seen", "on", "again"
+    entries = [
+        (suite.name, entry)
+        for suite in SUITES.values()
+        for entry in suite.entries
+        if entry.claim != "exploration"
+    ]
+    for suite, entry in sorted(entries, key=lambda found: _place(found[1])):
+        guard = "" if isinstance(entry, Cost) else entry.guard
+        rows = [row for row in _kept(name) if _is_of(row, suite, entry)]
+        versions = dict.fromkeys(said for row in rows for said in row["versions"].values())
+        again = f"fencepost suite {suite} --only {entry.name}"
+        yield (
+            entry.claim, f"{suite}: {_code(entry.name)}", guard, _expected(entry),
+            _seen(rows).replace("|", "/"), ", ".join(versions), _code(again),
+        )  # fmt: skip
+
+
+def _is_of(row: Mapping[str, Any], suite: str, entry: Entry) -> bool:
+    """Whether this was kept of the entry, and with what is expected of it now."""
+    if (row["suite"], row["scenario"]) != (suite, entry.name):
+        return False
+    if isinstance(entry, Cost):
+        return True
+    return row["guard"] == entry.guard and row.get("expected", {}) == dict(entry.expected)
+
+
+def _place(entry: Entry) -> tuple[int, int, str]:
+    """In the order in which the page defines the first of its claims; controls at the end."""
+    found = re.match(r"(P|A|C|etcd |L)(\d+)", entry.claim)
+    order = ["P", "A", "C", "etcd ", "L"]
+    return (order.index(found[1]), int(found[2]), entry.claim) if found else (len(order), 0, "")
+
+
+def _expected(entry: Entry) -> str:
+    if isinstance(entry, Cost):
+        return f"each slower than {_code(BASELINE)}"
+    if isinstance(entry, TimedRun) and entry.rate:
+        return entry.rate.published
+    short = {False: "F", "unknown": "unknown"}
+    odd = [f"{_code(name)} {short[v]}" for name, v in entry.expected.items() if v is not True]
+    return ", ".join(odd) + "; all else T" if odd else "all T"
+
+
+def _seen(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Of a scenario, in how many runs it came out as expected, and else how; of rates and costs the
+    figures, of one suite after the other."""
+    if not rows:
+        return "not run yet"
+    if "expected" not in rows[0]:
+        return " ".join(map(_figures, rows))
+    good = sum(row["as_expected"] for row in rows)
+    odd = [f"Seed {row['seeds'][0]}: {row['why']}" for row in rows if not row["as_expected"]]
+    return ". ".join([f"as expected, {good} of {len(rows)} runs", *odd])
+
+
+def _figures(row: Mapping[str, Any]) -> str:
+    if "rate" in row:
+        over = f"Seeds {row['seeds'][0]} to {row['seeds'][-1]}:"
+        return " ".join([over, *suite_page.shares(row["rate"]), row.get("why", "")]).strip()
+    locks = row["cost"]["locks"]
+    said = [
+        f"{_code(one['lock'])} {one['ms']:.3g} ms ({one['ms'] / locks[0]['ms']:.1f} times), "
+        f"{one['trips']:g} round trips"
+        for one in locks
+    ]
+    return f"{'; '.join(said)}."
+
+
 _KINDS = {lock.kind for lock in LOCKS.values()}
 MEASURED: dict[str, Callable[..., Rows]] = {
     "sweep": sweep,
     "frontier": frontier,
     "matrix": matrix,
     "run": run,
+    "outcomes": outcomes,
 }
 
 

@@ -1,9 +1,11 @@
-"""Keep the figures of a sweep or a matrix, from which `make docs` makes tables in docs/.
+"""Keep the figures of a sweep, a matrix or suites, from which `make docs` makes tables in docs/.
 
     python tools/keep.py results/sweep/latest redlock-ttl-pause
+    python tools/keep.py results/suite-redis/*Z results/suite-rates/*Z suites
 
-writes docs/measured/redlock-ttl-pause.json: the plan, the versions and what each cell comes to. The
-runs stay where they are.
+The first writes docs/measured/redlock-ttl-pause.json: the plan, the versions and what each cell
+comes to. The second writes docs/measured/suites.json: what was expected and seen of each entry of
+these suites, a line each. The runs stay where they are.
 """
 
 from __future__ import annotations
@@ -20,14 +22,17 @@ from fencepost.report.stored import ReportError
 MEASURED = Path(__file__).parent.parent / "docs" / "measured"
 _CELL = ("lock", "fault", "guard", "x", "y", "x_shown", "y_shown", "reason")
 _SUM = ("state", "marks", "runs", "crashed", "holds", "violations", "availability")
+_ENTRY = (
+    "scenario", "guard", "claim", "versions", "expected", "observed", "as_expected", "why", "rate",
+    "cost",
+)  # fmt: skip
 
 
 def kept(folder: Path) -> dict[str, Any]:
     """What is kept of the sweep or the matrix in this folder. Raises ReportError if it is none."""
     found = sweep.read(folder) if (folder / sweep.FILE).is_file() else matrix.read(folder)
-    began = datetime.strptime(folder.resolve().name, "%Y%m%dT%H%M%S.%fZ")
     return {
-        "date": began.date().isoformat(),
+        "date": _date(folder),
         "plan": found["plan"],
         "versions": found.get("versions") or {},
         "cells": [
@@ -38,13 +43,53 @@ def kept(folder: Path) -> dict[str, Any]:
     }
 
 
+def kept_suite(folder: Path) -> list[dict[str, Any]]:
+    """What is kept of each entry of the suite in this folder.
+
+    Raises ReportError if it is none, or if one of its runs is gone.
+    """
+    try:
+        rows = json.loads((folder / "suite.json").read_text("utf-8"))
+        return [
+            {"suite": folder.resolve().parent.name.removeprefix("suite-"), "date": _date(folder)}
+            | {"seeds": _seeds(folder, row)}
+            | {name: row[name] for name in _ENTRY if row.get(name) not in (None, "", {})}
+            for row in rows
+        ]
+    except (OSError, ValueError) as error:
+        raise ReportError(f"{folder}: not kept, because it cannot be read ({error})") from error
+
+
+def _seeds(folder: Path, row: dict[str, Any]) -> list[int]:
+    """The seeds of an entry's runs; none of what locks cost, which draws nothing."""
+    if "rate" in row:
+        return [run["seed"] for run in row["rate"]["runs"]]
+    if "cost" in row:
+        return []
+    return [json.loads((folder / row["run"] / "test.json").read_text("utf-8"))["seed"]]
+
+
+def _date(folder: Path) -> str:
+    began = datetime.strptime(folder.resolve().name, "%Y%m%dT%H%M%S.%fZ")
+    return began.date().isoformat()
+
+
+def _text(folders: list[Path]) -> str:
+    if all((folder / "suite.json").is_file() for folder in folders):
+        rows = [row for folder in folders for row in kept_suite(folder)]
+        return "[\n" + ",\n".join(map(json.dumps, rows)) + "\n]"
+    if len(folders) > 1:
+        raise ReportError("only suites are kept together; name the folder of one sweep or matrix")
+    return json.dumps(kept(folders[0]), indent=1)
+
+
 def main(arguments: list[str]) -> int:
-    if len(arguments) != 2:
+    if len(arguments) < 2:
         print(__doc__, file=sys.stderr)
         return 254
-    folder, name = arguments
+    *folders, name = arguments
     try:
-        text = json.dumps(kept(Path(folder)), indent=1)
+        text = _text([Path(folder) for folder in folders])
     except ReportError as error:
         print(error, file=sys.stderr)
         return 254
