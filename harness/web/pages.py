@@ -12,6 +12,7 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 
 from fencepost.checker.verdict import count
 from fencepost.harness.run import store
+from fencepost.harness.web.shelf import verdict_of
 from fencepost.report import page
 from fencepost.report.questions import verdict
 
@@ -49,6 +50,7 @@ def _environment() -> Environment:
         "sized": store.sized,
         "told": store.words,
         "valid": verdict,
+        "verdict": verdict_of,
         "time": lambda text: text.replace("T", " ").removesuffix("Z"),
         "took": took,
         "count": count,

@@ -121,11 +121,18 @@ class Shelf:
 
 def row(run: store.Stored) -> Row:
     """What the list shows of a run."""
-    said = {True: "valid", False: "invalid", "unknown": "unknown", None: "none"}[run.valid]
-    verdict = "running" if run.live else "none" if run.problem else said
     locks = run.came.locks if run.came else [run.lock]
     page = (run.folder / "report.html").is_file()
-    return run.to_json() | {"verdict": verdict, "locks": locks, "page": page}
+    return run.to_json() | {"verdict": verdict_of(run), "locks": locks, "page": page}
+
+
+def verdict_of(run: store.Stored) -> str:
+    """One of VERDICTS."""
+    if run.live:
+        return "running"
+    if run.problem or run.valid is None:
+        return "none"
+    return {True: "valid", False: "invalid", "unknown": "unknown"}[run.valid]
 
 
 def _signature(folder: Path) -> tuple[Any, ...]:
