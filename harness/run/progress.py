@@ -126,7 +126,7 @@ def read(lines: str) -> list[Status]:
     """What was written to a harness.log, of checkers the names alone. A line that is not whole, and
     one that stands where some were left out, is none."""
     found = []
-    for line in lines.split("\n"):
+    for line in lines.split("\n")[:-1]:
         if (said := _LOGGED.fullmatch(line)) is None:
             continue
         elapsed, phase, ops, holds, on, judged, broken, unjudged = said.groups()
@@ -134,8 +134,14 @@ def read(lines: str) -> list[Status]:
         faults = [] if on == "none" else on.split("; ")
         found.append(
             Status(
-                phase, float(elapsed), int(ops), int(holds), faults, dict.fromkeys(names, ""),
-                float(judged or 0.0), unjudged=unjudged or "",
+                phase,
+                float(elapsed),
+                int(ops),
+                int(holds),
+                faults,
+                dict.fromkeys(names, ""),
+                float(judged or 0.0),
+                unjudged=unjudged or "",
             )  # fmt: skip
         )
     return found

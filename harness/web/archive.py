@@ -53,9 +53,10 @@ def zipped(folders: Sequence[Path]) -> Iterator[bytes]:
                 )
                 info.compress_type = zipfile.ZIP_DEFLATED
                 info.external_attr = 0o100644 << 16
-                with os.fdopen(source, "rb") as file, archive.open(
-                    info, "w", force_zip64=True
-                ) as entry:
+                with (
+                    os.fdopen(source, "rb") as file,
+                    archive.open(info, "w", force_zip64=True) as entry,
+                ):
                     while data := file.read(_CHUNK):
                         entry.write(data)
                         yield sent.taken()

@@ -97,12 +97,16 @@ def _statuses(log: Path) -> list[Status]:
         head = file.read(_HEAD)
         size = file.seek(0, 2)
         file.seek(max(size - _TAIL, len(head)))
+        if file.tell() > len(head):
+            # Lines that are cut on either side of the gap are none.
+            head = head[: head.rfind(b"\n") + 1]
+            file.readline()
         return read((head + file.read()).decode(errors="replace"))
     return []
 
 
 def _rate(said: Sequence[Status]) -> float:
-    """Holds a second. A long run's segments count anew, and so does a line that was cut."""
+    """Holds a second. Nothing is known of them where the count is less than before."""
     if len(said) < 2 or said[-1].elapsed_s <= said[0].elapsed_s:
         return 0.0
     return max(said[-1].holds - said[0].holds, 0) / (said[-1].elapsed_s - said[0].elapsed_s)

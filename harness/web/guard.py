@@ -31,7 +31,8 @@ STORED = (
 """Of a run's files. Their pages have all within them."""
 _ALWAYS = {
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    # With `no-referrer` browsers would say of our own pages, too, that their origin is null.
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }

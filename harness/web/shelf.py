@@ -75,7 +75,7 @@ class Asked:
 
     def takes(self, row: Row) -> bool:
         return (
-            self.text.lower() in row["run"].lower()
+            (self.text.lower() in row["test"].lower() or row["run"] == self.text)
             and self.kind in ("", row["kind"])
             and self.verdict in ("", row["verdict"])
             and (not self.lock or self.lock in row["locks"])
@@ -114,7 +114,7 @@ class Shelf:
         """Those that are asked for, in the order that is."""
         found = [row for row in self.rows() if asked.takes(row)]
         there = [one for one in found if one[asked.column] not in (None, "", [])]
-        there.sort(key=lambda one: one[asked.column], reverse=asked.falling)
+        there.sort(key=lambda one: (one[asked.column], one["time"]), reverse=asked.falling)
         # What has no such figure comes last, whatever the order.
         return there + [one for one in found if one[asked.column] in (None, "", [])]
 
@@ -123,7 +123,9 @@ def row(run: store.Stored) -> Row:
     """What the list shows of a run."""
     locks = run.came.locks if run.came else [run.lock]
     page = (run.folder / "report.html").is_file()
-    return run.to_json() | {"verdict": verdict_of(run), "locks": locks, "page": page}
+    test, time = run.folder.parent.name, run.folder.name
+    more = {"verdict": verdict_of(run), "locks": locks, "page": page, "test": test, "time": time}
+    return run.to_json() | more
 
 
 def verdict_of(run: store.Stored) -> str:

@@ -140,9 +140,7 @@ def _run(request: Request) -> Response:
 def _file(request: Request) -> Response:
     path = place.file(request.path_params["name"])
     kind = _TYPES.get(path.suffix, "text/plain; charset=utf-8")
-    return FileResponse(
-        path, media_type=kind, headers={"Content-Security-Policy": guard.STORED}
-    )
+    return FileResponse(path, media_type=kind, headers={"Content-Security-Policy": guard.STORED})
 
 
 def _compare(request: Request) -> Response:
@@ -197,4 +195,3 @@ def _chosen(names: Sequence[str]) -> list[Path]:
     if not names:
         raise BadArguments("choose some runs first")
     return list(dict.fromkeys(map(place.run, names)))
-
