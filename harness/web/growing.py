@@ -7,7 +7,7 @@ reading its history, and whoever looks costs it nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -39,7 +39,8 @@ class Bar:
 @dataclass(frozen=True)
 class Growth:
     """`now` is None as long as nothing was written. `left_s`: for how long clients still work,
-    None where nobody knows. `judging`: its clients are done, and its verdict is being made."""
+    None where nobody knows. `judging`: its clients are done, and its verdict is being made;
+    `at_the_end`: it is not judged before that, as short runs are not."""
 
     now: Status | None
     phase: str
@@ -48,9 +49,7 @@ class Growth:
     part: float
     bars: list[Bar]
     judging: bool
-
-    judged_from_s = WHILE_S
-    """A shorter run is judged at its end alone."""
+    at_the_end: bool
 
     @property
     def most(self) -> float:
@@ -62,11 +61,15 @@ def growth(run: Path) -> Growth:
     place, number = _place(run)
     said = _statuses(place / "harness.log")
     judging = not locked.is_live(place / "history.jsonl") and (place / "history.jsonl").exists()
+    test: dict[str, Any] = {}
+    with suppress(BadArguments):  # it is not written yet
+        test = results.read_test(place)
+    at_the_end = not test.get("until") and (test.get("time_s") or 0.0) < WHILE_S
     if not said:
-        return Growth(None, "starting", 0.0, None, 0.0, [], False)
+        return Growth(None, "starting", 0.0, None, 0.0, [], False, at_the_end)
     now = said[-1]
     phase = "judging" if judging else now.phase
-    left_s, part = _left(place, said) if now.phase == _RUNNING and not judging else (None, 0.0)
+    left_s, part = _left(test, said) if now.phase == _RUNNING and not judging else (None, 0.0)
     lately = [one for one in said if one.elapsed_s >= now.elapsed_s - _SHOWN_S]
     return Growth(
         now,
@@ -79,6 +82,7 @@ def growth(run: Path) -> Growth:
             for one, other in pairwise(lately)
         ],
         judging,
+        at_the_end,
     )
 
 
@@ -112,11 +116,8 @@ def _rate(said: Sequence[Status]) -> float:
     return max(said[-1].holds - said[0].holds, 0) / (said[-1].elapsed_s - said[0].elapsed_s)
 
 
-def _left(place: Path, said: Sequence[Status]) -> tuple[float | None, float]:
+def _left(test: Mapping[str, Any], said: Sequence[Status]) -> tuple[float | None, float]:
     """For how long clients still work, in s, and which part of it is done."""
-    test: dict[str, Any] = {}
-    with suppress(BadArguments):
-        test = results.read_test(place)
     time_s = test.get("time_s")
     if not time_s or test.get("scenario"):
         return None, 0.0

@@ -6,8 +6,9 @@ no answer, but it could remove runs; so what changes anything must come from a p
 its own: a name other than localhost is refused, for no such site has an address in the place of a
 name (`Host`).
 
-Nothing that is shown loads from elsewhere (Content-Security-Policy). A run's files may be anybody's:
-they are shown in a sandbox, in which a script neither asks for anything nor counts as ours.
+Nothing that is shown loads from elsewhere (Content-Security-Policy). A run's files may be
+anybody's: they are shown in a sandbox, in which a script neither asks for anything nor counts as
+ours.
 """
 
 from __future__ import annotations

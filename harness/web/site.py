@@ -33,6 +33,7 @@ from fencepost.report.settings import again, settings
 
 _SHOWN = 200
 """Runs that the list shows at once."""
+_SCRIPT = "text/javascript"
 _MOST_BODY = 1 << 20
 _TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -70,7 +71,7 @@ def site() -> ASGIApp:
         routes=[
             Route("/", listed),
             Route("/style.css", lambda request: Response(pages.STYLE, media_type="text/css")),
-            Route("/script.js", lambda request: Response(pages.SCRIPT, media_type="text/javascript")),
+            Route("/script.js", lambda request: Response(pages.SCRIPT, media_type=_SCRIPT)),
             Route("/run/{name:path}", _run),
             Route("/files/{name:path}", _file),
             Route("/compare", _compare),

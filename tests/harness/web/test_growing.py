@@ -54,6 +54,14 @@ def test_a_run_grows_from_look_to_look(made, browser):
     assert "not judged" in over and "data-refresh" not in over
 
 
+def test_it_is_said_whether_a_run_is_judged_while_it_goes_on(made, browser):
+    short, long, until = made("one", time_s=20), made("two", time_s=40), made("x", until=["store"])
+    for run, words in (short, "judged at its end"), (long, "none yet"), (until, "none yet"):
+        told(run, running(4.0, 10))
+        with locked(run), locked(run / "history.jsonl"):
+            assert words in browser.get(f"/run/{name_of(run)}").text
+
+
 def test_a_run_whose_clients_are_done_is_being_judged(made, browser):
     run = made("one", time_s=20)
     told(run, running(4.0, 10))
