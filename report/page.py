@@ -50,8 +50,13 @@ def _environment() -> Environment:
         "script_data": script_data,
         "plain": plain,
     }
-    environment.globals["source"] = lambda name: Markup(_FILES[name])
+    environment.globals["source"] = lambda name: Markup(source(name))
     return environment
+
+
+def source(name: str) -> str:
+    """A file of the templates as it is: a style sheet, say."""
+    return _FILES[name]
 
 
 def script_data(value: Any) -> Markup:

@@ -60,7 +60,7 @@ def contents(name: str, stored: Mapping[str, Any]) -> dict[str, Any]:
     sides = (plan["x"], plan["y"])
     asked = [one for one in _QUESTIONS if _seen(rows, one)]
     shown = [
-        tiles.cell(f"cell-{number}", _title(sides, row), row) for number, row in enumerate(rows)
+        tiles.cell(f"cell-{number}", title(sides, row), row) for number, row in enumerate(rows)
     ]
     return {
         "name": f"sweep, {name}",
@@ -77,7 +77,8 @@ def contents(name: str, stored: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _title(sides: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> str:
+def title(sides: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> str:
+    """The name of a cell."""
     return ", ".join(
         f"{side['title']} {shown}"
         for side, shown in zip(sides, (row["x_shown"], row["y_shown"]), strict=True)

@@ -177,6 +177,12 @@ COMMANDS = (
         examples=("fencepost rm redlock/latest", "fencepost rm --older 168h --yes"),
     ),
     Command(
+        "serve",
+        "serve:serve",
+        "Show the results folder in a browser: runs listed, compared, watched.",
+        examples=("fencepost serve", "fencepost serve --port 8090 --results nightly"),
+    ),
+    Command(
         "report",
         "reading:report",
         "Write a run's report.html again; alone, list the runs.",

@@ -19,6 +19,7 @@ from fencepost.harness.run import rounds, sweep_plan, written
 from fencepost.harness.run import sweep as sweeps
 from fencepost.harness.run.axes import AXES
 from fencepost.harness.run.judge import Outcome
+from fencepost.harness.run.locked import locked
 from fencepost.harness.run.needs import cluster_for
 from fencepost.harness.run.run import run
 from fencepost.harness.run.spec import Spec, seconds
@@ -96,7 +97,8 @@ def sweep(
     _announce(found)
     most = runs or (None if budget_s is not None else max(found.rounds.done, 1))
     try:
-        whole = _carry_out(found, most, budget_s, remote, hosts)
+        with locked(found.folder):
+            whole = _carry_out(found, most, budget_s, remote, hosts)
     finally:
         page = found.render()
         _tell(found)

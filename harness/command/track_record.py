@@ -16,6 +16,7 @@ from fencepost.harness.command.options import HostsFile, Remote, Results, Seed
 from fencepost.harness.run import track_record as record
 from fencepost.harness.run import written
 from fencepost.harness.run.judge import Outcome
+from fencepost.harness.run.locked import locked
 from fencepost.harness.run.needs import cluster_for
 from fencepost.harness.run.run import run
 from fencepost.harness.run.spec import Spec
@@ -55,7 +56,7 @@ def track_record(
     folder = record.create()
     specs = [one.spec for one in chosen if one.spec is not None]
     try:
-        with ExitStack() as stack:
+        with locked(folder), ExitStack() as stack:
             cluster: Cluster | None = None
             # What needs no servers comes first: it is there before the nodes are.
             for entry in sorted(chosen, key=lambda one: one.spec is not None):

@@ -1,4 +1,5 @@
-"""What stands for many runs in the results folder: suites, matrices, campaigns of hunts, benches.
+"""What stands for many runs in the results folder: suites, matrices, sweeps, track records,
+campaigns of hunts, benches.
 
 Each has a folder as a run has, with a file of its own in the place of test.json. The runs
 themselves lie beside it, and stay where it is removed.
@@ -6,6 +7,7 @@ themselves lie beside it, and stay where it is removed.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +17,7 @@ import msgspec
 
 from fencepost.checker.verdict import Valid, count
 from fencepost.harness.errors import BadArguments
-from fencepost.report import matrix
+from fencepost.report import matrix, sweep
 from fencepost.report.cells import STATES
 from fencepost.report.findings import headline
 from fencepost.report.questions import verdict
@@ -37,7 +39,7 @@ class Line(NamedTuple):
 @dataclass(frozen=True)
 class Collected:
     """`words`: what came of it. `valid`: True only where something was promised and kept; of a
-    campaign that found nothing, of a matrix and of a bench it is None.
+    campaign that found nothing, of a matrix, a sweep and a bench it is None.
 
     `lines`: what came of each of its runs, cells, seeds or locks, by name. `runs`: the folders of
     its runs, relative to its own.
@@ -54,7 +56,7 @@ class Collected:
 
 
 def kind(folder: Path) -> str:
-    """What this folder is: suite, matrix, campaign or bench; '' for any other."""
+    """What this folder is, one of KINDS that stands for many; '' for any other."""
     return next((name for name, (file, _) in _KINDS.items() if (folder / file).is_file()), "")
 
 
@@ -75,8 +77,16 @@ def read(folder: Path) -> Collected | None:
         raise BadArguments(f"{folder / file} cannot be used: {error}") from error
 
 
+class _One(msgspec.Struct):
+    run: str = ""
+
+
+class _Rate(msgspec.Struct):
+    runs: list[_One]
+
+
 class _Entry(msgspec.Struct):
-    """A run of a suite, as suite.json has it."""
+    """An entry of a suite, as suite.json has it."""
 
     test: str
     run: str = ""
@@ -84,6 +94,9 @@ class _Entry(msgspec.Struct):
     expected: dict[str, Any] = {}
     observed: dict[str, Any] = {}
     as_expected: bool = False
+    why: str = ""
+    rate: _Rate | None = None
+    cost: dict[str, Any] | None = None
 
 
 def _suite(folder: Path) -> Collected:
@@ -92,6 +105,10 @@ def _suite(folder: Path) -> Collected:
     good = sum(row.as_expected for row in expected)
     lines = {}
     for row in rows:
+        if row.rate is not None or row.cost is not None:
+            measured = Line("measured") if row.as_expected else Line("NOT as it should be", row.why)
+            lines[row.test] = measured
+            continue
         broken = [name for name, valid in row.observed.items() if valid is False]
         unknown = [name for name, valid in row.observed.items() if verdict(valid) == "unknown"]
         said = "as published" if row.as_expected else "NOT as published"
@@ -105,7 +122,7 @@ def _suite(folder: Path) -> Collected:
         good == len(expected) if expected else None,
         list(dict.fromkeys(row.lock for row in rows if row.lock)),
         lines,
-        runs=[row.run for row in rows if row.run],
+        runs=[one.run for row in rows for one in (row.rate.runs if row.rate else [row]) if one.run],
     )
 
 
@@ -128,9 +145,46 @@ def _matrix(folder: Path) -> Collected:
     )
 
 
+def _sweep(folder: Path) -> Collected:
+    stored = sweep.read(folder)
+    plan, rows = stored["plan"], stored["cells"]
+    lines = {sweep.title((plan["x"], plan["y"]), row): _cell(row) for row in rows}
+    return Collected(
+        "sweep",
+        sweep.headline(stored),
+        None,
+        [str(plan["lock"])],
+        lines,
+        seed=int(plan["seed"]),
+        holds=sum(row["sum"]["holds"] for row in rows),
+        runs=[str(run["run"]) for row in rows for run in row["runs"] if run.get("run")],
+    )
+
+
 def _cell(row: Mapping[str, Any]) -> Line:
     total = row["sum"]
     return Line(", ".join(STATES[mark].word for mark in total["marks"]), total["words"])
+
+
+class _Shown(msgspec.Struct):
+    key: str
+    outcome: str
+    said: str = ""
+    run: str = ""
+
+
+def _record(folder: Path) -> Collected:
+    rows = msgspec.convert(decode((folder / "track-record.json").read_bytes()), list[_Shown])
+    counts = Counter(row.outcome for row in rows)
+    came = ", ".join(f"{many} {outcome}" for outcome, many in counts.items())
+    return Collected(
+        "track-record",
+        f"{count(len(rows), 'defect')}: {came}" if rows else "nothing was played yet",
+        None,
+        [],
+        {row.key: Line(row.outcome, row.said) for row in rows},
+        runs=[row.run for row in rows if row.run],
+    )
 
 
 class _Asked(msgspec.Struct):
@@ -202,6 +256,8 @@ def _costs(alone: Mapping[str, float]) -> Line:
 _KINDS: dict[str, tuple[str, Callable[[Path], Collected]]] = {
     "suite": ("suite.json", _suite),
     "matrix": ("matrix.json", _matrix),
+    "sweep": ("sweep.json", _sweep),
+    "track-record": ("track-record.json", _record),
     "campaign": ("campaign.json", _campaign),
     "bench": ("bench.json", _bench),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -113,3 +114,34 @@ def logged(path: Path, progress: Progress) -> Iterator[Progress]:
             progress(status)
 
         yield tell
+
+
+_LOGGED = re.compile(
+    r" *([\d.]+) s  (.+?)  ops (\d+)  holds (\d+)  faults on: (.*?)"
+    r"(?:  broken up to ([\d.]+) s: (.*?))?(?:  not judged any more before its end: (.*))?"
+)
+
+
+def read(lines: str) -> list[Status]:
+    """What was written to a harness.log, of checkers the names alone. A line that is not whole, and
+    one that stands where some were left out, is none."""
+    found = []
+    for line in lines.split("\n")[:-1]:
+        if (said := _LOGGED.fullmatch(line)) is None:
+            continue
+        elapsed, phase, ops, holds, on, judged, broken, unjudged = said.groups()
+        names = [] if broken in (None, "nothing") else broken.split(", ")
+        faults = [] if on == "none" else on.split("; ")
+        found.append(
+            Status(
+                phase,
+                float(elapsed),
+                int(ops),
+                int(holds),
+                faults,
+                dict.fromkeys(names, ""),
+                float(judged or 0.0),
+                unjudged=unjudged or "",
+            )  # fmt: skip
+        )
+    return found

@@ -1,8 +1,8 @@
 """The runs of the results folder: listed, compared, and removed.
 
-A folder is a run if it has a test.json or a history.jsonl; suites, matrices, campaigns and benches
-(collected.py) are listed with them. One that cannot be read is listed all the same, with the reason
-in the place of its verdict.
+A folder is a run if it has a test.json or a history.jsonl; what stands for many runs, suites and
+matrices say (collected.py), is listed with them. One that cannot be read is listed all the same,
+with the reason in the place of its verdict.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from typing import Any
 
 from fencepost.checker.verdict import Valid
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.run import collected, results, segments
+from fencepost.harness.run import collected, locked, results, segments
 from fencepost.harness.run.collected import Collected
-from fencepost.harness.run.locked import is_live
 from fencepost.report.questions import verdict
 from fencepost.report.settings import settings
 
@@ -141,16 +140,31 @@ class Stored:
 def runs(test: str = "") -> Iterator[Stored]:
     """The runs of the results folder, or of one test, the newest first. Each is read when it is
     asked for."""
+    for folder in folders(test):
+        yield stored(folder, name_of(folder))
+
+
+def folders(test: str = "") -> list[Path]:
+    """Their folders, the newest first."""
     root = results.root()
-    found = [path for path in root.glob(f"{test or '*'}/*Z") if _is_run(path)]
-    for folder in sorted(found, key=lambda path: path.name, reverse=True):
-        yield stored(folder, f"{folder.parent.name}/{folder.name}")
+    found = [path for path in root.glob(f"{test or '*'}/*Z") if is_run(path)]
+    return sorted(found, key=lambda path: path.name, reverse=True)
+
+
+def name_of(folder: Path) -> str:
+    """TEST/TIME"""
+    return f"{folder.parent.name}/{folder.name}"
+
+
+def is_live(folder: Path) -> bool:
+    """Whether this run goes on, or is being judged."""
+    history = folder / (segments.FOLDER if segments.are_in(folder) else _HISTORY)
+    return locked.is_live(history) or locked.is_live(folder)
 
 
 def stored(folder: Path, name: str) -> Stored:
     """What is known of the run in this folder."""
-    history = folder / (segments.FOLDER if segments.are_in(folder) else _HISTORY)
-    live, problems = is_live(history) or is_live(folder), []
+    live, problems = is_live(folder), []
     if collected.kind(folder):
         came = None
         try:
@@ -181,9 +195,9 @@ def find(name: str) -> Stored:
         for folder in (path, path / "latest"):
             if collected.kind(folder):
                 found = folder.resolve()
-                return stored(found, f"{found.parent.name}/{found.name}")
+                return stored(found, name_of(found))
     found = results.find(name)
-    return stored(found, f"{found.parent.name}/{found.name}")
+    return stored(found, name_of(found))
 
 
 def must_compare(one: Stored, other: Stored) -> None:
@@ -292,7 +306,7 @@ def remove(folders: Iterable[Path]) -> None:
     root = results.root().resolve()
     places = [folder.resolve() for folder in folders]
     for place in places:
-        if place.parent.parent != root or not _is_run(place):
+        if place.parent.parent != root or not is_run(place):
             raise BadArguments(
                 f"{place} is no run of the results folder {root}: nothing is removed"
             )
@@ -305,10 +319,10 @@ def remove(folders: Iterable[Path]) -> None:
             where = error.filename or place
             raise Crashed(f"{where} could not be removed: {error.strerror}") from error
     for test in {place.parent for place in places}:
-        _point(test / "latest", [one for one in test.glob("*Z") if _is_run(one)])
+        _point(test / "latest", [one for one in test.glob("*Z") if is_run(one)])
         with suppress(OSError):  # there are other runs of it
             test.rmdir()
-    _point(root / "latest", [one for one in root.glob("*/*Z") if _is_run(one)])
+    _point(root / "latest", [one for one in root.glob("*/*Z") if is_run(one)])
 
 
 def _point(link: Path, to: list[Path]) -> None:
@@ -321,7 +335,8 @@ def _point(link: Path, to: list[Path]) -> None:
         results.link(link, newest.relative_to(link.parent))
 
 
-def _is_run(path: Path) -> bool:
+def is_run(path: Path) -> bool:
+    """Whether a folder is a run, or what stands for many."""
     there = ("test.json", _HISTORY)
     if not path.is_dir() or path.is_symlink():
         return False

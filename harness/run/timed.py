@@ -35,7 +35,7 @@ _LOOK_S = 0.05
 _MARGIN_S, _REST_S, _UNTOLD_S = 0.5, 10.0, 60.0
 _READ_S = 30.0
 # Shorter runs are over before anybody looks.
-_WHILE_S = 30.0
+WHILE_S = 30.0
 
 
 MOST_EVENTS = 250_000
@@ -158,7 +158,7 @@ def must_be_sound(site: RunSite) -> None:
 
 def _followed(spec: Spec, recorder: Recorder) -> AbstractContextManager[LiveVerdict | None]:
     """What judges the run while it goes on, where that is asked for or the run takes a while."""
-    if not spec.until and spec.time_s < _WHILE_S:
+    if not spec.until and spec.time_s < WHILE_S:
         return nullcontext()
     return LiveVerdict(recorder.path.parent, stopping(spec.to_json()), EVERY_S)
 

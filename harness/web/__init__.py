@@ -1,0 +1,1 @@
+"""The results folder in a browser: `fencepost serve`."""

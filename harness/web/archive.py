@@ -1,0 +1,64 @@
+"""Runs as one zip file, made while it is sent: a night's history need not fit into memory."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import IO, cast
+
+from fencepost.harness.web.place import files
+
+_CHUNK = 1 << 18
+_OLDEST = (1980, 1, 1, 0, 0, 0)
+"""What the format can say."""
+
+
+class _Sent:
+    """What was written and not sent yet."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def write(self, data: bytes) -> int:
+        self._pieces.append(bytes(data))
+        return len(data)
+
+    def flush(self) -> None:
+        pass
+
+    def taken(self) -> bytes:
+        data, self._pieces = b"".join(self._pieces), []
+        return data
+
+
+def zipped(folders: Sequence[Path]) -> Iterator[bytes]:
+    """The archive in pieces. Its names are TEST/TIME/..., so that it unpacks into a results folder.
+
+    Files of a run that goes on are there as far as they have come.
+    """
+    sent = _Sent()
+    with zipfile.ZipFile(cast(IO[bytes], sent), "w", zipfile.ZIP_DEFLATED) as archive:
+        for folder in folders:
+            for name, found in files(folder):
+                try:
+                    source = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW)
+                except OSError:
+                    continue  # it was replaced meanwhile
+                modified = datetime.fromtimestamp(found.st_mtime).timetuple()[:6]
+                info = zipfile.ZipInfo(
+                    f"{folder.parent.name}/{folder.name}/{name}", max(_OLDEST, modified)
+                )
+                info.compress_type = zipfile.ZIP_DEFLATED
+                info.external_attr = 0o100644 << 16
+                with (
+                    os.fdopen(source, "rb") as file,
+                    archive.open(info, "w", force_zip64=True) as entry,
+                ):
+                    while data := file.read(_CHUNK):
+                        entry.write(data)
+                        yield sent.taken()
+                yield sent.taken()
+    yield sent.taken()

@@ -1,0 +1,71 @@
+"""The pages' templates, filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from jinja2 import DictLoader, Environment, StrictUndefined
+
+from fencepost.checker.verdict import count
+from fencepost.harness.run import store
+from fencepost.harness.web.shelf import verdict_of
+from fencepost.report import page
+from fencepost.report.questions import verdict
+
+_FILES = {
+    path.name: path.read_text(encoding="utf-8")
+    for path in (Path(__file__).parent / "templates").iterdir()
+    if path.is_file()
+}
+STYLE = page.source("page.css") + _FILES["web.css"]
+SCRIPT = _FILES["web.js"]
+
+
+def filled(template: str, values: Mapping[str, Any]) -> str:
+    return _environment().get_template(template).render(values)
+
+
+def query(values: Any) -> str:
+    """A mapping, or pairs, as what stands behind the ? of an address; what is empty is left out."""
+    pairs = values.items() if isinstance(values, Mapping) else values
+    return urlencode([(name, value) for name, value in pairs if value])
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=DictLoader(_FILES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "query": query,
+        "place": lambda name: quote(name),
+        "sized": store.sized,
+        "told": store.words,
+        "valid": verdict,
+        "verdict": verdict_of,
+        "time": lambda text: text.replace("T", " ").removesuffix("Z"),
+        "took": took,
+        "count": count,
+        "twice": lambda value: (value, value),
+    }
+    return environment
+
+
+def took(time_s: float | None) -> str:
+    """For how long something took: 4.2 s, 12 min 30 s, 7 h 5 min."""
+    if time_s is None:
+        return ""
+    if time_s < 60:
+        return f"{time_s:.1f} s"
+    minutes, rest_s = divmod(round(time_s), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest_s} s"
+    return f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,148 @@
+"""The list of runs: each as a row, filtered and sorted as a request asks.
+
+To read a run takes parsing its results, of which a night has megabytes. So the row of a run that is
+over is kept until one of its files changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from fencepost.harness.run import store
+
+_FILES = (
+    "test.json", "results.json", "suite.json", "matrix.json", "sweep.json", "track-record.json",
+    "campaign.json", "seeds.jsonl", "bench.json", "report.html",
+)  # fmt: skip
+COLUMNS = {
+    "began": "began", "run": "run", "kind": "kind", "what": "what came of it", "lock": "lock",
+    "guard": "guard", "faults": "faults", "holds": "holds", "duration_s": "length",
+    "bytes": "size",
+}  # fmt: skip
+"""What can be sorted by, with its title."""
+_FIGURES = ("began", "holds", "duration_s", "bytes")
+"""What is sorted from the largest down, unless it is asked for otherwise."""
+VERDICTS = {
+    "valid": "valid", "invalid": "invalid", "unknown": "unknown", "none": "without a verdict",
+    "running": "running",
+}  # fmt: skip
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the list is to show. Empty: all. `sort` has a minus in front where it is from the end;
+    what nobody knows counts as not asked."""
+
+    text: str = ""
+    kind: str = ""
+    verdict: str = ""
+    lock: str = ""
+    fault: str = ""
+    sort: str = ""
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> Asked:
+        return cls(**{name: query.get(name, "").strip() for name in cls.__dataclass_fields__})
+
+    @property
+    def column(self) -> str:
+        found = self.sort.removeprefix("-")
+        return found if found in COLUMNS else "began"
+
+    @property
+    def falling(self) -> bool:
+        return self.sort.startswith("-") or self.sort not in COLUMNS
+
+    @property
+    def filters(self) -> dict[str, str]:
+        """What it asks of a run, by name."""
+        return {name: value for name, value in asdict(self).items() if value and name != "sort"}
+
+    def sorted_by(self, column: str) -> dict[str, str]:
+        """The same runs, as a click on a column's title asks for them."""
+        first, second = both_ways(column)
+        now = ("-" if self.falling else "") + self.column
+        return self.filters | {"sort": second if now == first else first}
+
+    def all(self) -> dict[str, str]:
+        """The same without a limit."""
+        return self.filters | {"sort": self.sort, "all": "1"}
+
+    def takes(self, row: Row) -> bool:
+        return (
+            (self.text.lower() in row["test"].lower() or row["run"] == self.text)
+            and self.kind in ("", row["kind"])
+            and self.verdict in ("", row["verdict"])
+            and (not self.lock or self.lock in row["locks"])
+            and (not self.fault or self.fault in row["faults"])
+        )
+
+
+def both_ways(column: str) -> tuple[str, str]:
+    """How a column is sorted at first, and the other way."""
+    return (f"-{column}", column) if column in _FIGURES else (column, f"-{column}")
+
+
+class Shelf:
+    """The rows of the results folder, as it is whenever it is asked."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, tuple[Any, Row]] = {}
+
+    def rows(self) -> list[Row]:
+        """All of them, the newest first."""
+        known, rows = {}, []
+        for folder in store.folders():
+            try:
+                signature = _signature(folder)
+                kept = self._known.get(folder)
+                if kept is None or kept[0] != signature or kept[1]["live"]:
+                    kept = signature, row(store.stored(folder, store.name_of(folder)))
+            except OSError:
+                continue  # it was removed just now
+            known[folder] = kept
+            rows.append(kept[1])
+        self._known = known
+        return rows
+
+    def asked(self, asked: Asked) -> list[Row]:
+        """Those that are asked for, in the order that is."""
+        found = [row for row in self.rows() if asked.takes(row)]
+        there = [one for one in found if one[asked.column] not in (None, "", [])]
+        there.sort(key=lambda one: (one[asked.column], one["time"]), reverse=asked.falling)
+        # What has no such figure comes last, whatever the order.
+        return there + [one for one in found if one[asked.column] in (None, "", [])]
+
+
+def row(run: store.Stored) -> Row:
+    """What the list shows of a run."""
+    locks = run.came.locks if run.came else [run.lock]
+    page = (run.folder / "report.html").is_file()
+    test, time = run.folder.parent.name, run.folder.name
+    more = {"verdict": verdict_of(run), "locks": locks, "page": page, "test": test, "time": time}
+    return run.to_json() | more
+
+
+def verdict_of(run: store.Stored) -> str:
+    """One of VERDICTS."""
+    if run.live:
+        return "running"
+    if run.problem or run.valid is None:
+        return "none"
+    return {True: "valid", False: "invalid", "unknown": "unknown"}[run.valid]
+
+
+def _signature(folder: Path) -> tuple[Any, ...]:
+    found = []
+    for name in _FILES:
+        try:
+            stat = (folder / name).stat()
+            found.append((stat.st_mtime_ns, stat.st_size))
+        except OSError:
+            found.append((0, 0))
+    return (store.is_live(folder), *found)

@@ -1,0 +1,198 @@
+"""`fencepost serve`: the results folder as pages of a Starlette application."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, quote
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import (
+    FileResponse,
+    HTMLResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.harness.run import results, store
+from fencepost.harness.run.collected import KINDS
+from fencepost.harness.web import guard, pages, place
+from fencepost.harness.web.archive import zipped
+from fencepost.harness.web.growing import growth
+from fencepost.harness.web.place import NotHere
+from fencepost.harness.web.shelf import COLUMNS, VERDICTS, Asked, Shelf, both_ways
+from fencepost.report.settings import again, settings
+
+_SHOWN = 200
+"""Runs that the list shows at once."""
+_SCRIPT = "text/javascript"
+_MOST_BODY = 1 << 20
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+    ".zip": "application/zip",
+    ".gz": "application/gzip",
+    ".parquet": "application/octet-stream",
+}
+"""How files are shown; all others are text."""
+
+
+def site() -> ASGIApp:
+    """The application, guarded. It reads the results folder whenever it is asked."""
+    shelf = Shelf()
+
+    def listed(request: Request) -> Response:
+        return _list(request, shelf)
+
+    def nothing(request: Request, error: Exception) -> Response:
+        return _sorry(404, str(error))
+
+    def wrong(request: Request, error: Exception) -> Response:
+        return _sorry(400, str(error))
+
+    def failed(request: Request, error: Exception) -> Response:
+        return _sorry(500, str(error))
+
+    def other(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        words = "There is no such page." if error.status_code == 404 else error.detail
+        return _sorry(error.status_code, words)
+
+    app = Starlette(
+        routes=[
+            Route("/", listed),
+            Route("/style.css", lambda request: Response(pages.STYLE, media_type="text/css")),
+            Route("/script.js", lambda request: Response(pages.SCRIPT, media_type=_SCRIPT)),
+            Route("/run/{name:path}", _run),
+            Route("/files/{name:path}", _file),
+            Route("/compare", _compare),
+            Route("/zip", _zip),
+            Route("/remove", _ask, methods=["GET"]),
+            Route("/remove", _remove, methods=["POST"]),
+        ],
+        exception_handlers={
+            NotHere: nothing, BadArguments: wrong, Crashed: failed, HTTPException: other,
+        },
+    )  # fmt: skip
+    # Around all of it, so that an answer to a defect of ours is guarded too.
+    return guard.Guard(app)
+
+
+def _page(template: str, **values: Any) -> HTMLResponse:
+    return HTMLResponse(pages.filled(template, values))
+
+
+def _sorry(code: int, words: str) -> HTMLResponse:
+    said = words if words.endswith((".", "?")) else f"{words}."
+    return HTMLResponse(pages.filled("sorry.html", {"words": said[:1].upper() + said[1:]}), code)
+
+
+def _list(request: Request, shelf: Shelf) -> Response:
+    asked = Asked.of(request.query_params)
+    every = shelf.rows()
+    found = shelf.asked(asked)
+    shown = found if request.query_params.get("all") else found[:_SHOWN]
+    return _page(
+        "list.html",
+        root=str(results.root()),
+        asked=asked,
+        rows=shown,
+        found=len(found),
+        every=len(every),
+        bytes=sum(row["bytes"] for row in found),
+        kinds=[kind for kind in KINDS if any(row["kind"] == kind for row in every)],
+        verdicts=VERDICTS,
+        locks=sorted({lock for row in every for lock in row["locks"] if lock}),
+        faults=sorted({fault for row in every for fault in row["faults"]}),
+        columns=COLUMNS,
+        both_ways=both_ways,
+    )
+
+
+def _run(request: Request) -> Response:
+    found = _stored(request.path_params["name"])
+    files = [(name, stat.st_size) for name, stat in place.files(found.folder)]
+    grown = growth(found.folder) if found.live and found.came is None else None
+    same = [name for folder in store.folders(found.folder.parent.name)
+            if (name := store.name_of(folder)) < found.name]  # fmt: skip
+    return _page(
+        "run.html",
+        run=found,
+        grown=grown,
+        settings=[(label, store.words(value)) for label, value in settings(found.test)],
+        checkers=found.results.get("checkers") or {},
+        notes=found.results.get("run_notes") or [],
+        again="" if found.came else again(found.test, found.folder) or "",
+        files=files,
+        report="report.html" if any(name == "report.html" for name, _ in files) else "",
+        before=same[0] if same else "",
+    )
+
+
+def _file(request: Request) -> Response:
+    path = place.file(request.path_params["name"])
+    kind = _TYPES.get(path.suffix, "text/plain; charset=utf-8")
+    return FileResponse(path, media_type=kind, headers={"Content-Security-Policy": guard.STORED})
+
+
+def _compare(request: Request) -> Response:
+    names = request.query_params.getlist("run")
+    if len(names) != 2:
+        raise BadArguments(f"choose two runs to compare, not {len(names)}")
+    one, other = map(_stored, names)
+    store.must_compare(one, other)
+    rows = [(label, store.words(mine), store.words(its))
+            for label, mine, its in store.beside(one, other)]  # fmt: skip
+    return _page(
+        "compare.html", one=one, other=other, rows=rows, alike=store.alike(one, other),
+        differ=sum(mine != its for _, mine, its in rows),
+    )  # fmt: skip
+
+
+def _zip(request: Request) -> Response:
+    found = _chosen(request.query_params.getlist("run"))
+    names = [store.name_of(folder) for folder in found]
+    name = names[0].replace("/", "-") if len(names) == 1 else f"fencepost-{len(names)}-runs"
+    attached = f"attachment; filename*=UTF-8''{quote(name, safe='')}.zip"
+    headers = {"Content-Disposition": attached}
+    return StreamingResponse(
+        zipped(place.with_runs(found)), media_type="application/zip", headers=headers
+    )
+
+
+def _ask(request: Request) -> Response:
+    """Whether these are really to be removed."""
+    found = [store.stored(one, store.name_of(one))
+             for one in _chosen(request.query_params.getlist("run"))]  # fmt: skip
+    return _page("remove.html", runs=found, live=[one.name for one in found if one.live])
+
+
+async def _remove(request: Request) -> Response:
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _MOST_BODY:
+            raise HTTPException(413, "That is too long a list of runs.")
+    names = parse_qs(body.decode(errors="replace")).get("run", [])
+    await run_in_threadpool(lambda: store.remove(_chosen(names)))
+    return RedirectResponse("/", 303)
+
+
+def _stored(name: str) -> store.Stored:
+    folder = place.run(name)
+    return store.stored(folder, store.name_of(folder))
+
+
+def _chosen(names: Sequence[str]) -> list[Path]:
+    if not names:
+        raise BadArguments("choose some runs first")
+    return list(dict.fromkeys(map(place.run, names)))

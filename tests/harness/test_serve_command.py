@@ -1,0 +1,81 @@
+"""`fencepost serve` says in a sentence why it cannot, and ends when it is told to."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+from fencepost.harness.command import app, serve
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch, capsys):
+    (tmp_path / "results").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FENCEPOST_RESULTS", raising=False)
+
+    def called(*words):
+        monkeypatch.setattr(sys, "argv", ["fencepost", "serve", *words])
+        code = app.run()
+        said = capsys.readouterr()
+        return code, said.out + said.err
+
+    return called
+
+
+def test_a_port_that_is_in_use_is_a_sentence(call):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, said = call("--port", str(port))
+    assert (code, said) == (
+        255,
+        f"fencepost: port {port} of 127.0.0.1 is in use: end what has it, or name another with "
+        "--port\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--host", "example.org"], "'example.org' is no address to listen on"),
+        (["--host", "192.0.2.1"], "192.0.2.1 is no address of this machine"),
+        (["--port", "70000"], "--port"),
+        (["--results", "nowhere"], "there is no results folder nowhere"),
+    ],
+)
+def test_what_cannot_be_served_is_a_sentence(call, words, why, monkeypatch):
+    monkeypatch.setenv("FENCEPOST_RESULTS", "results")
+    code, said = call(*words)
+    assert (code, why in said, "Traceback" in said) == (254, True, False)
+
+
+def test_it_says_what_is_not_installed(call, monkeypatch):
+    monkeypatch.setattr(serve, "find_spec", lambda name: None)
+    code, said = call()
+    assert code == 254
+    assert "serve needs starlette and uvicorn: pip install 'fencepost[serve]'" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_it_is_ended_and_frees_its_port(tmp_path, number):
+    command = [sys.executable, "-m", "fencepost", "serve", "--port", "0", "--results", tmp_path]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": "src"}
+    ) as server:
+        assert server.stdout is not None
+        address = re.search(r"http://127\.0\.0\.1:(\d+)", server.stdout.readline())
+        assert address is not None
+        with urllib.request.urlopen(address[0]) as answer:
+            assert b"fencepost test redis" in answer.read()
+        server.send_signal(number)
+        assert server.wait(20) == 0
+    with socket.create_server(("127.0.0.1", int(address[1]))):
+        pass

@@ -1,0 +1,194 @@
+"""The results folder in a browser: listed, filtered, sorted, compared, zipped, deleted."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+
+import pytest
+
+from fencepost.harness.run import results
+from fencepost.harness.run.locked import locked
+from harness.web.conftest import HERE, name_of
+
+
+def listed(page):
+    """The tests of the runs that a list shows, in its order."""
+    return re.findall(r'<td class="name"><a href="[^"]*">([^<]*)</a>', page.text)
+
+
+def heading(page):
+    return re.sub(r"<.*?>", "", re.search(r"<h1.*?</h1>", page.text, re.S)[0]).strip()
+
+
+@pytest.fixture
+def some(made):
+    made("one", True, lock="redis", nemesis=["clock", "kill"], holds=7)
+    made("two", False, lock="etcd", holds=300)
+    made("three", "unknown", lock="redis", nemesis=["pause:client"], holds=20)
+    made("four")
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", ["four", "three", "two", "one"]),
+        ("sort=began", ["one", "two", "three", "four"]),
+        ("sort=-holds", ["two", "three", "one", "four"]),
+        ("sort=holds", ["one", "three", "two", "four"]),
+        ("sort=run", ["four", "one", "three", "two"]),
+        ("sort=nonsense", ["four", "three", "two", "one"]),
+        ("text=T", ["three", "two"]),
+        ("verdict=invalid", ["two"]),
+        ("verdict=none", ["four"]),
+        ("lock=redis", ["four", "three", "one"]),
+        ("lock=red", []),
+        ("fault=kill", ["one"]),
+        ("kind=suite", []),
+        ("lock=redis&verdict=valid", ["one"]),
+    ],
+)
+def test_runs_are_listed_filtered_and_sorted(some, browser, query, found):
+    page = browser.get(f"/?{query}")
+    assert (page.status_code, listed(page)) == (200, found)
+
+
+def test_a_click_on_a_title_sorts_and_another_one_turns_round_and_filters_stay(some, browser):
+    (click,) = re.findall(r'href="([^"]*)">holds', browser.get("/?lock=redis").text)
+    assert click == "/?lock=redis&amp;sort=-holds"
+    page = browser.get("/?lock=redis&sort=-holds")
+    assert re.findall(r'href="([^"]*)">holds', page.text) == ["/?lock=redis&amp;sort=holds"]
+    assert 'aria-sort="descending"' in page.text
+
+
+def test_a_long_list_shows_the_first_ones_and_how_many_more_there_are(made, browser, monkeypatch):
+    monkeypatch.setattr("fencepost.harness.web.site._SHOWN", 2)
+    for name in ("one", "two", "three"):
+        made(name)
+    page = browser.get("/")
+    assert listed(page) == ["three", "two"]
+    (more,) = re.findall(r'href="([^"]*)">1 more', page.text)
+    assert listed(browser.get(more.replace("&amp;", "&"))) == ["three", "two", "one"]
+
+
+def test_a_run_that_is_judged_again_is_listed_with_its_new_verdict(made, browser):
+    run = made("one", True)
+    assert listed(browser.get("/?verdict=valid")) == ["one"]
+    stored = results.read(run)
+    results.write(run / "results.json", stored | {"valid": "unknown"})
+    assert listed(browser.get("/?verdict=valid")) == []
+    assert listed(browser.get("/?verdict=unknown")) == ["one"]
+
+
+def test_an_empty_folder_says_how_to_make_a_run(browser):
+    assert "fencepost test redis" in browser.get("/").text
+
+
+def test_the_page_of_a_run_has_its_verdict_settings_and_files(made, browser):
+    run = made("one", False, nemesis=["kill"])
+    (run / "nodes").mkdir()
+    (run / "nodes" / "a b.log").write_text("a <line>\n")
+    page = browser.get(f"/run/{name_of(run)}")
+    assert heading(page) == "INVALID resource"
+    assert "As it is." in page.text and "kill" in page.text
+    log = browser.get(re.search(r'href="(/files/[^"]*a%20b.log)"', page.text)[1])
+    assert (log.text, log.headers["content-type"]) == ("a <line>\n", "text/plain; charset=utf-8")
+    report = browser.get(f"/files/{name_of(run)}/report.html")
+    assert report.text == "<p>the report</p>"
+    assert "sandbox allow-scripts" in report.headers["content-security-policy"]
+
+
+def test_latest_is_the_run_that_it_names(made, browser):
+    made("one", True)
+    last = made("one", False)
+    assert name_of(last) in browser.get("/run/one/latest").text
+    assert heading(browser.get("/run/latest")) == "INVALID resource"
+
+
+def test_names_are_shown_as_they_are_and_are_no_markup(made, browser):
+    run = made("<b>&'\"", True)
+    page = browser.get("/")
+    assert "<b>" not in page.text
+    (link,) = re.findall(r'<td class="name"><a href="([^"]*)"', page.text)
+    assert heading(browser.get(link)) == "valid"
+    assert run.exists()
+
+
+def test_two_runs_stand_side_by_side(made, browser):
+    one, other = made("one", True), made("one", False)
+    page = browser.get("/compare", params={"run": [name_of(one), name_of(other)]})
+    assert heading(page) == "They came out differently."
+    assert re.search(r'class="differs"><th>resource</th><td>true</td><td>false</td>', page.text)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_it_takes_two_to_be_compared(made, browser, count):
+    runs = [name_of(made("one", True)) for _ in range(count)]
+    page = browser.get("/compare", params={"run": runs})
+    assert (page.status_code, heading(page)) == (400, f"Choose two runs to compare, not {count}.")
+
+
+def unpacked(answer):
+    assert answer.headers["content-type"] == "application/zip"
+    return zipfile.ZipFile(io.BytesIO(answer.content))
+
+
+def test_a_run_comes_as_a_zip_file_that_unpacks_into_a_results_folder(made, browser, tmp_path):
+    run = made("one", True)
+    secret = tmp_path / "secret"
+    secret.write_text("not of this run")
+    (run / "linked").symlink_to(secret)
+    answer = browser.get("/zip", params={"run": name_of(run)})
+    assert f"one-{run.name}.zip" in answer.headers["content-disposition"]
+    archive = unpacked(answer)
+    assert archive.testzip() is None
+    names = ("history.jsonl", "report.html", "results.json", "test.json")
+    assert archive.namelist() == [f"{name_of(run)}/{name}" for name in names]
+    for name in names:
+        assert archive.read(f"{name_of(run)}/{name}") == (run / name).read_bytes()
+
+
+def test_a_suite_is_zipped_with_the_runs_that_it_names_and_with_nothing_else(made, browser, root):
+    one, _ = made("one", True), made("two", True)
+    folder = results.create("suite-redis")
+    rows = [{"test": "one", "run": f"../../{name_of(one)}"}, {"test": "x", "run": "../../../.."}]
+    results.write(folder / "suite.json", rows)
+    archive = unpacked(browser.get("/zip", params={"run": name_of(folder)}))
+    tops = {"/".join(name.split("/")[:2]) for name in archive.namelist()}
+    assert tops == {name_of(folder), name_of(one)}
+
+
+def test_runs_are_deleted_once_that_was_confirmed(made, browser):
+    keep, gone, too = made("one", True), made("one", True), made("two", True)
+    chosen = {"run": [name_of(gone), name_of(too)]}
+    asked = browser.get("/remove", params=chosen)
+    assert heading(asked).startswith("Delete 2 runs for good")
+    assert gone.exists() and too.exists()
+    answer = browser.post("/remove", data=chosen, headers={"Origin": HERE})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    assert (keep.exists(), gone.exists(), too.parent.exists()) == (True, False, False)
+
+
+def test_a_run_that_goes_on_is_not_deleted_nor_is_any_with_it(made, browser):
+    one, live = made("one", True), made("two")
+    chosen = {"run": [name_of(one), name_of(live)]}
+    with locked(live):
+        assert "end it first" in browser.get("/remove", params=chosen).text
+        answer = browser.post("/remove", data=chosen, headers={"Origin": HERE})
+    assert (answer.status_code, "goes on" in answer.text) == (400, True)
+    assert one.exists() and live.exists()
+
+
+def test_a_run_that_was_deleted_meanwhile_is_a_sentence(made, browser):
+    answer = browser.get("/run/one/20260102T030405.000000Z")
+    assert answer.status_code == 404
+    assert heading(answer).endswith("is not in the results folder.")
+
+
+def test_a_run_whose_files_are_spoilt_has_a_page_with_the_reason(made, browser):
+    run = made("one", True)
+    (run / "results.json").write_text('{"valid": ')
+    assert listed(browser.get("/?verdict=none")) == ["one"]
+    page = browser.get(f"/run/{name_of(run)}")
+    assert (page.status_code, "cannot be used" in heading(page)) == (200, True)
