@@ -142,6 +142,6 @@ def read(lines: str) -> list[Status]:
                 dict.fromkeys(names, ""),
                 float(judged or 0.0),
                 unjudged=unjudged or "",
-            )  # fmt: skip
+            )
         )
     return found
