@@ -14,6 +14,7 @@ from fencepost.harness.run import results, store
 from fencepost.harness.run.locked import locked
 from report.matrices import cell, stored, violated
 from report.matrices import run as ran
+from report.test_sweep import stored as swept
 
 
 @pytest.fixture
@@ -302,6 +303,53 @@ def test_two_of_a_kind_are_set_side_by_side_line_by_line(call):
     assert (code, found["alike"]) == (1, False)
     assert ["redis-1", "as published", "NOT as published; broken: resource"] in found["rows"]
     assert call("compare", name_of(one), name_of(campaign([])))[0] == 254
+
+
+def sweep(*holds):
+    folder = results.create("sweep")
+    results.write(folder / "sweep.json", swept({(1.0, 0.5): [ran(many) for many in holds]}))
+    return folder
+
+
+def track_record(*outcomes):
+    folder = results.create("track-record")
+    rows = [
+        {"key": f"defect-{number}/real servers", "outcome": outcome, "said": "So it is."}
+        for number, outcome in enumerate(outcomes)
+    ]
+    results.write(folder / "track-record.json", rows)
+    return folder
+
+
+def test_sweeps_and_track_records_are_listed_and_compared(call):
+    made = [sweep(1000), sweep(800), track_record("seen", "seen"), track_record("seen", "not seen")]
+    found = [json.loads(line) for line in call("ls", "--json")[1].splitlines()]
+    assert [(one["kind"], one["what"], one["holds"]) for one in reversed(found)] == [
+        ("sweep", "redlock: no violation was seen in 1 setting.", 1000),
+        ("sweep", "redlock: no violation was seen in 1 setting.", 800),
+        ("track-record", "2 defects: 2 seen", None),
+        ("track-record", "2 defects: 1 seen, 1 not seen", None),
+    ]
+    one, same, record, other = map(name_of, made)
+    assert call("compare", one, same)[0] == 0
+    assert call("compare", record, other)[0] == 1
+    assert "So it is." in call("show", record)[1]
+
+
+def test_what_a_suite_measures_is_neither_as_published_nor_a_finding(call):
+    folder = suite(True)
+    rows = json.loads((folder / "suite.json").read_text())
+    rate = {"runs": [{"run": "../../a/1Z", "counts": {}}, {"run": "../../a/2Z", "counts": {}}]}
+    rows.append({"test": "a", "run": "../../a/1Z", "rate": rate, "as_expected": True})
+    rows.append({"test": "b", "cost": {"locks": []}, "as_expected": False, "why": "no slower"})
+    results.write(folder / "suite.json", rows)
+    found = store.find(str(folder)).came
+    assert {name: str(line) for name, line in found.lines.items()} == {
+        "redis-0": "as published",
+        "a": "measured",
+        "b": "NOT as it should be; no slower",
+    }
+    assert (found.words, found.runs) == ("1 of 1 as published", ["../../a/1Z", "../../a/2Z"])
 
 
 def test_figures_do_not_tell_two_matrices_apart_and_states_do(call):
