@@ -28,12 +28,13 @@ def run(name: str) -> Path:
     return run
 
 
-def file(name: str) -> Path:
-    """A file of a run by its path, TEST/TIME/... Raises NotHere if there is none."""
-    place, _ = _inside(name)
+def file(name: str) -> tuple[Path, Path]:
+    """A file of a run by its path, TEST/TIME/..., and the run's folder. Raises NotHere if there is
+    none."""
+    place, run = _inside(name)
     if not place.is_file():
         raise NotHere(f"{name} is no file of a run")
-    return place
+    return place, run
 
 
 def _inside(name: str) -> tuple[Path, Path]:

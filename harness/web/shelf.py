@@ -98,6 +98,8 @@ class Shelf:
         """All of them, the newest first."""
         known, rows = {}, []
         for folder in store.folders():
+            if folder.parent.is_symlink():
+                continue  # it may lead out of the results folder
             try:
                 signature = _signature(folder)
                 kept = self._known.get(folder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote
@@ -34,6 +34,7 @@ from fencepost.report.settings import again, settings
 _SHOWN = 200
 """Runs that the list shows at once."""
 _SCRIPT = "text/javascript"
+_PIECE = 1 << 18
 _MOST_BODY = 1 << 20
 _TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -139,9 +140,19 @@ def _run(request: Request) -> Response:
 
 
 def _file(request: Request) -> Response:
-    path = place.file(request.path_params["name"])
+    path, run = place.file(request.path_params["name"])
     kind = _TYPES.get(path.suffix, "text/plain; charset=utf-8")
-    return FileResponse(path, media_type=kind, headers={"Content-Security-Policy": guard.STORED})
+    headers = {"Content-Security-Policy": guard.STORED}
+    if store.is_live(run):
+        # It may grow while it is sent, so that no length of it can be said before.
+        return StreamingResponse(_pieces(path), media_type=kind, headers=headers)
+    return FileResponse(path, media_type=kind, headers=headers)
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while data := file.read(_PIECE):
+            yield data
 
 
 def _compare(request: Request) -> Response:

@@ -62,6 +62,16 @@ def test_it_is_said_whether_a_run_is_judged_while_it_goes_on(made, browser):
             assert words in browser.get(f"/run/{name_of(run)}").text
 
 
+def test_a_file_that_may_grow_is_sent_as_far_as_it_has_come(made, browser):
+    run = made("one", time_s=20)
+    told(run, running(4.0, 10))
+    path = f"/files/{name_of(run)}/harness.log"
+    with locked(run):
+        live = browser.get(path)
+    assert "content-length" not in live.headers
+    assert live.text == browser.get(path).text == (run / "harness.log").read_text()
+
+
 def test_a_run_whose_clients_are_done_is_being_judged(made, browser):
     run = made("one", time_s=20)
     told(run, running(4.0, 10))

@@ -85,6 +85,7 @@ def test_a_test_or_a_run_that_is_a_link_out_of_the_folder_is_not_there(run, root
     run.rename(other)
     (root / "linked").symlink_to(other.parent)
     (root / "one" / run.name).symlink_to(other)
+    assert other.name not in browser.get("/").text
     for test in ("linked", "one"):
         name = f"{test}/{run.name}"
         assert browser.get(f"/files/{name}/test.json").status_code == 404
