@@ -62,9 +62,10 @@ class Window:
         )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """Chromium without a window, for all tests of a process."""
+    """Chromium without a window, for the tests of a file. playwright has an event loop run in this
+    thread for so long, beside which tests elsewhere could run none."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = next((found for name in NAMES if (found := shutil.which(name))), None)
     if program is None:
