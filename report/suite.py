@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,12 @@ def _share(name: str, found: Mapping[str, Any]) -> str:
     return f"{_SHARES[name]} {count:,} of {of:,} holds: {per}."
 
 
+def versions(entry: Mapping[str, Any]) -> list[str]:
+    """What was tested, with its name where its version is but a number."""
+    found = (entry.get("versions") or {}).items()
+    return [said if re.search("[A-Za-z]", said) else f"{name} {said}" for name, said in found]
+
+
 def _percent(share: float) -> str:
     return f"{figure(100 * share)} %"
 
@@ -120,7 +127,12 @@ def _percent(share: float) -> str:
 def _rate(entry: Mapping[str, Any]) -> dict[str, Any]:
     rate = entry["rate"]
     runs = [
-        {"seed": run.get("seed"), "link": _link(run.get("run")), "why": run.get("why", "")}
+        {
+            "seed": run.get("seed"),
+            "link": _link(run.get("run")),
+            "why": run.get("why", ""),
+            "counts": [f"{count:,} of {of:,}" for count, of in (run.get("counts") or {}).values()],
+        }
         for run in rate["runs"]
     ]
     said = {"shares": shares(rate), "published": rate.get("published") or "", "runs": runs}
@@ -162,7 +174,7 @@ def _row(entry: Mapping[str, Any]) -> dict[str, Any]:
         "why": entry.get("why") or "",
         "link": _link(entry.get("run")),
         "as_expected": bool(entry.get("as_expected")),
-        "versions": list(map(str, (entry.get("versions") or {}).values())),
+        "versions": versions(entry),
         "cells": cells,
     }
 

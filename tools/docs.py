@@ -206,7 +206,7 @@ def outcomes(name: str) -> Rows:
     for suite, entry in sorted(entries, key=lambda found: _place(found[1])):
         guard = "" if isinstance(entry, Cost) else entry.guard
         rows = [row for row in _kept(name) if _is_of(row, suite, entry)]
-        versions = dict.fromkeys(said for row in rows for said in row["versions"].values())
+        versions = dict.fromkeys(said for row in rows for said in suite_page.versions(row))
         again = f"fencepost suite {suite} --only {entry.name}"
         yield (
             entry.claim, f"{suite}: {_code(entry.name)}", guard, _expected(entry),
