@@ -31,13 +31,12 @@ def settings(test: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return [(label, test[key]) for key, label in rows if key in test and key not in left_out]
 
 
-def in_words(versions: Mapping[str, str]) -> str:
-    """Versions as a sentence lists them. What a program says of itself may begin with its name."""
-    told = (
+def named(versions: Mapping[str, str]) -> list[str]:
+    """Versions with their programs' names. What a program says of itself may begin with it."""
+    return [
         said if said.lower().startswith(f"{name.lower()} ") else f"{name} {said}"
         for name, said in versions.items()
-    )
-    return ", ".join(told)
+    ]
 
 
 def again(test: Mapping[str, Any], run: Path) -> str | None:

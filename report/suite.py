@@ -16,6 +16,7 @@ from fencepost.report import page
 from fencepost.report.cells import figure
 from fencepost.report.intervals import not_seen
 from fencepost.report.questions import ordered, question, verdict
+from fencepost.report.settings import named
 from fencepost.report.stored import ReportError
 
 
@@ -120,7 +121,12 @@ def _percent(share: float) -> str:
 def _rate(entry: Mapping[str, Any]) -> dict[str, Any]:
     rate = entry["rate"]
     runs = [
-        {"seed": run.get("seed"), "link": _link(run.get("run")), "why": run.get("why", "")}
+        {
+            "seed": run.get("seed"),
+            "link": _link(run.get("run")),
+            "why": run.get("why", ""),
+            "counts": [f"{count:,} of {of:,}" for count, of in (run.get("counts") or {}).values()],
+        }
         for run in rate["runs"]
     ]
     said = {"shares": shares(rate), "published": rate.get("published") or "", "runs": runs}
@@ -162,7 +168,7 @@ def _row(entry: Mapping[str, Any]) -> dict[str, Any]:
         "why": entry.get("why") or "",
         "link": _link(entry.get("run")),
         "as_expected": bool(entry.get("as_expected")),
-        "versions": list(map(str, (entry.get("versions") or {}).values())),
+        "versions": named(entry.get("versions") or {}),
         "cells": cells,
     }
 

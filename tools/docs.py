@@ -25,7 +25,7 @@ from fencepost.report import suite as suite_page
 from fencepost.report import sweep as sweeps
 from fencepost.report.cells import STATES, figure
 from fencepost.report.matrix import title
-from fencepost.report.settings import in_words
+from fencepost.report.settings import named
 from fencepost.workloads.locks.locktype import LockType
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS, STORES
@@ -104,7 +104,7 @@ def track_record() -> Rows:
     for defect in DEFECTS:
         for way, command in zip(defect.ways, defect.commands, strict=True):
             row = known.get(f"{defect.name}/{way.where}", {})
-            versions = in_words(row.get("versions", {}))
+            versions = ", ".join(named(row.get("versions") or {}))
             outcome = f"{row['outcome']}: {row['said']}" if row else "not played yet"
             yield (
                 f"**{defect.name}**. {defect.what}", defect.software, versions, _issue(defect),
@@ -207,7 +207,7 @@ def outcomes(name: str) -> Rows:
     for suite, entry in sorted(entries, key=lambda found: _place(found[1])):
         guard = "" if isinstance(entry, Cost) else entry.guard
         rows = [row for row in _kept(name) if _is_of(row, suite, entry)]
-        versions = dict.fromkeys(said for row in rows for said in row["versions"].values())
+        versions = dict.fromkeys(said for row in rows for said in named(row.get("versions") or {}))
         again = f"fencepost suite {suite} --only {entry.name}"
         yield (
             entry.claim, f"{suite}: {_code(entry.name)}", guard, _expected(entry),

@@ -63,12 +63,13 @@ def suite(
         _list()
         return 0
     number, asked = written.seed(seed), written.servers(server or [])
-    chosen = {
-        name: _chosen(suites.items(choose("suite", name, SUITES), number, asked, seeds), only or [])
+    found = {
+        name: suites.items(choose("suite", name, SUITES), number, asked, seeds)
         for name in dict.fromkeys(SUITES if names == ["all"] else names)
     }
+    played = chosen(found, only) if only else found
     Files(junit, summary).must_be_writable()
-    specs = [spec for items in chosen.values() for item in items for spec in item.specs]
+    specs = [spec for items in played.values() for item in items for spec in item.specs]
     with (
         _told_to_a_ci(junit, number) as done,
         cluster_for(specs, screen.say, leave_up, remote, hosts) as cluster,
@@ -87,7 +88,7 @@ def suite(
             costs.render(folder)
             return folder, stored
 
-        for name, items in chosen.items():
+        for name, items in played.items():
             rows = done[name] = []
             screen.say(f"Suite {name}, {len(items)} runs, seed {number}")
             folder, _ = suites.run(name, items, carry_out, measure, partial(_row, rows))
@@ -123,16 +124,19 @@ def _list() -> None:
         screen.write(f"{name:14} {runs:3} runs: fencepost suite {name}")
 
 
-def _chosen(items: list[suites.Item], only: list[str]) -> list[suites.Item]:
-    if not only:
-        return items
-    names = list(dict.fromkeys(item.name for item in items))
+def chosen(found: dict[str, list[suites.Item]], only: list[str]) -> dict[str, list[suites.Item]]:
+    """The entries of each suite that begin so, without suites that have none."""
+    names = list(dict.fromkeys(item.name for items in found.values() for item in items))
     for prefix in only:
         if not any(name.startswith(prefix) for name in names):
             raise BadArguments(
                 f"there is no scenario {prefix!r}; choose one of: {', '.join(names)}"
             )
-    return [item for item in items if any(item.name.startswith(prefix) for prefix in only)]
+    begun = {
+        suite: [item for item in items if item.name.startswith(tuple(only))]
+        for suite, items in found.items()
+    }
+    return {suite: items for suite, items in begun.items() if items}
 
 
 def _row(rows: list[dict[str, Any]], row: dict[str, Any], outcome: Outcome | None) -> None:

@@ -20,7 +20,7 @@ from fencepost.harness.run.locked import locked
 from fencepost.harness.run.needs import cluster_for
 from fencepost.harness.run.run import run
 from fencepost.harness.run.spec import Spec
-from fencepost.report.settings import in_words
+from fencepost.report.settings import named
 from fencepost.workloads.scenarios.scenario import Scenario
 
 _STYLE = {record.SEEN: "green", record.NOT_SEEN: "red", record.NOT_PLAYED: "yellow"}
@@ -102,6 +102,6 @@ def _table(rows: list[dict[str, Any]]) -> None:
     table = screen.table("defect", "software", "version", "where", "outcome", whole=1)
     for row in rows:
         outcome = Text(row["outcome"], style=_STYLE[row["outcome"]])
-        versions = in_words(row["versions"])
+        versions = ", ".join(named(row["versions"]))
         table.add_row(row["defect"], row["software"], versions, row["where"], outcome)
     screen.console().print(table)

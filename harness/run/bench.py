@@ -43,11 +43,13 @@ class Measured:
     """One lock's costs. Latencies in ms; `rate`: pairs (acquire, release) a second, of all clients.
 
     `trips`: round trips of one acquire and of one release, uncontended (medians).
+    `versions`: of its servers.
     """
 
     lock: str
     phases: dict[str, dict[str, float]] = field(default_factory=dict)
     trips: dict[str, float] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {"lock": self.lock, "phases": self.phases, "trips": self.trips}
@@ -77,7 +79,7 @@ def measure(spec: Spec, cluster: Cluster, time_s: float, say: Callable[[str], No
         recorder = Recorder(Path(folder) / "history.jsonl")
         site = RunSite(spec, cluster, recorder)
         try:
-            site.prepare()
+            found.versions = site.prepare()
             recorder.start()
             site.start_clients()
             found.trips = _trips(site)
@@ -100,12 +102,15 @@ def measure(spec: Spec, cluster: Cluster, time_s: float, say: Callable[[str], No
 def store(
     found: Sequence[Measured], command: str, versions: Mapping[str, str]
 ) -> tuple[Path, dict[str, Any]]:
-    """Write bench.json into a folder of its own; returns the folder and what was written."""
+    """Write bench.json into a folder of its own; returns the folder and what was written.
+
+    `versions`: what the cluster says of itself.
+    """
     stored = {
         "baseline": BASELINE,
         "locks": [one.to_json() for one in found],
         "command": command,
-        "versions": dict(versions),
+        "versions": dict(versions) | {kind: v for one in found for kind, v in one.versions.items()},
     }
     folder = results.create("bench")
     results.write(folder / "bench.json", stored)

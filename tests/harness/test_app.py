@@ -104,6 +104,7 @@ def run(monkeypatch, capsys, tmp_path):
         ),
         (["bench", "redlok"], "there is no lock 'redlok'"),
         (["suite", "redlock", "--only", "clok"], "no scenario 'clok'; choose one of: "),
+        (["suite", "etcd", "redis", "--only", "queue", "--only", "clok"], "no scenario 'clok'; ch"),
         (["test", "redlock", "--remote", "telnet"], "no remote 'telnet'; choose one of: docker, s"),
         (["test", "redlock", "--hosts", "/none"], "/none cannot be read: No such file"),
         (["suite", "redlock", "--hosts", "/none"], "/none cannot be read: No such file"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from types import SimpleNamespace
@@ -41,6 +42,20 @@ def test_every_phase_is_measured_and_the_clients_are_closed(cluster):
         assert 0 < figures["acquire_p50"] <= figures["acquire_p99"]
     assert found["trips"] == {"acquire": 0, "release": 0}
     assert cluster.left == []
+
+
+def test_the_versions_of_the_servers_that_were_measured_are_stored(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FENCEPOST_RESULTS", raising=False)
+    measured = [
+        bench.Measured("redis", versions={"redis": "Redis 7.0.15"}),
+        bench.Measured("etcd", versions={"etcd": "etcd Version: 3.5.16"}),
+    ]
+    folder, stored = bench.store(measured, "fencepost bench etcd", {"docker": "20.10"})
+    assert stored["versions"] == {
+        "docker": "20.10", "redis": "Redis 7.0.15", "etcd": "etcd Version: 3.5.16"
+    }  # fmt: skip
+    assert json.loads((folder / "bench.json").read_text()) == stored
 
 
 def test_the_counter_of_packets_is_taken_off_again(cluster):

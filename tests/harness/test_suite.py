@@ -7,6 +7,7 @@ import json
 import pytest
 
 from fencepost.checker.verdict import Verdict
+from fencepost.harness.command.suite import chosen
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.run import results, suite
 from fencepost.harness.run.judge import Outcome
@@ -40,6 +41,13 @@ def test_every_run_of_a_suite_has_a_name_of_its_own_and_the_seed(name):
     assert {item.spec.seed for item in items} == {7}
     names = [item.spec.name for item in items]
     assert len({*names}) == len(names)
+
+
+def test_a_scenario_is_chosen_in_the_suites_that_have_it_and_no_other_suite_runs():
+    found = {name: suite.items(name, 7) for name in ("redis", "etcd", "postgres")}
+    items = chosen(found, ["failover-s", "queue"])
+    names = {name: [item.name for item in items[name]] for name in items}
+    assert names == {"redis": ["failover-sentinel"], "etcd": ["queue"]}
 
 
 def test_a_run_that_came_out_otherwise_says_why(controls, folder):

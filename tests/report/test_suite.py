@@ -153,3 +153,21 @@ def test_at_a_glance_each_run_has_a_sign_a_checker_which_leads_to_its_report(tmp
     ]
     [place] = re.findall(r'<a class="to" href="#(.*?)">client-pause</a>', grid)
     assert f'id="{place}"' in html
+
+
+def test_each_run_of_a_rate_has_its_count_where_one_thing_is_counted(tmp_path):
+    row = rated(updates=(9, 100))
+    row["rate"]["runs"][0]["counts"] = {"updates": [4, 1050]}
+    row["rate"]["runs"][1]["counts"] = {"data": [5, 50], "clients": [6, 50]}
+    html = page(tmp_path, [row])
+    assert "seed 7</a> (4 of 1,050), seed 8</dd>" in html
+
+
+def test_a_version_that_is_but_a_number_has_its_name(tmp_path):
+    versions = {"redis-py": "8.1.0", "redis": "Redis 7.0.15"}
+    assert "On redis-py 8.1.0, Redis 7.0.15<" in page(tmp_path, [entry(versions=versions)])
+
+
+def test_costs_without_versions_say_none(tmp_path):
+    cost = {"locks": [{"lock": "redis", "ms": 0.5, "trips": 2}]}
+    assert "On " not in page(tmp_path, [entry("costs", expected={}, cost=cost)])
