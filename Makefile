@@ -75,7 +75,7 @@ mutants: install ## mutation testing of checker/: hours; ARGS=checker/holds.py f
 
 lint: install ## format, lint and types; workflows and the action against GitHub's schemas
 	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
+	$(BIN)/ruff check --no-cache .
 	$(BIN)/mypy
 	$(BIN)/check-jsonschema -q --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema -q --builtin-schema vendor.github-actions action.yml
