@@ -128,6 +128,19 @@ def test_the_table_of_outcomes_says_how_often_a_scenario_came_out_and_else_what_
     assert found["redis: `always-yes`", "none"][4] == "not run yet"
 
 
+def test_where_nothing_is_expected_the_table_of_outcomes_has_what_was_seen(tmp_path, monkeypatch):
+    clocks = {"scenario": "clocks", "guard": "none", "expected": {}, "as_expected": True}
+    runs = [
+        (7, {**clocks, "observed": {"lease_exclusion": True}}),
+        (8, {**clocks, "observed": {"lease_exclusion": False, "resource": True}}),
+    ]
+    found = outcomes(tmp_path, monkeypatch, kept_suite(tmp_path, *runs, suite="etcd"))
+    assert found["etcd: `clocks`", "none"][3:5] == [
+        "nothing: explored",
+        "Seed 7: all T. Seed 8: `lease_exclusion` F; all else T",
+    ]
+
+
 def test_what_was_kept_with_another_expectation_is_no_run_of_a_scenario(tmp_path, monkeypatch):
     other = evicted(expected={"lease_exclusion": True})
     found = outcomes(tmp_path, monkeypatch, kept_suite(tmp_path, (7, other)))
@@ -146,7 +159,7 @@ def test_the_table_of_outcomes_has_the_figures_of_rates_and_costs(tmp_path, monk
     assert said[3] == "About 18 % of the acknowledged updates (etcd 3.4.3)."
     assert said[4] == "Seeds 7 to 8: Lost were 18 of 100 acknowledged updates: 18 % (11 % to 27 %)."
     assert found["rates: `costs`", ""][4] == (
-        "`redis` 0.5 ms (1.0 times), 2 round trips; `redlock` 2 ms (4.0 times), 10 round trips."
+        "`redis` 0.5 ms in 2 round trips; `redlock` 2 ms in 10 round trips, 4 times."
     )
 
 

@@ -236,16 +236,22 @@ def _expected(entry: Entry) -> str:
         return f"each slower than {_code(BASELINE)}"
     if isinstance(entry, TimedRun) and entry.rate:
         return entry.rate.published
+    return _verdicts(entry.expected) if entry.expected else "nothing: explored"
+
+
+def _verdicts(valid: Mapping[str, Any]) -> str:
     short = {False: "F", "unknown": "unknown"}
-    odd = [f"{_code(name)} {short[v]}" for name, v in entry.expected.items() if v is not True]
+    odd = [f"{_code(name)} {short[v]}" for name, v in valid.items() if v is not True]
     return ", ".join(odd) + "; all else T" if odd else "all T"
 
 
 def _seen(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Of a scenario, in how many runs it came out as expected, and else how; of rates and costs the
-    figures, of one suite after the other."""
+    """Of a scenario, in how many runs it came out as expected, and else how; where nothing is
+    expected the verdicts of each run; of rates and costs the figures."""
     if not rows:
         return "not run yet"
+    if "observed" in rows[0] and "expected" not in rows[0]:
+        return ". ".join(f"Seed {row['seeds'][0]}: {_verdicts(row['observed'])}" for row in rows)
     if "expected" not in rows[0]:
         return " ".join(map(_figures, rows))
     good = sum(row["as_expected"] for row in rows)
@@ -257,13 +263,13 @@ def _figures(row: Mapping[str, Any]) -> str:
     if "rate" in row:
         over = f"Seeds {row['seeds'][0]} to {row['seeds'][-1]}:"
         return " ".join([over, *suite_page.shares(row["rate"]), row.get("why", "")]).strip()
-    locks = row["cost"]["locks"]
-    said = [
-        f"{_code(one['lock'])} {one['ms']:.3g} ms ({one['ms'] / locks[0]['ms']:.1f} times), "
-        f"{one['trips']:g} round trips"
-        for one in locks
-    ]
+    base, *others = row["cost"]["locks"]
+    said = [_cost(base), *(f"{_cost(o)}, {figure(o['ms'] / base['ms'])} times" for o in others)]
     return f"{'; '.join(said)}."
+
+
+def _cost(lock: Mapping[str, Any]) -> str:
+    return f"{_code(lock['lock'])} {lock['ms']:.3g} ms in {lock['trips']:g} round trips"
 
 
 _KINDS = {lock.kind for lock in LOCKS.values()}
