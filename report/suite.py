@@ -142,10 +142,11 @@ def _cost(entry: Mapping[str, Any]) -> dict[str, Any]:
             "ms": "none" if row["ms"] is None else f"{row['ms']:.3g}",
             "ratio": f"{row['ms'] / base:.1f}" if row["ms"] and base else "",
             "trips": f"{row['trips']:g}",
+            "rate": f"{row['rate']:,.0f}" if row.get("rate") else "",
         }
         for row in rows
     ]
-    return _row(entry) | {"locks": locks}
+    return _row(entry) | {"locks": locks, "published": entry["cost"].get("published") or ""}
 
 
 def _row(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -151,7 +151,10 @@ def test_the_table_of_outcomes_has_the_figures_of_rates_and_costs(tmp_path, monk
     share = {"updates": {"count": 18, "of": 100, "low": 0.11, "high": 0.27}}
     counted = {"of": "lost", "published": "", "runs": [{"seed": 7}, {"seed": 8}], "shares": share}
     rate = {"scenario": "etcd-3.4-paused", "guard": "none", "as_expected": True, "rate": counted}
-    locks = [{"lock": "redis", "ms": 0.5, "trips": 2}, {"lock": "redlock", "ms": 2.0, "trips": 10}]
+    locks = [
+        {"lock": "redis", "ms": 0.5, "trips": 2, "rate": 6000.4},
+        {"lock": "redlock", "ms": 2.0, "trips": 10},
+    ]
     cost = {"scenario": "costs", "guard": "none", "as_expected": True}
     folder = kept_suite(tmp_path, (7, rate), (7, {**cost, "cost": {"locks": locks}}), suite="rates")
     found = outcomes(tmp_path, monkeypatch, folder)
@@ -159,7 +162,8 @@ def test_the_table_of_outcomes_has_the_figures_of_rates_and_costs(tmp_path, monk
     assert said[3] == "About 18 % of the acknowledged updates (etcd 3.4.3)."
     assert said[4] == "Seeds 7 to 8: Lost were 18 of 100 acknowledged updates: 18 % (11 % to 27 %)."
     assert found["rates: `costs`", ""][4] == (
-        "`redis` 0.5 ms in 2 round trips; `redlock` 2 ms in 10 round trips, 4 times."
+        "`redis` 0.5 ms in 2 round trips, 6,000 a second; "
+        "`redlock` 2 ms in 10 round trips, 4 times."
     )
 
 

@@ -233,7 +233,7 @@ def _place(entry: Entry) -> tuple[int, int, str]:
 
 def _expected(entry: Entry) -> str:
     if isinstance(entry, Cost):
-        return f"each slower than {_code(BASELINE)}"
+        return f"each slower than {_code(BASELINE)}. {entry.published}"
     if isinstance(entry, TimedRun) and entry.rate:
         return entry.rate.published
     return _verdicts(entry.expected) if entry.expected else "nothing: explored"
@@ -269,7 +269,8 @@ def _figures(row: Mapping[str, Any]) -> str:
 
 
 def _cost(lock: Mapping[str, Any]) -> str:
-    return f"{_code(lock['lock'])} {lock['ms']:.3g} ms in {lock['trips']:g} round trips"
+    rate = f", {lock['rate']:,.0f} a second" if lock.get("rate") else ""
+    return f"{_code(lock['lock'])} {lock['ms']:.3g} ms in {lock['trips']:g} round trips{rate}"
 
 
 _KINDS = {lock.kind for lock in LOCKS.values()}

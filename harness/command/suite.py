@@ -170,9 +170,13 @@ def _tables(rows: list[dict[str, Any]]) -> None:
 
 
 def _costs(rows: list[dict[str, Any]]) -> None:
-    table = screen.table("lock", "acquire and release, p50 (ms)", "round trips", right=True)
+    table = screen.table(
+        "lock", "acquire and release, p50 (ms)", "round trips", "pairs a second", right=True
+    )
     for row in rows:
-        table.add_row(row["lock"], f"{row['ms'] or 0:.3g}", f"{row['trips']:g}")
+        table.add_row(
+            row["lock"], f"{row['ms'] or 0:.3g}", f"{row['trips']:g}", f"{row['rate'] or 0:,.0f}"
+        )
     screen.console().print(table)
 
 

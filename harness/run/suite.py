@@ -183,13 +183,15 @@ def cost_row(item: Item, measured: Path, costs: Mapping[str, Any], folder: Path)
             "lock": row["lock"],
             "ms": row["phases"]["alone"].get("pair_p50"),
             "trips": sum(row["trips"].values()),
+            "rate": row["phases"]["apart"].get("rate"),
         }
         for row in costs["locks"]
     ]
+    assert isinstance(item.entry, Cost)
     base = rows[0]
     cheap = [row["lock"] for row in rows[1:] if (row["ms"] or 0) <= (base["ms"] or 0)]
     return _described(item, measured, folder, _tested(costs["versions"])) | {
-        "cost": {"locks": rows},
+        "cost": {"locks": rows, "published": item.entry.published},
         "as_expected": not cheap,
         "why": f"no slower than {base['lock']}: {', '.join(cheap)}" if cheap else "",
     }

@@ -143,7 +143,11 @@ def test_what_locks_cost_is_as_expected_if_each_is_slower_than_one_redis_server(
 
     def row(**ms):
         locks = [
-            {"lock": lock, "phases": {"alone": {"pair_p50": took}}, "trips": {"acquire": 1.0}}
+            {
+                "lock": lock,
+                "phases": {"alone": {"pair_p50": took}, "apart": {"rate": 900.0}},
+                "trips": {"acquire": 1.0, "release": 1.0},
+            }
             for lock, took in ms.items()
         ]
         versions = {"redis": "Redis 7.0", "docker": "20"}
@@ -151,6 +155,8 @@ def test_what_locks_cost_is_as_expected_if_each_is_slower_than_one_redis_server(
 
     good = row(redis=0.5, redlock=2.5)
     assert (good["as_expected"], good["versions"]) == (True, {"redis": "Redis 7.0"})
+    assert good["cost"]["locks"][1] == {"lock": "redlock", "ms": 2.5, "trips": 2.0, "rate": 900.0}
+    assert "100,000 a second" in good["cost"]["published"]
     cheap = row(redis=0.5, redlock=0.5)
     assert (cheap["as_expected"], cheap["why"]) == (False, "no slower than redis: redlock")
     assert suite.tally([good, cheap]) == "1 of 2 came out as published."

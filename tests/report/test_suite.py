@@ -125,11 +125,16 @@ def test_a_rate_stands_beside_the_published_figure_with_its_interval_and_its_run
 
 
 def test_what_locks_cost_stands_beside_the_first(tmp_path):
-    locks = [{"lock": "redis", "ms": 0.5, "trips": 2}, {"lock": "redlock", "ms": 2.5, "trips": 10}]
-    html = page(tmp_path, [entry(), entry("costs", expected={}, cost={"locks": locks})])
+    locks = [
+        {"lock": "redis", "ms": 0.5, "trips": 2, "rate": 6000.4},
+        {"lock": "redlock", "ms": 2.5, "trips": 10},
+    ]
+    cost = {"locks": locks, "published": "100,000 a second."}
+    html = page(tmp_path, [entry(), entry("costs", expected={}, cost=cost)])
     assert headline(html) == "The one scenario came out as published, in 1 run."
     cells = re.findall(r"<td[^>]*>(.*?)</td>", html.split("<h2>Costs</h2>")[1])
-    assert cells[:8] == ["redis", "0.5", "1.0", "2", "redlock", "2.5", "5.0", "10"]
+    assert cells == ["redis", "0.5", "1.0", "2", "6,000", "redlock", "2.5", "5.0", "10", ""]
+    assert "Published: 100,000 a second." in html
 
 
 def test_at_a_glance_each_run_has_a_sign_a_checker_which_leads_to_its_report(tmp_path):

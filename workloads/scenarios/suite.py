@@ -54,7 +54,7 @@ class Cost:
     """What locks cost without faults, against one Redis server (harness/run/bench.py).
 
     Each of `locks` is measured for `time_s` a phase, and is expected to take longer than the one
-    Redis server.
+    Redis server. `published` are the figures that somebody else has published, as a sentence.
     """
 
     name: str
@@ -63,6 +63,7 @@ class Cost:
     source: str
     locks: tuple[str, ...]
     time_s: float
+    published: str = ""
 
 
 Entry = Scenario | TimedRun | Cost
