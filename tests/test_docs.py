@@ -122,7 +122,8 @@ def test_the_table_of_outcomes_says_how_often_a_scenario_came_out_and_else_what_
         "`lease_exclusion` F, `linearizable` F, `mutual_exclusion` F, `resource` F; all else T"
     )
     assert row[4] == (
-        "as expected, 1 of 2 runs. Seed 8: lease_exclusion is True, False was expected."
+        "as expected, 1 of 2 runs (seeds 7, 8). "
+        "Seed 8: lease_exclusion is True, False was expected."
     )
     assert row[5:] == ["Redis 7.0.15", "`fencepost suite redis --only evicted`"]
     assert found["redis: `always-yes`", "none"][4] == "not run yet"
@@ -162,7 +163,7 @@ def test_the_table_of_outcomes_has_the_figures_of_rates_and_costs(tmp_path, monk
     assert said[3] == "About 18 % of the acknowledged updates (etcd 3.4.3)."
     assert said[4] == "Seeds 7 to 8: Lost were 18 of 100 acknowledged updates: 18 % (11 % to 27 %)."
     assert found["rates: `costs`", ""][4] == (
-        "`redis` 0.5 ms in 2 round trips, 6,000 a second; "
+        "2026-01-02: `redis` 0.5 ms in 2 round trips, 6,000 a second; "
         "`redlock` 2 ms in 10 round trips, 4 times."
     )
 

@@ -256,7 +256,9 @@ def _seen(rows: Sequence[Mapping[str, Any]]) -> str:
         return " ".join(map(_figures, rows))
     good = sum(row["as_expected"] for row in rows)
     odd = [f"Seed {row['seeds'][0]}: {row['why']}" for row in rows if not row["as_expected"]]
-    return ". ".join([f"as expected, {good} of {len(rows)} runs", *odd])
+    seeds = ", ".join(str(row["seeds"][0]) for row in rows)
+    said = f"as expected, {good} of {len(rows)} runs (seed{'s' * (len(rows) > 1)} {seeds})"
+    return ". ".join([said, *odd])
 
 
 def _figures(row: Mapping[str, Any]) -> str:
@@ -265,7 +267,7 @@ def _figures(row: Mapping[str, Any]) -> str:
         return " ".join([over, *suite_page.shares(row["rate"]), row.get("why", "")]).strip()
     base, *others = row["cost"]["locks"]
     said = [_cost(base), *(f"{_cost(o)}, {figure(o['ms'] / base['ms'])} times" for o in others)]
-    return f"{'; '.join(said)}."
+    return f"{row['date']}: {'; '.join(said)}."
 
 
 def _cost(lock: Mapping[str, Any]) -> str:
