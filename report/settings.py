@@ -32,9 +32,10 @@ def settings(test: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def named(versions: Mapping[str, str]) -> list[str]:
-    """Versions with their programs' names. What a program says of itself may begin with it."""
+    """Versions with their programs' names, which what a program says of itself may have already:
+    "PostgreSQL 15.18" of postgres."""
     return [
-        said if said.lower().startswith(f"{name.lower()} ") else f"{name} {said}"
+        said if name.lower() in said.lower() else f"{name} {said}"
         for name, said in versions.items()
     ]
 
