@@ -55,7 +55,11 @@ def contents(name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "name": name,
         "headline": " ".join(
-            [*([headline(scripted)] if scripted or not counted else []), *_counted(counted)]
+            [
+                *([headline(scripted)] if scripted or not counted + costs else []),
+                *_counted(counted),
+                *([_measured(costs)] if costs and not scripted else []),
+            ]
         ),
         "as_published": all(row["as_expected"] for row in scripted) if scripted else None,
         "rates": [_rate(entry) for entry in counted],
@@ -87,6 +91,13 @@ def _counted(entries: list[dict[str, Any]]) -> list[str]:
     runs = sum(len(entry["rate"]["runs"]) for entry in entries)
     rates = f"{len(entries)} rates were" if len(entries) > 1 else "One rate was"
     return [f"{rates} counted, over {runs} runs."] if entries else []
+
+
+def _measured(entries: list[dict[str, Any]]) -> str:
+    locks = list(dict.fromkeys(row["lock"] for one in entries for row in one["cost"]["locks"]))
+    if all(one.get("as_expected") for one in entries):
+        return f"The costs of {len(locks)} locks were measured, and came out as published."
+    return f"The costs of {len(locks)} locks did not come out as published."
 
 
 _SHARES = {

@@ -173,6 +173,17 @@ def test_a_version_that_is_but_a_number_has_its_name(tmp_path):
     assert "On redis-py 8.1.0, Redis 7.0.15<" in page(tmp_path, [entry(versions=versions)])
 
 
+def test_costs_alone_are_what_the_headline_is_about(tmp_path):
+    locks = [{"lock": lock, "ms": 0.5, "trips": 2} for lock in ("redis", "etcd")]
+    row = entry("costs", expected={}, cost={"locks": locks})
+    said = "The costs of 2 locks were measured, and came out as published."
+    assert headline(page(tmp_path, [row])) == said
+    html = page(tmp_path, [rated(updates=(9, 100)), row | {"as_expected": False}])
+    assert headline(html) == (
+        "One rate was counted, over 2 runs. The costs of 2 locks did not come out as published."
+    )
+
+
 def test_costs_without_versions_say_none(tmp_path):
     cost = {"locks": [{"lock": "redis", "ms": 0.5, "trips": 2}]}
     assert "On " not in page(tmp_path, [entry("costs", expected={}, cost=cost)])
