@@ -13,6 +13,9 @@ from fencepost.checker.holds import FOREVER, Hold
 from fencepost.report.lanes import Lanes
 from fencepost.report.table import table, us
 
+_Vote = tuple[int, float, float, bool]
+"""A hold by its position, from when until when, and whether it is shared."""
+
 
 def voters(found: Iterable[Hold]) -> set[str]:
     """The servers that granted any of these holds."""
@@ -22,13 +25,13 @@ def voters(found: Iterable[Hold]) -> set[str]:
 def votes(found: Sequence[Hold], lanes: Lanes) -> dict[str, Any]:
     """Tables: `votes`, with holds by their position in `found`, and `twice`, when a server had
     granted a lock to two."""
-    by_lane: dict[tuple[int, str], list[tuple[int, float, float]]] = {}
+    by_lane: dict[tuple[int, str], list[_Vote]] = {}
     for place, hold in enumerate(found):
         if hold.believed:
             for lane in lanes.all_of(hold.granted_by):
-                row = (place, hold.start, hold.believed_end)
-                by_lane.setdefault((lane, hold.lock), []).append(row)
-    rows = [(lane, *row) for (lane, _), its in by_lane.items() for row in its]
+                vote = (place, hold.start, hold.believed_end, hold.shared)
+                by_lane.setdefault((lane, hold.lock), []).append(vote)
+    rows = [(lane, *vote[:3]) for (lane, _), its in by_lane.items() for vote in its]
     return {
         "votes": table(
             ("lane", "hold", "start", "until"),
@@ -39,11 +42,13 @@ def votes(found: Sequence[Hold], lanes: Lanes) -> dict[str, Any]:
 
 
 def _twice(
-    by_lane: Mapping[tuple[int, str], list[tuple[int, float, float]]],
+    by_lane: Mapping[tuple[int, str], list[_Vote]],
 ) -> Iterator[tuple[int, int | None, int | None]]:
+    """Shared holds of one lock may be granted beside one another, and beside no exclusive one."""
     for (lane, _), its in by_lane.items():
-        last = -FOREVER
-        for _, start, end in sorted(its, key=lambda row: row[1]):
-            if start < last:
-                yield lane, us(start), us(min(end, last))
-            last = max(last, end)
+        last = {True: -FOREVER, False: -FOREVER}
+        for _, start, end, shared in sorted(its, key=lambda vote: vote[1]):
+            rivals = last[False] if shared else max(last.values())
+            if start < rivals:
+                yield lane, us(start), us(min(end, rivals))
+            last[shared] = max(last[shared], end)

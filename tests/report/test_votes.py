@@ -9,8 +9,8 @@ from histories import MS, Story
 TEST = {"servers": ["redis-1", "redis-2", "redis-3"], "clients": ["client-1", "client-2"]}
 
 
-def grant(story, process, hold, at, until, servers, lock="orders"):
-    asked = {"lock": lock, "ttl": 1000 * MS}
+def grant(story, process, hold, at, until, servers, lock="orders", shared=False):
+    asked = {"lock": lock, "ttl": 1000 * MS, "mode": "shared" if shared else "exclusive"}
     answer = {"hold": hold, "token": None, "deadline": until * MS, "granted_by": servers}
     story.call(process, "acquire", at, at, asked, answer)
 
@@ -60,3 +60,16 @@ def test_a_client_that_does_not_say_who_granted_gives_no_server_a_lane():
     story = Story()
     story.grant(1, "h1", at=0, until=1000)
     assert picture(story) == (["client-1", "client-2"], [], [])
+
+
+def test_shared_holds_exclude_only_exclusive_ones():
+    story = Story()
+    grant(story, 1, "h1", 0, 1000, ["redis-1"], shared=True)
+    grant(story, 2, "h2", 100, 1100, ["redis-1"], shared=True)
+    assert picture(story)[2] == []
+    grant(story, 3, "h3", 900, 1050, ["redis-1"])
+    grant(story, 4, "h4", 1040, 1200, ["redis-1"], shared=True)
+    assert picture(story)[2] == [
+        ("redis-1", 900_000, 1_050_000),
+        ("redis-1", 1_040_000, 1_050_000),
+    ]
