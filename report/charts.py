@@ -1,4 +1,4 @@
-"""What the charts draw beside the timeline's own tables: latencies, as plain tables.
+"""What the charts draw beside the timeline's own tables: latencies and rates, as plain tables.
 
 The browser draws them in the timeline's view, so that both show the same span. Tokens are in the
 timeline's tables already, with the holds and writes that carried them.
@@ -13,6 +13,7 @@ from typing import Any
 from fencepost.report.focus import WHOLE, Focus
 from fencepost.report.grid import Grid
 from fencepost.report.measures import QUANTILES, Answers, windows
+from fencepost.report.rates import Rates
 from fencepost.report.table import table, us
 
 EACH = 20_000
@@ -30,6 +31,12 @@ def latencies(answers: Answers, end_ns: int, focus: Focus = WHOLE) -> dict[str, 
             ((us(time), *map(us, found)) for time, found in windows(answers, end_ns)),
         ),
     }
+
+
+def rates(found: Rates) -> dict[str, Any]:
+    """Ops that were invoked and holds that were granted a second, in spans of the run."""
+    rows = ((us(start), us(end), round(ops, 3), round(grants, 3)) for start, end, ops, grants in found)
+    return {"rates": table(("start", "until", "ops", "holds"), rows)}
 
 
 def _dots(answers: Answers, end_ns: int, focus: Focus) -> Iterator[tuple[Any, ...]]:

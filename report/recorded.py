@@ -17,6 +17,7 @@ from fencepost.checker.history import SPONTANEOUS, History, Op
 from fencepost.report.focus import WHOLE, Focus
 from fencepost.report.grid import Grid
 from fencepost.report.measures import Answers
+from fencepost.report.rates import Rates
 
 WRITES = 20_000
 """Writes that are drawn one by one, at most."""
@@ -46,11 +47,12 @@ class Write(Struct, gc=False):
 @dataclass
 class Recorded:
     """`ops`: how many were invoked. `writes`: those in focus, in the order of sending; of
-    all, `written`. `others`: (time, token, state) of some out of focus.
+    all, `written`. `others`: (time, token, state) of some out of focus. `rates`: ops and grants.
 
     `counts`: for each node and block, how many writes out of focus there were of each of STATES.
     """
 
+    rates: Rates
     ops: int = 0
     written: int = 0
     answers: Answers = field(default_factory=Answers)
@@ -61,12 +63,12 @@ class Recorded:
 
 def recorded(history: History, focus: Focus = WHOLE, grid: Grid | None = None) -> Recorded:
     """Go through the history once. `grid` thins out the tokens of writes out of focus."""
-    return _Pass(focus, grid).over(history)
+    return _Pass(focus, grid, Rates(history.end_ns)).over(history)
 
 
 class _Pass:
-    def __init__(self, focus: Focus, grid: Grid | None) -> None:
-        self._focus, self._grid, self._found = focus, grid, Recorded()
+    def __init__(self, focus: Focus, grid: Grid | None, rates: Rates) -> None:
+        self._focus, self._grid, self._found = focus, grid, Recorded(rates)
         self._room = WRITES if focus.blocks else inf
         self._sent: dict[int | str, tuple[Write, _What]] = {}
         # Writes without answer so far, by what a read would show.
@@ -79,6 +81,7 @@ class _Pass:
                 continue
             if op.type == "invoke":
                 self._found.ops += 1
+                self._found.rates.op(op.time)
                 begun[op.process] = op
                 if op.f == "write":
                     self._send(op)
@@ -94,6 +97,8 @@ class _Pass:
     def _complete(self, begin: Op, end: Op) -> None:
         if begin.f == "acquire":
             self._found.answers.add(end.time, end.time - begin.time, end.type)
+            if end.type == "ok":
+                self._found.rates.grant(end.time)
         elif begin.f == "read" and end.type == "ok":
             write = self._unsure.get(_what(begin, end)) if self._unsure else None
             if write is not None and write.alone:

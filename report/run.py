@@ -12,10 +12,13 @@ from typing import Any
 from fencepost.checker.faults import Fault, faults
 from fencepost.checker.history import History
 from fencepost.report import page
-from fencepost.report.charts import has_tokens, latencies
+from fencepost.report.charts import has_tokens, latencies, rates
 from fencepost.report.drawn import Drawn, Told, drawn
 from fencepost.report.lanes import affected
+from fencepost.report.logs import excerpts
+from fencepost.report.look import look
 from fencepost.report.measures import QUANTILES, summary
+from fencepost.report.offsets import offsets
 from fencepost.report.questions import headline, ordered, question, questions, untested, verdict
 from fencepost.report.settings import again, settings
 from fencepost.report.stored import Run, load
@@ -72,9 +75,12 @@ def contents(run: Run, folder: Path, colour: Colour) -> dict[str, Any]:
     asked = questions(checkers)
     valid = None if run.results is None else verdict(results.get("valid"))
     evidence = [_evidence(name, checkers[name]) for name in _in_order(checkers)]
-    shown = drawn(history, test, list(_told(evidence)))
+    told = list(_told(evidence))
+    shown = drawn(history, test, told)
     on, answers = faults(history), shown.recorded.answers
     picture = timeline(shown, test) | latencies(answers, shown.end_ns, shown.focus)
+    picture |= rates(shown.recorded.rates) | {"offsets": (set_off := offsets(history))}
+    skewed = {str(row[0]) for row in set_off["clocks"]["rows"]}
     schedule = list(test.get("schedule") or ())
     return {
         "name": test.get("name", "test"),
@@ -89,6 +95,11 @@ def contents(run: Run, folder: Path, colour: Colour) -> dict[str, Any]:
         "more_scheduled": len(schedule[MOST:]),
         "stats": _stats(run, on, shown.recorded.ops),
         "evidence": evidence,
+        "look": look(_pieces(checkers), shown.holds, on, test),
+        "logs": excerpts(folder, test, [(one.start, one.end) for one in told]),
+        "skewed": skewed,
+        "not_set": [str(node) for node in test.get("servers") or () if node not in skewed],
+        "apart": _apart(test),
         "timeline": picture,
         "thinned": _thinned(shown, len(picture["acquires"]["rows"])),
         "tokens": has_tokens(picture),
@@ -115,6 +126,17 @@ def _in_order(checkers: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """The checkers that have something to explain: all but a plain true, as the cards name them."""
     order = dict.fromkeys([*ordered(checkers), *checkers])
     return [n for n in order if checkers[n].get("valid") is not True]
+
+
+def _pieces(checkers: Mapping[str, Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    for name in _in_order(checkers):
+        yield from checkers[name].get("evidence") or ()
+
+
+def _apart(test: Mapping[str, Any]) -> list[str]:
+    """How well the clocks of clients on other hosts are known, where that was measured."""
+    found: Mapping[str, Mapping[str, Any]] = test.get("clocks") or {}
+    return [f"{node} ±{clock.get('bound_ns', 0) / 1e6:.3f} ms" for node, clock in found.items()]
 
 
 def _notes(run: Run) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import platform
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -122,6 +123,8 @@ def _set_up(
         test["clocks"] = clocks
     results.write(folder / "test.json", test)
     recorder.start()
+    # By the wall clock: what the times in servers' logs are held against.
+    test["began_unix_s"] = time.time()
     live.say("starting clients")
     site.start_clients(live.say)
     test["ready_s"] = recorder.now() / 1e9

@@ -11,10 +11,12 @@ const DOTS = {
   ok: {fill: "ok"}, fail: {fill: "fail", line: "fail-line"}, info: {fill: "info"},
 };
 const DASHES = {p50: [], p95: [6, 3], p99: [2, 3]};
+for (let number = 0; number < 8; number++) DOTS["c" + number] = {fill: "c" + number, size: 3};
 const DEAREST_US = 1;
 
 function chartsOf(scene, data) {
-  return {tokens: tokensChart(scene, rowsOf(data.tokens)), latency: latencyChart(rowsOf(data.acquires), rowsOf(data.quantiles))};
+  return {tokens: tokensChart(scene, rowsOf(data.tokens)), latency: latencyChart(rowsOf(data.acquires), rowsOf(data.quantiles)),
+    rates: ratesChart(rowsOf(data.rates)), clocks: clocksChart(data.offsets)};
 }
 
 /** Tokens as they were granted, and as they came with writes. */
@@ -45,6 +47,39 @@ function latencyChart(acquires, quantiles) {
   const lines = Object.keys(DASHES).map(name =>
     ({dash: DASHES[name], points: quantiles.map(row => ({time: row.time, value: logs(row[name])}))}));
   return {dots, lines, low, high: Math.max(Math.ceil(high), low + 1), ticks: decades, label: log => duration(10 ** log)};
+}
+
+/** Ops and holds a second, in steps: each span of the run has one figure. */
+function ratesChart(spans) {
+  const dots = [], steps = {ops: [], holds: []};
+  let high = 0;
+  for (const span of spans) {
+    const text = () => `${round(span.ops)} ops and ${round(span.holds)} holds a second`;
+    for (const name of ["ops", "holds"]) {
+      steps[name].push({time: span.start, value: span[name]}, {time: span.until, value: span[name]});
+      dots.push({time: (span.start + span.until) / 2, value: span[name], what: "none", text});
+    }
+    high = Math.max(high, span.ops, span.holds);
+  }
+  const lines = [{dash: [], colour: "c1", points: steps.ops}, {dash: [5, 3], colour: "c0", points: steps.holds}];
+  return {dots, lines, low: 0, high: high * 1.05 || 1, ticks: evenTicks, label: round};
+}
+
+/** How far off clocks were: looks with their bounds, and the way between. */
+function clocksChart(data) {
+  const clocks = rowsOf(data.clocks);
+  let low = 0, high = 0;
+  const lines = clocks.map(({points}, number) => ({
+    dash: [], colour: "c" + number, points: points.map(([time, value]) => ({time, value})),
+  }));
+  const dots = rowsOf(data.looks).map(look => ({
+    time: look.time, value: (look.low + look.high) / 2, low: look.low, high: look.high, what: "c" + look.clock,
+    text: () => `${clocks[look.clock].node}, ${clocks[look.clock].clock} clock: off by ${signed(look.low)} to ${signed(look.high)}`,
+  }));
+  for (const {points} of lines) for (const {value} of points) { low = Math.min(low, value); high = Math.max(high, value); }
+  for (const dot of dots) { low = Math.min(low, dot.low); high = Math.max(high, dot.high); }
+  const pad = Math.max((high - low) * .06, .001);
+  return {dots, lines, low: low - pad, high: high + pad, ticks: evenTicks, label: value => round(value) + " s"};
 }
 
 /** Draws a chart into a canvas `width` wide, whose first `gutter` pixels have the labels. */
@@ -93,6 +128,10 @@ function drawChart(ink, chart, scene, view, width, gutter, palette) {
         const key = (number * 1024 + Math.round(y)) * 8192 + Math.round(x);
         if (drawn.has(key)) continue;
         drawn.add(key);
+        if (dot.low !== undefined) {
+          ink.lineWidth = 1.4;
+          ink.beginPath(); ink.moveTo(x, place.y(dot.low)); ink.lineTo(x, place.y(dot.high)); ink.stroke();
+        }
         ink.beginPath(); ink.arc(x, y, size, 0, 7); ink.fill();
         if (line) ink.stroke();
       }
@@ -100,9 +139,9 @@ function drawChart(ink, chart, scene, view, width, gutter, palette) {
   }
 
   function drawLines() {
-    ink.strokeStyle = palette.ink;
     ink.lineWidth = 1.6;
-    for (const {dash, points} of chart.lines) {
+    for (const {dash, points, colour = "ink"} of chart.lines) {
+      ink.strokeStyle = palette[colour];
       ink.setLineDash(dash);
       ink.beginPath();
       for (const {time, value} of points) ink.lineTo(place.x(time), place.y(value));
@@ -137,6 +176,22 @@ function wholeTicks(low, high) {
   const step = Math.max(1, niceStep((high - low) / 5)), ticks = [];
   for (let value = Math.ceil(low / step) * step; value <= high; value += step) ticks.push(value || 0);
   return ticks;
+}
+
+/** Round values between two others. */
+function evenTicks(low, high) {
+  const power = 10 ** Math.floor(Math.log10((high - low) / 4));
+  const step = [1, 2, 5, 10].map(factor => factor * power).find(one => one >= (high - low) / 5), ticks = [];
+  for (let number = Math.ceil(low / step); number * step <= high; number++) ticks.push(number * step);
+  return ticks;
+}
+
+function round(value) {
+  return (+value.toPrecision(3)).toLocaleString("en", {maximumFractionDigits: 6});
+}
+
+function signed(s) {
+  return (s < 0 ? "−" : "+") + duration(Math.abs(s) * 1e6);
 }
 
 /** Whole powers of ten; with 2 and 5 between them where there are few. */

@@ -9,7 +9,7 @@
 
 const AXIS = 24, ROW = 24, BAR = 14, PAD = 6, BAND_ROW = 22, VOTE_ROW = 14, GAP = 3;
 const COLOURS = ["ok", "info", "fail", "ok-line", "info-line", "fail-line", "clash", "paper", "panel",
-  "line", "faint", "ink", "quiet", "band", "other"];
+  "line", "faint", "ink", "quiet", "band", "other", "c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"];
 
 function rowsOf(table) {
   return table.rows.map(row => Object.fromEntries(table.columns.map((name, i) => [name, row[i]])));

@@ -31,14 +31,18 @@ function startTimeline(frame) {
     queued = true;
     requestAnimationFrame(() => {
       queued = false;
-      width = frame.clientWidth;
-      gutter = Math.min(96, Math.round(width * .2));
-      drawDetail(sized(detail, scene.height), scene, view, width, gutter, palette);
-      drawWhole(sized(whole, WHOLE), scene, view, width, WHOLE, gutter, palette);
-      for (const plot of plots)
-        drawChart(sized(plot, CHART), charts[plot.dataset.chart], scene, view, width, gutter, palette);
-      label.textContent = `${clock(view.from)} to ${clock(view.until)}`;
+      draw();
     });
+  }
+
+  function draw() {
+    width = frame.clientWidth;
+    gutter = Math.min(96, Math.round(width * .2));
+    drawDetail(sized(detail, scene.height), scene, view, width, gutter, palette);
+    drawWhole(sized(whole, WHOLE), scene, view, width, WHOLE, gutter, palette);
+    for (const plot of plots)
+      drawChart(sized(plot, CHART), charts[plot.dataset.chart], scene, view, width, gutter, palette);
+    label.textContent = `${clock(view.from)} to ${clock(view.until)}`;
   }
 
   function sized(canvas, height) {
@@ -224,6 +228,18 @@ function startTimeline(frame) {
     document.getElementById("timeline").scrollIntoView({block: "start", behavior: "smooth"});
     detail.focus({preventScroll: true});
   });
+
+  startSearch(document.querySelector(".search"), scene, rowsOf(data.acquires));
+
+  // --- paper --------------------------------------------------------------------------------
+
+  // What is printed is light, and as wide as it was: a canvas is drawn before the page is laid out anew.
+  for (const [name, printing] of [["beforeprint", true], ["afterprint", false]])
+    addEventListener(name, () => {
+      document.documentElement.classList.toggle("paper", printing);
+      palette = paletteOf(frame);
+      draw();
+    });
 
   new ResizeObserver(redraw).observe(frame);  // it is told of the first size as well
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {

@@ -76,6 +76,7 @@ class _Test(msgspec.Struct):
     interval_s: _Length | UnsetType = UNSET
     liveness_bound_s: _Length | UnsetType = UNSET
     ready_s: _Length | UnsetType = UNSET
+    began_unix_s: _Length | UnsetType = UNSET
     shared: _Length | bool | UnsetType = UNSET
     failed_release: Literal["ended", "nothing"] | UnsetType = UNSET
     until: _Words = UNSET

@@ -1,0 +1,152 @@
+"""What the servers' logs say around what went wrong, with their times as times of the run.
+
+A server writes the time by its own wall clock. The run says when it began by the harness' clock
+(`began_unix_s` in test.json), so that both can be held against one another; a clock that a fault
+had set puts its server's lines elsewhere, and the page says of which servers that may be so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+MOMENTS = 3
+"""Moments around which logs are shown, at most."""
+LINES = 40
+"""Lines of one server around one moment, at most."""
+LONGEST = 400
+"""Characters of a line, at most."""
+_NEAR_S = 1.0
+_FAR_S = 5.0
+"""Of a moment that lasts longer, its begin and so much more."""
+
+_NAMES = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+_MONTHS = {name: number for number, name in enumerate(_NAMES, 1)}
+_REDIS = re.compile(r"^\d+:[A-Z] (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):(\d\d)\.(\d{3}) ")
+_ISO = re.compile(  # etcd's JSON, PostgreSQL, Log4j
+    r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,6})\d*)?(Z| UTC|[+-]\d\d:?\d\d)?"
+)
+_HEAD = 60
+"""Characters at the begin of a line in which its time stands."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a server's log, at `time_ns` of the run by the server's clock."""
+
+    time_ns: int
+    server: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """What logs say from `start` until `end` (ns of the run); `more` lines are left out."""
+
+    start: float
+    end: float
+    lines: list[Line] = field(default_factory=list)
+    more: int = 0
+
+
+def unix_s(line: str) -> float | None:
+    """When a line was written; None for one without a time. One without a zone is taken as UTC,
+    which servers on nodes of ours have."""
+    if found := _REDIS.match(line):
+        day, month, year, *clock = found.groups()
+        numbers = (int(year), _MONTHS.get(month, 0), int(day), *map(int, clock[:3]))
+        fraction, zone = clock[3], None
+    elif found := _ISO.search(line, 0, _HEAD):
+        *parts, fraction, zone = found.groups()
+        numbers = tuple(map(int, parts))
+    else:
+        return None
+    try:
+        when = datetime(*numbers, tzinfo=UTC).timestamp()  # type: ignore[misc, arg-type]
+    except ValueError:
+        return None
+    return when + float(f"0.{fraction or 0}") - _east_s(zone)
+
+
+def _east_s(zone: str | None) -> float:
+    if not zone or zone[0] not in "+-":
+        return 0.0
+    away_s = 3600.0 * int(zone[1:3]) + 60.0 * int(zone[-2:])
+    return away_s if zone[0] == "+" else -away_s
+
+
+def windows(moments: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """What is looked at of the first of these moments (ns): each apart from those before."""
+    found: list[tuple[float, float]] = []
+    for start, end in moments:
+        near = start - _NEAR_S * 1e9, min(end, start + _FAR_S * 1e9) + _NEAR_S * 1e9
+        if all(near[1] < other[0] or near[0] > other[1] for other in found):
+            found.append(near)
+        if len(found) == MOMENTS:
+            break
+    return sorted(found)
+
+
+def excerpts(
+    folder: Path, test: Mapping[str, Any], moments: Iterable[tuple[float, float]]
+) -> list[Excerpt]:
+    """What the logs in a run's folder say around these moments, the most important first.
+
+    Empty where the run does not say when it began, or has no logs.
+    """
+    began_s = test.get("began_unix_s")
+    spans = windows(moments)
+    logs = sorted(folder.glob("nodes/*/server.log"))
+    if not isinstance(began_s, int | float) or not spans:
+        return []
+    found = [_around(log, float(began_s), spans) for log in logs]
+    return [_together(span, [its[place] for its in found]) for place, span in enumerate(spans)]
+
+
+_Some = tuple[list[Line], int]
+
+
+def _around(log: Path, began_s: float, spans: Sequence[tuple[float, float]]) -> list[_Some]:
+    """The lines of one log in each span, those nearest to its middle, and how many more."""
+    kept: list[deque[Line]] = [deque() for _ in spans]
+    counts = [0] * len(spans)
+    time_ns: int | None = None
+    try:
+        with log.open(encoding="utf-8", errors="replace") as lines:
+            for text in lines:
+                when = unix_s(text)
+                # A line without a time, such as one of a trace, belongs to the one before it.
+                time_ns = time_ns if when is None else round((when - began_s) * 1e9)
+                if time_ns is None:
+                    continue
+                for place, (start, end) in enumerate(spans):
+                    if start <= time_ns <= end:
+                        counts[place] += 1
+                        _keep(kept[place], Line(time_ns, log.parent.name, _cut(text)), start, end)
+    except OSError:
+        return [([], 0) for _ in spans]
+    return [(list(its), count - len(its)) for its, count in zip(kept, counts, strict=True)]
+
+
+def _keep(its: deque[Line], line: Line, start: float, end: float) -> None:
+    """Append a line; of too many, the one of both ends that is farther from the middle goes."""
+    its.append(line)
+    if len(its) > LINES:
+        middle = (start + end) / 2
+        first = middle - its[0].time_ns > its[-1].time_ns - middle
+        its.popleft() if first else its.pop()
+
+
+def _cut(text: str) -> str:
+    text = text.rstrip()
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def _together(span: tuple[float, float], some: Sequence[_Some]) -> Excerpt:
+    lines = (line for its, _ in some for line in its)
+    return Excerpt(*span, sorted(lines, key=lambda line: line.time_ns), sum(more for _, more in some))
