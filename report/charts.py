@@ -35,7 +35,9 @@ def latencies(answers: Answers, end_ns: int, focus: Focus = WHOLE) -> dict[str, 
 
 def rates(found: Rates) -> dict[str, Any]:
     """Ops that were invoked and holds that were granted a second, in spans of the run."""
-    rows = ((us(start), us(end), round(ops, 3), round(grants, 3)) for start, end, ops, grants in found)
+    rows = (
+        (us(start), us(end), round(ops, 3), round(grants, 3)) for start, end, ops, grants in found
+    )
     return {"rates": table(("start", "until", "ops", "holds"), rows)}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,11 +21,13 @@ LINES = 40
 """Lines of one server around one moment, at most."""
 LONGEST = 400
 """Characters of a line, at most."""
-_NEAR_S = 1.0
-_FAR_S = 5.0
+_LED_NS = 10e9
+"""What led to a moment is looked at as well if it was no longer ago."""
+_NEAR_NS = 1e9
+_FAR_NS = 15e9
 """Of a moment that lasts longer, its begin and so much more."""
 
-_NAMES = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTHS = {name: number for number, name in enumerate(_NAMES, 1)}
 _REDIS = re.compile(r"^\d+:[A-Z] (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):(\d\d)\.(\d{3}) ")
 _ISO = re.compile(  # etcd's JSON, PostgreSQL, Log4j
@@ -80,11 +82,23 @@ def _east_s(zone: str | None) -> float:
     return away_s if zone[0] == "+" else -away_s
 
 
+def moments(pieces: Iterable[Mapping[str, Any]]) -> Iterator[tuple[float, float]]:
+    """What these pieces of evidence are about (ns), from what led to it on."""
+    for piece in pieces:
+        start, end = piece.get("time_ns"), piece.get("until_ns")
+        if isinstance(start, int | float):
+            led = [
+                link.get("time_ns") for link in piece.get("cause") or () if isinstance(link, dict)
+            ]
+            since = [one for one in led if isinstance(one, int | float) and one >= start - _LED_NS]
+            yield min([start, *since]), end if isinstance(end, int | float) else start
+
+
 def windows(moments: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     """What is looked at of the first of these moments (ns): each apart from those before."""
     found: list[tuple[float, float]] = []
     for start, end in moments:
-        near = start - _NEAR_S * 1e9, min(end, start + _FAR_S * 1e9) + _NEAR_S * 1e9
+        near = start - _NEAR_NS, min(end, start + _FAR_NS) + _NEAR_NS
         if all(near[1] < other[0] or near[0] > other[1] for other in found):
             found.append(near)
         if len(found) == MOMENTS:
@@ -149,4 +163,6 @@ def _cut(text: str) -> str:
 
 def _together(span: tuple[float, float], some: Sequence[_Some]) -> Excerpt:
     lines = (line for its, _ in some for line in its)
-    return Excerpt(*span, sorted(lines, key=lambda line: line.time_ns), sum(more for _, more in some))
+    return Excerpt(
+        *span, sorted(lines, key=lambda line: line.time_ns), sum(more for _, more in some)
+    )

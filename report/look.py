@@ -6,6 +6,7 @@ everything else; here is nothing else. Places are per cent of the time that is s
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,11 +14,14 @@ from typing import Any
 from fencepost.checker.faults import Fault
 from fencepost.checker.holds import FOREVER, Hold, seconds
 from fencepost.report.lanes import struck
+from fencepost.report.table import short, us
 
 SERVERS = 9
 """Servers that are shown, at most."""
 _FAR_NS = 5e9
 """What is shown at most of what came before the overlap, and of an overlap itself."""
+_OFTEN = 2
+"""A fault that strikes more rows is named once for all."""
 _FAULTS = 4
 """Faults of one node, at most."""
 
@@ -34,10 +38,11 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """One node: its name, what is to be said of it, and its bars."""
+    """One node: its name, what is to be said of it, the faults that it had, and its bars."""
 
     name: str
     said: str
+    faults: list[str]
     bars: list[Bar] = field(default_factory=list)
     twice: bool = False
 
@@ -53,13 +58,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Look:
-    """The two holds and what led to them, from `start` until `end` (ns)."""
+    """The two holds and what led to them, from `start` until `end` (ns). `at` is the place on the
+    timeline; `common`: the faults that struck many of the rows."""
 
     start: float
     end: float
     rows: list[Row]
     steps: list[Step]
     about: str
+    at: dict[str, Any]
+    common: list[str]
     left_out: int = 0
 
 
@@ -102,15 +110,31 @@ def _of(
     rows = [_holder(hold, number, near, scale) for number, hold in enumerate(both)]
     rows += [_server(name, both, near, scale) for name in servers[:SERVERS] if name not in nodes]
     for row in rows:
-        row.bars.append(scale.bar(start, end, "both"))
+        row.bars.insert(0, scale.bar(start, end, "both"))
+    common = _common(rows)
     return Look(
         scale.start,
         scale.end,
         rows,
-        list(_steps(piece)),
+        sorted(_steps(piece), key=lambda step: FOREVER if step.time_ns is None else step.time_ns),
         f"{seconds(start)} to {seconds(end)}",
+        {
+            "from": us(start),
+            "until": us(end) or us(start),
+            "holds": [hold.name for hold in both],
+        },
+        common,
         len(servers[SERVERS:]),
     )
+
+
+def _common(rows: Sequence[Row]) -> list[str]:
+    """Take what stands at many rows away from them, to be said once."""
+    often = Counter(fault for row in rows for fault in row.faults)
+    common = [fault for fault, count in often.items() if count > _OFTEN]
+    for row in rows:
+        row.faults[:] = [fault for fault in row.faults if fault not in common]
+    return common
 
 
 class _Scale:
@@ -133,8 +157,8 @@ _WHICH = ("one", "two")
 
 
 def _holder(hold: Hold, number: int, on: Sequence[Fault], scale: _Scale) -> Row:
-    bars = _faults(hold.node or "", on, scale)
-    if hold.strict_end > hold.believed_end:
+    bars, troubles = _faults(hold.node or "", on, scale)
+    if hold.strict_end > hold.believed_end and scale.shows(hold.believed_end, hold.strict_end):
         until = seconds(hold.strict_end)
         title = f"hold {hold.name} after its lease, until {until}"
         bars.append(scale.bar(hold.believed_end, hold.strict_end, f"past {_WHICH[number]}", title))
@@ -142,25 +166,28 @@ def _holder(hold: Hold, number: int, on: Sequence[Fault], scale: _Scale) -> Row:
         if scale.shows(start, end):
             title = f"hold {hold.name}, from {seconds(start)} to {seconds(end)}"
             bars.append(scale.bar(start, end, _WHICH[number], title))
-    return Row(hold.who, f"hold {hold.name}, granted at {seconds(hold.start)}", bars)
+    return Row(hold.who, f"hold {hold.name}, granted at {seconds(hold.start)}", troubles, bars)
 
 
 def _server(name: str, both: Sequence[Hold], on: Sequence[Fault], scale: _Scale) -> Row:
-    bars = _faults(name, on, scale)
+    bars, troubles = _faults(name, on, scale)
     granted = []
     for number, hold in enumerate(both):
         if name in hold.granted_by:
             granted.append(hold.name)
+            if not scale.shows(hold.start, hold.believed_end):
+                continue
             title = f"{name} granted hold {hold.name} at {seconds(hold.start)}"
             end = hold.believed_end
             bars.append(scale.bar(hold.start, end, f"vote {_WHICH[number]}", title))
     said = {0: "", 1: "granted hold " + "".join(granted)}.get(len(granted), "granted both")
-    return Row(name, said, bars, len(granted) > 1)
+    return Row(name, said, troubles, bars, len(granted) > 1)
 
 
-def _faults(node: str, on: Sequence[Fault], scale: _Scale) -> list[Bar]:
+def _faults(node: str, on: Sequence[Fault], scale: _Scale) -> tuple[list[Bar], list[str]]:
     its = [fault for fault in on if node in struck(fault)][:_FAULTS]
-    return [scale.bar(fault.start, fault.end, "fault", fault.describe()) for fault in its]
+    bars = [scale.bar(fault.start, fault.end, "fault", fault.describe()) for fault in its]
+    return bars, list(dict.fromkeys(str(short(fault.what)) for fault in its))
 
 
 def _steps(piece: Mapping[str, Any]) -> Iterator[Step]:

@@ -34,12 +34,12 @@ class Course:
     node: str
     clock: str
     seen: list[tuple[int, float, float]] = field(default_factory=list)
-    points: list[Point] = field(default_factory=list)
+    points: list[Point] = field(default_factory=lambda: [(0.0, 0.0)])
     rate: float = 0.0
 
     def at(self, time_ns: float) -> float:
         """The offset at a time after the last point."""
-        then, offset_s = self.points[-1] if self.points else (0.0, 0.0)
+        then, offset_s = self.points[-1]
         return offset_s + self.rate * (time_ns - then) / 1e9
 
     def go_on(self, time_ns: float) -> None:
@@ -106,7 +106,9 @@ def _number(value: Any, otherwise: float) -> float:
     return float(value) if known else otherwise
 
 
-def _set(course: Course, op: Op, begun: int, bounds: tuple[float, float] | None, rate: float) -> None:
+def _set(
+    course: Course, op: Op, begun: int, bounds: tuple[float, float] | None, rate: float
+) -> None:
     """A fault's way from `begun`, when it was ordered, to its receipt."""
     course.go_on(begun)
     if bounds is not None:

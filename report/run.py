@@ -15,7 +15,7 @@ from fencepost.report import page
 from fencepost.report.charts import has_tokens, latencies, rates
 from fencepost.report.drawn import Drawn, Told, drawn
 from fencepost.report.lanes import affected
-from fencepost.report.logs import excerpts
+from fencepost.report.logs import excerpts, moments
 from fencepost.report.look import look
 from fencepost.report.measures import QUANTILES, summary
 from fencepost.report.offsets import offsets
@@ -75,8 +75,7 @@ def contents(run: Run, folder: Path, colour: Colour) -> dict[str, Any]:
     asked = questions(checkers)
     valid = None if run.results is None else verdict(results.get("valid"))
     evidence = [_evidence(name, checkers[name]) for name in _in_order(checkers)]
-    told = list(_told(evidence))
-    shown = drawn(history, test, told)
+    shown = drawn(history, test, list(_told(evidence)))
     on, answers = faults(history), shown.recorded.answers
     picture = timeline(shown, test) | latencies(answers, shown.end_ns, shown.focus)
     picture |= rates(shown.recorded.rates) | {"offsets": (set_off := offsets(history))}
@@ -96,7 +95,7 @@ def contents(run: Run, folder: Path, colour: Colour) -> dict[str, Any]:
         "stats": _stats(run, on, shown.recorded.ops),
         "evidence": evidence,
         "look": look(_pieces(checkers), shown.holds, on, test),
-        "logs": excerpts(folder, test, [(one.start, one.end) for one in told]),
+        "logs": excerpts(folder, test, moments(_pieces(checkers))),
         "skewed": skewed,
         "not_set": [str(node) for node in test.get("servers") or () if node not in skewed],
         "apart": _apart(test),

@@ -1,33 +1,185 @@
-"""A run's report opens from disk, by itself, in both themes and on a phone."""
+"""A run's report opens from disk, by itself, and a person finds in it what happened."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
+
+from fencepost.report.run import render
 
 pytestmark = pytest.mark.slow
 
+PHONE = 390
+RUNS = ("redis-paused-client", "redlock-clock-jump", "etcd-partitioned")
+STAMP = "39:M 23 Nov 2026 23:52:{:06.3f} * {}"
+BEGAN = 1_795_477_932.0  # 2026-11-23T23:52:12Z, the origin of STAMP's times
 
-@pytest.fixture(scope="module", params=["redis-paused-client", "redlock-clock-jump"])
-def report(request, tmp_path_factory, recorded):
-    return recorded(tmp_path_factory.mktemp("results"), request.param) / "report.html"
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory, recorded):
+    root = tmp_path_factory.mktemp("results")
+    return {name: recorded(root, name) / "report.html" for name in RUNS}
 
 
-def test_a_report_asks_for_nothing_and_writes_nothing_to_the_console(report, window):
+@pytest.fixture
+def report(reports):
+    return reports["redlock-clock-jump"]
+
+
+@pytest.fixture(scope="module")
+def logged(tmp_path_factory, recorded):
+    """A report of a run that says when it began, and of which a server logged something."""
+    run = recorded(tmp_path_factory.mktemp("logged"), "redlock-clock-jump")
+    log = run / "nodes" / "redis-3" / "server.log"
+    log.parent.mkdir(parents=True)
+    log.write_text(STAMP.format(15.1, "<script>alert(1)</script> " + "x" * 300) + "\n")
+    test = json.loads((run / "test.json").read_text())
+    (run / "test.json").write_text(json.dumps(test | {"began_unix_s": BEGAN}))
+    return render(run)
+
+
+def span(page):
+    """What the timeline shows, in seconds."""
+    return [float(word) for word in label(page).split() if word[0].isdigit()]
+
+
+def label(page):
+    return page.locator(".timeline .span").inner_text()
+
+
+def moved(page, before):
+    """Wait until the timeline shows another span."""
+    until(page, f"document.querySelector('.timeline .span').textContent !== {json.dumps(before)}")
+
+
+def until(page, expression):
+    """Wait for an expression to be true; playwright's own waiting evaluates text, which the page's
+    policy forbids."""
+    for _ in range(100):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(expression)
+
+
+def shows(page, chart, colour):
+    """Whether a chart has a pixel of one of the page's colours."""
+    return page.evaluate(
+        """([chart, colour]) => {
+          const canvas = document.querySelector(`[data-chart=${chart}]`);
+          const style = getComputedStyle(document.documentElement);
+          const text = style.getPropertyValue("--" + colour).trim();
+          const wanted = [1, 3, 5].map(at => parseInt(text.slice(at, at + 2), 16)).join();
+          const ink = canvas.getContext("2d");
+          const {data} = ink.getImageData(0, 0, canvas.width, canvas.height);
+          for (let i = 0; i < data.length; i += 4)
+            if (data.slice(i, i + 3).join() === wanted) return true;
+          return false;
+        }""",
+        [chart, colour],
+    )
+
+
+def found(page):
+    return page.locator("ol.found li").all_inner_texts()
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_report_asks_for_nothing_and_writes_nothing_to_the_console(reports, name, window):
     seen = window()
-    seen.open(report)
-    assert seen.requests == [report.as_uri()]
+    seen.open(reports[name])
+    assert seen.requests == [reports[name].as_uri()]
     assert seen.console == []
 
 
-def test_the_texts_of_a_report_can_be_read(report, window, dark):
-    seen = window(dark=dark)
-    seen.open(report)
-    assert seen.too_faint() == []
+@pytest.mark.parametrize("width", [1280, PHONE])
+@pytest.mark.parametrize("name", RUNS)
+def test_a_report_can_be_read_in_both_themes_and_on_a_phone(reports, name, window, dark, width):
+    seen = window(width=width, dark=dark)
+    page = seen.open(reports[name])
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+    page.fill("#search", "client")
+    assert (seen.too_faint(), seen.sideways()) == ([], 0)
 
 
-def test_a_report_needs_no_scrolling_sideways_on_a_phone(report, window):
-    seen = window(width=390)
+def test_from_the_finding_s_sentence_to_the_place_on_the_timeline_is_one_click(report, window):
+    page = window().open(report)
+    whole, before = span(page), label(page)
+    link = page.locator("ol.evidence li", has_text="was granted hold").locator("a").first
+    at = json.loads(link.get_attribute("data-moment"))
+    link.click()
+    moved(page, before)
+    first, last = span(page)
+    assert first <= at["from"] / 1e6 <= at["until"] / 1e6 <= last
+    assert last - first < whole[1] - whole[0]
+    top = "document.querySelector('#timeline').getBoundingClientRect().top"
+    until(page, f"Math.abs({top}) < 200")
+
+
+def test_why_two_believed_is_one_picture_with_a_way_to_the_timeline(report, window):
+    page = window().open(report)
+    picture = page.locator("figure.look")
+    rows = picture.locator(".who b").all_inner_texts()
+    assert [row.split()[0] for row in rows[:2]] == ["client-1", "client-2"]
+    assert "jumps 30 s ahead" in picture.inner_text()
+    before = label(page)
+    picture.locator("a").click()
+    moved(page, before)
+
+
+def test_search_finds_by_all_words_and_its_kinds_are_filtered(report, window):
+    seen = window()
     page = seen.open(report)
-    for summary in page.locator("summary").all():
-        summary.click()
-    assert seen.sideways() == 0
+    assert found(page) == []
+    page.fill("#search", "client-1")
+    both = found(page)
+    assert both and all("client-1" in one for one in both)
+    page.fill("#search", "CLIENT-1 granted")
+    assert 0 < len(found(page)) < len(both)
+    page.fill("#search", "jumps")
+    assert any("clock: " in one for one in found(page))
+    for kind in ("findings", "holds", "writes", "acquires"):
+        page.uncheck(f".search input[value={kind}]")
+    assert [one.split("\n")[-1] for one in found(page)] and len(found(page)) == 1
+    before = label(page)
+    page.locator("ol.found a").click()
+    moved(page, before)
+    page.fill("#search", "no such thing")
+    assert (found(page), page.locator("[role=status]").inner_text()) == (
+        [],
+        "Nothing on this page is like that.",
+    )
+    assert seen.console == []
+
+
+def test_what_servers_logged_around_a_violation_is_shown_and_is_no_markup(logged, window):
+    seen = window(width=PHONE)
+    page = seen.open(logged)
+    (line,) = page.locator("ol.log li").all_inner_texts()
+    assert "3.100 s" in line and "redis-3" in line and "<script>alert(1)</script>" in line
+    assert "their lines may stand elsewhere" in page.content()
+    assert (seen.sideways(), seen.console) == (0, [])
+
+
+def test_clocks_and_rates_are_drawn(report, window):
+    page = window().open(report)
+    assert shows(page, "rates", "c1")
+    assert shows(page, "clocks", "c0")
+    assert not shows(page, "clocks", "c1")
+
+
+def test_a_print_is_light_and_has_no_controls(report, window):
+    seen = window(dark=True)
+    page = seen.open(report)
+    page.emulate_media(media="print", color_scheme="light")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator(".timeline .tools").is_hidden()
+    assert page.locator("section.search").is_hidden()
+    assert seen.too_faint() == []
+    ink = page.evaluate(
+        "getComputedStyle(document.documentElement).getPropertyValue('--ink').trim()"
+    )
+    assert ink == "#1d1f21"
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert not page.evaluate("document.documentElement.classList.contains('paper')")
