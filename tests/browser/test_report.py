@@ -7,6 +7,7 @@ import json
 import pytest
 
 from fencepost.report.run import render
+from fencepost.report.suite import render as suite_page
 
 pytestmark = pytest.mark.slow
 
@@ -83,6 +84,25 @@ def shows(page, chart, colour):
 
 def found(page):
     return page.locator("ol.found li").all_inner_texts()
+
+
+@pytest.fixture(scope="module")
+def suite(reports, tmp_path_factory):
+    """A suite's page: a scenario that came out as published with a guard and not without, and a
+    run that says nothing."""
+    folder = tmp_path_factory.mktemp("suite")
+    run = reports["redlock-clock-jump"].parent
+    (folder / "run").symlink_to(run)
+    held, broken = {"lease_exclusion": True, "resource": True}, {"lease_exclusion": False}
+    entries = [
+        {"scenario": "jump", "guard": "none", "expected": held, "observed": broken, "run": "run"},
+        {"scenario": "jump", "guard": "fenced", "expected": broken, "observed": broken,
+         "as_expected": True, "run": "run"},
+        {"scenario": "control", "guard": "none", "expected": held,
+         "observed": {"lease_exclusion": "unknown"}},
+    ]  # fmt: skip
+    (folder / "suite.json").write_text(json.dumps(entries))
+    return suite_page(folder)
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -183,3 +203,24 @@ def test_a_print_is_light_and_has_no_controls(report, window):
     assert ink == "#1d1f21"
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert not page.evaluate("document.documentElement.classList.contains('paper')")
+
+
+@pytest.mark.parametrize("width", [1280, PHONE])
+def test_a_suite_s_grid_can_be_read_in_both_themes_and_on_a_phone(suite, window, dark, width):
+    seen = window(width=width, dark=dark)
+    seen.open(suite)
+    assert (seen.too_faint(), seen.sideways(), seen.console) == ([], 0, [])
+
+
+def test_a_suite_s_grid_says_in_words_what_its_colours_say_and_leads_to_runs(suite, window):
+    page = window().open(suite)
+    signs = page.locator("table.glance .spot")
+    said = [one.get_attribute("aria-label") for one in signs.all()]
+    assert said[:2] == [
+        "guard none, lease_exclusion: broken, predicted: holds",
+        "guard fenced, lease_exclusion: broken, as predicted",
+    ]
+    assert [text.strip() for text in signs.all_inner_texts()] == ["✗", "✗", "–", "?", "–"]
+    signs.nth(1).click()
+    assert page.url.endswith("/run/report.html")
+    assert page.locator("figure.look").count() == 1

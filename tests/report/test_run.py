@@ -262,7 +262,8 @@ def test_a_run_that_was_to_end_at_a_violation_says_at_which(store, calm, stored,
 
 def test_the_charts_are_drawn_from_the_pages_own_data(store, clash):
     html = page(store(clash))
-    assert re.findall(r'<canvas class="chart" data-chart="(\w+)"', html) == ["tokens", "latency"]
+    charts = re.findall(r'<canvas class="chart" data-chart="(\w+)"', html)
+    assert charts == ["tokens", "latency", "rates"]
     assert len(data(html)["acquires"]["rows"]) == 6
 
 
@@ -271,7 +272,7 @@ def test_a_run_without_tokens_has_no_chart_of_them(store, story):
     story.op(110, 0, "ok", "acquire", value={"lock": "orders", "hold": "h1"})
     html = page(store(story, checked=False))
     assert "No grant carried a token" in html
-    assert re.findall(r'data-chart="(\w+)"', html.partition("<script")[0]) == ["latency"]
+    assert re.findall(r'data-chart="(\w+)"', html.partition("<script")[0]) == ["latency", "rates"]
 
 
 def test_receipts_are_readable(store, calm):
