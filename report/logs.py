@@ -116,7 +116,7 @@ def excerpts(
     began_s = test.get("began_unix_s")
     spans = windows(moments)
     logs = sorted(folder.glob("nodes/*/server.log"))
-    if not isinstance(began_s, int | float) or not spans:
+    if not isinstance(began_s, int | float) or not spans or not logs:
         return []
     found = [_around(log, float(began_s), spans) for log in logs]
     return [_together(span, [its[place] for its in found]) for place, span in enumerate(spans)]

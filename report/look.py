@@ -180,8 +180,10 @@ def _server(name: str, both: Sequence[Hold], on: Sequence[Fault], scale: _Scale)
             title = f"{name} granted hold {hold.name} at {seconds(hold.start)}"
             end = hold.believed_end
             bars.append(scale.bar(hold.start, end, f"vote {_WHICH[number]}", title))
-    said = {0: "", 1: "granted hold " + "".join(granted)}.get(len(granted), "granted both")
-    return Row(name, said, troubles, bars, len(granted) > 1)
+    # Who grants again once the first lease is over, or was given up, has done nothing wrong.
+    twice = len(granted) > 1 and both[1].start < both[0].believed_end
+    said = f"granted hold {' and then '.join(granted)}" if granted else ""
+    return Row(name, "granted both" if twice else said, troubles, bars, twice)
 
 
 def _faults(node: str, on: Sequence[Fault], scale: _Scale) -> tuple[list[Bar], list[str]]:

@@ -53,13 +53,13 @@ class Course:
         self.points += [*corners, (start_ns, base), (end_ns, base)]
 
 
-def courses(history: History) -> tuple[list[Course], int]:
-    """The clocks that faults have set, in order of the first time; and how many looks are left
-    out."""
+def courses(history: History) -> tuple[list[Course], list[str]]:
+    """The clocks that faults have set, in order of the first time; and the node of each look that
+    is left out."""
     found: dict[tuple[str, str], Course] = {}
     strobes: dict[tuple[str, str], tuple[int, float]] = {}
     invoked: dict[tuple[Any, Any], int] = {}
-    looks = left_out = 0
+    looks, left_out = 0, []
     for op in history.nemesis():
         if op.type == "invoke":
             invoked[op.value.get("fault"), op.value.get("phase")] = op.time
@@ -67,7 +67,7 @@ def courses(history: History) -> tuple[list[Course], int]:
         begun = invoked.pop((op.value.get("fault"), op.value.get("phase")), op.time)
         for node, clock, bounds in _looks(op):
             if looks == MOST or ((node, clock) not in found and len(found) == CLOCKS):
-                left_out += 1
+                left_out.append(node)
                 continue
             looks += 1
             course = found.setdefault((node, clock), Course(node, clock))
@@ -120,7 +120,7 @@ def _set(
 
 def offsets(history: History) -> dict[str, Any]:
     """Tables: `clocks` that were set, each with its way (`points`, µs and s); `looks` at them, by
-    the clock's position. And how many looks are `left_out`."""
+    the clock's position. And how many looks are `left_out`, and `nodes`, all whose clocks were set."""
     found, left_out = courses(history)
     return {
         "clocks": table(
@@ -138,5 +138,6 @@ def offsets(history: History) -> dict[str, Any]:
                 for time, low, high in course.seen
             ),
         ),
-        "left_out": left_out,
+        "left_out": len(left_out),
+        "nodes": sorted({short(c.node) for c in found} | set(map(short, left_out))),
     }

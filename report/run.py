@@ -79,7 +79,6 @@ def contents(run: Run, folder: Path, colour: Colour) -> dict[str, Any]:
     on, answers = faults(history), shown.recorded.answers
     picture = timeline(shown, test) | latencies(answers, shown.end_ns, shown.focus)
     picture |= rates(shown.recorded.rates) | {"offsets": (set_off := offsets(history))}
-    skewed = {str(row[0]) for row in set_off["clocks"]["rows"]}
     schedule = list(test.get("schedule") or ())
     return {
         "name": test.get("name", "test"),
@@ -96,8 +95,7 @@ def contents(run: Run, folder: Path, colour: Colour) -> dict[str, Any]:
         "evidence": evidence,
         "look": look(_pieces(checkers), shown.holds, on, test),
         "logs": excerpts(folder, test, moments(_pieces(checkers))),
-        "skewed": skewed,
-        "not_set": [str(node) for node in test.get("servers") or () if node not in skewed],
+        "not_set": [node for node in test.get("servers") or () if node not in set_off["nodes"]],
         "apart": _apart(test),
         "timeline": picture,
         "thinned": _thinned(shown, len(picture["acquires"]["rows"])),

@@ -22,8 +22,15 @@ PIECE = {
 }
 
 
-def found():
+def found(released=None):
     story = Story()
+    if released is not None:
+        answer = {"hold": "h1", "deadline": 1000 * MS, "granted_by": TEST["servers"]}
+        story.call(1, "acquire", 0, 0, {"lock": "orders", "ttl": 1000 * MS}, answer)
+        story.release(1, "h1", at=released)
+        answer = answer | {"hold": "h2", "deadline": 2000 * MS}
+        story.call(2, "acquire", 600, 600, {"lock": "orders", "ttl": 1000 * MS}, answer)
+        return holds(story.history(), TEST)
     for process, name, at, servers in (
         (1, "h1", 0, ["redis-1", "redis-2"]),
         (2, "h2", 600, ["redis-2", "redis-3"]),
@@ -74,3 +81,10 @@ def test_evidence_about_no_two_holds_has_no_picture():
     assert shown(PIECE | {"holds": ["h1"]}) is None
     assert shown(PIECE | {"holds": ["h1", "gone"]}) is None
     assert shown(PIECE | {"time_ns": None}) is None
+
+
+def test_a_server_that_granted_again_after_a_release_is_not_accused():
+    picture = look([PIECE], found(released=500), [], TEST)
+    assert {(row.said, row.twice) for row in picture.rows[2:]} == {
+        ("granted hold h1 and then h2", False)
+    }

@@ -67,6 +67,7 @@ def test_each_clock_of_a_node_goes_its_own_way_and_too_many_are_counted():
     names = [row[:2] for row in tables["clocks"]["rows"]]
     assert names[:2] == [["redis-0", "wall"], ["redis-0", "monotonic"]]
     assert (len(names), tables["left_out"]) == (CLOCKS, CLOCKS)
+    assert tables["nodes"] == sorted(seen)
 
 
 def test_a_receipt_that_makes_no_sense_is_no_look():
