@@ -120,7 +120,8 @@ def _set(
 
 def offsets(history: History) -> dict[str, Any]:
     """Tables: `clocks` that were set, each with its way (`points`, µs and s); `looks` at them, by
-    the clock's position. And how many looks are `left_out`, and `nodes`, all whose clocks were set."""
+    the clock's position. And how many looks are `left_out`, and `nodes`: all whose clocks were
+    set."""
     found, left_out = courses(history)
     return {
         "clocks": table(
