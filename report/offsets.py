@@ -22,8 +22,9 @@ CLOCKS = 8
 
 _LARGE = 1e12
 
-Point = tuple[float, float]
-"""A time in ns, and the offset then in s."""
+Point = tuple[float, float | None]
+"""A time in ns, and the offset then in s; None where the way breaks off: a fault set the clock, and
+the process did not show it."""
 
 
 @dataclass
@@ -37,10 +38,15 @@ class Course:
     points: list[Point] = field(default_factory=lambda: [(0.0, 0.0)])
     rate: float = 0.0
 
-    def at(self, time_ns: float) -> float:
+    @property
+    def known(self) -> bool:
+        """Whether anything is known of its way beyond where it began."""
+        return bool(self.seen) or any(offset_s for _, offset_s in self.points)
+
+    def at(self, time_ns: float) -> float | None:
         """The offset at a time after the last point."""
         then, offset_s = self.points[-1]
-        return offset_s + self.rate * (time_ns - then) / 1e9
+        return None if offset_s is None else offset_s + self.rate * (time_ns - then) / 1e9
 
     def go_on(self, time_ns: float) -> None:
         self.points.append((time_ns, self.at(time_ns)))
@@ -48,7 +54,7 @@ class Course:
     def strobe(self, start_ns: float, end_ns: float, offset_s: float) -> None:
         """It comes and goes faster than can be drawn: a box."""
         self.go_on(start_ns)
-        base = self.points[-1][1]
+        base = self.points[-1][1] or 0.0
         corners = [(start_ns, base + offset_s), (end_ns, base + offset_s), (end_ns, base)]
         self.points += [*corners, (start_ns, base), (end_ns, base)]
 
@@ -59,7 +65,8 @@ def courses(history: History) -> tuple[list[Course], list[str]]:
     found: dict[tuple[str, str], Course] = {}
     strobes: dict[tuple[str, str], tuple[int, float]] = {}
     invoked: dict[tuple[Any, Any], int] = {}
-    looks, left_out = 0, []
+    looks = 0
+    left_out: list[str] = []
     for op in history.nemesis():
         if op.type == "invoke":
             invoked[op.value.get("fault"), op.value.get("phase")] = op.time
@@ -76,10 +83,11 @@ def courses(history: History) -> tuple[list[Course], list[str]]:
                 course.strobe(since, begun, offset_s)
             arguments = op.value.get("arguments") or {}
             sets = op.value.get("phase") != "end"
-            if sets and arguments.get("kind") == "strobe":
+            strobe = sets and arguments.get("kind") == "strobe"
+            if strobe:
                 strobes[node, clock] = op.time, _number(arguments.get("offset_s"), 0.0)
             rate = _number(arguments.get("rate"), 1.0) - 1 if sets else 0.0
-            _set(course, op, begun, bounds, rate)
+            _set(course, op, begun, bounds, rate, strobe)
     for key, (since, offset_s) in strobes.items():
         found[key].strobe(since, history.end_ns, offset_s)
     for course in found.values():
@@ -107,11 +115,21 @@ def _number(value: Any, otherwise: float) -> float:
 
 
 def _set(
-    course: Course, op: Op, begun: int, bounds: tuple[float, float] | None, rate: float
+    course: Course,
+    op: Op,
+    begun: int,
+    bounds: tuple[float, float] | None,
+    rate: float,
+    strobes: bool,
 ) -> None:
-    """A fault's way from `begun`, when it was ordered, to its receipt."""
+    """A fault's way from `begun`, when it was ordered, to its receipt.
+
+    A clock that `strobes` is not seen to stand anywhere, and goes on as it did.
+    """
     course.go_on(begun)
-    if bounds is not None:
+    if bounds is None and not strobes:
+        course.points.append((op.time, None))
+    elif bounds is not None:
         low, high = bounds
         course.seen.append((op.time, low, high))
         course.points.append((op.time, (low + high) / 2))
@@ -120,25 +138,26 @@ def _set(
 
 def offsets(history: History) -> dict[str, Any]:
     """Tables: `clocks` that were set, each with its way (`points`, µs and s); `looks` at them, by
-    the clock's position. And how many looks are `left_out`, and `nodes`: all whose clocks were
-    set."""
+    the clock's position. `hidden`: those that their process never showed. How many looks are
+    `left_out`, and `nodes`: all whose clocks were set."""
     found, left_out = courses(history)
+    shown = [course for course in found if course.known]
     return {
-        "clocks": table(
-            ("node", "clock", "points"),
-            (
-                (short(c.node), short(c.clock), [[us(t), round(s, 6)] for t, s in c.points])
-                for c in found
-            ),
-        ),
+        "clocks": table(("node", "clock", "points"), map(_row, shown)),
         "looks": table(
             ("clock", "time", "low", "high"),
             (
                 (place, us(time), low, high)
-                for place, course in enumerate(found)
+                for place, course in enumerate(shown)
                 for time, low, high in course.seen
             ),
         ),
+        "hidden": [f"{short(c.node)}, {short(c.clock)}" for c in found if not c.known],
         "left_out": len(left_out),
         "nodes": sorted({short(c.node) for c in found} | set(map(short, left_out))),
     }
+
+
+def _row(course: Course) -> tuple[Any, ...]:
+    points = [[us(time), None if off is None else round(off, 6)] for time, off in course.points]
+    return short(course.node), short(course.clock), points

@@ -144,7 +144,11 @@ function drawChart(ink, chart, scene, view, width, gutter, palette) {
       ink.strokeStyle = palette[colour];
       ink.setLineDash(dash);
       ink.beginPath();
-      for (const {time, value} of points) ink.lineTo(place.x(time), place.y(value));
+      let pen = false;  // up where the way breaks off
+      for (const {time, value} of points) {
+        if (value !== null) ink[pen ? "lineTo" : "moveTo"](place.x(time), place.y(value));
+        pen = value !== null;
+      }
       ink.stroke();
     }
     ink.setLineDash([]);
