@@ -49,6 +49,13 @@ def test_a_run_says_when_its_clients_were_ready_however_long_that_took(cluster):
     assert 0.2e9 * SPEC.concurrency <= ready_ns <= first
 
 
+def test_a_run_says_when_it_began_by_the_wall_clock(cluster):
+    before_s = time.time()
+    ended = carried_out(cluster)
+    end_s = history.read(ended.folder / "history.jsonl").end_ns / 1e9
+    assert before_s <= results.read_test(ended.folder)["began_unix_s"] <= time.time() - end_s
+
+
 def test_a_fault_that_does_not_take_hold_leaves_the_verdict_open(cluster):
     cluster.deaf = {"redis-1"}
     ended = carried_out(cluster)
