@@ -83,6 +83,37 @@ def scenarios(
     return _file(*made)
 
 
+def night(found: Mapping[str, Any]) -> bytes:
+    """The file of a night (night.json): a test case an outcome. A changed one is a failure, a
+    crashed one an error; one that is unknown or did not fit is skipped, with its reason."""
+    parts: dict[str, list[Mapping[str, Any]]] = {}
+    for one in found["entries"]:
+        parts.setdefault(str(one["key"]).partition("/")[0], []).append(one)
+    made = []
+    for name, rows in parts.items():
+        suite = Element("testsuite", name=_suite(f"night-{name}"))
+        _properties(suite, {"seed": found["seed"]})
+        for one in rows:
+            case = _case(suite, name, _clean(str(one["key"])))
+            marks = "; ".join(one["marks"])
+            text = _clean(f"{marks}\n{one['said']}\nrun: {one['run']}")
+            match one["state"]:
+                case "changed":
+                    known = "; ".join((one["known"] or {}).get("marks") or [one["expected"]])
+                    message = _clean(f"known: {known}; now: {marks}")
+                    SubElement(case, "failure", message=message, type="changed").text = text
+                case "crashed":
+                    message = _clean(str(one["said"]))
+                    SubElement(case, "error", message=message, type="run").text = text
+                case "unknown" | "not run":
+                    message = _clean(f"{one['state']}: {one['said']}")
+                    SubElement(case, "skipped", message=message)
+                case _:
+                    SubElement(case, "system-out").text = text
+        made.append(suite)
+    return _file(*made)
+
+
 def _as_published(case: Element, row: Mapping[str, Any]) -> None:
     """What a suite's run came to. One that expects nothing is a finding, and passes."""
     verdicts = ", ".join(f"{name}: {valid}" for name, valid in row["observed"].items())

@@ -117,6 +117,24 @@ COMMANDS = (
         ),
     ),
     Command(
+        "nightly",
+        "nightly",
+        "Run everything within a budget, and say which outcomes changed.",
+        examples=(
+            "fencepost nightly run --budget 8h",
+            "fencepost nightly baseline latest",
+            "fencepost nightly report-issue latest",
+            "fencepost nightly report latest",
+            "fencepost nightly trend trend.html",
+        ),
+    ),
+    Command(
+        "site",
+        "site:site",
+        "Write the results folder as a static site.",
+        examples=("fencepost site public",),
+    ),
+    Command(
         "bench",
         "bench:bench",
         "Measure what locks cost, without faults, against one Redis.",

@@ -1,5 +1,5 @@
 """What stands for many runs in the results folder: suites, matrices, sweeps, track records,
-campaigns of hunts, benches.
+campaigns of hunts, benches, nights.
 
 Each has a folder as a run has, with a file of its own in the place of test.json. The runs
 themselves lie beside it, and stay where it is removed.
@@ -17,7 +17,7 @@ import msgspec
 
 from fencepost.checker.verdict import Valid, count
 from fencepost.harness.errors import BadArguments
-from fencepost.report import matrix, sweep
+from fencepost.report import matrix, night, sweep
 from fencepost.report.cells import STATES
 from fencepost.report.findings import headline
 from fencepost.report.questions import verdict
@@ -230,6 +230,41 @@ def _hunted(one: _Seed | None) -> Line:
     return Line(f"broken: {', '.join(one.broken)}", f"{count(one.strikes, 'strike')}, {tried}")
 
 
+class _Part(msgspec.Struct):
+    key: str
+    marks: list[str] = []
+    crashed: bool = False
+    said: str = ""
+    run: str = ""
+    state: str = ""
+    holds: int | None = None
+
+
+class _Parts(msgspec.Struct):
+    seed: int
+    entries: list[_Part]
+
+
+def _night(folder: Path) -> Collected:
+    content = decode((folder / "night.json").read_bytes())
+    stored = msgspec.convert(content, _Parts)
+    rows = stored.entries
+    changed = any(row.state == "changed" for row in rows)
+    unsure = any(row.state in ("unknown", "crashed") for row in rows)
+    there = [row for row in rows if row.run and not row.run.startswith("/")]
+    return Collected(
+        "night",
+        night.headline(content),
+        None if not rows else False if changed else "unknown" if unsure else True,
+        [],
+        {row.key: Line("; ".join(row.marks) or ("crashed" if row.crashed else "not run"), row.said)
+         for row in rows},
+        stored.seed,
+        sum(row.holds or 0 for row in rows) or None,
+        [f"../../{row.run}" for row in there],
+    )  # fmt: skip
+
+
 class _Cost(msgspec.Struct):
     lock: str
     phases: dict[str, dict[str, float]]
@@ -260,6 +295,7 @@ _KINDS: dict[str, tuple[str, Callable[[Path], Collected]]] = {
     "track-record": ("track-record.json", _record),
     "campaign": ("campaign.json", _campaign),
     "bench": ("bench.json", _bench),
+    "night": ("night.json", _night),
 }
 KINDS = ("run", "hunt", *_KINDS)
 """Everything that the results folder has, by name."""

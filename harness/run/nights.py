@@ -28,7 +28,7 @@ from fencepost.harness.run import baseline, entries, results, suite, track_recor
 from fencepost.harness.run.baseline import Known
 from fencepost.harness.run.entries import Entry
 from fencepost.harness.run.hunting import described
-from fencepost.harness.run.matrix_plan import sound
+from fencepost.harness.run.matrix_plan import usual_locks
 from fencepost.report import night as page
 from fencepost.report.stored import ReportError
 from fencepost.strictjson import decode
@@ -230,7 +230,7 @@ def _hunts(night: Night, share_s: float, run: Carry, say: Callable[[str], None])
 def _simulated() -> list[str]:
     """The sound locks that can be hunted."""
     found = []
-    for name in sound():
+    for name in usual_locks():
         try:
             described(name, {}, {"seed": "1"})
         except BadArguments:

@@ -1,0 +1,152 @@
+"""`fencepost nightly`: a night of everything within a budget, held against what is known."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.text import Text
+
+from fencepost.harness.command import screen
+from fencepost.harness.command.options import Results, Seed, Summary
+from fencepost.harness.command.telling import Files
+from fencepost.harness.errors import BadArguments, choose
+from fencepost.harness.run import baseline, issue, nights, written
+from fencepost.harness.run.locked import locked
+from fencepost.harness.run.spec import seconds
+from fencepost.report import junit
+from fencepost.report import night as page
+
+_STYLE = {"changed": "red", "crashed": "red", "unknown": "yellow", "same": "green"}
+_SHOWN = 12
+
+Name = Annotated[str, typer.Argument(metavar="NIGHT", help="A night: its folder, its TIME, or latest.")]
+BaselineFile = Annotated[
+    Path, typer.Option("--baseline", metavar="FILE", help="What is known of each outcome.")
+]
+
+
+def run(
+    budget: Annotated[str, typer.Option(metavar="TIME", help="How long the night may take.")] = "8h",
+    only: Annotated[
+        str, typer.Option(metavar="PART,...", help=f"Some parts, of: {', '.join(nights.SHARES)}.")
+    ] = "",
+    baseline_file: BaselineFile = baseline.FILE,
+    junit_file: Annotated[
+        Path | None, typer.Option("--junit", metavar="FILE", help="Also write JUnit's XML to this file.")
+    ] = None,
+    summary: Summary = None,
+    badge: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a badge for shields (JSON).")
+    ] = None,
+    seed: Seed = None,
+    results: Results = None,
+) -> int:
+    """Run suites, a matrix, hunts and the track record; exit code 1 if an outcome changed."""
+    known = baseline.read(baseline_file)
+    parts = [choose("part", name.strip(), nights.SHARES) for name in only.split(",") if name.strip()]
+    Files(junit_file, summary, badge).must_be_writable()
+    number, budget_s = written.seed(seed), seconds("budget", budget)
+    folder, night = nights.begin(number, budget_s)
+    screen.say(f"Night of {night.began}, seed {number}, budget {budget}: {folder}")
+    try:
+        with locked(folder):
+            nights.carry_out(folder, night, known, nights.process, screen.say, parts)
+    finally:
+        stored = msgspec.to_builtins(night)
+        if junit_file is not None:
+            junit_file.write_bytes(junit.night(stored))
+        if summary is not None:
+            with summary.open("a", encoding="utf-8") as file:
+                file.write(page.markdown(stored))
+        if badge is not None:
+            badge.write_text(json.dumps(page.badge(stored)) + "\n", encoding="utf-8")
+    _tell(stored)
+    screen.write(f"again: {page.again(stored)}")
+    screen.write(f"report: {folder / 'report.html'}")
+    return baseline.red(night.entries)
+
+
+def _tell(night: Mapping[str, Any]) -> None:
+    """What changed, known beside now; then how many of each state."""
+    changed = [one for one in night["entries"] if one["state"] == "changed"]
+    if changed:
+        table = screen.table("changed", "known", "this night", "known run", "this run", whole=1)
+        for one in changed:
+            now = Text("; ".join(one["marks"]), style="red")
+            table.add_row(one["key"], page.known(one), now, one["known"].get("run", ""), one["run"])
+        screen.console().print(table)
+        for one in changed:
+            if one["said"]:
+                screen.write(f"{one['key']}: {one['said']}")
+    for state, (_, about) in page.STATES.items():
+        keys = [one["key"] for one in night["entries"] if one["state"] == state]
+        if keys and state != "changed":
+            text = Text(f"{len(keys)} {state}", style=_STYLE.get(state, ""))
+            named = "" if state == "same" else f": {', '.join(keys[:_SHOWN])}"
+            more = f" and {len(keys) - _SHOWN} more" if named and len(keys) > _SHOWN else ""
+            screen.console().print(text.append(f" ({about}){named}{more}", style=""), soft_wrap=True)
+    for part in night["parts"]:
+        if part["why"]:
+            screen.write(f"{part['name']}: {part['why']} ({part['command']})")
+    screen.write(page.headline(night))
+
+
+def keep(
+    night: Annotated[list[str], typer.Argument(metavar="NIGHT...", help="Nights, the oldest first.")],
+    baseline_file: BaselineFile = baseline.FILE,
+    results: Results = None,
+) -> None:
+    """Put the outcomes of nights into the baseline, and print what that changes in it."""
+    found = [(name, nights.read(nights.find(name))) for name in night]
+    known = baseline.read(baseline_file) if baseline_file.exists() else {}
+    changes = 0
+    for _, one in found:
+        for key, before, after in baseline.merged(known, one.entries, one.began, one.seed):
+            changes += 1
+            screen.write(f"{key}: {'; '.join(before) or 'not known'} -> {'; '.join(after)}")
+    baseline.write(baseline_file, known)
+    screen.write(f"{changes} changes, {len(known)} outcomes known: {baseline_file}")
+
+
+def report_issue(
+    night: Name = "latest",
+    link: Annotated[str, typer.Option(help="A line that leads to the job or the site.")] = "",
+    results: Results = None,
+) -> None:
+    """Open or update one issue if an outcome changed (GITHUB_API_URL, _REPOSITORY, _TOKEN)."""
+    stored = msgspec.to_builtins(nights.read(nights.find(night)))
+    screen.write(issue.report(stored, os.environ, link))
+
+
+def report(night: Name = "latest", results: Results = None) -> None:
+    """Write a night's report.html again."""
+    folder = nights.find(night)
+    screen.write(f"report: {nights.rendered(folder)}")
+
+
+def trend(
+    to: Annotated[Path, typer.Argument(metavar="FILE", help="The page to write.")],
+    results: Results = None,
+) -> None:
+    """Write the trend over all nights of the results folder, as one page."""
+    folders = nights.every()
+    if not folders:
+        raise BadArguments("there is no night yet: `fencepost nightly run` makes one")
+    rows = []
+    for folder in folders:
+        where = os.path.relpath(folder.resolve(), to.parent.resolve())
+        rows.append((f"{where}/report.html", msgspec.to_builtins(nights.read(folder))))
+    from fencepost.report.page import write
+
+    screen.write(f"trend: {write(to, 'trend.html', page.trend(rows) | {'back': ''})}")
+
+
+COMMANDS = {
+    "run": run, "baseline": keep, "report-issue": report_issue, "report": report, "trend": trend,
+}  # fmt: skip

@@ -1,0 +1,30 @@
+"""`fencepost site`: the results folder as a static site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fencepost.harness.command import screen
+from fencepost.harness.command.options import Results
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.run import publish
+from fencepost.harness.run.results import root
+
+
+def site(
+    to: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write, or a site to replace.")],
+    docs: Annotated[
+        Path, typer.Option(metavar="DIR", help="Documents in Markdown, which become pages of it.")
+    ] = Path("docs"),
+    most: Annotated[
+        int, typer.Option(metavar="MB", min=2, help="How large it may become.")
+    ] = publish.MOST_BYTES // 1_000_000,
+    results: Results = None,
+) -> None:
+    if not root().is_dir():
+        raise BadArguments(f"there is no results folder {root()}: name one with --results")
+    index = publish.build(to, docs, most * 1_000_000, screen.say)
+    screen.write(f"site: {index}")
