@@ -5,14 +5,12 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-SUMMARY ?= results/nightly.md
 COUNT ?= 1000000
 ORACLES = PYTHONPATH=src:tests nice $(BIN)/python -m oracles.soak
-BUDGET ?= 20m
 TIME ?= 20m
 SOAK = PYTHONPATH=src:tests $(BIN)/python -m soak
 FUZZ = PYTHONPATH=src:tests nice $(BIN)/python -m fuzz.run
-.PHONY: help install test test-unit test-slow test-oracles test-cluster fuzz soak soak-checkers lint format docs nightly bench bench-adapters bench-checkers bench-flat bench-harness bench-hunt \
+.PHONY: help install test test-unit test-slow test-oracles test-cluster fuzz soak soak-checkers lint format docs nightly site bench bench-adapters bench-checkers bench-flat bench-harness bench-hunt \
         bench-judge bench-lincheck bench-nemesis bench-start api track-record heal clean lock mutants test-redlock
 
 help: ## what there is
@@ -32,9 +30,11 @@ trial-%: install ## one suite on trial: trial-redlock, trial-etcd, ...; `fencepo
 
 test-redlock: trial-redlock ## Redlock on trial: the published schedules, then faults at random
 
-nightly: install ## every suite with a new seed, or with SEED of the environment; the summary in results/nightly.md
-	mkdir -p $(dir $(SUMMARY)) && rm -f $(SUMMARY)
-	$(BIN)/fencepost suite all --summary $(SUMMARY) $${SEED:+--seed "$$SEED"} $(ARGS); code=$$?; cat $(SUMMARY); exit $$code
+nightly: install ## everything within BUDGET=8h, with a new seed or with SEED of the environment; red where an outcome changed
+	$(BIN)/fencepost nightly run --budget $(or $(BUDGET),8h) $${SEED:+--seed "$$SEED"} $(ARGS)
+
+site: install ## the results folder as a static site, in build/site
+	$(BIN)/fencepost site build/site $(ARGS)
 
 track-record: install ## every defect found in software that people use, shown once more; the table in docs/track-record.md
 	$(BIN)/fencepost track-record --keep docs/track-record.json $(ARGS); code=$$?; $(MAKE) -s docs; exit $$code
@@ -63,7 +63,7 @@ fuzz: install ## spoilt files to every reader of files, for some minutes; ARGS='
 	$(FUZZ) --seconds 300 $(ARGS)
 
 soak: install ## real runs for BUDGET=20m in one process; what each may leave is the same at the end
-	$(SOAK).run --budget $(BUDGET) $(ARGS)
+	$(SOAK).run --budget $(or $(BUDGET),20m) $(ARGS)
 
 soak-checkers: install ## the same on a million each (COUNT=...), on simulated services, and lincheck's evidence
 	$(ORACLES) --count $(COUNT) $(ARGS)

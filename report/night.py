@@ -32,6 +32,9 @@ QUESTIONS = {
 }
 
 
+_NOTHING = {"marks": [], "night": "", "seed": None, "run": "", "said": ""}
+
+
 def headline(night: Mapping[str, Any]) -> str:
     """What came of a night, in a sentence."""
     counts = counted(night)
@@ -67,6 +70,7 @@ def contents(night: Mapping[str, Any], where: str, root: Path | None = None) -> 
 
     rows = [
         one | {"outcome": _outcome(one), "link": link(one["run"]),
+               "known": _NOTHING | (one["known"] or {}),
                "before": link((one["known"] or {}).get("run", ""))}
         for one in night["entries"]
     ]  # fmt: skip
@@ -117,9 +121,10 @@ def chart(series: Mapping[str, Sequence[float | None]], names: Sequence[str]) ->
             dots.append((*point, f"{name}, {names[place]}: {figure(value)}"))
         drawn = [" ".join(f"{x},{y}" for x, y in piece) for piece in pieces if len(piece) > 1]
         last = next((value for value in reversed(line) if value is not None), None)
-        lines.append({"name": name, "colour": number % 8, "pieces": drawn, "dots": dots,
+        colour = list(STATES).index(name) if name in STATES else number
+        lines.append({"name": name, "colour": colour % 8, "pieces": drawn, "dots": dots,
                       "last": "none" if last is None else figure(last)})  # fmt: skip
-    return {"lines": lines, "most": figure(most), "wide": _WIDE, "high": _HIGH, "left": _LEFT,
+    return {"lines": lines, "has": bool(values), "most": figure(most), "wide": _WIDE, "high": _HIGH, "left": _LEFT,
             "right": _WIDE - _RIGHT, "top": _TOP, "floor": _HIGH - _BELOW,
             "first": names[0] if names else "", "final": names[-1] if names else ""}  # fmt: skip
 
@@ -136,16 +141,19 @@ def trend(nights: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
                 if any(counted(night)[name] for night in rows)}, names)),
         ("Violations per 1,000 holds", "of the matrix' cells, all locks and faults together",
          chart({words: [_rate(night, name) for night in rows] for name, words in QUESTIONS.items()}, names)),
-        ("Acquire, ms", "the median of granted acquires, each lock without faults",
-         chart({lock: [_figures(night, "acquire_p50_ms").get(lock) for night in rows] for lock in locks}, names)),
         ("Time to a grant after a death, s", "from the death of a holder to the next grant, of all runs",
          chart({name: [_figures(night, "regrant_s").get(name) for night in rows]
                 for name in ("median", "longest")}, names)),
         ("Duration of the suites, min", "for as long as they ran; cut where the budget was",
          chart({"suites": [_suites_min(night) for night in rows]}, names)),
     ]  # fmt: skip
+    acquires = {
+        lock: [_figures(night, "acquire_p50_ms").get(lock) for night in rows] for lock in locks
+    }
     return {
         "charts": charts,
+        # So many lines in one chart could not be told apart: each lock has its own.
+        "acquires": {lock: chart({lock: line}, names) for lock, line in acquires.items()},
         "nights": [
             {"name": name, "link": link, "seed": night["seed"], "headline": headline(night),
              "took": night["took_s"] / 60,

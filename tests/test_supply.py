@@ -124,17 +124,18 @@ def make_nightly(tmp_path):
     # A make that runs these tests hands its own settings on.
     makes = ("MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL", "ARGS")
     bare = {name: value for name, value in os.environ.items() if name not in makes}
-    settings = [f"BIN={bin}", f"READY={ready}", f"SUMMARY={tmp_path}/summary"]
+    settings = [f"BIN={bin}", f"READY={ready}"]
 
     def make(seed):
-        (tmp_path / "summary").unlink(missing_ok=True)
         subprocess.run(
-            ["make", "-s", "-C", str(ROOT), "nightly", *settings],
+            ["make", "-s", "-C", str(ROOT), "nightly", "BUDGET=6m", *settings],
             env=bare | {"SEED": seed},
             capture_output=True,
             check=False,
         )
-        return (tmp_path / "words").read_text().split("\n")[4:-1]
+        words = (tmp_path / "words").read_text().split("\n")[:-1]
+        assert words[:4] == ["nightly", "run", "--budget", "6m"]
+        return words[4:]
 
     return make
 

@@ -98,16 +98,22 @@ def _tell(night: Mapping[str, Any]) -> None:
 
 
 def keep(
-    night: Annotated[list[str], typer.Argument(metavar="NIGHT...", help="Nights, the oldest first.")],
+    night: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NIGHT...",
+            help="Nights, or suites, matrices and track records by themselves, the oldest first.",
+        ),
+    ],
     baseline_file: BaselineFile = baseline.FILE,
     results: Results = None,
 ) -> None:
-    """Put the outcomes of nights into the baseline, and print what that changes in it."""
-    found = [(name, nights.read(nights.find(name))) for name in night]
+    """Put outcomes into the baseline, and print what that changes in it."""
+    found = [nights.outcomes(name) for name in night]
     known = baseline.read(baseline_file) if baseline_file.exists() else {}
     changes = 0
-    for _, one in found:
-        for key, before, after in baseline.merged(known, one.entries, one.began, one.seed):
+    for entries, began, seed in found:
+        for key, before, after in baseline.merged(known, entries, began, seed):
             changes += 1
             screen.write(f"{key}: {'; '.join(before) or 'not known'} -> {'; '.join(after)}")
     baseline.write(baseline_file, known)

@@ -115,7 +115,7 @@ def red(entries: Iterable[Entry]) -> int:
 
 
 def merged(
-    known: dict[str, Known], entries: Iterable[Entry], night: str, seed: int
+    known: dict[str, Known], entries: Iterable[Entry], night: str, seed: int | None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
     """Put a night's outcomes into what is known; yields each entry that changes, its marks before
     and after. What crashed or was not run tells nothing, and leaves what is known as it is."""

@@ -238,6 +238,7 @@ class _Part(msgspec.Struct):
     run: str = ""
     state: str = ""
     holds: int | None = None
+    known: dict[str, Any] = {}
 
 
 class _Parts(msgspec.Struct):
@@ -251,7 +252,7 @@ def _night(folder: Path) -> Collected:
     rows = stored.entries
     changed = any(row.state == "changed" for row in rows)
     unsure = any(row.state in ("unknown", "crashed") for row in rows)
-    there = [row for row in rows if row.run and not row.run.startswith("/")]
+    runs = [run for row in rows for run in (row.run, str(row.known.get("run", "")))]
     return Collected(
         "night",
         night.headline(content),
@@ -261,7 +262,7 @@ def _night(folder: Path) -> Collected:
          for row in rows},
         stored.seed,
         sum(row.holds or 0 for row in rows) or None,
-        [f"../../{row.run}" for row in there],
+        [f"../../{run}" for run in runs if run and not run.startswith("/")],
     )  # fmt: skip
 
 

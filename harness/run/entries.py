@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 
 from fencepost.checker.history import HistoryError, read
-from fencepost.checker.verdict import count
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.run import results
 from fencepost.report import matrix
@@ -231,16 +230,3 @@ def figures(entries: Sequence[Entry]) -> dict[str, Any]:
         },
     }
 
-
-def told(entries: Sequence[Entry]) -> str:
-    """How many of them are in which state, in words."""
-    states: dict[str, int] = {}
-    for one in entries:
-        states[one.state] = states.get(one.state, 0) + 1
-    order = [name for name in ORDER if name in states]
-    counted = ", ".join(f"{states[name]} {name}" for name in order)
-    return f"{count(len(entries), 'outcome')}: {counted or 'nothing was run'}"
-
-
-ORDER = ("changed", "crashed", "unknown", "not run", "new", "not seen this time", "same")
-"""States from the one that needs a look most."""

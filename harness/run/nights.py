@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -24,7 +25,7 @@ from typing import Any
 import msgspec
 
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.run import baseline, entries, results, suite, track_record
+from fencepost.harness.run import baseline, entries, results, store, suite, track_record
 from fencepost.harness.run.baseline import Known
 from fencepost.harness.run.entries import Entry
 from fencepost.harness.run.hunting import described
@@ -71,11 +72,6 @@ class Night(msgspec.Struct):
     entries: list[Entry] = []
     figures: dict[str, Any] = {}
 
-    @property
-    def suite_s(self) -> float:
-        """For how long the suites ran."""
-        return sum(part.took_s for part in self.parts if part.name == "suites")
-
 
 Carry = Callable[[Sequence[str], float], tuple[int, bool]]
 """Runs `fencepost` with these words for so long (s); its exit code, and whether time was up."""
@@ -105,6 +101,28 @@ def find(name: str) -> Path:
         if (place / FILE).is_file():
             return place.resolve()
     raise BadArguments(f"{name!r} is no night (a folder with {FILE}); `fencepost ls nightly`")
+
+
+def outcomes(name: str) -> tuple[list[Entry], str, int | None]:
+    """The entries of a night, or of a suite, a matrix or a track record by itself; when it began,
+    and its seed where it has one.
+
+    Raises:
+        BadArguments: it is none of these.
+    """
+    with suppress(BadArguments):
+        night = read(find(name))
+        return night.entries, night.began, night.seed
+    one = store.find(name)
+    if one.came is None or one.kind not in _ENTRIES:
+        raise BadArguments(f"{one.name} is no night, suite, matrix or track record")
+    began = one.began.isoformat(timespec="seconds").replace("+00:00", "Z")
+    return _ENTRIES[one.kind](one.folder), began, one.came.seed
+
+
+_ENTRIES = {
+    "suite": entries.of_suite, "matrix": entries.of_matrix, "track-record": entries.of_record,
+}  # fmt: skip
 
 
 def every() -> list[Path]:
