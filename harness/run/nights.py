@@ -43,6 +43,7 @@ SHORTEST_S = 60.0
 _LEAST_S = 10.0
 """With less left, a part is not begun: a cluster takes longer to come up."""
 _LONGEST_HUNT_S = 120.0
+_COMMAND = (sys.executable, "-m", "fencepost")
 _PATIENCE_S = 300.0
 """How long an interrupted part may take to clean up."""
 
@@ -276,7 +277,7 @@ def process(words: Sequence[str], limit_s: float) -> tuple[int, bool]:
         Crashed: it did not end when it was interrupted, and had to be killed.
     """
     environment = os.environ | {"FENCEPOST_RESULTS": str(results.root().resolve())}
-    with subprocess.Popen([sys.executable, "-m", "fencepost", *words], env=environment) as program:
+    with subprocess.Popen([*_COMMAND, *words], env=environment) as program:
         try:
             return program.wait(limit_s), False
         except subprocess.TimeoutExpired:
