@@ -32,7 +32,7 @@ QUESTIONS = {
 }
 
 
-_NOTHING = {"marks": [], "night": "", "seed": None, "run": "", "said": ""}
+_NOTHING: Mapping[str, Any] = {"marks": [], "night": "", "seed": None, "run": "", "said": ""}
 
 
 def headline(night: Mapping[str, Any]) -> str:
@@ -42,10 +42,16 @@ def headline(night: Mapping[str, Any]) -> str:
     if not total:
         return "Nothing was run."
     if not counts["changed"]:
-        begin = f"Nothing changed: {counts['same']} of {count(total, 'outcome')} are as they are known"
+        begin = (
+            f"Nothing changed: {counts['same']} of {count(total, 'outcome')} are as they are known"
+        )
     else:
         begin = f"{count(counts['changed'], 'outcome')} of {total} changed"
-    more = [f"{counts[name]} {name}" for name in STATES if name not in ("changed", "same") and counts[name]]
+    more = [
+        f"{counts[name]} {name}"
+        for name in STATES
+        if name not in ("changed", "same") and counts[name]
+    ]
     return f"{begin}{'; ' + ', '.join(more) if more else ''}."
 
 
@@ -65,12 +71,16 @@ def contents(night: Mapping[str, Any], where: str, root: Path | None = None) -> 
     that are there have one."""
 
     def link(run: str) -> str:
-        there = run and not run.startswith("/") and (root is None or (root / run / "report.html").is_file())
+        there = (
+            run
+            and not run.startswith("/")
+            and (root is None or (root / run / "report.html").is_file())
+        )
         return f"{where}/{run}/report.html" if there else ""
 
     rows = [
         one | {"outcome": _outcome(one), "link": link(one["run"]),
-               "known": _NOTHING | (one["known"] or {}),
+               "known": {**_NOTHING, **(one["known"] or {})},
                "before": link((one["known"] or {}).get("run", ""))}
         for one in night["entries"]
     ]  # fmt: skip
@@ -124,9 +134,11 @@ def chart(series: Mapping[str, Sequence[float | None]], names: Sequence[str]) ->
         colour = list(STATES).index(name) if name in STATES else number
         lines.append({"name": name, "colour": colour % 8, "pieces": drawn, "dots": dots,
                       "last": "none" if last is None else figure(last)})  # fmt: skip
-    return {"lines": lines, "has": bool(values), "most": figure(most), "wide": _WIDE, "high": _HIGH, "left": _LEFT,
-            "right": _WIDE - _RIGHT, "top": _TOP, "floor": _HIGH - _BELOW,
-            "first": names[0] if names else "", "final": names[-1] if names else ""}  # fmt: skip
+    return {
+        "lines": lines, "has": bool(values), "most": figure(most), "wide": _WIDE, "high": _HIGH,
+        "left": _LEFT, "right": _WIDE - _RIGHT, "top": _TOP, "floor": _HIGH - _BELOW,
+        "first": names[0] if names else "", "final": names[-1] if names else "",
+    }  # fmt: skip
 
 
 def trend(nights: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
@@ -140,8 +152,9 @@ def trend(nights: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
          chart({name: [float(counted(night)[name]) for night in rows] for name in STATES
                 if any(counted(night)[name] for night in rows)}, names)),
         ("Violations per 1,000 holds", "of the matrix' cells, all locks and faults together",
-         chart({words: [_rate(night, name) for night in rows] for name, words in QUESTIONS.items()}, names)),
-        ("Time to a grant after a death, s", "from the death of a holder to the next grant, of all runs",
+         chart({words: [_rate(night, name) for night in rows]
+                for name, words in QUESTIONS.items()}, names)),
+        ("Time to a grant after a death, s", "from a holder's death to the next grant, of all runs",
          chart({name: [_figures(night, "regrant_s").get(name) for night in rows]
                 for name in ("median", "longest")}, names)),
         ("Duration of the suites, min", "for as long as they ran; cut where the budget was",
@@ -194,8 +207,9 @@ def markdown(night: Mapping[str, Any]) -> str:
     changed = [one for one in night["entries"] if one["state"] == "changed"]
     if changed:
         lines += ["| what | known | now | why |", "| --- | --- | --- | --- |"]
-        lines += [f"| {one['key']} | {_cell(known(one))} | {_cell(_outcome(one))} | {_cell(one['said'])} |"
-                  for one in changed]  # fmt: skip
+        for one in changed:
+            cells = (known(one), _outcome(one), str(one["said"]))
+            lines.append(" | ".join([f"| {one['key']}", *map(_cell, cells)]) + " |")
         lines.append("")
     for name in ("crashed", "unknown"):
         keys = [one["key"] for one in night["entries"] if one["state"] == name]
@@ -207,7 +221,13 @@ def markdown(night: Mapping[str, Any]) -> str:
 def known(one: Mapping[str, Any]) -> str:
     """What is known of an entry, in words: the baseline's outcome, or what was published."""
     marks = (one["known"] or {}).get("marks")
-    return "; ".join(marks) if marks else f"published: {one['expected']}" if one["expected"] else "nothing"
+    return (
+        "; ".join(marks)
+        if marks
+        else f"published: {one['expected']}"
+        if one["expected"]
+        else "nothing"
+    )
 
 
 def again(night: Mapping[str, Any]) -> str:
@@ -230,7 +250,9 @@ def badge(night: Mapping[str, Any]) -> dict[str, Any]:
         return _badge(f"{counts['changed']} changed", "red")
     if counts["crashed"]:
         return _badge(f"{counts['crashed']} crashed", "orange")
-    played = [one for one in night["entries"] if one["state"] in ("same", "new", "not seen this time")]
+    played = [
+        one for one in night["entries"] if one["state"] in ("same", "new", "not seen this time")
+    ]
     if counts["unknown"]:
         return _badge(f"{len(played)} as known, {counts['unknown']} unknown", "yellow")
     if not played:

@@ -25,20 +25,25 @@ from fencepost.report import night as page
 _STYLE = {"changed": "red", "crashed": "red", "unknown": "yellow", "same": "green"}
 _SHOWN = 12
 
-Name = Annotated[str, typer.Argument(metavar="NIGHT", help="A night: its folder, its TIME, or latest.")]
+Name = Annotated[
+    str, typer.Argument(metavar="NIGHT", help="A night: its folder, its TIME, or latest.")
+]
 BaselineFile = Annotated[
     Path, typer.Option("--baseline", metavar="FILE", help="What is known of each outcome.")
 ]
 
 
 def run(
-    budget: Annotated[str, typer.Option(metavar="TIME", help="How long the night may take.")] = "8h",
+    budget: Annotated[
+        str, typer.Option(metavar="TIME", help="How long the night may take.")
+    ] = "8h",
     only: Annotated[
         str, typer.Option(metavar="PART,...", help=f"Some parts, of: {', '.join(nights.SHARES)}.")
     ] = "",
     baseline_file: BaselineFile = baseline.FILE,
     junit_file: Annotated[
-        Path | None, typer.Option("--junit", metavar="FILE", help="Also write JUnit's XML to this file.")
+        Path | None,
+        typer.Option("--junit", metavar="FILE", help="Also write JUnit's XML to this file."),
     ] = None,
     summary: Summary = None,
     badge: Annotated[
@@ -49,7 +54,9 @@ def run(
 ) -> int:
     """Run suites, a matrix, hunts and the track record; exit code 1 if an outcome changed."""
     known = baseline.read(baseline_file)
-    parts = [choose("part", name.strip(), nights.SHARES) for name in only.split(",") if name.strip()]
+    parts = [
+        choose("part", name.strip(), nights.SHARES) for name in only.split(",") if name.strip()
+    ]
     Files(junit_file, summary, badge).must_be_writable()
     number, budget_s = written.seed(seed), seconds("budget", budget)
     folder, night = nights.begin(number, budget_s)
@@ -90,7 +97,9 @@ def _tell(night: Mapping[str, Any]) -> None:
             text = Text(f"{len(keys)} {state}", style=_STYLE.get(state, ""))
             named = "" if state == "same" else f": {', '.join(keys[:_SHOWN])}"
             more = f" and {len(keys) - _SHOWN} more" if named and len(keys) > _SHOWN else ""
-            screen.console().print(text.append(f" ({about}){named}{more}", style=""), soft_wrap=True)
+            screen.console().print(
+                text.append(f" ({about}){named}{more}", style=""), soft_wrap=True
+            )
     for part in night["parts"]:
         if part["why"]:
             screen.write(f"{part['name']}: {part['why']} ({part['command']})")

@@ -15,7 +15,9 @@ from fencepost.harness.run.results import root
 
 
 def site(
-    to: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write, or a site to replace.")],
+    to: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder to write, or a site to replace.")
+    ],
     docs: Annotated[
         Path, typer.Option(metavar="DIR", help="Documents in Markdown, which become pages of it.")
     ] = Path("docs"),

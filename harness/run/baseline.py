@@ -90,11 +90,13 @@ def _state(one: Entry, before: Known | None) -> str:
         return "same" if set(one.marks) == set(before.marks) else "changed"
     if _news(one, before):
         return "changed"
-    return "same" if set(before.marks) - CALM - {UNKNOWN} <= set(one.marks) else "not seen this time"
+    return (
+        "same" if set(before.marks) - CALM - {UNKNOWN} <= set(one.marks) else "not seen this time"
+    )
 
 
 def _news(one: Entry, before: Known | None) -> set[str]:
-    """The marks that it has and never had, by chance alone decided; none of an entry without a past."""
+    """The marks that it has and never had; none of an entry without a past."""
     return set(one.marks) - set(before.marks) - CALM - {UNKNOWN} if before else set()
 
 

@@ -48,7 +48,9 @@ def rendered(text: str, names: set[str]) -> tuple[str, str]:
                 _lead(piece, names)
     body: str = made.renderer.render(tokens, made.options, {})
     # A wide table is scrolled by itself, and not with the page.
-    body = body.replace("<table>", '<div class="wide"><table>').replace("</table>", "</table></div>")
+    body = body.replace("<table>", '<div class="wide"><table>').replace(
+        "</table>", "</table></div>"
+    )
     return title, body
 
 

@@ -1,8 +1,8 @@
 """What the parts of a night come to: an entry for each scenario, rate, cell, hunt and defect.
 
 An entry's outcome is a set of marks in words: `as published`; `broken`, `data damaged` of a cell;
-`seen` of a defect. Where all is scheduled (`sure`), the next night has to have the same marks. Where
-chance decides, a mark that was never there before is news, and one that is missing is not.
+`seen` of a defect. Where all is scheduled (`sure`), the next night has to have the same marks.
+Where chance decides, a mark that was never there before is news, and one that is missing is not.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def _suite(row: Mapping[str, Any], folder: Path) -> Entry:
     elif "rate" in row:
         found = row["rate"]["shares"]
         made.rates = {name: dict(one) for name, one in found.items()}
-        made.holds = max((one["of"] for name, one in found.items() if name != "updates"), default=None)
+        made.holds = max(
+            (one["of"] for name, one in found.items() if name != "updates"), default=None
+        )
         seen = [f"{name} violated" for name, one in found.items() if one["count"]]
         made.marks = [UNKNOWN] if made.said else seen or ["measured"]
         made.said = made.said or " ".join(shares(row["rate"]))
@@ -103,7 +105,9 @@ def _judged(made: Entry, row: Mapping[str, Any]) -> None:
         made.marks = [UNKNOWN]
     else:
         made.marks = ["NOT as published"]
-        made.marks += sorted(f"{name} {_WORDS[valid]}" for name, valid in odd.items() if valid is not None)
+        made.marks += sorted(
+            f"{name} {_WORDS[valid]}" for name, valid in odd.items() if valid is not None
+        )
 
 
 _WORDS = {True: "holds", False: "broken", UNKNOWN: UNKNOWN}
@@ -128,7 +132,9 @@ def of_matrix(folder: Path) -> list[Entry]:
         }  # fmt: skip
         places = [folder / one["run"] for one in runs]
         if places:
-            worst = next((p for p, one in zip(places, runs, strict=True) if not one["valid"]), places[-1])
+            worst = next(
+                (p for p, one in zip(places, runs, strict=True) if not one["valid"]), places[-1]
+            )
             made.run = _named(worst)
         found.append(_measured(made, *places))
     return found
@@ -159,7 +165,9 @@ def of_hunt(lock: str, code: int, folder: Path | None) -> Entry:
         made.marks = ["nothing found"]
     elif code == 1 and folder is not None:
         checkers = results.read(folder)["checkers"]
-        made.marks = sorted(f"{name} broken" for name, one in checkers.items() if one["valid"] is False)
+        made.marks = sorted(
+            f"{name} broken" for name, one in checkers.items() if one["valid"] is False
+        )
         made.run = _named(folder)
     else:
         made.crashed, made.said = True, f"the hunt ended with exit code {code}"
@@ -229,4 +237,3 @@ def figures(entries: Sequence[Entry]) -> dict[str, Any]:
             "longest": max(deaths, default=None),
         },
     }
-

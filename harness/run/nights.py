@@ -49,7 +49,7 @@ _PATIENCE_S = 300.0
 
 
 class Part(msgspec.Struct):
-    """A command of a night. `share_s`: for how long it may run. `why`: what kept it from its end."""
+    """A command of a night. `share_s`: for how long it may run. `why`: what cut it short."""
 
     name: str
     command: str
@@ -139,7 +139,9 @@ def begin(seed: int, budget_s: float) -> tuple[Path, Night]:
         BadArguments: the budget is too short for anything.
     """
     if budget_s < SHORTEST_S:
-        raise BadArguments(f"budget {budget_s:g} s is too short for a night: give it a minute or more")
+        raise BadArguments(
+            f"budget {budget_s:g} s is too short for a night: give it a minute or more"
+        )
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return results.create("nightly"), Night(SCHEMA, seed, budget_s, now)
 

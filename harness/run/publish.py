@@ -71,22 +71,23 @@ def build(to: Path, docs: Path, most_bytes: int, say: Callable[[str], None]) -> 
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     size = sum(path.stat().st_size for path in to.rglob("*") if path.is_file())
-    say(f"{len(shelf.collections)} collections, {len(shelf.runs)} runs ({len(shelf.whole)} with their "
-        f"whole report, {shelf.left_out} left out), {store.sized(size)}")  # fmt: skip
+    say(
+        f"{len(shelf.collections)} collections, {len(shelf.runs)} runs ({len(shelf.whole)} with "
+        f"their whole report, {shelf.left_out} left out), {store.sized(size)}"
+    )
     return to / "index.html"
 
 
 def _must_be_ours(to: Path) -> None:
     if to.is_symlink() or (to.exists() and not to.is_dir()):
         raise BadArguments(f"{to} is no folder: name one that is to be made")
+    if results.root().resolve().is_relative_to(to.resolve()):
+        raise BadArguments(f"{to} holds the results folder {results.root()}: name another folder")
     if to.is_dir() and any(to.iterdir()) and not (to / MARK).is_file():
         raise BadArguments(
             f"{to} has files in it and is no site of fencepost's: nothing is written; name another "
             "folder, or empty it"
         )
-    inside = (to.resolve(), results.root().resolve())
-    if inside[1].is_relative_to(inside[0]):
-        raise BadArguments(f"{to} holds the results folder {results.root()}: name another folder")
 
 
 def _chosen(most_bytes: int) -> _Shelf:
@@ -101,7 +102,9 @@ def _chosen(most_bytes: int) -> _Shelf:
         if one.came is None and name not in shelf.runs:
             _take(shelf, name, one)
     first = _changed(shelf)
-    order = sorted(shelf.runs, key=lambda name: (name not in first, shelf.runs[name].valid is not False))
+    order = sorted(
+        shelf.runs, key=lambda name: (name not in first, shelf.runs[name].valid is not False)
+    )
     for name in order:
         size = _size(shelf.runs[name].folder / "report.html")
         if size and shelf.room >= size:

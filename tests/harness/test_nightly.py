@@ -78,7 +78,11 @@ def test_what_did_not_come_about_or_was_not_judged_is_no_outcome(why, observed, 
 
 def test_a_cell_has_its_marks_its_rates_and_its_holds():
     folder = results.create("matrix")
-    cells = [cell(counted(1000)), cell(violated("data", 3), fault="kill"), cell(fault="disk", reason="no disk")]
+    cells = [
+        cell(counted(1000)),
+        cell(violated("data", 3), fault="kill"),
+        cell(fault="disk", reason="no disk"),
+    ]
     results.write(folder / "matrix.json", matrix_of(*cells))
     calm, struck = entries.of_matrix(folder)
     assert (calm.key, calm.marks, calm.holds) == ("matrix/redis/none/none", ["kept"], 1000)

@@ -1,0 +1,56 @@
+"""A static site, opened from a disk: it asks for nothing but files, and reads in both themes."""
+
+from __future__ import annotations
+
+import pytest
+
+from browser.conftest import DESK, PHONE
+from fencepost.harness.run import nights, publish, results
+from fencepost.harness.run.entries import Entry
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    place = tmp_path_factory.mktemp("site")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FENCEPOST_RESULTS", str(place / "results"))
+        for seed in (1, 2):
+            folder, night = nights.begin(seed, 600.0)
+            marks = ["kept"] if seed == 1 else ["broken"]
+            rates = {"service": {"count": seed - 1, "of": 500}}
+            night.entries = [
+                Entry("matrix/redis/none/none", "redis", marks=marks, rates=rates,
+                      acquire_ms={"p50": float(seed)}, holds=500),
+                Entry("suite/a", sure=True, marks=["NOT as published"], expected="resource broken"),
+            ]  # fmt: skip
+            nights._write(folder, night, {})
+        docs = place / "docs"
+        docs.mkdir()
+        (docs / "findings.md").write_text(
+            "# Found\n\n| a | b |\n| --- | --- |\n| `" + "x" * 300 + "` | 2 |\n"
+        )
+        publish.build(place / "public", docs, 10_000_000, lambda words: None)
+        assert results.root().is_dir()
+    return place / "public"
+
+
+@pytest.mark.parametrize("width", [DESK, PHONE])
+def test_every_page_reads_and_asks_for_nothing_but_its_own_files(site, window, width, dark):
+    shown = window(width, dark)
+    for page in sorted(site.rglob("*.html")):
+        shown.open(page)
+        assert shown.too_faint() == []
+        assert shown.sideways() == 0
+    assert shown.console == []
+    assert all(address.startswith(site.as_uri()) for address in shown.requests)
+
+
+def test_from_the_index_to_a_changed_outcome(site, window):
+    shown = window(DESK)
+    page = shown.open(site / "index.html")
+    page.click("text=Trend over nights")
+    assert page.locator("svg polyline").count() > 0
+    page.locator("table a").first.click()
+    assert "suite/a" in page.locator(".beside").first.locator("xpath=preceding::h3[1]").inner_text()
