@@ -97,6 +97,7 @@ def contents(night: Mapping[str, Any], where: str, root: Path | None = None) -> 
         "valid": False if counted(night)["changed"] else
         "unknown" if counted(night)["crashed"] else True,
         "describe": describe,
+        "again": again(night),
     }  # fmt: skip
 
 
@@ -232,7 +233,8 @@ def known(one: Mapping[str, Any]) -> str:
 
 def again(night: Mapping[str, Any]) -> str:
     """The command that runs a night again."""
-    return f"fencepost nightly run --budget {night['budget_s']:g}s --seed {night['seed']}"
+    only = f" --only {','.join(night['only'])}" if night.get("only") else ""
+    return f"fencepost nightly run --budget {night['budget_s']:g}s --seed {night['seed']}{only}"
 
 
 def _cell(text: str) -> str:

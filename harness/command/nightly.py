@@ -59,11 +59,11 @@ def run(
     ]
     Files(junit_file, summary, badge).must_be_writable()
     number, budget_s = written.seed(seed), seconds("budget", budget)
-    folder, night = nights.begin(number, budget_s)
+    folder, night = nights.begin(number, budget_s, parts)
     screen.say(f"Night of {night.began}, seed {number}, budget {budget}: {folder}")
     try:
         with locked(folder):
-            nights.carry_out(folder, night, known, nights.process, screen.say, parts)
+            nights.carry_out(folder, night, known, nights.process, screen.say)
     finally:
         stored = msgspec.to_builtins(night)
         if junit_file is not None:

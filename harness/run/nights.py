@@ -61,12 +61,14 @@ class Part(msgspec.Struct):
 
 
 class Night(msgspec.Struct):
-    """night.json. Times in s; `began` is UTC, as ISO 8601."""
+    """night.json. Times in s; `began` is UTC, as ISO 8601; `only`: the parts that were asked for,
+    if not all."""
 
     schema: int
     seed: int
     budget_s: float
     began: str
+    only: list[str] = []
     took_s: float = 0.0
     over: bool = False
     parts: list[Part] = []
@@ -132,7 +134,7 @@ def every() -> list[Path]:
     return sorted(found, key=lambda path: path.name)
 
 
-def begin(seed: int, budget_s: float) -> tuple[Path, Night]:
+def begin(seed: int, budget_s: float, only: Sequence[str] = ()) -> tuple[Path, Night]:
     """A night of which nothing was run yet, in a folder of its own.
 
     Raises:
@@ -143,16 +145,16 @@ def begin(seed: int, budget_s: float) -> tuple[Path, Night]:
             f"budget {budget_s:g} s is too short for a night: give it a minute or more"
         )
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    return results.create("nightly"), Night(SCHEMA, seed, budget_s, now)
+    return results.create("nightly"), Night(SCHEMA, seed, budget_s, now, list(only))
 
 
 def carry_out(
     folder: Path, night: Night, known: dict[str, Known], run: Carry,
-    say: Callable[[str], None], wanted: Sequence[str] = (),
+    say: Callable[[str], None],
 ) -> None:  # fmt: skip
-    """Carry out a night's parts, or those that are wanted, and write what came of each."""
+    """Carry out a night's parts and write what came of each."""
     start = time.monotonic()
-    chosen = {name: share for name, share in SHARES.items() if not wanted or name in wanted}
+    chosen = {name: share for name, share in SHARES.items() if not night.only or name in night.only}
     while chosen:
         name = next(iter(chosen))
         left_s = night.budget_s - (time.monotonic() - start)

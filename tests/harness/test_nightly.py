@@ -241,7 +241,7 @@ def test_a_night_from_the_command_line_writes_what_a_ci_takes(call, tmp_path):
         "nightly", "run", "--budget", "5m", "--seed", 9, "--baseline", "known.json",
         "--only", "suites", *files,
     )  # fmt: skip
-    assert code == 0 and "1 same" in said and "--seed 9" in said
+    assert code == 0 and "1 same" in said and "--seed 9 --only suites" in said
     suites = ElementTree.parse(tmp_path / "j.xml").getroot()
     assert {one.get("name") for one in suites} == {"fencepost.night-suite"}
     assert json.loads((tmp_path / "b.json").read_text())["schemaVersion"] == 1
