@@ -252,14 +252,13 @@ def badge(night: Mapping[str, Any]) -> dict[str, Any]:
         return _badge(f"{counts['changed']} changed", "red")
     if counts["crashed"]:
         return _badge(f"{counts['crashed']} crashed", "orange")
-    played = [
-        one for one in night["entries"] if one["state"] in ("same", "new", "not seen this time")
-    ]
+    known = f"{counts['same'] + counts['not seen this time']} as known"
     if counts["unknown"]:
-        return _badge(f"{len(played)} as known, {counts['unknown']} unknown", "yellow")
-    if not played:
-        return _badge("nothing run", "lightgrey")
-    return _badge(f"{len(played)} as known", "brightgreen")
+        return _badge(f"{known}, {counts['unknown']} unknown", "yellow")
+    if counts["new"]:
+        return _badge(f"{known}, {counts['new']} new", "green")
+    played = counts["same"] + counts["not seen this time"]
+    return _badge(known, "brightgreen") if played else _badge("nothing run", "lightgrey")
 
 
 def _badge(message: str, colour: str) -> dict[str, Any]:

@@ -54,7 +54,8 @@ def build(to: Path, docs: Path, most_bytes: int, say: Callable[[str], None]) -> 
     """Write the site into this folder; returns its index.
 
     Raises:
-        BadArguments: the folder is there, has something in it, and is no site of ours.
+        BadArguments: the folder is there, has something in it, and is no site of ours; or the
+            documents alone have no room.
         Crashed: it cannot be written.
     """
     _must_be_ours(to)
@@ -63,6 +64,12 @@ def build(to: Path, docs: Path, most_bytes: int, say: Callable[[str], None]) -> 
     try:
         scratch.mkdir(parents=True)
         _write(scratch, shelf, docs, most_bytes)
+        size = sum(path.stat().st_size for path in scratch.rglob("*") if path.is_file())
+        if size > most_bytes:
+            raise BadArguments(
+                f"the site would have {store.sized(size)}, and the bound is "
+                f"{store.sized(most_bytes)}: raise --most"
+            )
         if to.exists():
             shutil.rmtree(to)
         scratch.rename(to)
@@ -70,7 +77,6 @@ def build(to: Path, docs: Path, most_bytes: int, say: Callable[[str], None]) -> 
         raise Crashed(f"the site {to} cannot be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    size = sum(path.stat().st_size for path in to.rglob("*") if path.is_file())
     say(
         f"{len(shelf.collections)} collections, {len(shelf.runs)} runs ({len(shelf.whole)} with "
         f"their whole report, {shelf.left_out} left out), {store.sized(size)}"

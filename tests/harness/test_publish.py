@@ -97,6 +97,15 @@ def test_what_has_no_room_at_all_is_left_out_and_said(tmp_path):
     assert "1 older ones" in " ".join((site / "index.html").read_text().split())
 
 
+def test_a_bound_that_the_documents_break_is_refused_and_nothing_is_written(tmp_path):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "long.md").write_text("word " * 600_000)
+    with pytest.raises(BadArguments, match="raise --most"):
+        build(tmp_path / "site", docs, 2_000_000)
+    assert not (tmp_path / "site").exists() and not list(tmp_path.glob(".site*"))
+
+
 def test_a_report_that_is_a_link_out_of_the_folder_is_not_published(tmp_path):
     (tmp_path / "secret").write_text("secret")
     folder = stored_run("linked")
