@@ -258,8 +258,9 @@ def _night(folder: Path) -> Collected:
         night.headline(content),
         None if not rows else False if changed else "unknown" if unsure else True,
         [],
-        {row.key: Line("; ".join(row.marks) or ("crashed" if row.crashed else "not run"), row.said)
-         for row in rows},
+        # What did not fit is in no night, so that it does not differ from one in which it did.
+        {row.key: Line("; ".join(row.marks) or "crashed", row.said)
+         for row in rows if row.marks or row.crashed},
         stored.seed,
         sum(row.holds or 0 for row in rows) or None,
         [f"../../{run}" for run in runs if run and not run.startswith("/")],

@@ -49,13 +49,15 @@ _PATIENCE_S = 300.0
 
 
 class Part(msgspec.Struct):
-    """A command of a night. `share_s`: for how long it may run. `why`: what cut it short."""
+    """A command of a night. `share_s`: for how long it may run. `cut`: the budget ended it, or
+    kept it from its begin. `why`: what kept it from its end."""
 
     name: str
     command: str
     share_s: float
     took_s: float = 0.0
     code: int | None = None
+    cut: bool = False
     why: str = ""
     folders: list[str] = []
 
@@ -184,7 +186,7 @@ def _played(
     part = Part(name, shlex.join(["fencepost", *words]), round(share_s, 1))
     night.parts.append(part)
     if share_s < _LEAST_S:
-        part.why = "nothing was left of the budget"
+        part.cut, part.why = True, "nothing was left of the budget"
         return part, []
     say(f"{name}, for up to {share_s / 60:.1f} min: {part.command}")
     before, start = set(_folders()), time.monotonic()
@@ -193,7 +195,7 @@ def _played(
     made = sorted(set(_folders()) - before, key=lambda path: path.name)
     part.folders = [str(path.relative_to(results.root())) for path in made]
     if up:
-        part.why = "its share of the budget was used up"
+        part.cut, part.why = True, "its share of the budget was used up"
     elif part.code not in (0, 1, 2):
         part.why = f"it ended with exit code {part.code}"
     return part, made
@@ -204,12 +206,11 @@ def _folders() -> list[Path]:
 
 
 def _completed(part: Part, keys: Sequence[str], found: list[Entry]) -> list[Entry]:
-    """What was found, and an entry for each that was to be there and is not: crashed, if its part
-    ended by itself before its time; else it did not fit."""
+    """What was found, and an entry for each that was to be there and is not: it did not fit where
+    its part was cut short, and crashed where that ended by itself."""
     there = {one.key for one in found}
-    crashed = part.code not in (None, 0, 1, 2) and part.why.startswith("it ended")
-    left = [Entry(key, crashed=crashed, said=part.why or "it did not come about") for key in keys
-            if key not in there]  # fmt: skip
+    why = part.why or "its part left nothing of it"
+    left = [Entry(key, crashed=not part.cut, said=why) for key in keys if key not in there]
     return found + left
 
 
@@ -244,7 +245,7 @@ def _hunts(night: Night, share_s: float, run: Carry, say: Callable[[str], None])
         each_s = min((end - time.monotonic()) / (len(locks) - number), _LONGEST_HUNT_S)
         words = ["hunt", lock, "--budget", f"{max(int(each_s), 1)}s", "--seed", str(night.seed)]
         part, made = _played(night, "hunts", words, max(each_s, 0.0) * 1.5, run, say)
-        if part.code is None or part.why.startswith("its share"):
+        if part.cut or part.code is None:
             yield [Entry(f"hunt/{lock}", lock, said=part.why)]
         else:
             yield [entries.of_hunt(lock, part.code, made[0] if made else None)]

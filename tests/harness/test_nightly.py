@@ -12,7 +12,7 @@ import pytest
 
 from fencepost.harness.command import app
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run import baseline, entries, nights, results, store
+from fencepost.harness.run import baseline, entries, nights, results, store, suite
 from fencepost.harness.run.baseline import Known
 from fencepost.harness.run.entries import Entry
 from report.matrices import cell, violated
@@ -163,7 +163,9 @@ class Parts:
         self.ran.append((words, limit_s))
         name = words[0]
         if name == "suite" and name not in self.codes:
-            suite_of(scenario("redis-control-none"))
+            names = words[1 : words.index("--seed")]
+            every = [item.spec.name for one in names for item in suite.items(one, 7)]
+            suite_of(*map(scenario, ["redis-control-none"] if "suite" in self.up else every))
         return self.codes.get(name, 0), name in self.up
 
 
@@ -193,6 +195,12 @@ def test_what_did_not_fit_is_said_and_what_fitted_is_kept():
     assert [(one.state, one.said) for one in left] == [
         ("not run", "its share of the budget was used up")
     ]
+
+
+def test_a_part_that_ends_well_and_leaves_nothing_has_crashed():
+    _, made = night(Parts())
+    lost = [one for one in made.entries if one.key.startswith(("matrix", "track-record/"))]
+    assert lost and {one.state for one in lost} == {"crashed"}
 
 
 def test_a_part_that_crashes_is_not_the_same_as_before():
@@ -241,7 +249,12 @@ def test_a_night_from_the_command_line_writes_what_a_ci_takes(call, tmp_path):
         "nightly", "run", "--budget", "5m", "--seed", 9, "--baseline", "known.json",
         "--only", "suites", *files,
     )  # fmt: skip
-    assert code == 0 and "1 same" in said and "--seed 9 --only suites" in said
+    assert (
+        code == 0
+        and "1 same" in said
+        and "crashed" not in said
+        and "--seed 9 --only suites" in said
+    )
     suites = ElementTree.parse(tmp_path / "j.xml").getroot()
     assert {one.get("name") for one in suites} == {"fencepost.night-suite"}
     assert json.loads((tmp_path / "b.json").read_text())["schemaVersion"] == 1
