@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,15 @@ def test_every_action_is_known_by_its_commit_and_says_which_release_that_is(work
     assert used
     for action in used:
         assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)
+
+
+def test_workflows_are_what_the_schema_of_workflows_allows():
+    program = Path(sys.executable).with_name("check-jsonschema")
+    if not program.exists():
+        pytest.skip("check-jsonschema is not installed: make install")
+    command = [program, "--builtin-schema", "vendor.github-workflows", *WORKFLOWS]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout
 
 
 class Engine:

@@ -148,11 +148,11 @@ def of_record(folder: Path) -> list[Entry]:
         made = Entry(f"track-record/{row['key']}", sure=True, said=str(row.get("said", "")))
         made.crashed, made.expected = outcome == "not played", "seen"
         made.marks = [] if made.crashed else [outcome]
-        place = Path(row["run"]) if row.get("run") else None
-        if place is not None:
-            inside = place if place.is_dir() else folder / place
-            made.run = _named(inside)
-            _measured(made, inside)
+        if row.get("run"):
+            # Relative to this folder or to where the command was run; TEST/TIME are the same.
+            run = results.root().joinpath(*Path(row["run"]).parts[-2:])
+            made.run = _named(run)
+            _measured(made, run)
         found.append(made)
     return found
 

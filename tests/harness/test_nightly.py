@@ -92,6 +92,22 @@ def test_a_cell_has_its_marks_its_rates_and_its_holds():
 
 
 @pytest.mark.parametrize(
+    "place",
+    ["../../leases-etcd/20260102T030405.000000Z", "results/leases-etcd/20260102T030405.000000Z"],
+)
+def test_a_defect_s_run_is_named_as_the_results_folder_has_it(place):
+    folder = results.create("track-record")
+    rows = [
+        {"key": "a/it", "outcome": "seen", "run": place},
+        {"key": "b/it", "outcome": "not played"},
+    ]
+    results.write(folder / "track-record.json", rows)
+    seen, lost = entries.of_record(folder)
+    assert (seen.run, seen.marks) == ("leases-etcd/20260102T030405.000000Z", ["seen"])
+    assert lost.crashed and lost.marks == []
+
+
+@pytest.mark.parametrize(
     ("one", "known", "expected"),
     [
         (marked("as published", sure=True), ["as published"], "same"),
