@@ -126,7 +126,7 @@ def test_the_table_of_outcomes_says_how_often_a_scenario_came_out_and_else_what_
         "Seed 8: lease_exclusion is True, False was expected."
     )
     assert row[5:] == ["Redis 7.0.15", "`fencepost suite redis --only evicted`"]
-    assert found["redis: `always-yes`", "none"][4] == "not run yet"
+    assert found["redis: `always-yes`", "none"][4] == "no run kept yet"
 
 
 def test_where_nothing_is_expected_the_table_of_outcomes_has_what_was_seen(tmp_path, monkeypatch):
@@ -145,7 +145,7 @@ def test_where_nothing_is_expected_the_table_of_outcomes_has_what_was_seen(tmp_p
 def test_what_was_kept_with_another_expectation_is_no_run_of_a_scenario(tmp_path, monkeypatch):
     other = evicted(expected={"lease_exclusion": True})
     found = outcomes(tmp_path, monkeypatch, kept_suite(tmp_path, (7, other)))
-    assert found["redis: `evicted`", "none"][4] == "not run yet"
+    assert found["redis: `evicted`", "none"][4] == "no run kept yet"
 
 
 def test_the_table_of_outcomes_has_the_figures_of_rates_and_costs(tmp_path, monkeypatch):

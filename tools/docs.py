@@ -249,7 +249,7 @@ def _seen(rows: Sequence[Mapping[str, Any]]) -> str:
     """Of a scenario, in how many runs it came out as expected, and else how; where nothing is
     expected the verdicts of each run; of rates and costs the figures."""
     if not rows:
-        return "not run yet"
+        return "no run kept yet"
     if "observed" in rows[0] and "expected" not in rows[0]:
         return ". ".join(f"Seed {row['seeds'][0]}: {_verdicts(row['observed'])}" for row in rows)
     if "expected" not in rows[0]:
