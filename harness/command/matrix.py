@@ -71,6 +71,10 @@ def matrix(
             help="Every lock under every fault, in short runs without a guard, for up to 15 min.",
         ),
     ] = False,
+    aim: Annotated[
+        bool,
+        typer.Option("--aim", help="Faults wait for their moment, as for a test (docs/faults.md)."),
+    ] = False,
     parallel: Annotated[
         int | None,
         typer.Option(
@@ -102,7 +106,7 @@ def matrix(
     if resume is not None:
         given = {
             "--locks": locks, "--faults": faults, "--guards": guards, "--time": time,
-            "--quick": quick, "--seed": seed,
+            "--quick": quick, "--aim": aim, "--seed": seed,
         }  # fmt: skip
         if wrong := [option for option, value in given.items() if value]:
             raise BadArguments(f"--resume takes all from the matrix that it names: not {wrong[0]}")
@@ -113,7 +117,7 @@ def matrix(
         asked = matrix_plan.plan(
             _names(locks), _names(faults), _names(guards), written.seed(seed),
             None if time is None else seconds("time", time), budget_s, quick,
-            lanes,
+            lanes, aim,
         )  # fmt: skip
         found = matrices.create(asked)
     _announce(found, lanes)
@@ -178,7 +182,8 @@ def _announce(found: Matrix, lanes: int) -> None:
     screen.say(
         f"{count(len(found.rounds.testable), 'cell')}: {count(len(asked.locks), 'lock')}, "
         f"{count(len(asked.faults), 'fault')}, {count(len(asked.guards), 'guard')}; "
-        f"{describe(asked.time_s)} each, {f'{lanes} at a time, ' if lanes > 1 else ''}seed "
+        f"{describe(asked.time_s)} each, {f'{lanes} at a time, ' if lanes > 1 else ''}"
+        f"{'faults aimed, ' if asked.aim else ''}seed "
         f"{asked.seed}; a round takes about {takes_min} min"
     )
     reasons: dict[str, list[Cell]] = {}

@@ -112,8 +112,9 @@ def resumed(name: str) -> Matrix:
     folder = find(name)
     with stored(folder / FILE, SCHEMA, _File) as (rows, file):
         asked = plan(
-            file.plan.locks, file.plan.faults, file.plan.guards, file.plan.seed, file.plan.time_s
-        )
+            file.plan.locks, file.plan.faults, file.plan.guards, file.plan.seed, file.plan.time_s,
+            aim=file.plan.aim,
+        )  # fmt: skip
         asked = replace(
             asked,
             ttl_ms=file.plan.ttl_ms,

@@ -42,7 +42,7 @@ _TRIES = 50
 class Plan:
     """What a matrix is to run. `time_s`: for how long the clients of each run work. `ttl_ms`: the
     lease, where the lock can have it; else the shortest that it can have. `hold` and `think`: how
-    long clients hold the lock, and rest, as for a test."""
+    long clients hold the lock, and rest, as for a test. `aim`: faults wait for their moment."""
 
     locks: tuple[str, ...]
     faults: tuple[str, ...]
@@ -53,6 +53,7 @@ class Plan:
     clients: int = _CLIENTS
     hold: str = SETTINGS["hold"].default
     think: str = SETTINGS["think"].default
+    aim: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -65,6 +66,7 @@ class Plan:
             "clients": self.clients,
             "hold": self.hold,
             "think": self.think,
+            "aim": self.aim,
         }
 
 
@@ -96,6 +98,7 @@ def plan(
     budget_s: float | None = None,
     quick: bool = False,
     lanes: int = 1,
+    aim: bool = False,
 ) -> Plan:
     """What was asked for; what was not has its default. The length of a run is such that one round
     fits the budget, with so many cells (`lanes`) at a time.
@@ -110,7 +113,7 @@ def plan(
     if time_s is not None and not 1 <= time_s <= _MOST_S:
         raise BadArguments(f"time {time_s:g} s is out of range (1 s to {_MOST_S / 60:.0f} min)")
     chosen, columns, rows = map(_each_once, (chosen, columns, rows))
-    asked = Plan(chosen, columns, rows, seed, time_s or _USUAL_S, _TTL_MS)
+    asked = Plan(chosen, columns, rows, seed, time_s or _USUAL_S, _TTL_MS, aim=aim)
     if quick:
         asked = replace(
             asked,
@@ -173,7 +176,8 @@ def cells(asked: Plan) -> list[Cell]:
 def _cell(asked: Plan, lock: str, fault: str, guard: str) -> Cell:
     try:
         spec = _spec(asked, lock, guard)
-        spec = validate(replace(spec, nemesis=_entries(fault, asked, spec)))
+        entries = _entries(fault, asked, spec)
+        spec = validate(replace(spec, nemesis=entries, aim=asked.aim and bool(entries)))
     except BadArguments as error:
         return Cell(lock, fault, guard, None, _reason(str(error), fault))
     return Cell(lock, fault, guard, spec)
@@ -245,9 +249,12 @@ def seeded(cell: Cell, seed: int, number: int) -> Spec:
     """A cell's test in one round: of the seeds that follow from the matrix', the cell and the
     round, the first that draws a fault of each family that is asked for, or the one that draws
     most. Of all families at once a run is asked for those for which there is room in it: faults
-    that strike the same server come one after another."""
+    that strike the same server come one after another. With an aim it is the first seed and every
+    family: its faults are drawn while it runs, for as long as it runs."""
     assert cell.spec is not None
     random = Random(f"{seed}/{cell.name}/{number}")
+    if cell.spec.aim:
+        return replace(cell.spec, seed=random.randrange(1_000_000_000))
     wanted = set(cell.spec.families)
     tried: list[tuple[Spec, set[str]]] = []
     for _ in range(_TRIES):

@@ -122,6 +122,22 @@ def test_all_is_every_other_fault_that_the_servers_can_have():
     assert "failover" not in asked.to_json() and found["redlock/failover/none"].reason
 
 
+def test_with_an_aim_each_cell_with_a_fault_waits_for_its_moment():
+    with pytest.raises(BadArguments, match=r"fault kill:rolling: .*a rolling fault has no moment"):
+        small(locks=("redlock",), faults=("none", "kill:rolling"), aim=True)
+    found = {cell.fault: cell for cell in cells(small(locks=("redis",), aim=True))}
+    assert not found["none"].spec.aim and found["kill"].spec.aim
+    one, other = (seeded(found["kill"], 7, number) for number in (1, 2))
+    assert one.aim and one.nemesis == ("kill",) and one.seed != other.seed
+    assert one == seeded(found["kill"], 7, 1)
+
+
+def test_of_all_faults_an_aim_leaves_none_out():
+    asked = plan(("redlock",), ("kill", "pause", "all"), ("none",), 7, time_s=1.0, aim=True)
+    found = {cell.fault: cell for cell in cells(asked)}
+    assert seeded(found["all"], 7, 1).nemesis == ("kill", "pause")
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -227,6 +243,11 @@ def test_what_the_budget_does_not_reach_is_not_tested_and_comes_when_it_is_resum
     straight.carry_out(matrices.create(small()))
     assert first + [run[:4] for run in bench.ran] == [run[:4] for run in straight.ran]
     assert again.rounds.done == 1
+
+
+def test_an_aimed_matrix_is_aimed_when_it_goes_on():
+    found = matrices.create(small(aim=True))
+    assert matrices.resumed(found.folder.name).plan == found.plan
 
 
 def test_a_matrix_that_is_whole_is_resumed_without_a_run(bench):
