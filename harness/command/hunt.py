@@ -16,8 +16,8 @@ import typer
 
 from fencepost.harness.command import campaign, screen
 from fencepost.harness.command.exits import EXIT
-from fencepost.harness.command.options import EndsWith, OwnServers, Servers
-from fencepost.harness.errors import BadArguments, choose
+from fencepost.harness.command.options import EndsWith, OwnServers, Scheduler, Servers
+from fencepost.harness.errors import BadArguments
 from fencepost.harness.run import written
 from fencepost.harness.run.confirming import TRIES
 from fencepost.harness.run.confirming import confirm as confirm_
@@ -97,9 +97,7 @@ def hunt(
         str | None,
         typer.Option(help=f"Who hunts in a campaign: {' or '.join(ENGINES)}.", show_default=False),
     ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Dask's scheduler: tcp://HOST:8786.")
-    ] = None,
+    scheduler: Scheduler = None,
     resume: Annotated[
         str | None,
         typer.Option(metavar="RUN", help="Go on with a campaign: its folder's name, or latest."),
@@ -132,7 +130,7 @@ def hunt(
     if seeds or engine or scheduler or resume:
         if confirm:
             raise BadArguments("--confirm is for a hunt from one seed, and not for a campaign")
-        who = engine_of(choose("engine", engine or ENGINES[0], ENGINES), scheduler, processes)
+        who = engine_of(engine or ENGINES[0], scheduler, processes)
         if resume:
             campaign.must_be_left_out(seeds=seeds, **settings, **_given(arguments))
             return campaign.resume(lock, resume, who)

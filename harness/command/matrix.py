@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,11 +15,13 @@ from rich.text import Text
 from fencepost.checker.verdict import count
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.command import screen
-from fencepost.harness.command.options import HostsFile, Remote, Results, Seed
+from fencepost.harness.command.options import Engine, HostsFile, Remote, Results, Scheduler, Seed
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.run import matrix as matrices
 from fencepost.harness.run import matrix_plan, written
 from fencepost.harness.run import rounds as rounds_of
+from fencepost.harness.run.elsewhere import Workers
+from fencepost.harness.run.engine import ENGINES, scheduler_of
 from fencepost.harness.run.judge import Outcome
 from fencepost.harness.run.locked import locked
 from fencepost.harness.run.matrix import Matrix
@@ -96,50 +98,66 @@ def matrix(
     results: Results = None,
     remote: Remote = "docker",
     hosts: HostsFile = None,
+    engine: Engine = ENGINES[0],
+    scheduler: Scheduler = None,
 ) -> int:
     budget_s = None if budget is None else seconds("budget", budget)
-    lanes = parallel or (2 if quick and hosts is None else 1)
-    if lanes > 1 and hosts is not None:
-        raise BadArguments("--parallel needs containers: the hosts of a file are one cluster")
+    address = scheduler_of(engine, scheduler)
+    if address and (parallel or remote != "docker" or hosts is not None):
+        raise BadArguments(
+            "--engine dask has containers on its workers' machines, and as many cells at a time as "
+            "there are workers: leave --hosts, --remote and --parallel out"
+        )
     if parquet is not None:
         _must_have_pandas()
-    if resume is not None:
-        given = {
-            "--locks": locks, "--faults": faults, "--guards": guards, "--time": time,
-            "--quick": quick, "--aim": aim, "--seed": seed,
-        }  # fmt: skip
-        if wrong := [option for option, value in given.items() if value]:
-            raise BadArguments(f"--resume takes all from the matrix that it names: not {wrong[0]}")
-        found = matrices.resumed(resume)
-    else:
-        if quick and budget_s is None:
-            budget_s = matrix_plan.QUICK_S
-        asked = matrix_plan.plan(
-            _names(locks), _names(faults), _names(guards), written.seed(seed),
-            None if time is None else seconds("time", time), budget_s, quick,
-            lanes, aim,
-        )  # fmt: skip
-        found = matrices.create(asked)
-    _announce(found, lanes)
-    # Of a matrix of which a round is over, only a budget asks for more.
-    rounds = None if budget_s is not None and not quick else max(found.rounds.done, 1)
-    try:
-        with locked(found.folder):
-            whole = _carry_out(found, rounds, budget_s, remote, hosts, lanes)
-    finally:
-        page = found.render()
-        _tell(found, page)
-        if parquet is not None:
-            _to_parquet(found.folder, parquet)
+    with closing(Workers(address)) if address else nullcontext() as workers:
+        lanes = workers.count if workers else parallel or (2 if quick and hosts is None else 1)
+        if lanes > 1 and hosts is not None:
+            raise BadArguments("--parallel needs containers: the hosts of a file are one cluster")
+        if resume is not None:
+            given = {
+                "--locks": locks, "--faults": faults, "--guards": guards, "--time": time,
+                "--quick": quick, "--aim": aim, "--seed": seed,
+            }  # fmt: skip
+            if wrong := [option for option, value in given.items() if value]:
+                raise BadArguments(
+                    f"--resume takes all from the matrix that it names: not {wrong[0]}"
+                )
+            found = matrices.resumed(resume)
+        else:
+            if quick and budget_s is None:
+                budget_s = matrix_plan.QUICK_S
+            asked = matrix_plan.plan(
+                _names(locks), _names(faults), _names(guards), written.seed(seed),
+                None if time is None else seconds("time", time), budget_s, quick,
+                lanes, aim,
+            )  # fmt: skip
+            found = matrices.create(asked)
+        _announce(found, lanes)
+        # Of a matrix of which a round is over, only a budget asks for more.
+        rounds = None if budget_s is not None and not quick else max(found.rounds.done, 1)
+        try:
+            with locked(found.folder):
+                if workers:
+                    whole = _by(workers, found, rounds, budget_s)
+                else:
+                    whole = _here(found, rounds, budget_s, lanes, remote, hosts)
+        finally:
+            page = found.render()
+            _tell(found, page)
+            if parquet is not None:
+                _to_parquet(found.folder, parquet)
     if not whole and found.rounds.done < 1:
         screen.write(f"Not all of it was run: fencepost matrix --resume {found.folder.name}")
     return 0
 
 
-def _carry_out(
-    found: Matrix, rounds: int | None, budget_s: float | None, remote: str, hosts: Path | None,
-    lanes: int,
+def _here(
+    found: Matrix, rounds: int | None, budget_s: float | None, lanes: int, remote: str,
+    hosts: Path | None,
 ) -> bool:  # fmt: skip
+    """Carry it out on clusters of this machine, or on hosts; whether all of it was run."""
+
     def up(specs: Sequence[Spec]) -> AbstractContextManager[Cluster]:
         return cluster_for(specs, screen.say, False, remote, hosts)
 
@@ -152,6 +170,18 @@ def _carry_out(
             return run(spec, cluster, progress)
 
     return rounds_of.carry_out(found, rounds, budget_s, up, carry_out, _say, lanes)
+
+
+def _by(workers: Workers, found: Matrix, rounds: int | None, budget_s: float | None) -> bool:
+    """Have it carried out by Dask's workers, each run on a cluster that comes up for it."""
+
+    def up(specs: Sequence[Spec]) -> AbstractContextManager[Workers]:
+        return nullcontext(workers)
+
+    def carry_out(cell: Cell, spec: Spec, workers: Workers) -> Outcome:
+        return workers.run(spec)()
+
+    return rounds_of.carry_out(found, rounds, budget_s, up, carry_out, _say, workers.count)
 
 
 def _must_have_pandas() -> None:

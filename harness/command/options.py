@@ -58,6 +58,16 @@ Quiet = Annotated[
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object a line; the last one is the result.")
 ]
+Engine = Annotated[
+    str,
+    typer.Option(
+        help="Who carries the runs out: local, on this machine, or dask, by a scheduler's workers, "
+        "each on a machine with Docker.",
+    ),
+]
+Scheduler = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Dask's scheduler: tcp://HOST:8786.")
+]
 LeaveUp = Annotated[bool, typer.Option("--leave-db-running", help="Leave the nodes up afterwards.")]
 Remote = Annotated[str, typer.Option(help="How nodes are reached: docker, ssh.")]
 HostsFile = Annotated[

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,13 +13,16 @@ import typer
 from rich.text import Text
 
 from fencepost.checker.checkers import CHECKERS
+from fencepost.checker.verdict import count
 from fencepost.harness.command import screen
 from fencepost.harness.command.options import (
+    Engine,
     HostsFile,
     Junit,
     LeaveUp,
     Remote,
     Results,
+    Scheduler,
     Seed,
     Servers,
     Summary,
@@ -27,11 +31,12 @@ from fencepost.harness.command.telling import Files
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.run import bench, written
 from fencepost.harness.run import suite as suites
+from fencepost.harness.run.elsewhere import Workers
+from fencepost.harness.run.engine import ENGINES, scheduler_of
 from fencepost.harness.run.judge import Outcome
 from fencepost.harness.run.needs import cluster_for
 from fencepost.harness.run.run import run
 from fencepost.harness.run.spec import Spec
-from fencepost.report import bench as costs
 from fencepost.report import suite as report
 from fencepost.report.junit import scenarios
 from fencepost.workloads.scenarios.registry import SUITES
@@ -58,6 +63,8 @@ def suite(
     leave_up: LeaveUp = False,
     remote: Remote = "docker",
     hosts: HostsFile = None,
+    engine: Engine = ENGINES[0],
+    scheduler: Scheduler = None,
 ) -> int:
     if not names:
         _list()
@@ -69,25 +76,14 @@ def suite(
     }
     played = chosen(found, only) if only else found
     Files(junit, summary).must_be_writable()
-    specs = [spec for items in played.values() for item in items for spec in item.specs]
-    with (
-        _told_to_a_ci(junit, number) as done,
-        cluster_for(specs, screen.say, leave_up, remote, hosts) as cluster,
-    ):
-
-        def carry_out(item: suites.Item, spec: Spec) -> Outcome:
-            with screen.progress(spec.name) as progress:
-                return run(spec, cluster, progress, item.scenario, item.schedule(spec))
-
-        def measure(item: suites.Item) -> tuple[Path, Mapping[str, Any]]:
-            assert isinstance(item.entry, Cost)
-            time_s = item.entry.time_s
-            found = [bench.measure(spec, cluster, time_s, screen.say) for spec in item.specs]
-            asked = f"{' '.join(item.entry.locks)} --time {time_s:g}s --seed {number}"
-            folder, stored = bench.store(found, f"fencepost bench {asked}", cluster.versions)
-            costs.render(folder)
-            return folder, stored
-
+    address = scheduler_of(engine, scheduler)
+    if address and (leave_up or remote != "docker" or hosts is not None):
+        raise BadArguments(
+            "--engine dask needs containers on its workers' machines: leave --hosts, --remote and "
+            "--leave-db-running out"
+        )
+    ways = _elsewhere(played, address) if address else _here(played, leave_up, remote, hosts)
+    with _told_to_a_ci(junit, number) as done, ways as (carry_out, measure):
         for name, items in played.items():
             rows = done[name] = []
             screen.say(f"Suite {name}, {len(items)} runs, seed {number}")
@@ -99,6 +95,65 @@ def suite(
                 with summary.open("a", encoding="utf-8") as file:
                     file.write(suites.summary(name, number, rows))
     return 0 if all(row["as_expected"] for rows in done.values() for row in rows) else 1
+
+
+Ways = tuple[suites.CarryOut, suites.Measure]
+
+
+@contextmanager
+def _here(
+    played: Mapping[str, list[suites.Item]], leave_up: bool, remote: str, hosts: Path | None
+) -> Iterator[Ways]:
+    """Runs one after the other, on a cluster that stays up meanwhile."""
+    specs = [spec for items in played.values() for item in items for spec in item.specs]
+    with cluster_for(specs, screen.say, leave_up, remote, hosts) as cluster:
+
+        def carry_out(item: suites.Item, spec: Spec) -> Outcome:
+            with screen.progress(spec.name) as progress:
+                return run(spec, cluster, progress, item.scenario, item.schedule(spec))
+
+        def measure(item: suites.Item) -> tuple[Path, Mapping[str, Any]]:
+            return bench.kept(item.specs, cluster, *_measured(item), screen.say)
+
+        yield carry_out, measure
+
+
+@contextmanager
+def _elsewhere(played: Mapping[str, list[suites.Item]], scheduler: str) -> Iterator[Ways]:
+    """Runs by Dask's workers. All are handed out at once, and what came of them is told in the
+    order of the suites."""
+    with closing(Workers(scheduler)) as workers:
+        screen.say(f"Runs go to {count(workers.count, 'worker')} of {scheduler}")
+        waiting = deque(
+            done
+            for items in played.values()
+            for item in items
+            for done in (
+                [workers.measure(item.specs, *_measured(item))]
+                if isinstance(item.entry, Cost)
+                else [workers.run(one, item.scenario, item.schedule(one)) for one in item.specs]
+            )
+        )
+
+        def carry_out(item: suites.Item, spec: Spec) -> Outcome:
+            outcome = waiting.popleft()()
+            assert isinstance(outcome, Outcome)
+            return outcome
+
+        def measure(item: suites.Item) -> tuple[Path, Mapping[str, Any]]:
+            found = waiting.popleft()()
+            assert isinstance(found, tuple)
+            return found
+
+        yield carry_out, measure
+
+
+def _measured(item: suites.Item) -> tuple[float, str]:
+    """How long each phase of what locks cost is, and the command that measures the same."""
+    assert isinstance(item.entry, Cost)
+    time_s = item.entry.time_s
+    asked = f"{' '.join(item.entry.locks)} --time {time_s:g}s --seed {item.spec.seed}"
+    return time_s, f"fencepost bench {asked}"
 
 
 @contextmanager

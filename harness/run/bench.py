@@ -23,6 +23,7 @@ from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.site import RunSite
 from fencepost.harness.run.spec import Spec
 from fencepost.harness.run.worker import Worker
+from fencepost.report import bench as report
 from fencepost.settings import MOST_CLIENTS
 from fencepost.workloads.locks.registry import LOCKS
 
@@ -97,6 +98,24 @@ def measure(spec: Spec, cluster: Cluster, time_s: float, say: Callable[[str], No
     for phase, (start, end) in spans.items():
         found.phases[phase] = _figures([c for c in calls if start <= c.begin.time < end])
     return found
+
+
+def kept(
+    specs: Sequence[Spec],
+    cluster: Cluster,
+    time_s: float,
+    command: str,
+    say: Callable[[str], None],
+) -> tuple[Path, dict[str, Any]]:
+    """Measure these locks, and leave bench.json and its page in a folder; returns it and what
+    bench.json has.
+
+    `command`: the one that measures the same.
+    """
+    found = [measure(spec, cluster, time_s, say) for spec in specs]
+    folder, stored = store(found, command, cluster.versions)
+    report.render(folder)
+    return folder, stored
 
 
 def store(

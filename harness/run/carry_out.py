@@ -15,10 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from fencepost.harness import package
 from fencepost.harness.cluster import libraries
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import Crashed
@@ -200,12 +200,8 @@ def _keep_logs(folder: Path, site: RunSite) -> None:
 
 
 def described(spec: Spec, schedule: list[Scheduled], cluster: dict[str, str]) -> dict[str, Any]:
-    try:
-        ours = version("fencepost")
-    except PackageNotFoundError:
-        ours = "not installed"
     versions = {
-        "fencepost": ours,
+        "fencepost": package.version(),
         "python": sys.version.split()[0],
         "kernel": platform.release(),
         **cluster,

@@ -1,4 +1,5 @@
 """Who does the work items of a campaign: processes of this machine, or Dask's workers anywhere.
+Real runs go to Dask's workers too (elsewhere.py).
 
 No engine of our own: Dask gives a lost worker's items to others by itself, and starts, watches and
 shows its workers.
@@ -12,7 +13,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.harness.errors import BadArguments, Crashed, choose
 from fencepost.hunt.campaign import Item, Outcome, work
 
 Engine = Callable[[Sequence[Item]], Iterator[Outcome]]
@@ -25,15 +26,29 @@ _LOST = 10
 """An item that so many workers have died with is given up."""
 
 
+class Gone(Crashed):
+    """The scheduler or its workers are gone, or cannot do the work: nothing more will come."""
+
+
 def engine(name: str, scheduler: str | None, processes: int | None) -> Engine:
     """Raises BadArguments where it cannot be had."""
-    if name == "local":
+    address = scheduler_of(name, scheduler)
+    return _dask(address) if address else _local(processes or os.cpu_count() or 1)
+
+
+def scheduler_of(name: str, scheduler: str | None) -> str:
+    """The address of the scheduler of this engine; "" where it has none.
+
+    Raises:
+        BadArguments: there is no such engine, it lacks a scheduler, or can have none.
+    """
+    if choose("engine", name, ENGINES) == "local":
         if scheduler is not None:
             raise BadArguments("--scheduler is for --engine dask")
-        return _local(processes or os.cpu_count() or 1)
+        return ""
     if not scheduler:
         raise BadArguments("--engine dask needs --scheduler ADDRESS: tcp://HOST:8786, say")
-    return _dask(scheduler)
+    return scheduler
 
 
 def _local(processes: int) -> Engine:
@@ -55,7 +70,7 @@ def _begin() -> None:
 
 
 def _dask(address: str) -> Engine:
-    client = _client(address)
+    client = connected(address)
 
     def carry_out(items: Sequence[Item]) -> Iterator[Outcome]:
         from distributed import as_completed
@@ -66,16 +81,21 @@ def _dask(address: str) -> Engine:
             for future in as_completed(futures, loop=client.loop):
                 yield future.result()
         except OSError as error:
-            raise Crashed(f"the scheduler {address} is gone: {error}") from error
+            raise Gone(f"the scheduler {address} is gone: {error}") from error
         except Exception as error:  # whatever Dask says of workers that die, or lack fencepost
-            raise Crashed(f"Dask could not do the work: {type(error).__name__}: {error}") from error
+            raise Gone(f"Dask could not do the work: {type(error).__name__}: {error}") from error
         finally:
             client.close()
 
     return carry_out
 
 
-def _client(address: str) -> Any:
+def connected(address: str) -> Any:
+    """A client of Dask's scheduler (distributed.Client).
+
+    Raises:
+        BadArguments: there is no Dask here, or no such scheduler answers.
+    """
     try:
         import dask
         from distributed import Client

@@ -23,10 +23,10 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.harness.run import results
+from fencepost.harness.run.engine import Gone
 from fencepost.harness.run.judge import Outcome
 from fencepost.harness.run.spec import Spec
 from fencepost.harness.run.tally import tally
@@ -178,14 +178,16 @@ def stored(path: Path, schema: int, shape: type[F]) -> Iterator[tuple[dict[str, 
         raise BadArguments(f"{path} cannot be gone on with: {error}") from error
 
 
-BringUp = Callable[[Sequence[Spec]], AbstractContextManager[Cluster]]
-CarryOut = Callable[[C, Spec, Cluster], Outcome]
+K = TypeVar("K")
+"""Where runs are carried out: a cluster, say."""
+BringUp = Callable[[Sequence[Spec]], AbstractContextManager[K]]
+CarryOut = Callable[[C, Spec, K], Outcome]
 Say = Callable[[C, int, dict[str, Any]], None]
 
 
 def carry_out(
-    board: Board[C], rounds: int | None, budget_s: float | None, up: BringUp, run: CarryOut[C],
-    say: Say[C], lanes: int = 1,
+    board: Board[C], rounds: int | None, budget_s: float | None, up: BringUp[K],
+    run: CarryOut[C, K], say: Say[C], lanes: int = 1,
 ) -> bool:  # fmt: skip
     """Run what is missing, so many rounds or as many as the budget permits; returns whether all of
     the last round was run. `up` brings a cluster up for tests, `run` carries a cell's out on it.
@@ -201,7 +203,7 @@ def carry_out(
     return True
 
 
-class _Round(Generic[C]):
+class _Round(Generic[C, K]):
     """What is left of one round.
 
     A lane takes a kind of server that no other lane has, so that as few clusters as can be come up.
@@ -210,7 +212,7 @@ class _Round(Generic[C]):
     """
 
     def __init__(
-        self, board: Board[C], number: int, end: float | None, up: BringUp, run: CarryOut[C],
+        self, board: Board[C], number: int, end: float | None, up: BringUp[K], run: CarryOut[C, K],
         say: Say[C],
     ) -> None:  # fmt: skip
         self._board, self._number, self._end = board, number, end
@@ -256,7 +258,7 @@ class _Round(Generic[C]):
         cells = self._board.rounds.testable
         specs = [cell.spec for cell in cells if cell.kind == kind and cell.spec]
         with ExitStack() as stack:
-            cluster: Cluster | None = None
+            cluster: K | None = None
             while (cell := self._next(kind, cluster is not None)) is not None:
                 spec = self._board.seeded(cell, self._number)
                 if cluster is None:
@@ -264,6 +266,8 @@ class _Round(Generic[C]):
                 outcome, why = None, ""
                 try:
                     outcome = self._run(cell, spec, cluster)
+                except Gone:
+                    raise
                 except (Crashed, RemoteError) as error:
                     why = str(error)
                 with self._lock:

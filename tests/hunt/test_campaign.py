@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import socket
-import subprocess
 import sys
 from dataclasses import replace
-from importlib.util import find_spec
 
 import pytest
 
+from dasked import dasked, needs_dask
 from fencepost.harness.command import app
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.run import campaigns
@@ -162,49 +160,11 @@ def test_a_campaign_on_another_lock_is_not_gone_on_with(run):
 
 # Dask.
 
-needs_dask = pytest.mark.skipif(
-    find_spec("distributed") is None, reason="pip install 'fencepost[dask]'"
-)
-
-
-class Dask:
-    """A scheduler and workers, each a process of its own."""
-
-    def __init__(self, tmp_path):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-        self._tmp = tmp_path
-        self._all = [self._start("scheduler", "--host", "127.0.0.1", "--no-dashboard", "--port",
-                                 self.address.rpartition(":")[2])]  # fmt: skip
-        self.workers = [self.worker() for _ in range(2)]
-
-    def worker(self):
-        return self._start(
-            "worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard",
-            "--local-directory", str(self._tmp),
-        )  # fmt: skip
-
-    def _start(self, *words):
-        words = [sys.executable, "-m", "dask", *words]
-        made = subprocess.Popen(
-            words, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self._tmp,
-        )  # fmt: skip
-        getattr(self, "_all", []).append(made)
-        return made
-
-    def close(self):
-        for process in reversed(self._all):
-            process.kill()
-            process.wait()
-
 
 @pytest.fixture
 def dask(tmp_path):
-    made = Dask(tmp_path)
-    yield made
-    made.close()
+    with dasked(tmp_path) as made:
+        yield made
 
 
 @needs_dask
