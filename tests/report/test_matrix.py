@@ -180,6 +180,15 @@ def test_a_matrix_of_which_nothing_was_run_says_so(page):
     assert "Nothing was run yet." in page(cell()).text
 
 
+def test_a_matrix_whose_faults_waited_for_their_moment_says_so(tmp_path):
+    content = stored(*CELLS)
+    for aim in (False, True):
+        content["plan"]["aim"] = aim
+        (tmp_path / "matrix.json").write_text(json.dumps(content))
+        said = Page(render(tmp_path).read_text()).text
+        assert ("Each fault waited for its moment" in said) == aim
+
+
 def test_a_row_that_cannot_be_says_why_once(page):
     reason = "guard fenced needs a fencing token"
     row = [cell(reason=reason, fault=fault, guard="fenced") for fault in ("none", "kill")]
