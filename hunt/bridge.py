@@ -11,7 +11,7 @@ What real means cannot do as the simulation did it is said in `notes`; what they
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ from fencepost.checker.checker import Run as Judged
 from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.history import NEMESIS
 from fencepost.hunt.actions import table
-from fencepost.hunt.deeds import REPLICATION, REQUEST, Deed, Hit, Op, deeds
+from fencepost.hunt.deeds import REPLICATION, REQUEST, Deed, Hit, Op, deeds, long_ns
 from fencepost.hunt.hunt import Find
 from fencepost.hunt.order import segments, straightened
 from fencepost.hunt.record import to_history
@@ -70,7 +70,7 @@ def bridge(setting: Setting, find: Find) -> Bridge:
     ttl_ms = max(TTL_MS, setting.ttl_ns // 1_000_000)
     scale = ttl_ms * 1e6 / setting.ttl_ns
     writer = _Writer(setting, scale, checker)
-    for segment in segments(deeds(run, trace, until), setting.ttl_ns // 8):
+    for segment in segments(deeds(run, trace, until), long_ns(setting)):
         writer.segment(straightened(segment))
     steps = (
         _unsynced(writer.written(), writer)
@@ -86,13 +86,21 @@ def bridge(setting: Setting, find: Find) -> Bridge:
         guard=setting.guard,
         steps=steps,
         expected={checker: False},
-        options=dict(setting.options),
+        options=_stretched(setting.options, scale),
         clients=len(setting.clients),
         ttl_ms=ttl_ms,
         lock=setting.lock,
         settings={"persistence": setting.persistence, "store": setting.store, **served},
     )
     return Bridge(scenario, tuple(dict.fromkeys(writer.notes)), tuple(dict.fromkeys(writer.cannot)))
+
+
+def _stretched(options: Mapping[str, Any], scale: float) -> dict[str, Any]:
+    """How long a lock waits for its turn is longer by as much as the lease."""
+    found = dict(options)
+    for name in found.keys() & {"wait_ms"}:
+        found[name] = round(found[name] * scale)
+    return found
 
 
 def _seen(run: Run, checker: str, since_ns: int) -> int:
@@ -135,6 +143,7 @@ class _Writer:
         self._clients = {name: _Client() for name in self.setting.clients}
         self._steps: list[Timed] = []
         self._cuts: dict[tuple[str, str], str] = {}
+        self._in_waits: set[str] = set()
         self._on: dict[str, int] = {}
         self._holds = 0
         self._now, self._waits = 0, False
@@ -160,9 +169,8 @@ class _Writer:
                     self._arrive(place, deed)
                 case "strike":
                     self._strike(place, deed)
-                case "heal" if not deed.client and deed.fault is not None:
-                    # A client goes on when it does something next.
-                    self._say(Heal(deed.fault.name))
+                case "heal" if deed.fault is not None:
+                    self._heal(deed.client, deed.fault.name)
         return tuple(self._steps)
 
     def _say(self, step: Plain) -> None:
@@ -333,11 +341,21 @@ class _Writer:
             if deed.number and client.stopped_at:
                 arguments["point"] = client.stopped_at
             client.held = fault.name if fault.family == "pause" else ""
+            if client.begun and not deed.number:
+                self._in_waits.add(fault.name)
             client.gone = fault.family == "kill"
             arguments["words"] = self._told(fault.words, fault.family, deed.client)
         else:
             arguments["words"] = describe(fault.family, list(fault.targets), arguments)
         self._say(Inject(fault.name, fault.family, fault.targets, arguments))
+
+    def _heal(self, name: str, fault: str) -> None:
+        if not name:
+            self._say(Heal(fault))
+        elif fault in self._in_waits and self._clients[name].held == fault:
+            # Its own threads hear of what came about meanwhile, while its op still waits.
+            self._go_on(name)
+        # Any other client goes on when it does something next.
 
     def _told(self, words: str, family: str, client: str) -> str:
         return f"{client} is {'paused' if family == 'pause' else 'killed'}"

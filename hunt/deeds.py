@@ -15,6 +15,7 @@ from fencepost.checker.history import NEMESIS, SPONTANEOUS
 from fencepost.hunt.network import LATENCY
 from fencepost.hunt.record import Row
 from fencepost.hunt.run import Run
+from fencepost.hunt.setting import Setting
 from fencepost.hunt.trace import Call, Moment, Trace
 
 _MESSAGES = ("delay", "packet")
@@ -70,7 +71,8 @@ class Deed:
 
     `what`: `begin` and `end` of an op, `send` of a request (`call`, `hit`), `arrive` of one that
     was late; of a fault `strike` and `heal`. Of a client that is struck, `number` is the step of
-    its op before which that is; 0: it is in no op.
+    its op before which that is; 0: it is in no op, or waits for its servers on a connection of its
+    lock's own.
     """
 
     what: str
@@ -88,11 +90,13 @@ class Deed:
 
 @dataclass
 class _At:
-    """Where a client is: in which op, in which call of it, how many calls it has behind it."""
+    """Where a client is: in which op, in which call of it, how many calls it has behind it, since
+    when."""
 
     op: Op | None = None
     call: Call | None = None
     done: int = 0
+    since_ns: int = 0
     sent: dict[str, Call] = field(default_factory=dict)
 
     @property
@@ -101,6 +105,11 @@ class _At:
         if self.op is None:
             return 0
         return self.call.step.number if self.call is not None else self.done + 1
+
+
+def long_ns(setting: Setting) -> int:
+    """A part of a lease that counts: as much of one goes by on real servers."""
+    return setting.ttl_ns // 8
 
 
 def deeds(run: Run, trace: Trace, until_ns: int) -> list[Deed]:
@@ -151,6 +160,7 @@ class _Reader:
 
     def _moment(self, place: int, moment: Moment) -> None:
         call, at = moment.call, self._clients[moment.call.client]
+        at.since_ns = moment.time_ns
         if moment.what == "over":
             at.call, at.done = None, call.step.number
         if moment.what != "begins":
@@ -179,7 +189,7 @@ class _Reader:
         lock = f in _OF_LOCK and self._unseen
         nodes = frozenset(self._run.setting.servers) if lock else frozenset[str]()
         if type == "invoke":
-            at.op, at.call, at.done = Op(client, f), None, 0
+            at.op, at.call, at.done, at.since_ns = Op(client, f), None, 0, time
             self._found.append(Deed("begin", time, place, client, at.op, nodes=nodes))
         elif at.op is not None:
             op, at.op = at.op, None
@@ -214,9 +224,16 @@ class _Reader:
         found = Deed("strike", time, begins, client, fault=fault)
         found.nodes, found.links = _where(fault, self._clients)
         if client:
-            found.op, found.number = self._clients[client].op, self._clients[client].number
+            at = self._clients[client]
+            found.op, found.number = at.op, 0 if self._is_let_wait(at, time) else at.number
             found.place = self._after_its_request(place, client)
         self._found.append(found)
+
+    def _is_let_wait(self, at: _At, now_ns: int) -> bool:
+        """Whether its servers let a client wait, for so long that real ones do as well. No step
+        of its op comes before they answer, so it could not be stopped there."""
+        waits = self._unseen and at.op is not None and at.op.f in _OF_LOCK and at.call is None
+        return waits and now_ns - at.since_ns >= long_ns(self._run.setting)
 
     def _after_its_request(self, place: int, client: str) -> float:
         """Who has a request on the way is struck once that was carried out."""

@@ -4,7 +4,8 @@ In the simulation messages of several clients pass one another all the time. A r
 stopped at each place where it has to wait for somebody else, which takes time that its lease does
 not have. So deeds are moved past one another where that changes nothing: what meets at a server, a
 link or a client keeps its order; what is over before an op begins stays before it; and where the
-simulation let a good part of a lease go by, all that came before stays before.
+simulation let a good part of a lease go by, all that came before stays before. Who is let wait for
+longer than that asks after whoever is granted the lock meanwhile, so that real clients do not race.
 
 A loss of power has to come before a real server syncs, and may overtake requests that were denied:
 whoever sends them to a server that is down is not granted anything either.
@@ -29,8 +30,14 @@ def segments(found: Sequence[Deed], gap_ns: int) -> list[list[Deed]]:
 
 def straightened(segment: Sequence[Deed]) -> list[Deed]:
     """The same deeds, each client's as much in one go as they can be."""
+    begun = {deed.op for deed in segment if deed.what == "begin"}
+    let_wait = begun - {deed.op for deed in segment if deed.what == "end"}
     waits = {
-        deed: {other for other in segment[:place] if _in_order(other, deed)}
+        deed: {
+            other
+            for other in segment[:place]
+            if _in_order(other, deed) and not (other.op in let_wait and _asks_after(other, deed))
+        }
         for place, deed in enumerate(segment)
     }
     left, made = list(segment), list[Deed]()
@@ -42,6 +49,14 @@ def straightened(segment: Sequence[Deed]) -> list[Deed]:
         made.append(chosen)
         left.remove(chosen)
     return made
+
+
+def _asks_after(asked: Deed, granted: Deed) -> bool:
+    """Whether one client asks and another is granted the lock: who is let wait for long may as well
+    ask once the other has it."""
+    if asked.op is None or granted.op is None or (asked.what, granted.what) != ("begin", "end"):
+        return False
+    return asked.op.f == granted.op.f == "acquire" and granted.op.type == "ok"
 
 
 def _in_order(one: Deed, other: Deed) -> bool:

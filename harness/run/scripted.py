@@ -101,6 +101,7 @@ def of_hunt(hunted: Spec, scenario: Scenario, seed: int) -> Spec:
     made = replace(
         hunted,
         name=scenario.name,
+        options={**hunted.options, **scenario.options},
         guard=scenario.guard,
         ttl_ms=scenario.ttl_ms,
         seed=seed,

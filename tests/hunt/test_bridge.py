@@ -7,6 +7,7 @@ import json
 import pytest
 
 from fencepost.checker.history import NEMESIS
+from fencepost.harness.run import scripted, written
 from fencepost.hunt.actions import table
 from fencepost.hunt.bridge import bridge
 from fencepost.hunt.hunt import Find, hunt
@@ -164,6 +165,27 @@ def test_what_strikes_in_the_middle_of_a_library_is_said_to_strike_anywhere(made
     ended = place(steps, Finish, client="client-2", expect="ok")
     assert begun < place(steps, Inject, family="clock") < ended
     assert "redis-py brings its own connections" in found.notes[0]
+
+
+def test_a_client_that_its_servers_let_wait_is_struck_in_the_wait_and_not_at_a_step_after_it(made):
+    found, steps = made("etcd-lock-api", "pause", seed=1, server=["etcd=3.4"])
+    begun = place(steps, Begin, client="client-2", f="acquire", stops=())
+    struck = place(steps, Inject, family="pause", targets=("client-2",))
+    ended = place(steps, Finish, client="client-2", expect="ok")
+    healed = place(steps, Heal, name=steps[struck].name)
+    # Who is granted the lock asks first. The lease of the other ends in its pause, of which its
+    # own thread hears before the lock is free.
+    assert place(steps, Do, client="client-1", f="acquire") < begun < struck < healed
+    assert healed < place(steps, Do, client="client-1", f="release") < ended
+    assert "point" not in steps[struck].arguments
+    assert not any(isinstance(step, Reach) for step in steps)
+    # It goes on waiting for as many leases.
+    longer = 10_000 * found.scenario.ttl_ms / 2000
+    assert found.scenario.options["wait_ms"] == longer
+    hunted = written.spec("etcd-lock-api", {}, {"server": ["etcd=3.4"]})
+    assert scripted.of_hunt(hunted, found.scenario, 1).options["wait_ms"] == longer
+    # Time goes by until it waits.
+    assert found.scenario.steps[struck].waits and found.scenario.steps[struck].at_s > 1
 
 
 def test_a_second_arrival_cannot_be_played_and_is_said_not_to_be(setting):
