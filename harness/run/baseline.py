@@ -14,12 +14,15 @@ import msgspec
 
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.run.entries import CALM, UNKNOWN, Entry
+from fencepost.report.cells import STATES
 from fencepost.strictjson import decode
 from fencepost.wholefile import replace
 
 SCHEMA = 1
 FILE = Path("docs/baseline.json")
 _AS_PUBLISHED = ("as published", "seen")
+# Two clients believed and the data survived: less than damage, which takes two as well.
+_LESS_THAN = {STATES["damaged"].word: STATES["believed"].word}
 
 
 class Known(msgspec.Struct):
@@ -96,8 +99,12 @@ def _state(one: Entry, before: Known | None) -> str:
 
 
 def _news(one: Entry, before: Known | None) -> set[str]:
-    """The marks that it has and never had; none of an entry without a past."""
-    return set(one.marks) - set(before.marks) - CALM - {UNKNOWN} if before else set()
+    """The marks that it has and never had, nor a worse one of the kind; none of an entry without a
+    past."""
+    if before is None:
+        return set()
+    less = {_LESS_THAN[mark] for mark in before.marks if mark in _LESS_THAN}
+    return set(one.marks) - set(before.marks) - less - CALM - {UNKNOWN}
 
 
 def is_known_unknown(one: Entry) -> bool:
