@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from random import Random
 from types import SimpleNamespace
 
@@ -70,6 +71,25 @@ def test_a_skew_of_all_but_one_of_its_targets_is_not_proved(clocks, site, fault,
     assert not clocks.inject(fault).proved
 
 
+@pytest.fixture
+def idle(site, monkeypatch):
+    """Time as on a machine that does nothing else: a call of a clock takes 10 µs, and a sleep as
+    long as was asked for."""
+    now_s = [100.37]
+
+    def monotonic():
+        now_s[0] += 1e-5
+        return now_s[0]
+
+    def sleep(seconds):
+        now_s[0] += seconds
+
+    made = SimpleNamespace(monotonic=monotonic, time=lambda: 1.7e9 + monotonic(), sleep=sleep)
+    for module in (skewed, sys.modules[type(site.nodes["etcd-1"].clocks).__module__]):
+        monkeypatch.setattr(module, "time", made)
+
+
+@pytest.mark.usefixtures("idle")
 @pytest.mark.parametrize("offset_s", [3.0, 0.3])
 def test_a_clock_that_shows_whole_seconds_is_looked_at_until_it_is_known_well_enough(
     clocks, site, monkeypatch, offset_s
