@@ -106,8 +106,8 @@ def _suite(folder: Path) -> Collected:
     lines = {}
     for row in rows:
         if row.rate is not None or row.cost is not None:
-            measured = Line("measured") if row.as_expected else Line("NOT as it should be", row.why)
-            lines[row.test] = measured
+            missed = Line("NOT as it should be", row.why)
+            lines[row.test] = Line("measured") if row.as_expected else missed
             continue
         broken = [name for name, valid in row.observed.items() if valid is False]
         unknown = [name for name, valid in row.observed.items() if verdict(valid) == "unknown"]
@@ -116,10 +116,15 @@ def _suite(folder: Path) -> Collected:
         words += [f"broken: {', '.join(broken)}"] * bool(broken)
         words += [f"unknown: {', '.join(unknown)}"] * bool(unknown)
         lines[row.test] = Line("; ".join(words))
+    measured = [row for row in rows if row.rate is not None or row.cost is not None]
+    wrong = sum(not row.as_expected for row in measured)
+    words = [f"{good} of {len(expected)} as published"] if expected or not measured else []
+    words += [f"{len(measured) - wrong} measured"] * (len(measured) > wrong)
+    words += [f"{wrong} not measured as it should be"] * bool(wrong)
     return Collected(
         "suite",
-        f"{good} of {len(expected)} as published",
-        good == len(expected) if expected else None,
+        ", ".join(words),
+        good == len(expected) and not wrong if expected or wrong else None,
         list(dict.fromkeys(row.lock for row in rows if row.lock)),
         lines,
         runs=[one.run for row in rows for one in (row.rate.runs if row.rate else [row]) if one.run],

@@ -349,7 +349,11 @@ def test_what_a_suite_measures_is_neither_as_published_nor_a_finding(call):
         "a": "measured",
         "b": "NOT as it should be; no slower",
     }
-    assert (found.words, found.runs) == ("1 of 1 as published", ["../../a/1Z", "../../a/2Z"])
+    assert found.words == "1 of 1 as published, 1 measured, 1 not measured as it should be"
+    assert (found.valid, found.runs) == (False, ["../../a/1Z", "../../a/2Z"])
+    results.write(folder / "suite.json", rows[1:2])
+    found = store.find(str(folder)).came
+    assert (found.words, found.valid) == ("1 measured", None)
 
 
 def test_figures_do_not_tell_two_matrices_apart_and_states_do(call):
