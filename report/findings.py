@@ -98,7 +98,7 @@ def _although(kept: int, of: int) -> str:
             if of > 1
             else (", though the service kept its promise")
         )
-    return f", of which {kept} kept their promise"
+    return f", of which {kept} kept {'its' if kept == 1 else 'their'} promise"
 
 
 def _absences(rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
