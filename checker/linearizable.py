@@ -30,6 +30,9 @@ from fencepost.checker.lincheck.verdict import check_calls
 from fencepost.checker.untested import untested
 from fencepost.checker.verdict import Verdict, noted
 
+REQUEUED = "requeued"
+"""The error kind of `lost` of a client that may have lost its place in a queue, and no more."""
+
 _TIME_LIMIT_S = 60.0
 _EVIDENCE_S = 5.0
 
@@ -111,11 +114,12 @@ def _described(op: Op) -> str:
 
 def _granted_early(history: History) -> list[Call]:
     """The calls. A grant to a client whose lease the service had ended while it waited (`lost`
-    with hold null) must have happened before that, if it did: its end is brought forward.
+    with hold null) must have happened before that, if it did: its end is brought forward. One whose
+    client asked again by itself (REQUEUED) is of what it asked for then.
     """
     notices: dict[int | str, list[Op]] = {}
     for op in history.lost():
-        if op.value.get("hold") is None:
+        if op.value.get("hold") is None and (op.error or [""])[0] != REQUEUED:
             notices.setdefault(op.process, []).append(op)
     calls = history.calls()
     return [_before(call, notices) for call in calls] if notices else calls

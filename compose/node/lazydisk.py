@@ -10,7 +10,8 @@ minute old (dirty_expire_centisecs); here nothing is but by `settle`, so that wh
 what is lost.
 
 The backing directory holds the objects (objects/<number>, what files hold) and the journal as far
-as it is durable (log), from which a new daemon reads the names. Only objects take space.
+as it is durable (log), from which a new daemon reads the names. A part of the disk is the journal's
+alone, as on ext4: on a full disk names can still go, and what they held is room again.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from fencepost.compose.node.pages import Content
 
 ROOT = 1
 COMMIT_S = 5.0  # as ext4's commit=5
+# Some thousands of changes: more than servers make while a disk is full.
+JOURNAL = 1 << 20
 
 Op = dict[str, Any]
 
@@ -123,13 +126,14 @@ class Disk:
         self._backing = backing
         self._now = now
         os.makedirs(f"{backing}/objects", exist_ok=True)
-        self._log = open(f"{backing}/log", "a+")  # noqa: SIM115  # as long as the disk
-        self._log.seek(0)
+        # Unbuffered: what was not written is not to come later.
+        self._log = open(f"{backing}/log", "ab", 0)  # noqa: SIM115  # as long as the disk
         self._durable = Tree()
         self._next = ROOT + 1
-        for line in self._log:
-            self._durable.apply(op := json.loads(line))
-            self._next = max(self._next, op.get("number", 0) + 1)
+        with open(f"{backing}/log", "rb") as log:
+            for line in log:
+                self._durable.apply(op := json.loads(line))
+                self._next = max(self._next, op.get("number", 0) + 1)
         self._sweep()
         self._tree = self._durable.copy()
         self._pending: list[_Pending] = []
@@ -223,8 +227,11 @@ class Disk:
         self.node(number).changed_ns = time.time_ns()
 
     def space(self) -> os.statvfs_result:
-        """Of the disk as it is, with nothing unsynced."""
-        return os.statvfs(f"{self._backing}/objects")
+        """Of the disk as it is, with nothing unsynced; the journal's part is taken."""
+        there = os.statvfs(f"{self._backing}/objects")
+        journal = -(-JOURNAL // there.f_frsize)
+        free, available = (max(0, n - journal) for n in (there.f_bfree, there.f_bavail))
+        return os.statvfs_result((*there[:3], free, available, *there[5:10]))
 
     def free(self) -> int:
         """Bytes that writes may still take."""
@@ -304,14 +311,22 @@ class Disk:
         for pending in self._pending[:count]:
             if pending.flush in self._contents:
                 self._contents[pending.flush].sync()
-        lines = [json.dumps(pending.op) + "\n" for pending in self._pending[:count]]
-        self._log.write("".join(lines))
-        self._log.flush()
+        self._append("".join(f"{json.dumps(one.op)}\n" for one in self._pending[:count]).encode())
         for pending in self._pending[:count]:
             self._durable.apply(pending.op)
         done, self._pending = self._pending[:count], self._pending[count:]
         for number in {number for pending in done for number in pending.touched}:
             self._tidy(number)
+
+    def _append(self, lines: bytes) -> None:
+        """Write to the journal, all of it or nothing."""
+        end = os.fstat(self._log.fileno()).st_size
+        try:
+            while lines:
+                lines = lines[self._log.write(lines) :]
+        except OSError:
+            os.ftruncate(self._log.fileno(), end)
+            raise
 
     def _tidy(self, number: int) -> None:
         """Remove what has no name any more, neither seen nor durable, and is not open."""

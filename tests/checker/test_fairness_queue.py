@@ -43,9 +43,10 @@ def test_a_client_that_died_in_its_acquire_waits_for_nothing(story):
     assert queue(story).valid is True
 
 
-def test_a_client_whose_session_ended_while_it_waited_has_lost_its_place(story):
+@pytest.mark.parametrize("kind", ["expired", "requeued"])
+def test_a_client_whose_session_ended_while_it_waited_has_lost_its_place(story, kind):
     waits(story, 9, 0, 30_000)
-    story.op(1400, 9, "info", "lost", {"lock": "orders", "hold": None}, ["expired", "-"])
+    story.op(1400, 9, "info", "lost", {"lock": "orders", "hold": None}, [kind, "-"])
     served(story, 1000, 5000)
     assert queue(story).valid is True
 

@@ -115,6 +115,12 @@ def test_a_grant_in_the_name_of_a_lease_that_was_over_by_then_fits_nowhere(story
     assert verdict(story, clocks=CLOCKS).valid is False
 
 
+def test_so_it_is_where_the_history_does_not_say_of_what_kind_its_end_was(story):
+    waiter(story, 2500)
+    story.op(2000, 1, "info", "lost", {"lock": "orders", "hold": None})
+    assert verdict(story).valid is False
+
+
 def test_one_whose_lease_ends_while_it_asks_for_ever_is_granted_nothing(story):
     story.grant(0, "a", 1, 1001)
     story.call(1, "acquire", 10, None, {"lock": "orders", "ttl": 1000 * MS})
@@ -129,6 +135,17 @@ def test_a_release_during_which_a_lease_ends_that_gave_no_grant_is_not_over_by_t
     story.grant(1, "b", 30, 5030, ttl=5000)
     story.extend(0, "a", 110, None, type="fail")
     assert verdict(story).valid is True
+
+
+def test_a_client_that_asked_again_by_itself_was_granted_what_it_asked_for_then(story):
+    """kazoo's recipe, whose session was in doubt or over while it waited."""
+    waiter(story, 2500)
+    value = {"lock": "orders", "hold": None}
+    story.op(2000, 1, "info", "lost", value, ["requeued", "the connection is SUSPENDED"])
+    assert verdict(story).valid is True
+    assert verdict(story, clocks=CLOCKS).valid is True
+    expired(story, 1, 2100)
+    assert verdict(story).valid is False
 
 
 def test_it_may_have_been_given_before(story):

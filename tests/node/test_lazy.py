@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencepost.compose.node.lazydisk import COMMIT_S, ROOT, Disk
+from fencepost.compose.node.lazydisk import COMMIT_S, JOURNAL, ROOT, Disk
 from fencepost.compose.node.pages import PAGE, Content
 from node_program import node_program
 
@@ -163,6 +163,56 @@ def test_a_removed_file_gives_its_space_back_before_the_disk_is_full(disk, monke
     with pytest.raises(OSError) as error:
         put(disk, "more", b"z")
     assert error.value.errno == errno.ENOSPC
+
+
+def test_a_part_of_a_full_disk_is_the_journal_s_alone(disk, monkeypatch):
+    left = [JOURNAL + PAGE]
+    blocks = os.statvfs("/")[:3]
+
+    def statvfs(path):
+        free = left[0] // blocks[1]
+        return os.statvfs_result((*blocks, free, free, 0, 0, 0, 0, 255))
+
+    monkeypatch.setattr(os, "statvfs", statvfs)
+    assert disk.space().f_bavail * blocks[1] == disk.free() == PAGE
+    put(disk, "filler", b"x")
+    left[0] = JOURNAL
+    assert disk.space().f_bfree == disk.space().f_bavail == disk.free() == 0
+    with pytest.raises(OSError) as error:
+        put(disk, "more", b"y")
+    assert error.value.errno == errno.ENOSPC
+    disk.unlink(ROOT, "filler")
+    disk.sync(ROOT)
+    assert os.listdir(f"{disk._backing}/objects") == []
+
+
+def test_what_the_journal_had_no_room_for_is_not_in_it_and_comes_once(disk, tmp_path):
+    class Full:
+        """Takes some bytes, and then no more."""
+
+        def __init__(self, log, room):
+            self.log, self.room = log, room
+            self.fileno = log.fileno
+
+        def write(self, data):
+            if not self.room:
+                raise OSError(errno.ENOSPC, "no space left")
+            taken = self.log.write(data[: self.room])
+            self.room -= taken
+            return taken
+
+    disk.make(ROOT, "first", FOLDER)
+    disk.sync(ROOT)
+    log, whole = disk._log, (tmp_path / "backing" / "log").read_bytes()
+    disk._log = Full(log, 20)
+    disk.make(ROOT, "second", FOLDER)
+    with pytest.raises(OSError):
+        disk.sync(ROOT)
+    assert (tmp_path / "backing" / "log").read_bytes() == whole
+    disk._log = Full(log, 10_000)
+    disk.sync(ROOT)
+    assert there(Disk(str(tmp_path / "backing"))) == ["first", "second"]
+    assert len((tmp_path / "backing" / "log").read_bytes().splitlines()) == 2
 
 
 WRITES = st.tuples(st.integers(0, 3 * PAGE), st.binary(min_size=1, max_size=2 * PAGE))

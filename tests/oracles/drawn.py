@@ -152,7 +152,10 @@ class Drawing:
             return
         value = {"lock": held[-1]["lock"], "hold": held[-1]["hold"]}
         at = self.random.randint(begun, now + 3)
-        if self.random.random() < 0.5:
+        if self.random.random() < 0.2:
+            kind = self.random.choice(("expired", "requeued"))
+            self.op(at, process, "info", "lost", value | {"hold": None}, [kind, "-"], node)
+        elif self.random.random() < 0.5:
             self.op(at, process, "info", "lost", value, ["lost", "-"], node)
         else:
             deadline = self.random.choice((None, (at + 4) * MS, (at + 10) * MS))

@@ -97,7 +97,8 @@ def _end(ops: list[Op], begun: Op, done: Op) -> int:
     if begun.f == "acquire" and done.type == "ok":
         for op in ops[begun.index : done.index]:
             told = op.process == begun.process and op.f == "lost" and op.value.get("hold") is None
-            if told:
+            again = op.error is not None and list(op.error)[:1] == ["requeued"]
+            if told and not again:
                 return op.index
     return done.index
 

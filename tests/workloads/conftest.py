@@ -119,6 +119,7 @@ class World:
             renewed=lambda secret, deadline: self.said.append(("renewed", secret, deadline)),
             lost=lambda secret, why: self.said.append(("lost", secret, why)),
             expired=lambda why: self.said.append(("expired", "", why)),
+            requeued=lambda why: self.said.append(("requeued", "", why)),
         )
 
 

@@ -53,6 +53,21 @@ def test_of_what_no_acquire_returned_the_latest_are_known(out, monkeypatch):
     assert held.is_lost(grant(99))
 
 
+def test_who_waits_says_whether_its_grant_cannot_come_or_it_asks_again(out, tmp_path):
+    held = Holds(out)
+    held.expired("nobody waits")
+    held.waits_for("orders")
+    held.expired("its lease is gone")
+    held.requeued("the connection is SUSPENDED")
+    held.waits_for(None)
+    held.requeued("nobody waits any more")
+    said = [json.loads(line) for line in (tmp_path / "said").read_text().splitlines()]
+    assert [(op["f"], op["value"], op["error"]) for op in said] == [
+        ("lost", {"lock": "orders", "hold": None}, ["expired", "its lease is gone"]),
+        ("lost", {"lock": "orders", "hold": None}, ["requeued", "the connection is SUSPENDED"]),
+    ]
+
+
 @pytest.fixture
 def client(out, tmp_path, monkeypatch):
     """A client with one hold, and what it has said."""

@@ -10,6 +10,7 @@ import pytest
 from fencepost.compose.node.places import PYTHON
 from fencepost.harness.cluster import libraries
 from fencepost.harness.run.client_program import command
+from fencepost.workloads.locks.libraries.kazoo import KazooLock
 from fencepost.workloads.locks.registry import LOCKS
 
 LIBRARIES = [lock for lock in LOCKS.values() if lock.library]
@@ -63,3 +64,15 @@ def test_a_library_s_worker_runs_in_its_own_environment_or_is_a_program_of_its_o
 )
 def test_a_run_says_which_version_it_tested(library, version):
     assert libraries.version(library) == version
+
+
+@pytest.mark.parametrize("state", ["SUSPENDED", "LOST"])
+def test_kazoo_in_doubt_loses_its_holds_and_asks_again_by_itself(world, state):
+    pytest.importorskip("kazoo")
+    lock = KazooLock(world.env(), ["zookeeper-1"], LOCKS["kazoo"].read_options({}))
+    lock._held["secret"] = None
+    lock._listen("CONNECTED")
+    assert world.said == []
+    lock._listen(state)
+    why = f"the connection is {state}"
+    assert world.said == [("lost", "secret", why), ("requeued", "", why)]

@@ -177,6 +177,7 @@ class Client:
             renewed=self._holds.renewed,
             lost=self._holds.lost,
             expired=self._holds.expired,
+            requeued=self._holds.requeued,
             mutex=machine.mutex,
             pool=machine.pool,
             dial=machine.dial,

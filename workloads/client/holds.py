@@ -111,8 +111,15 @@ class Holds:
 
     def expired(self, why: str) -> None:
         """The service ended the lease or session with which this client waits for a grant."""
+        self._waits_no_more("expired", why)
+
+    def requeued(self, why: str) -> None:
+        """This client may have lost its place in the queue, and asks again by itself."""
+        self._waits_no_more("requeued", why)
+
+    def _waits_no_more(self, kind: str, why: str) -> None:
         with self._out.speaking:
             if not self._dropped and self._waits_for is not None:
                 value = {"lock": self._waits_for, "hold": None}
-                self._out.event("info", "lost", value, Failed("expired", why))
+                self._out.event("info", "lost", value, Failed(kind, why))
                 self._out.flush()

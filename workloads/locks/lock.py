@@ -82,7 +82,9 @@ class Env:
     A lock that keeps its lease or session alive in the background does so in a thread that
     `background` starts, and says what becomes of a grant, by its secret: `renewed(secret,
     deadline)` when it lives on, `lost(secret, why)` when the client has to take it for lost.
-    `expired(why)` tells that the lease with which the service lets this client wait has ended.
+    `expired(why)` tells that the lease with which the service lets this client wait has ended: no
+    grant can come of it. `requeued(why)`: its place in the queue may be gone, and it asks again by
+    itself, under another session if need be.
     `mutex()` makes a lock that keeps such threads and the client apart. `pool(host, port)` gives
     HTTP connections to a server, as urllib3 has them; None: urllib3's own. `dial(protocol, host,
     port, connect_s, read_s)` gives a Link to a server that speaks something else than Redis;
@@ -102,6 +104,7 @@ class Env:
     mutex: Callable[[], AbstractContextManager[Any]] = threading.Lock
     pool: Callable[[str, int], Any] | None = None
     dial: Callable[[str, str, int, float, float], Link] | None = None
+    requeued: Callable[[str], None] = lambda why: None
 
 
 class Lock(Protocol):

@@ -69,7 +69,7 @@ class KazooLock:
             for secret in list(self._held):
                 self._env.lost(secret, f"the connection is {state}")
             # The recipe asks again without a word, at the queue's end if the session is over.
-            self._env.expired(f"the connection is {state}")
+            self._env.requeued(f"the connection is {state}")
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
         raise Failed("not-held", "kazoo's lock lasts as long as the session; nothing extends it")
