@@ -8,6 +8,7 @@ uses already and a little more; the data that comes in is the nemesis' own, and 
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from random import Random
 from typing import Any
@@ -25,6 +26,7 @@ _VALUE = 10 << 10
 # Five times what fits: of keys that were not used since, practically none survives.
 _KEYS = 5 * _ROOM // _VALUE
 _BATCH = 64
+_OLDER_S = 3.0
 _PREFIX = "fencepost:fill:"
 _FILL = """
 for i = ARGV[1], ARGV[1] + ARGV[2] - 1 do
@@ -45,6 +47,7 @@ class Memory:
         policy = fault.arguments["policy"]
         before = self._info(node)
         limit = int(before["used_memory"]) + _ROOM
+        self._grow_old(node, before)
         self._redis(node, "config", "set", "maxmemory-policy", policy)
         self._redis(node, "config", "set", "maxmemory", str(limit))
         said = ""
@@ -60,6 +63,15 @@ class Memory:
         took = refused if policy == "noeviction" else evicted > 0
         how = f"{node} is limited to {limit} bytes: it evicted {evicted} keys"
         return Receipt(took, f"{how} and {'refuses' if refused else 'takes'} writes", data)
+
+    def _grow_old(self, node: str, info: dict[str, str]) -> None:
+        """Let the server's clock of use go on, which has whole seconds (Redis' evict.c): what is
+        there is older then than what comes in, and goes first."""
+        end = time.monotonic() + _OLDER_S
+        while info.get("lru_clock") == self._info(node).get("lru_clock", ""):
+            if time.monotonic() > end:
+                return
+            time.sleep(0.05)
 
     def heal(self, fault: Fault) -> Receipt:
         (node,) = fault.targets

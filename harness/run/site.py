@@ -13,6 +13,7 @@ from typing import Any
 from fencepost.compose.node.places import CODE, LOGS, MARK, PYTHON
 from fencepost.harness.cluster import timing
 from fencepost.harness.cluster.cluster import Cluster, Spawn
+from fencepost.harness.cluster.nodes import role
 from fencepost.harness.db import serverlog
 from fencepost.harness.db.foreign import ForeignServer
 from fencepost.harness.db.kinds import KINDS, chosen
@@ -133,8 +134,11 @@ class RunSite:
             ours = [server for server in servers if isinstance(server, Server)]
             # All are down before the first one starts. It would meet members of the old cluster,
             # and take over their data (ZooKeeper) or be refused by them (etcd).
+            idle = [pool.submit(server.kill) for server in self._bystanders()]
             for task in [pool.submit(_empty, self.remote(s.node), s, say) for s in ours]:
                 task.result()
+            for one in idle:
+                one.result()
             starting = [pool.submit(_start, server, say) for server in servers]
             for task in shipped:
                 task.result()
@@ -147,6 +151,13 @@ class RunSite:
             for server in self._servers.values():
                 server.settle()
             return self._versions()
+
+    def _bystanders(self) -> list[Server]:
+        """Servers of the same role on nodes that this run does not use, as a run before it may have
+        left them: a sentinel there makes a replica of what it takes for its own."""
+        mine, own = self._spec.lock_type.kind, {*self._servers, STORAGE}
+        nodes = [node for node in self._cluster.nodes if role(node) == mine and node not in own]
+        return [] if self._spec.foreign else [self._server(node) for node in nodes]
 
     def resume(self, say: Say = silent) -> dict[str, str]:
         """Go on with servers that an earlier run on these nodes has used, and with what they have;

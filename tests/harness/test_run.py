@@ -84,6 +84,17 @@ def test_whether_others_were_granted_a_lock_is_asked_of_the_lock_that_a_client_h
     assert site.grants(without="client-1") == 3
 
 
+def test_servers_of_the_same_role_that_a_run_does_not_use_are_ended_before_it(recorder):
+    """A sentinel that an earlier run has left makes a replica of a server of this one."""
+    nodes = ["redis-1", "redis-2", "redis-3", "etcd-1", "storage", "client-1", "client-2"]
+    cluster = SimpleNamespace(
+        remote=lambda node: SimpleNamespace(node=node), foreign={}, nodes=nodes
+    )
+    site = RunSite(SPEC, cluster, recorder)
+    assert site.servers == ["redis-1"]
+    assert [server.node for server in site._bystanders()] == ["redis-2", "redis-3"]
+
+
 def two_holders(tmp_path, **test):
     """A run of 2 s of 9 in which two hold one lock, with one lease over, and the other not."""
     ops = []

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from fencepost.nemesis import memory
 from fencepost.nemesis.memory import Memory
 from fencepost.nemesis.nemesis import Fault
 
@@ -19,13 +20,16 @@ class Redis:
     used: int = 1 << 20
     evicted: int = 0
     filled: set[int] = field(default_factory=set)
+    clock: list[int] = field(default_factory=list)
+    filled_at: list[int] = field(default_factory=list)
 
     def run(self, argv, *, timeout_s=10.0, check=True):
         return type("Result", (), {"code": 0, "out": self.answer(*argv[1:])})()
 
     def answer(self, verb, *words):
         if verb == "info":
-            return f"# Memory\nused_memory:{self.used}\nevicted_keys:{self.evicted}\n"
+            shown = f"lru_clock:{self.clock.pop(0)}\n" if self.clock else ""
+            return f"{shown}# Memory\nused_memory:{self.used}\nevicted_keys:{self.evicted}\n"
         if verb == "config" and words[0] == "get":
             return f"{words[1]}\n{self.config[words[1]]}\n"
         if verb == "config":
@@ -40,6 +44,7 @@ class Redis:
         return self.fill(int(words[2]), int(words[3]))
 
     def fill(self, start, count):
+        self.filled_at.append(len(self.clock))
         limit = int(self.config["maxmemory"])
         for key in range(start, start + count):
             if limit and self.used + 10_240 > limit:
@@ -94,3 +99,16 @@ def test_a_limit_that_stays_is_not_proved_to_be_gone():
     Memory(Site(redis)).inject(fault("allkeys-lru"))
     redis.deaf = True
     assert not Memory(Site(redis)).heal(fault("allkeys-lru")).proved
+
+
+def test_what_was_there_is_older_than_what_comes_in_by_the_server_s_own_clock():
+    """Which has whole seconds: of keys that were used in the same one any may go first."""
+    redis = Redis(clock=[7, 7, 7, 8, 8])
+    assert Memory(Site(redis)).inject(fault("allkeys-lru")).proved
+    assert redis.filled_at[0] == 1
+
+
+def test_a_clock_that_stands_still_is_not_waited_for_for_ever(monkeypatch):
+    monkeypatch.setattr(memory, "_OLDER_S", 0.1)
+    redis = Redis(clock=[7] * 1000)
+    assert Memory(Site(redis)).inject(fault("allkeys-lru")).proved
