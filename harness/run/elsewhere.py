@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -187,13 +188,18 @@ def _do(job: Job) -> Done:
 
 
 def main() -> None:
-    """Read a job from standard input, do it, and write what came of it to the file named."""
+    """Read a job from standard input, do it, and write what came of it to the file named. If the
+    worker is gone by then, nobody reads that, and its folder goes."""
     interrupt_on_signals()
+    worker, came = os.getppid(), Path(sys.argv[1])
     job: Job = pickle.load(sys.stdin.buffer)
     done = _done(job)
-    scratch = beside(Path(sys.argv[1]))
+    if os.getppid() != worker:
+        shutil.rmtree(came.parent, ignore_errors=True)
+        return
+    scratch = beside(came)
     scratch.write_bytes(pickle.dumps(done))
-    scratch.replace(sys.argv[1])
+    scratch.replace(came)
 
 
 def _done(job: Job) -> Done:

@@ -68,8 +68,10 @@ def test_why_there_is_none_is_said(workers, folder, job, said):
     assert not folder.exists()
 
 
-def test_a_run_whose_worker_is_killed_is_carried_out_by_another(tmp_path, eventually):
+def test_a_run_whose_worker_is_killed_is_carried_out_by_another(tmp_path, eventually, monkeypatch):
     (tmp_path / "place").mkdir()
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
     with dasked(tmp_path) as dask:
         dask.ready()
         workers = Workers(dask.address)
@@ -82,6 +84,8 @@ def test_a_run_whose_worker_is_killed_is_carried_out_by_another(tmp_path, eventu
         worker = json.loads((place / "test.json").read_text())["worker"]
         assert [f"at-{worker}"] == [path.name for path in both]
         workers.close()
+        # The run of the worker that is gone has come to its end as well.
+        eventually(lambda: not list((tmp_path / "scratch").glob("fencepost-job-*")))
 
 
 def test_without_a_worker_it_is_said_what_starts_one(tmp_path, monkeypatch):
