@@ -12,6 +12,7 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from multiprocessing.pool import Pool
 
 from fencepost.hunt.batch import Batch, Searcher, Work
 from fencepost.hunt.setting import Setting
@@ -45,9 +46,33 @@ def _alone(setting: Setting) -> Iterator[Do]:
 def _together(setting: Setting, processes: int) -> Iterator[Do]:
     # What fails without any fault fails here, and not in every process over and over.
     Searcher(setting)
-    context = multiprocessing.get_context()
-    with context.Pool(processes, _begin, (setting,)) as pool:
-        yield lambda works: pool.imap(_try, works)
+    with pool(processes, _begin, setting) as made:
+        yield lambda works: made.imap(_try, works)
+
+
+def pool(processes: int, begin: Callable[..., None], *arguments: object) -> Pool:
+    """So many processes, each of which begins so. The pool ends them by SIGTERM, once, and waits.
+
+    Before a process has begun, that signal would be for whatever the command does that was forked,
+    and be lost. So it is held back until then.
+    """
+    mask = getattr(signal, "pthread_sigmask", None)  # Windows forks nothing
+    before = mask(signal.SIG_BLOCK, {signal.SIGTERM}) if mask else set()
+    try:
+        return multiprocessing.get_context().Pool(processes, _ended_by_signal, (begin, arguments))
+    finally:
+        if mask:
+            mask(signal.SIG_SETMASK, before)
+
+
+def _ended_by_signal(begin: Callable[..., None], arguments: tuple[object, ...]) -> None:
+    # The pool ends its workers by a signal, which the command that was forked may have meant to
+    # clean up after; Ctrl-C is for the command alone.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    begin(*arguments)
 
 
 _searcher: Searcher | None = None
@@ -57,10 +82,6 @@ def _begin(setting: Setting) -> None:
     global _searcher
     gc.freeze()
     gc.set_threshold(*_COLLECTED)
-    # The pool ends its workers by a signal, which the command that was forked may have meant to
-    # clean up after; Ctrl-C is for the command alone.
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _searcher = Searcher(setting)
 
 

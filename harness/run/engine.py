@@ -7,14 +7,13 @@ shows its workers.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from fencepost.harness.errors import BadArguments, Crashed, choose
 from fencepost.hunt.campaign import Item, Outcome, work
+from fencepost.hunt.crew import pool
 
 Engine = Callable[[Sequence[Item]], Iterator[Outcome]]
 """Does all items, and gives what came of each as it comes."""
@@ -57,16 +56,14 @@ def _local(processes: int) -> Engine:
         if count <= 1:
             yield from map(work, items)
             return
-        with multiprocessing.get_context().Pool(count, _begin) as pool:
-            yield from pool.imap_unordered(work, items)
+        with pool(count, _begin) as made:
+            yield from made.imap_unordered(work, items)
 
     return carry_out
 
 
 def _begin() -> None:
-    # The pool ends its workers by a signal; Ctrl-C is for the command alone.
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """A seed needs nothing before."""
 
 
 def _dask(address: str) -> Engine:
