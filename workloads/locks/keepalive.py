@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from fencepost.workloads.locks.lock import Env, Failed, Indeterminate
 
-# Looked at so many times a TTL; renewed every third of it, as etcd's client and Redisson do.
-_LOOKS = 24
+# Renewed every third of the TTL, as etcd's client and Redisson do; what nobody answered is asked
+# again so many times a TTL.
 _RENEWALS = 3
+_RETRIES = 24
 
 
 @dataclass
@@ -46,6 +47,8 @@ class Keepalive:
         self._lock = env.mutex()
         self._running = False
         self._closed = False
+        # A thread does not wait for longer, so that a lease which begins meanwhile is seen in time.
+        self._longest_ns = 0
 
     def watch(
         self,
@@ -60,6 +63,7 @@ class Keepalive:
         answered."""
         with self._lock:
             every_ns = ttl_ns // renewals
+            self._longest_ns = min(self._longest_ns or every_ns, every_ns)
             due = self._env.now() + every_ns
             self._leases[secret] = _Lease(ttl_ns, deadline, due, renew, every_ns)
             if not self._running:
@@ -83,30 +87,31 @@ class Keepalive:
             for secret, lease in self._all():
                 if self._env.now() >= lease.due:
                     self._renew(secret, lease)
-            self._pause()
+            self._wait_until(lease.due for _, lease in self._all())
 
     def _watch_all(self) -> None:
         while not self._closed:
             for secret, lease in self._all():
                 if self._env.now() >= lease.deadline:
                     self._lose(secret, lease, "it could not be renewed in time")
-            self._pause()
+            self._wait_until(lease.deadline for _, lease in self._all())
 
     def _all(self) -> list[tuple[str, _Lease]]:
         with self._lock:
             return list(self._leases.items())
 
-    def _pause(self) -> None:
-        shortest = min((lease.ttl_ns for _, lease in self._all()), default=1_000_000_000)
-        self._env.sleep(shortest / _LOOKS / 1e9)
+    def _wait_until(self, times: Iterable[int]) -> None:
+        now = self._env.now()
+        wait_ns = min((time - now for time in times), default=self._longest_ns)
+        self._env.sleep(max(0, min(wait_ns, self._longest_ns)) / 1e9)
 
     def _renew(self, secret: str, lease: _Lease) -> None:
         try:
             deadline = lease.renew()
-        except Indeterminate:
-            return
         except Failed as error:
-            if error.kind != "unreachable":
+            if isinstance(error, Indeterminate) or error.kind == "unreachable":
+                lease.due = self._env.now() + lease.ttl_ns // _RETRIES
+            else:
                 self._lose(secret, lease, error.text)
             return
         with self._lock:
