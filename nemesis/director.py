@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any
@@ -14,8 +14,11 @@ from fencepost.nemesis.family import Strike
 from fencepost.nemesis.nemesis import Fault, Nemesis, Receipt
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.nemesis.site import Site
-from fencepost.nemesis.targets import PRIMARY, Layout, leader, renamed
+from fencepost.nemesis.targets import HOLDER, PRIMARY, Layout, holder, leader, renamed
 from fencepost.nemesis.timetable import Over, Timetable
+
+_ASKED: Mapping[str, Callable[[Site], tuple[str, str]]] = {PRIMARY: leader, HOLDER: holder}
+"""Who is meant by a name, and what that one is called, is asked when the fault begins."""
 
 Record = Callable[[str, str, dict[str, Any], list[str] | None], None]
 """Writes an op of the nemesis: type, f, value, error."""
@@ -158,18 +161,21 @@ class Director:
 
 
 def _resolved(site: Site, fault: Fault) -> Fault:
-    """The fault with its words, and the server that leads now in the place of `primary`.
+    """The fault with its words, and the server that leads now in the place of `primary`, the client
+    that holds a lock in that of `holder`.
 
     Raises RuntimeError if no server says that it leads.
     """
-    if PRIMARY not in fault.targets:
+    found = {name: ask(site) for name, ask in _ASKED.items() if name in fault.targets}
+    if not found:
         words = describe(fault.family, fault.targets, fault.arguments)
         return replace(fault, arguments=fault.arguments | {"words": words})
-    found = leader(site)
-    targets, arguments = renamed(fault.targets, fault.arguments, {PRIMARY: found})
-    # Words of before do not name the server.
+    nodes = {name: node for name, (node, _) in found.items()}
+    targets, arguments = renamed(fault.targets, fault.arguments, nodes)
+    # Words of before do not name the node.
     unsaid = {name: value for name, value in fault.arguments.items() if name != "words"}
-    words = describe(fault.family, fault.targets, unsaid, primary=f"{found} (the primary)")
+    called = {name: words for name, (_, words) in found.items()}
+    words = describe(fault.family, fault.targets, unsaid, called)
     return Fault(fault.name, fault.family, targets, arguments | {"words": words})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Any
 
@@ -22,7 +22,7 @@ from fencepost.nemesis import (
 )
 from fencepost.nemesis.asked import Asked, parse, today
 from fencepost.nemesis.family import Family, Strike
-from fencepost.nemesis.targets import PRIMARY, Layout, renamed
+from fencepost.nemesis.targets import HOLDER, PRIMARY, Layout, renamed
 from fencepost.registry import Registry
 
 FAMILIES: Registry[Family] = Registry(
@@ -65,19 +65,25 @@ def facts(family: str, targets: list[str], arguments: dict[str, Any]) -> dict[st
     }
 
 
+_ANYBODY: Mapping[str, str] = {PRIMARY: "the primary", HOLDER: "the holder"}
+
+
 def describe(
-    family: str, targets: list[str], arguments: dict[str, Any], primary: str = "the primary"
+    family: str,
+    targets: list[str],
+    arguments: dict[str, Any],
+    names: Mapping[str, str] = _ANYBODY,
 ) -> str:
     """What a fault does, in words: those that it was given, if any, else its family's.
 
-    `primary` is what the server that leads is called.
+    `names`: what the server that leads, and the client that holds a lock, are called.
     """
     if words := arguments.get("words"):
         return str(words)
     found = FAMILIES.get(today(family))
     if found is None:
         return f"{family} of {', '.join(targets)}"
-    return found.describe(*renamed(targets, arguments, {PRIMARY: primary}))
+    return found.describe(*renamed(targets, arguments, names))
 
 
 def check(entries: Iterable[str], at: Layout) -> list[Asked]:
@@ -142,12 +148,13 @@ def validate(family: str, targets: list[str], arguments: dict[str, Any], at: Lay
         raise ValueError(f"there is no family {family!r}; choose one of: {', '.join(FAMILIES)}")
     if not targets:
         raise ValueError("it has no targets")
-    if strange := set(targets) - {*at.nodes, PRIMARY}:
+    if strange := set(targets) - {*at.nodes, PRIMARY, HOLDER}:
         raise ValueError(f"the test has no node {min(strange)!r}")
     if PRIMARY in targets:
         at.must_lead()
     # A link may end at a store as well.
-    may = [*found.nodes(at), PRIMARY, *(() if found.exclusive else at.stores)]
+    stand_ins = [name for name in (PRIMARY, HOLDER) if name == PRIMARY or name in found.targets]
+    may = [*found.nodes(at), *stand_ins, *(() if found.exclusive else at.stores)]
     if wrong := [node for node in targets if found.strikes and node not in may]:
         raise ValueError(f"{wrong[0]}: {family} is for {' and '.join(found.strikes)}")
     _must_be_possible(found, at)

@@ -18,7 +18,7 @@ from fencepost.nemesis.chains import Chains
 from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Nemesis
 from fencepost.nemesis.site import Remote, Server, Site
-from fencepost.nemesis.targets import PRIMARY, Drawn, Layout
+from fencepost.nemesis.targets import HOLDER, PRIMARY, Drawn, Layout
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class Colour:
 
 @dataclass(frozen=True)
 class Strike:
-    """What a fault of a family, by its name, may strike: the primary may be any of the servers."""
+    """What a fault of a family, by its name, may strike: the primary may be any of the servers,
+    the holder any of the clients."""
 
     family: str
     nodes: frozenset[str]
@@ -124,10 +125,10 @@ class Family:
         return [*servers, *(at.clients if "clients" in self.strikes else [])]
 
     def strike(self, targets: list[str], arguments: dict[str, Any], at: Layout) -> Strike:
-        """What a fault of this family may strike, whoever leads."""
+        """What a fault of this family may strike, whoever leads or holds a lock."""
 
         def may_be(node: str) -> list[str]:
-            return at.servers if node == PRIMARY else [node]
+            return {PRIMARY: at.servers, HOLDER: at.clients}.get(node, [node])
 
         links = self.links(targets, arguments)
         return Strike(

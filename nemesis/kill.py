@@ -19,10 +19,10 @@ from fencepost.nemesis.family import Colour, Family, Strike
 from fencepost.nemesis.nemesis import Fault, Receipt, together
 from fencepost.nemesis.restart import NEVER_S, revive, rolling
 from fencepost.nemesis.site import Site
-from fencepost.nemesis.targets import SERVERS, Drawn, Layout, pick, sentence
+from fencepost.nemesis.targets import HOLDER, SERVERS, Drawn, Layout, pick, sentence
 
 DATA = ("kept", "wiped")
-TARGETS = (*SERVERS, "rolling", "client")
+TARGETS = (*SERVERS, "rolling", "client", HOLDER)
 VARIANTS = (*DATA, "never")
 
 _GONE_S = 20.0
@@ -102,7 +102,7 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     if target == "rolling":
         return rolling(at, lambda nodes, after_s: Drawn(nodes, arguments, after_s, at.restart_s))
     nodes = pick(random, at, target)
-    if set(nodes) <= set(at.clients):
+    if set(nodes) <= {*at.clients, HOLDER}:
         return [Drawn(nodes, arguments)]
     if asked.variant == "never":
         return [Drawn(nodes, {"back": "never"}, duration_s=NEVER_S)]

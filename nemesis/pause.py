@@ -103,8 +103,8 @@ class Pause:
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     """A client twice as often as a server, and a client mostly at a failpoint; three times of four
-    at one of the lock's own code, if it has any, for longer than its lease: then what it checked
-    before is no longer so, and who holds the lock asked for it when the lease was over."""
+    at one of the lock's own code, if it has any: until another holds the lock, or for longer than
+    its lease, so that what it checked before is no longer so."""
     target = asked.target
     if not target:
         target = "server" if random.random() < 1 / 3 and not asked.variant else "client"
@@ -116,7 +116,10 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     point = random.choice((*FAILPOINTS, None))
     if at.failpoints and not asked.variant and random.random() < 0.75:
         own = {"point": random.choice(at.failpoints)}
-        return [Drawn(nodes, own, duration_s=past_its_lease_s(random, at))]
+        past_s = past_its_lease_s(random, at)
+        if random.random() < 0.5:
+            return [Drawn(nodes, own | {"until": UNTIL}, duration_s=past_s + at.ttl_s)]
+        return [Drawn(nodes, own, duration_s=past_s)]
     if asked.variant == UNTIL:
         arguments = {"point": "acquired", "until": UNTIL}
         return [Drawn(nodes, arguments, duration_s=4 * at.ttl_s)]

@@ -26,10 +26,8 @@ from fencepost.nemesis import pause
 from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.families import FAMILIES, check, validate
 from fencepost.nemesis.family import Family
-from fencepost.nemesis.targets import Drawn, Layout, renamed
+from fencepost.nemesis.targets import HOLDER, Drawn, Layout, renamed
 
-HOLDER = "holder"
-"""Stands for the client whose hold is on when the play strikes."""
 KINDS = ("split", "hold", "edge", "point", "free")
 LEFT = 0.05
 """Which part of a lease is left at its edge."""

@@ -18,7 +18,7 @@ from msgspec.structs import asdict, replace
 from fencepost.nemesis.asked import Asked, today
 from fencepost.nemesis.families import FAMILIES, check, describe, validate
 from fencepost.nemesis.stream import Placed, Stream, place, ways
-from fencepost.nemesis.targets import Layout
+from fencepost.nemesis.targets import HOLDER, Layout
 from fencepost.strictjson import decode
 
 # A year; longer is a mistake, and what has no end (Infinity, which Python writes) never heals.
@@ -123,10 +123,50 @@ def draw(
     """Faults of these entries until `time_s`, each family's some `interval_s` apart.
 
     A fault lasts half to twice the TTL, so that some leases outlive it and others do not. A node
-    has one fault of the exclusive families at a time.
+    has one fault of the exclusive families at a time. Where clients may be killed, the last fault
+    of all kills a holder, unless the run is short (`_closing`).
     """
+    asked_for = check(entries, layout)
+    closing = _closing(asked_for, time_s, layout)
+    if closing is None:
+        return _drawn(asked_for, seed, time_s, interval_s, layout)
+    end_s = time_s - _LAST_TTLS * layout.ttl_s
+    others = _drawn(asked_for, seed, end_s, interval_s, layout)
+    return [*(fault for fault in others if _over_by(fault, end_s, time_s)), closing]
+
+
+# A run must be so much longer than the time that its last fault has for itself.
+_LONG = 4
+# In TTLs before the end: from when on the last fault has the run for itself, and when it comes.
+_LAST_TTLS, _CLOSING_TTLS = 2.0, 1.75
+
+
+def _closing(asked: Sequence[Asked], time_s: float, layout: Layout) -> Scheduled | None:
+    """The kill of a holder that ends a run.
+
+    A lock that a dead holder keeps for ever shows when nobody frees it by accident: a server that
+    restarts empty, or whose clock jumps, does. So it comes when all else is healed.
+    """
+    fits = any(
+        one.family == "kill" and one.target in ("", "client", HOLDER) and not one.variant
+        for one in asked
+    )
+    if not fits or not layout.clients or time_s < _LONG * (_LAST_TTLS + 1) * layout.ttl_s:
+        return None
+    at_s = round(time_s - _CLOSING_TTLS * layout.ttl_s, 3)
+    return _said(Scheduled(at_s, round(layout.ttl_s / 2, 3), "kill", [HOLDER], {}))
+
+
+def _over_by(fault: Scheduled, end_s: float, time_s: float) -> bool:
+    """Whether the fault is over by then. One that is to outlast the run is there all the same."""
+    return fault.at_s + fault.duration_s <= end_s or fault.duration_s >= time_s
+
+
+def _drawn(
+    asked_for: Sequence[Asked], seed: int, time_s: float, interval_s: float, layout: Layout
+) -> list[Scheduled]:
     streams: dict[str, list[Asked]] = {}
-    for asked in check(entries, layout):
+    for asked in asked_for:
         # One with an interval of its own is a stream of its own.
         streams.setdefault(asked.text if asked.interval_s else asked.family, []).append(asked)
     # By time, so that each family finds its room; in one order, so that naming the families in

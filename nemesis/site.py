@@ -124,6 +124,9 @@ class Site(Protocol):
     def primary(self) -> str | None:
         """The server that says that it leads now, if one does."""
 
+    def holder(self, for_s: float) -> str | None:
+        """The client that has held a lock the longest by now, for at least so long; None: none."""
+
     def grants(self, without: str) -> int:
         """How many grants were recorded of the lock that a client was granted last, leaving out
         those to this client."""

@@ -13,6 +13,9 @@ from fencepost.nemesis.site import Site
 PRIMARY = "primary"
 """Stands for the server that leads when the fault begins: asked of the servers then."""
 
+HOLDER = "holder"
+"""Stands for the client that holds a lock when the fault begins, as far as clients have told."""
+
 STORAGE = "storage"
 
 
@@ -112,15 +115,34 @@ def sentence(nodes: Sequence[str], one: str, several: str) -> str:
     return f"{listed(nodes)} {one if len(nodes) == 1 else several}"
 
 
+# Nearly every client that has held a lock for so long goes on for longer than it takes to strike.
+_HELD_S = 0.05
+# Where nobody holds one for so long, a hold that has just begun will do, after a while.
+_LONG_S, _WAIT_S = 4.0, 8.0
+
+
+def holder(site: Site) -> tuple[str, str]:
+    """The client that holds a lock now, and what it is called; where nobody holds one for a while,
+    any client."""
+    begun = time.monotonic()
+    while (waited_s := time.monotonic() - begun) < _WAIT_S:
+        found = site.holder(_HELD_S if waited_s < _LONG_S else 0.0)
+        if found is not None:
+            return found, f"{found} (the holder)"
+        time.sleep(0.005)
+    return site.clients[0], f"{site.clients[0]} (nobody held a lock)"
+
+
 # An election takes a second or two, longer while members come and go.
 _ELECTION_S = 10.0
 
 
-def leader(site: Site) -> str:
-    """The server that leads now. Raises RuntimeError if none says so in time."""
+def leader(site: Site) -> tuple[str, str]:
+    """The server that leads now, and what it is called. Raises RuntimeError if none says so in
+    time."""
     end = time.monotonic() + _ELECTION_S
     while (found := site.primary()) is None and time.monotonic() < end:
         time.sleep(0.05)
     if found is None:
         raise RuntimeError(f"no server has said for {_ELECTION_S:g} s that it leads")
-    return found
+    return found, f"{found} (the primary)"

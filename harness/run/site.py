@@ -238,6 +238,11 @@ class RunSite:
             leads = pool.map(lambda server: server.leads(), self._servers.values())
             return next((node for node, one in zip(self._servers, leads, strict=True) if one), None)
 
+    def holder(self, for_s: float) -> str | None:
+        now_ns = self._recorder.now()
+        on = self._recorder.holding.on
+        return next((one.client for one in on if now_ns - one.start_ns >= for_s * 1e9), None)
+
     def grants(self, without: str) -> int:
         """Count the other clients' grants of the lock that this client was granted last.
 

@@ -248,6 +248,7 @@ class Site:
         self.deaf: set[str] = set()
         self.waited_gone: list[str] = []
         self.leader: str | None = None
+        self.held: dict[str, float] = {}
         self.granted: Counter[str] = Counter()
         self.nodes = {
             name: Node(self, name, 100 + n, n) for n, name in enumerate([*servers, *CLIENTS])
@@ -267,6 +268,10 @@ class Site:
 
     def primary(self):
         return self.leader
+
+    def holder(self, for_s):
+        """`held`: for how long each client has held a lock, in s, the longest first."""
+        return next((node for node, held_s in self.held.items() if held_s >= for_s), None)
 
     def grants(self, without):
         return sum(count for node, count in self.granted.items() if node != without)

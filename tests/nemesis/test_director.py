@@ -68,6 +68,34 @@ def test_the_primary_is_who_leads_when_the_fault_begins(director, site, recorded
     assert value["arguments"]["words"] == "redis-2 (the primary) is cut off from all other nodes"
 
 
+def test_the_holder_is_whoever_has_held_a_lock_for_a_while_when_the_fault_begins(
+    director, site, recorded
+):
+    site.held = {"client-1": 0.01, "client-2": 0.3}
+    assert director.inject(Fault("f", "kill", ["holder"], {"words": "the holder crashes"})).proved
+    value = recorded.ops[0].value
+    assert value["targets"] == ["client-2"]
+    assert value["arguments"]["words"] == "client-2 (the holder) crashes"
+    assert director.heal("f").how == "process 9 follows, pid 1106 on client-2"
+
+
+def test_a_hold_that_has_just_begun_will_do_where_none_lasts(director, site, recorded, monkeypatch):
+    monkeypatch.setattr(targets, "_LONG_S", 0.01)
+    site.held = {"client-2": 0.001}
+    assert director.inject(Fault("f", "kill", ["holder"])).proved
+    assert recorded.ops[0].value["targets"] == ["client-2"]
+
+
+def test_where_nobody_holds_a_lock_any_client_is_struck_and_the_words_say_so(
+    director, recorded, monkeypatch
+):
+    monkeypatch.setattr(targets, "_WAIT_S", 0.01)
+    assert director.inject(Fault("f", "kill", ["holder"])).proved
+    value = recorded.ops[0].value
+    assert value["targets"] == ["client-1"]
+    assert value["arguments"]["words"] == "client-1 (nobody held a lock) crashes"
+
+
 def test_where_nobody_leads_there_is_no_fault_and_no_receipt(director, recorded, monkeypatch):
     monkeypatch.setattr(targets, "_ELECTION_S", 0.01)
     assert not director.inject(Fault("f", "pause", ["primary"])).proved

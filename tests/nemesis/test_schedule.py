@@ -30,7 +30,9 @@ LAYOUTS = st.sampled_from([LAYOUT, FEW])
 
 
 def struck(fault):
-    return {*fault.targets, *(SERVERS if "primary" in fault.targets else ())}
+    any_server = SERVERS if "primary" in fault.targets else ()
+    any_client = CLIENTS if "holder" in fault.targets else ()
+    return {*fault.targets, *any_server, *any_client}
 
 
 def links(fault):
@@ -105,7 +107,7 @@ def test_every_fault_begins_after_the_quiet_start_and_in_time_and_in_order(
         assert QUIET_START_S <= fault.at_s <= time_s + 0.001
         assert 0 <= fault.duration_s <= max(time_s, layout.restart_s)
         assert fault.family in families
-        assert set(fault.targets) <= {*layout.nodes, "primary"}
+        assert set(fault.targets) <= {*layout.nodes, "primary", "holder"}
         assert fault.arguments["words"]
 
 
@@ -168,7 +170,8 @@ def test_a_server_that_is_cut_off_from_the_others_has_its_clock_left_alone_meanw
 @settings(deadline=None, max_examples=50)
 def test_partitions_share_their_nodes_and_are_the_same_beside_any_other_family(seed, layout):
     beside = draw(["kill", "pause", "partition"], seed, 60, 5, layout)
-    assert of(beside, "partition") == draw(["partition"], seed, 60, 5, layout)
+    alone = draw(["partition"], seed, 60, 5, layout)
+    assert of(beside, "partition") == [f for f in alone if f.at_s + f.duration_s <= 56.0]
 
 
 @given(SEEDS, st.sampled_from(list(permutations(("pause", "clock", "kill"), 2))))
@@ -186,6 +189,30 @@ def test_a_crashed_server_stays_down_for_as_long_as_the_test_says():
     down = [f for f in draw(["kill"], 7, 300, 5, away) if f.targets[0] in SERVERS]
     assert down
     assert {fault.duration_s for fault in down} == {2.2}
+
+
+@given(SEEDS, st.sampled_from(["kill", "kill:client", "kill:holder", "kill:one,kill"]))
+@settings(deadline=None, max_examples=50)
+def test_the_last_fault_of_all_kills_a_holder_once_all_others_are_over(seed, kill):
+    *others, last = draw(["pause", "clock", *kill.split(",")], seed, 60, 5, LAYOUT)
+    assert (last.family, last.targets, last.at_s, last.duration_s) == ("kill", ["holder"], 56.5, 1)
+    assert last.arguments == {"words": "the holder crashes"}
+    assert others
+    assert all(fault.at_s + fault.duration_s <= 56.0 for fault in others)
+
+
+@pytest.mark.parametrize(
+    ("entries", "time_s"),
+    [(["kill"], 23.9), (["kill:one"], 60), (["kill/wiped"], 60), (["pause"], 60)],
+)
+def test_a_short_run_and_one_that_kills_no_client_end_as_they_went_on(entries, time_s):
+    assert all("holder" not in fault.targets for fault in draw(entries, 1, time_s, 1, LAYOUT))
+
+
+def test_what_is_to_last_for_good_is_not_over_before_the_last_fault():
+    schedule = draw(["kill", "kill:one/never"], 1, 120, 5, LAYOUT)
+    assert schedule[-1].targets == ["holder"]
+    assert [fault for fault in schedule if fault.arguments.get("back") == "never"]
 
 
 def test_a_fault_that_is_tried_again_is_not_drawn_again(monkeypatch):
