@@ -28,7 +28,8 @@ class Fault:
 
     `impairs`: the nodes that cannot answer, or not in time, while it is on; `links`: the pairs of
     nodes that it keeps apart; `forgets`: whether servers may lose, or end before its time, what
-    they have granted. Each is None where nobody says.
+    they have granted. Each is None where nobody says. `surely`: from when to when it was on in any
+    case, from its receipt until it was to be healed; None where one of these was never seen.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Fault:
     impairs: frozenset[str] | None = None
     links: tuple[tuple[str, str], ...] | None = None
     forgets: bool | None = None
+    surely: tuple[int, int] | None = None
 
     def cuts(self, node: str | None, servers: Set[str]) -> bool:
         """Whether it may keep this node from one of the servers (from any node, if none is told).
@@ -111,6 +113,7 @@ def _fault(name: str, start: list[Op], end: list[Op]) -> Fault:
         impairs=frozenset(said["impairs"]) if "impairs" in said else None,
         links=tuple((near, far) for near, far in said["links"]) if "links" in said else None,
         forgets=said.get("forgets"),
+        surely=next(((op.time, end[0].time) for op in start if end and _proved([op])), None),
     )
 
 
@@ -118,6 +121,18 @@ def _proved(ops: list[Op]) -> bool:
     return any(
         op.type == "ok" and bool((op.value.get("receipt") or {}).get("proved")) for op in ops
     )
+
+
+def stopped_at(found: Iterable[Fault], point: str) -> dict[int, list[tuple[int, int]]]:
+    """When each client's process was stopped at a failpoint of its code, as receipts prove."""
+    spans: dict[int, list[tuple[int, int]]] = {}
+    for fault in found:
+        if fault.family != "pause" or fault.surely is None:
+            continue
+        receipt = fault.receipts[0]
+        if receipt.get("at") == f"at {point}" and "process" in receipt:
+            spans.setdefault(receipt["process"], []).append(fault.surely)
+    return spans
 
 
 def over_time(found: Iterable[Fault]) -> Spans[Fault]:

@@ -35,7 +35,7 @@ def ownership(history: History, test: Mapping[str, Any]) -> Verdict:
     on = over_time(struck)
     found = trusted(history, test, clocks)
     said = said_in(history, test, clocks)
-    released = list(releases(found, said, test))
+    released = list(releases(found, said, test, struck, clocks))
     forgetting = _forgetting(struck, history, test)
     thefts = [_foreign(one, on) for one in released if one.foreign and one.answered is not None]
     doubts = []

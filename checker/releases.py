@@ -1,7 +1,8 @@
 """Which releases may have ended a hold that was another's?
 
 A release takes effect between its invocation and its answer; one without an answer, at any time
-after. It steals where its own hold was over and another had been granted the lock by then.
+after. While its client is stopped between its check and its delete it has not taken effect yet. It
+steals where its own hold was over and another had been granted the lock by then.
 """
 
 from __future__ import annotations
@@ -14,21 +15,28 @@ from typing import Any
 from msgspec import Struct
 
 from fencepost.checker.clocks import Clocks
+from fencepost.checker.faults import Fault, stopped_at
 from fencepost.checker.history import Call, Op
 from fencepost.checker.holds import FOREVER, Hold
 from fencepost.checker.losses import Loss
 from fencepost.checker.spoken import Spoken, ends
 
 
+_UNSENT = "between-check-and-delete"
+"""A client that is stopped at this failpoint has yet to send what ends a hold."""
+
+
 class Release(Struct, frozen=True, gc=False):
     """A release that happened or may have, and what is known of the hold that it names without it.
 
+    since: when it took effect at the earliest: when it was sent, or its stopped client went on.
     over_by: by when that hold was certainly over; on_until: until when it was certainly on.
     foreign: it is another process' hold.
     """
 
     call: Call
     hold: Hold
+    since: int
     over_by: float
     on_until: float
     foreign: bool = False
@@ -44,27 +52,52 @@ class Release(Struct, frozen=True, gc=False):
 
     @property
     def late(self) -> bool:
-        """Whether it was sent when its own hold was certainly over."""
-        return self.over_by <= self.sent.time
+        """Whether it took effect, if at all, when its own hold was certainly over."""
+        return self.over_by <= self.since
+
+    @property
+    def held_back(self) -> bool:
+        return self.since > self.sent.time
 
 
-def releases(found: Iterable[Hold], said: Spoken, test: Mapping[str, Any]) -> Iterator[Release]:
+def releases(
+    found: Iterable[Hold],
+    said: Spoken,
+    test: Mapping[str, Any],
+    struck: Iterable[Fault] = (),
+    clocks: Clocks | None = None,
+) -> Iterator[Release]:
     """Every release, refused ones too."""
+    stops = stopped_at(struck, _UNSENT)
+    clocks = clocks or Clocks(test)
     for hold in found:
         ended_by = began = FOREVER
         for call in said.own.get(hold.index, ()):
             if call.begin.f != "release":
                 continue
-            yield _release(call, hold, said.lost.get(hold.index), ended_by, began)
+            since = _since(call, stops.get(call.begin.process, ()), clocks)  # type: ignore[arg-type]
+            yield _release(call, hold, since, said.lost.get(hold.index), ended_by, began)
             if ends(call, test):
                 began = min(began, call.begin.time)
                 if call.type != "info" and call.end is not None:
                     ended_by = min(ended_by, call.end.time)
     for call, hold in said.foreign:
-        yield Release(call, hold, FOREVER, FOREVER, foreign=True)
+        yield Release(call, hold, call.begin.time, FOREVER, FOREVER, foreign=True)
 
 
-def _release(call: Call, hold: Hold, lost: Op | None, ended_by: float, began: float) -> Release:
+def _since(call: Call, stops: Iterable[tuple[int, int]], clocks: Clocks) -> int:
+    """When a release took effect at the earliest, by the clock of its own client."""
+    sent, bound = call.begin.time, clocks.bound(call.begin.node)
+    for stopped, went_on in stops:
+        over = call.end is not None and call.end.time + bound < went_on
+        if sent + bound <= stopped and not over:
+            return max(sent, went_on - bound)
+    return sent
+
+
+def _release(
+    call: Call, hold: Hold, since: int, lost: Op | None, ended_by: float, began: float
+) -> Release:
     """`ended_by`, `began`: of the releases of this hold before this one."""
     sent = call.begin
     leases = [until for since, until in hold.leases if since <= sent.time]
@@ -74,6 +107,7 @@ def _release(call: Call, hold: Hold, lost: Op | None, ended_by: float, began: fl
     return Release(
         call=call,
         hold=hold,
+        since=since,
         over_by=min(lease, ended_by, known),
         on_until=min(lease, began, told, hold.may_end),
     )
@@ -95,6 +129,8 @@ def possible(release: Release, loss: Loss, clocks: Clocks) -> bool:
     """Whether this release, not refused, may have come between the grant of a hold and its loss."""
     if clocks.before(loss.shown, release.sent):
         return False
+    if release.held_back and loss.shown.time + _gap(release, loss.shown, clocks) < release.since:
+        return False
     return release.answered is None or not clocks.before(release.answered, loss.asked)
 
 
@@ -107,7 +143,7 @@ def _own(release: Release, loss: Loss, clocks: Clocks) -> bool:
         return True
     return (
         _conflict(release, loss)
-        and release.sent.time < release.on_until
+        and release.since < release.on_until
         and clocks.between(release.sent.node, loss.granted.node) + loss.granted.time
         < release.on_until
     )
@@ -116,14 +152,21 @@ def _own(release: Release, loss: Loss, clocks: Clocks) -> bool:
 def _stole(release: Release, answered: Op, loss: Loss, clocks: Clocks) -> bool:
     """Whether this release certainly came too late.
 
-    Either it was sent after its own hold was over and after the victim's grant, which was given
+    Either it took effect after its own hold was over and after the victim's grant, which was given
     later; or it was answered after that grant, and its own hold was over before the victim asked.
     """
-    gap = clocks.between(release.sent.node, loss.granted.node)
+    gap = _gap(release, loss.granted, clocks)
     if release.over_by + gap <= loss.asked.time and clocks.before(loss.granted, answered):
         return True
     given_after = not _conflict(release, loss) or release.on_until + gap <= loss.granted.time
-    return release.late and given_after and clocks.before(loss.granted, release.sent)
+    before = clocks.before(loss.granted, release.sent)
+    if release.held_back:
+        before = loss.granted.time + gap <= release.since
+    return release.late and given_after and before
+
+
+def _gap(release: Release, op: Op, clocks: Clocks) -> int:
+    return clocks.between(release.sent.node, op.node)
 
 
 def _conflict(release: Release, loss: Loss) -> bool:

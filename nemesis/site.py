@@ -125,7 +125,8 @@ class Site(Protocol):
         """The server that says that it leads now, if one does."""
 
     def holder(self, for_s: float) -> str | None:
-        """The client that has held a lock the longest by now, for at least so long; None: none."""
+        """The client that was granted a lock last, of those that have held one for at least so
+        long, with as much of the lease left; None: none."""
 
     def grants(self, without: str) -> int:
         """How many grants were recorded of the lock that a client was granted last, leaving out

@@ -125,6 +125,8 @@ def holder(site: Site) -> tuple[str, str]:
     """The client that holds a lock now, and what it is called; where nobody holds one for a while,
     any client."""
     begun = time.monotonic()
+    # One that has just gone on from a pause may be about to release what it held.
+    time.sleep(_HELD_S)
     while (waited_s := time.monotonic() - begun) < _WAIT_S:
         found = site.holder(_HELD_S if waited_s < _LONG_S else 0.0)
         if found is not None:

@@ -5,7 +5,7 @@ order, and some ms late."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from fencepost.checker.history import SPONTANEOUS
@@ -103,3 +103,15 @@ class Holding:
 
 def _deadline(event: Event) -> int | None:
     return event.value.deadline if event.value else None
+
+
+def long_held(on: Sequence[Held], now_ns: int, for_s: float) -> str | None:
+    """Of the clients that have held a lock for at least so long by now, and count on it for as long
+    to come, the one that was granted it last: no other has been granted it since. One whose lease
+    is nearly over is about to release it."""
+    long_ns = for_s * 1e9
+    for held in sorted(on, key=lambda one: one.start_ns, reverse=True):
+        counts_on_it = held.deadline_ns is None or held.deadline_ns - now_ns >= long_ns
+        if now_ns - held.start_ns >= long_ns and counts_on_it:
+            return held.client
+    return None

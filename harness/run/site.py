@@ -25,6 +25,7 @@ from fencepost.harness.remote.processes import RESOURCE, marked
 from fencepost.harness.remote.remote import Program, Remote, RemoteError
 from fencepost.harness.run.answer import VERSIONS
 from fencepost.harness.run.client_program import command
+from fencepost.harness.run.holding import long_held
 from fencepost.harness.run.recorder import Recorder
 from fencepost.harness.run.shipped import archive_for
 from fencepost.harness.run.spec import Spec
@@ -239,9 +240,7 @@ class RunSite:
             return next((node for node, one in zip(self._servers, leads, strict=True) if one), None)
 
     def holder(self, for_s: float) -> str | None:
-        now_ns = self._recorder.now()
-        on = self._recorder.holding.on
-        return next((one.client for one in on if now_ns - one.start_ns >= for_s * 1e9), None)
+        return long_held(self._recorder.holding.on, self._recorder.now(), for_s)
 
     def grants(self, without: str) -> int:
         """Count the other clients' grants of the lock that this client was granted last.

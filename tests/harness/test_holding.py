@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fencepost.harness.run.event import Event, Value
-from fencepost.harness.run.holding import Held, Holding
+from fencepost.harness.run.holding import Held, Holding, long_held
 
 
 @pytest.fixture
@@ -53,3 +53,28 @@ def test_the_oldest_comes_first(heard):
     heard("acquire", "ok", process=1, time=10)
     found = heard("acquire", "ok", process=3, time=20)
     assert [one.client for one in found] == ["client-1", "client-3", "client-2"]
+
+
+S = 1_000_000_000
+
+
+def held(client, start_s, deadline_s=None):
+    deadline_ns = None if deadline_s is None else int(deadline_s * S)
+    return Held("orders", client, int(start_s * S), deadline_ns=deadline_ns)
+
+
+@pytest.mark.parametrize(
+    ("on", "found"),
+    [
+        ([], None),
+        ([held("client-1", 9.95)], "client-1"),
+        ([held("client-1", 9.96)], None),
+        ([held("client-1", 9.0, 10.05)], "client-1"),
+        ([held("client-1", 9.0, 10.04)], None),
+        # A grant that another one followed is only its client's belief.
+        ([held("client-1", 8.0), held("client-2", 9.0)], "client-2"),
+        ([held("client-1", 8.0), held("client-2", 9.99)], "client-1"),
+    ],
+)
+def test_whoever_was_granted_a_lock_last_and_goes_on_holding_it_is_its_holder(on, found):
+    assert long_held(on, 10 * S, 0.05) == found

@@ -270,7 +270,7 @@ class Site:
         return self.leader
 
     def holder(self, for_s):
-        """`held`: for how long each client has held a lock, in s, the longest first."""
+        """`held`: for how long each client has held a lock, in s, the latest grant first."""
         return next((node for node, held_s in self.held.items() if held_s >= for_s), None)
 
     def grants(self, without):

@@ -189,6 +189,7 @@ class Drawing:
         at: int,
         over: int,
         targets: list[str],
+        /,
         *,
         proved: bool = True,
         arguments: dict[str, Any] | None = None,

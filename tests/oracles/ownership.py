@@ -19,6 +19,8 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
         drawing = _Robbery(random)
     if random.random() < 0.25:
         _fault(drawing, random)
+    if random.random() < 0.4:
+        _stop(drawing, random)
     drawing.ops = in_order(drawing.ops)
     if random.random() < 0.2:
         _misname(drawing.ops, random)
@@ -37,6 +39,26 @@ def _fault(drawing: Drawing, random: Random) -> None:
     targets = [random.choice(("s1", "s2", "client-0", "client-1"))]
     until = random.choice((None, at, at + 2, at + 8))
     drawing.fault(family, at, at, targets, until=until, proved=random.random() < 0.8)
+
+
+def _stop(drawing: Drawing, random: Random) -> None:
+    """Stop a client in a release, mostly between its check and its delete."""
+    sent = [op for op in drawing.ops if op.f == "release" and op.type == "invoke"]
+    if not sent:
+        return
+    begun = random.choice(sent)
+    at = begun.time // MS + random.choice((0, 0, 1, 1, 2, 5, -1))
+    process = begun.process if random.random() < 0.9 else random.randrange(3)
+    drawing.fault(
+        random.choice(("pause", "pause", "pause", "pause", "cpu")),
+        max(0, at + random.choice((0, -1))),
+        max(0, at),
+        [str(begun.node)],
+        until=random.choice((None, *[max(0, at) + n for n in (0, 1, 3, 6, 10, 15)])),
+        proved=random.random() < 0.9,
+        process=process,
+        at=random.choice(("at between-check-and-delete",) * 5 + ("wherever it was",)),
+    )
 
 
 def _misname(ops: list[Op], random: Random) -> None:
@@ -90,7 +112,7 @@ class _Robbery(Drawing):
                 continue
             type = random.choice(("ok", "ok", "ok", "fail", "fail", "info"))
             f = "release" if random.random() < (0.85 if process == 0 else 0.5) else "extend"
-            begun, now = now, now + random.choice((0, 0, 1, 3, 6))
+            begun, now = now, now + random.choice((0, 0, 1, 3, 6, 14))
             answer = {"deadline": (now + random.choice((1, 8))) * MS} if f == "extend" else {}
             kind = random.choice(("not-held", "not-held", "no-quorum"))
             error = {"ok": None, "fail": [kind, "no"], "info": ["timeout", "-"]}[type]
@@ -151,6 +173,7 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
             and hold.lock == victim.lock
             and not (done is not None and done.type == "fail")
             and not before(test, shown, begun)
+            and not _before_it_went_on(ops, test, shown, begun)
             and not (done and done.type == "ok" and before(test, done, victim.asked))
         ]
         others = [row for row in near if row[0].process != victim.process]
@@ -162,6 +185,13 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
         doubt = doubt or bool(thefts or maybe)
     answered = [done for _, done, hold, _ in releases if hold and done and done.type == "ok"]
     return {"unknown"} if doubt or not answered else {True}
+
+
+def _before_it_went_on(ops: list[Op], test: dict[str, Any], shown: Op, begun: Op) -> bool:
+    waited = _waited(ops, test, begun)
+    if waited is None:
+        return False
+    return shown.time + gap(test, begun.node, shown.node) < waited
 
 
 def _named(ops: list[Op], found: list[Held], op: Op) -> tuple[Held | None, bool]:
@@ -261,7 +291,11 @@ def _theft(
     )
     together = hold.shared and victim.shared
     sound = together or _on(ops, test, hold, begun) + between <= victim.grant.time
-    late = over <= begun.time and sound and before(test, victim.grant, begun)
+    waited = _waited(ops, test, begun)
+    if waited is None:
+        late = over <= begun.time and sound and before(test, victim.grant, begun)
+    else:
+        late = over <= waited and sound and victim.grant.time + between <= waited
     crossed = over + between <= victim.asked.time and before(test, victim.grant, done)
     return before(test, begun, shown) and (late or crossed)
 
@@ -283,7 +317,31 @@ def _harmless(
         return True
     apart = not (hold.shared and victim.shared)
     between = gap(test, hold.node, victim.node)
-    return apart and begun.time < on and victim.grant.time + between < on
+    waited = _waited(ops, test, begun)
+    sent = begun.time if waited is None else waited
+    return apart and sent < on and victim.grant.time + between < on
+
+
+def _waited(ops: list[Op], test: dict[str, Any], begun: Op) -> float | None:
+    """Until when the client of a release was stopped before it sent its delete; None: it was not
+    stopped there, or nobody saw when it was stopped or went on."""
+    done = completion(ops, begun)
+    off = bound(test, begun.node)
+    for op in ops:
+        receipt = op.value.get("receipt", {})
+        if op.f != "pause" or op.type != "ok" or op.value["phase"] != "start":
+            continue
+        if receipt.get("at") != "at between-check-and-delete" or not receipt["proved"]:
+            continue
+        ends = [
+            o.time
+            for o in ops
+            if o.value.get("fault") == op.value["fault"] and o.value["phase"] == "end"
+        ]
+        mine = receipt["process"] == begun.process and begun.time + off <= op.time
+        if ends and mine and (done is None or done.time + off >= ends[0]):
+            return ends[0] - off if ends[0] - off > begun.time else None
+    return None
 
 
 def _on(ops: list[Op], test: dict[str, Any], hold: Held, begun: Op) -> float:

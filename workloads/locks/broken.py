@@ -190,6 +190,8 @@ NO_TTL = LockType(
     make=no_ttl,
     servers=1,
     options=POLLS,
+    # There is no expiry to extend, and PEXPIRE would give it one.
+    extends=False,
 )
 ENDLESS_WATCHDOG = LockType(
     name="broken-endless-watchdog",
