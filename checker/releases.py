@@ -21,7 +21,6 @@ from fencepost.checker.holds import FOREVER, Hold
 from fencepost.checker.losses import Loss
 from fencepost.checker.spoken import Spoken, ends
 
-
 _UNSENT = "between-check-and-delete"
 """A client that is stopped at this failpoint has yet to send what ends a hold."""
 

@@ -132,6 +132,8 @@ class Director:
 
     def _over(self, fault: Fault) -> Over | None:
         family = FAMILIES[fault.family]
+        with self._lock:
+            fault = self._on.get(fault.name, fault)  # with the nodes that it has struck
         return family.over(self._site, fault) if family.over else None
 
     def _do(self, fault: Fault, phase: str, act: Callable[[Fault], Receipt]) -> Receipt:

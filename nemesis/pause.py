@@ -19,13 +19,13 @@ from fencepost.nemesis.family import Colour, Family
 from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Receipt, together
 from fencepost.nemesis.site import Remote, Server, Site
-from fencepost.nemesis.targets import SERVERS, Drawn, Layout, pick, sentence
+from fencepost.nemesis.targets import HOLDER, SERVERS, Drawn, Layout, pick, sentence
 
 FAILPOINTS = ("acquired", "before-write", "replies-in-flight")
 """Those that every client reaches, or nearly every one."""
 ALL_FAILPOINTS = (*FAILPOINTS, "between-check-and-delete")
 UNTIL = "other-holds"
-TARGETS = ("server", *SERVERS, "client")
+TARGETS = ("server", *SERVERS, "client", HOLDER)
 VARIANTS = (*ALL_FAILPOINTS, UNTIL)
 
 # How long a client may take to reach its failpoint before it is stopped wherever it is. It may have
@@ -103,23 +103,23 @@ class Pause:
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     """A client twice as often as a server, and a client mostly at a failpoint; three times of four
-    at one of the lock's own code, if it has any: until another holds the lock, or for longer than
-    its lease, so that what it checked before is no longer so."""
+    at one of the lock's own code, if it has any: whoever holds the lock then, as it is about to
+    come there, until another holds it, or for longer than its lease. Then what it checked before is
+    no longer so."""
     target = asked.target
     if not target:
         target = "server" if random.random() < 1 / 3 and not asked.variant else "client"
     nodes = pick(random, at, target)
-    if not set(nodes) <= set(at.clients):
+    if not set(nodes) <= {*at.clients, HOLDER}:
         # A variant is for clients alone, which `validate` says.
         which = "until" if asked.variant == UNTIL else "point"
         return [Drawn(nodes, {which: asked.variant} if asked.variant else {})]
     point = random.choice((*FAILPOINTS, None))
     if at.failpoints and not asked.variant and random.random() < 0.75:
         own = {"point": random.choice(at.failpoints)}
-        past_s = past_its_lease_s(random, at)
-        if random.random() < 0.5:
-            return [Drawn(nodes, own | {"until": UNTIL}, duration_s=past_s + at.ttl_s)]
-        return [Drawn(nodes, own, duration_s=past_s)]
+        until = {"until": UNTIL} if random.random() < 0.5 else {}
+        nodes = [HOLDER] if target == "client" else nodes
+        return [Drawn(nodes, own | until, duration_s=past_its_lease_s(random, at))]
     if asked.variant == UNTIL:
         arguments = {"point": "acquired", "until": UNTIL}
         return [Drawn(nodes, arguments, duration_s=4 * at.ttl_s)]
@@ -133,7 +133,7 @@ def past_its_lease_s(random: Random, at: Layout) -> float:
 
 def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     point, until = arguments.get("point"), arguments.get("until")
-    servers = [node for node in targets if node not in at.clients]
+    servers = [node for node in targets if node not in (*at.clients, HOLDER)]
     if point is not None and point not in ALL_FAILPOINTS:
         known = ", ".join(ALL_FAILPOINTS)
         raise ValueError(f"clients have no failpoint {point!r}; choose one of: {known}")

@@ -136,6 +136,23 @@ def test_a_pause_until_another_holds_ends_with_the_next_grant_to_another(directo
     assert [op.value["phase"] for op in recorded.ops] == ["start", "start", "end", "end"]
 
 
+def test_a_pause_of_the_holder_until_another_holds_counts_the_others_grants(director, site):
+    site.held = {"client-1": 0.3}
+    fault = Scheduled(0.0, 3600.0, "pause", ["holder"], {"point": None, "until": "other-holds"})
+
+    def grants():
+        if director.on:
+            assert site.nodes["client-1"].states[site.nodes["client-1"].pid_] == "T"
+            site.granted["client-1"] += 1
+            if site.granted["client-1"] > 3:
+                site.granted["client-2"] = 1
+        return False
+
+    director.run([fault], until=grants)
+    assert site.granted["client-2"] == 1
+    assert director.unhealed == []
+
+
 @pytest.mark.parametrize("losses", [1, 2])
 def test_what_a_lost_connection_kept_from_being_healed_is_healed_by_the_next_attempt(
     director, site, monkeypatch, losses

@@ -274,11 +274,13 @@ def test_a_client_is_stopped_mostly_at_a_failpoint_of_its_lock_s_own_past_its_le
     own = replace(LAYOUT, failpoints=("between-check-and-delete",))
     drawn = draw(["pause:client"], seed, 2000, 5, own)
     there = [one for one in drawn if one.arguments["point"] == "between-check-and-delete"]
-    assert 0.6 < len(there) / len(drawn) < 0.9
+    # Two that may strike the same client are not drawn together, so that some make way.
+    assert 0.5 < len(there) / len(drawn) < 0.9
+    assert {one.targets[0] for one in there} == {"holder"}
     until = [one for one in there if "until" in one.arguments]
-    assert 0.35 < len(until) / len(there) < 0.65
-    for one in there:
-        longer_s = own.ttl_s if one in until else 0.0
-        assert 1.3 * own.ttl_s <= one.duration_s - longer_s <= 2.2 * own.ttl_s
+    assert 0.3 < len(until) / len(there) < 0.7
+    assert all(1.3 * own.ttl_s <= one.duration_s <= 2.2 * own.ttl_s for one in there)
+    named = draw(["pause:client-2"], seed, 200, 5, own)
+    assert {one.targets[0] for one in named} == {"client-2"}
     asked = draw(["pause:client/acquired"], seed, 200, 5, own)
     assert {one.arguments["point"] for one in asked} == {"acquired"}
