@@ -272,10 +272,10 @@ def test_a_number_without_end_is_refused_with_the_fault_that_has_it():
 @settings(deadline=None, max_examples=20)
 def test_a_client_is_stopped_mostly_at_a_failpoint_of_its_lock_s_own_past_its_lease(seed):
     own = replace(LAYOUT, failpoints=("between-check-and-delete",))
-    drawn = draw(["pause:client"], seed, 2000, 5, own)
+    drawn = draw(["pause:client"], seed, 4000, 20, own)
     there = [one for one in drawn if one.arguments["point"] == "between-check-and-delete"]
-    # Two that may strike the same client are not drawn together, so that some make way.
-    assert 0.5 < len(there) / len(drawn) < 0.9
+    # Two that may strike the same client are not drawn close together: another way is taken.
+    assert 0.6 < len(there) / len(drawn) < 0.9
     assert {one.targets[0] for one in there} == {"holder"}
     until = [one for one in there if "until" in one.arguments]
     assert 0.3 < len(until) / len(there) < 0.7
