@@ -305,7 +305,8 @@ class Causes:
         if self._late is None:
             found = holds(self._history, self._test)
             rows: dict[str, list[Release]] = {}
-            for release in releases(found, self._spoken(), self._test):
+            struck = faults(self._history)
+            for release in releases(found, self._spoken(), self._test, struck, self._clocks):
                 took = (release.answered or release.sent).time
                 if release.call.type != "fail" and release.over_by <= took:
                     rows.setdefault(release.hold.lock, []).append(release)

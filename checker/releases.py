@@ -63,12 +63,11 @@ def releases(
     found: Iterable[Hold],
     said: Spoken,
     test: Mapping[str, Any],
-    struck: Iterable[Fault] = (),
-    clocks: Clocks | None = None,
+    struck: Iterable[Fault],
+    clocks: Clocks,
 ) -> Iterator[Release]:
     """Every release, refused ones too."""
     stops = stopped_at(struck, _UNSENT)
-    clocks = clocks or Clocks(test)
     for hold in found:
         ended_by = began = FOREVER
         for call in said.own.get(hold.index, ()):
@@ -119,7 +118,7 @@ def doubt(release: Release, loss: Loss, clocks: Clocks) -> str | None:
         return None
     if release.answered is None:
         return "the outcome of that release is not known"
-    if clocks.before(release.sent, loss.shown) and _stole(release, release.answered, loss, clocks):
+    if _before_loss(release, loss, clocks) and _stole(release, release.answered, loss, clocks):
         return ""
     return "that release may have come while its own hold was on, or before the other was granted"
 
@@ -162,6 +161,13 @@ def _stole(release: Release, answered: Op, loss: Loss, clocks: Clocks) -> bool:
     if release.held_back:
         before = loss.granted.time + gap <= release.since
     return release.late and given_after and before
+
+
+def _before_loss(release: Release, loss: Loss, clocks: Clocks) -> bool:
+    """Whether this release may have taken effect before the loss was seen, whatever the clocks."""
+    if release.held_back:
+        return release.since + _gap(release, loss.shown, clocks) <= loss.shown.time
+    return clocks.before(release.sent, loss.shown)
 
 
 def _gap(release: Release, op: Op, clocks: Clocks) -> int:

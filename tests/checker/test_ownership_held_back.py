@@ -96,3 +96,23 @@ def test_a_release_that_nobody_answered_is_open_though_it_was_held_back(story):
 )  # fmt: skip
 def test_clocks_that_are_known_to_a_bound_leave_so_much_open(story, stopped, went_on, valid):
     assert verdict(robbed(story, stopped, went_on), **CLOCKS).valid == valid
+
+
+def test_a_loss_that_was_perhaps_seen_before_the_client_went_on_is_nobody_s_for_certain(story):
+    story.grant(1, "h1", at=0, until=1000)
+    story.release(1, "h1", at=900, done=1700)
+    story.grant(2, "h2", at=1200, until=3000, asked=950)
+    story.grant(3, "h3", at=1500, until=4000)
+    # By client-1's clock it went on at 1505 at the earliest, which may be 1497 by client-3's.
+    story.fault("pause", 910, 1509, ["client-1"], at=AT, process=1)
+    assert verdict(story, **CLOCKS).valid == "unknown"
+
+
+@pytest.mark.parametrize(("until", "valid"), [(1600, "unknown"), (1601, True)])
+def test_a_client_that_goes_on_as_its_own_hold_ends_may_end_another_s(story, until, valid):
+    story.grant(1, "h1", at=0, until=until)
+    story.release(1, "h1", at=900, done=1700)
+    story.grant(2, "h2", at=1200, until=3000, asked=950)
+    story.grant(3, "h3", at=1800, until=4000)
+    story.fault("pause", 910, 1600, ["client-1"], at=AT, process=1)
+    assert verdict(story).valid == valid

@@ -254,3 +254,18 @@ def test_a_double_grant_is_in_the_lease_only_within_the_bounds_of_both_clocks(
     story.release(1, "h1", at=996, done=1100)
     story.grant(3, "h3", at=1550, until=5000)
     assert verdict(story, **CLOCKS).valid == valid
+
+
+@pytest.mark.parametrize(("ends_with", "valid"), [("close", "unknown"), ("lease", True)])
+def test_a_hold_that_ends_with_its_client_s_close_is_not_on_until_its_lease_is_over(
+    story, ends_with, valid
+):
+    story.grant(1, "h1", at=0, until=1000)
+    story.release(1, "h1", at=400, done=450, type="info")
+    story.op(500, 1, "invoke", "close", {})
+    story.op(510, 1, "ok", "close", {})
+    story.grant(2, "h2", at=700, until=1700)
+    story.release(2, "h2", at=800, type="fail")
+    story.grant(3, "h3", at=1800, until=2800)
+    story.release(3, "h3", at=1900)
+    assert verdict(story, lock={"ends_with": ends_with}).valid == valid

@@ -297,7 +297,10 @@ def _theft(
     else:
         late = over <= waited and sound and victim.grant.time + between <= waited
     crossed = over + between <= victim.asked.time and before(test, victim.grant, done)
-    return before(test, begun, shown) and (late or crossed)
+    early = before(test, begun, shown)
+    if waited is not None:
+        early = waited + gap(test, begun.node, shown.node) <= shown.time
+    return early and (late or crossed)
 
 
 def _harmless(
