@@ -43,6 +43,7 @@ from fencepost.times import seconds
 CLOCK_FILE = "/run/fencepost/clock"
 SKEW_FILE = "/run/fencepost/skew"
 TARGETS = (*SERVERS, "client", "clients")
+MONOTONIC = "monotonic"
 
 
 def must_show(arguments: dict[str, Any], node: str, shown: Sequence[str], client: bool) -> None:
@@ -177,9 +178,12 @@ def _prove(look: skewed.Look, skew: Skew, wanted_s: float, step_s: float) -> Pro
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     """A server, or some, forwards or back, by a tenth of the TTL up to ten times as much.
 
-    One in three drifts or strobes instead. Leases of etcd and sessions of ZooKeeper live by the
-    monotonic clock, which is never set back; etcd's by its leader's alone: there all servers jump.
+    One in three drifts or strobes instead. It is the wall clock: what runs by the monotonic one, as
+    leases of etcd and sessions of ZooKeeper do, counts on it rightly, for nothing on a real machine
+    sets that. `monotonic` moves it all the same, ahead alone, and the wall clock with it. Leases of
+    etcd go by its leader's: there all servers jump.
     """
+    monotonic = asked.variant == MONOTONIC
     servers = at.servers
     node = random.choice(servers)
     offset_s = round(random.choice((1, 1, -1)) * at.ttl_s * 10 ** random.uniform(-1, 1), 3)
@@ -197,21 +201,13 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     of_clients = set(targets) <= set(at.clients)
     if asked.variant in KINDS:
         kind = asked.variant
+    elif monotonic:
+        clocks, kind, offset_s = ["wall", "monotonic"], "jump", abs(offset_s)
     elif asked.variant:
         kind, offset_s = "jump", offset(asked.variant)
-    if at.kind == "zookeeper" and not of_clients:
-        # A clock that comes and goes would go back.
-        clocks = ["wall"] if kind == "strobe" and asked.variant else ["wall", "monotonic"]
-        kind = kind if asked.variant else kind.replace("strobe", "jump")
-    if at.kind != "redis" and not of_clients and asked.variant[:1] not in ("+", "-"):
-        offset_s = abs(offset_s)
     if at.kind == "etcd" and not of_clients:
         # What etcd shows is cut off to seconds: too coarse for what comes and goes.
-        clocks, kind = ["wall", "monotonic"], "jump"
-    if offset_s < 0:
-        clocks = ["wall"]
-    # Not all that its kind shows, where a server outlives the test.
-    clocks = [clock for clock in clocks if clock in at.shown.get(targets[0], CLOCKS)] or clocks
+        kind = "jump"
     arguments: dict[str, Any] = {"kind": kind, "clocks": clocks}
     if kind == "drift":
         arguments["rate"] = rate
@@ -225,7 +221,8 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
 def offset(text: str) -> float:
     """An offset like +3600s, -500ms or +1h in seconds. ValueError where it is none."""
     if text[:1] not in ("+", "-"):
-        raise ValueError(f"{text!r}: choose one of {', '.join(KINDS[:-1])}, or write +5s or -500ms")
+        known = ", ".join((*KINDS[:-1], MONOTONIC))
+        raise ValueError(f"{text!r}: choose one of {known}, or write +5s or -500ms")
     return seconds(text[1:]) * (-1 if text[0] == "-" else 1)
 
 
@@ -288,7 +285,7 @@ FAMILY = Family(
     describe=describe,
     strikes=("servers", "clients"),
     targets=TARGETS,
-    variants=("jump", "drift", "strobe", "+OFFSET", "-OFFSET"),
+    variants=("jump", "drift", "strobe", MONOTONIC, "+OFFSET", "-OFFSET"),
     validate=validate,
     clashes=clashes,
     needs={"CLOCK": "fake"},

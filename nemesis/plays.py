@@ -107,7 +107,10 @@ def draw(entries: Sequence[str], seed: int, number: int, at: Layout) -> Play:
     length_s = random.uniform(0.5, 2) * at.ttl_s
     if kind == "free":
         drawn, lasts_s = _own(random, at, one, length_s)
-        return Play("free", [], [drawn], 0.0, lasts_s, False, rest_s)
+        if HOLDER not in drawn.targets:
+            return Play("free", [], [drawn], 0.0, lasts_s, False, rest_s)
+        until_grant = drawn.arguments.get("until") == pause.UNTIL
+        return Play("point", [], [drawn], 0.0, lasts_s, until_grant, rest_s)
     share = 1 - LEFT if kind == "edge" else random.uniform(0.05, 0.6)
     blow, lasts_s, until_grant = _blow(random, at, one, length_s)
     if HOLDER in blow.targets and blow.arguments.get("point"):

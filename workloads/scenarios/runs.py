@@ -63,7 +63,8 @@ def queue(algorithm: str) -> TimedRun:
 
 def clocks(ttl_ms: int) -> TimedRun:
     """What the articles leave out: the leader's own monotonic clock, by which leases end."""
-    settings = {"time_s": 20.0, "ttl_ms": ttl_ms, "nemesis": ("clock",), "interval_s": 3.0} | SHORT
+    nemesis = ("clock/monotonic",)
+    settings = {"time_s": 20.0, "ttl_ms": ttl_ms, "nemesis": nemesis, "interval_s": 3.0} | SHORT
     what = (
         "The servers' clocks jump, the monotonic ones included, by which they count leases and "
         "sessions; the articles take these to be right."
