@@ -37,6 +37,21 @@ def test_a_close_ends_the_grants_of_a_lock_that_ends_with_it(story, ends_with, v
     assert verdict(story, lock={"ends_with": ends_with}).valid is valid
 
 
+@pytest.mark.parametrize(
+    ("ends_with", "valid"), [("connection", True), ("close", True), ("lease", False)]
+)
+def test_so_does_one_that_began_in_the_instant_in_which_its_client_was_killed(
+    story, ends_with, valid
+):
+    """What was sent by then reaches the service after its sender's death."""
+    story.grant(0, "a", 1, 1001)
+    story.op(300, 0, "invoke", "close", {})
+    story.fault("kill", 300, 301, ["client-0"], processes=[0])
+    story.op(302, 0, "info", "close", {}, ["killed", "the worker is gone"])
+    story.grant(1, "b", 305, 1305, asked=200)
+    assert verdict(story, lock={"ends_with": ends_with}).valid is valid
+
+
 def test_a_grant_before_the_close_was_invoked_is_within_the_lease(story):
     story.grant(0, "a", 1, 1001)
     story.call(0, "close", 300, 310, {})

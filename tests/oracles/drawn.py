@@ -108,6 +108,10 @@ class Drawing:
             self._kill(process, node, now + random.randrange(6))
         elif random.random() < 0.3:
             self._close(process, node, now + random.randrange(6))
+        elif random.random() < 0.3:  # killed while it closes
+            begun = now + random.randrange(6)
+            self.op(begun, process, "invoke", "close", {}, None, node)
+            self._kill(process, node, begun + random.choice((0, 0, 1)), within="close")
 
     def _asked(self, held: list[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
         random = self.random

@@ -203,7 +203,8 @@ def _gone(ops: list[Op], test: dict[str, Any], grant: Op) -> tuple[tuple[float, 
         ends.append((seen if kind == "lease" else max(begun, grant.time), seen, "left"))
     if not ends:
         return None, ""
-    soonest = min(ends)
+    # Of two in one instant, that which the service may have heard of.
+    soonest = min(ends, key=lambda end: (end[0], end[1], end[2] != "left"))
     return (soonest[0], min(end[1] for end in ends)), soonest[2]
 
 
