@@ -95,7 +95,7 @@ class Departures:
     def of(self, grant: Op) -> End:
         """When the holder of this grant was gone, as a client: closed, dead or gone."""
         life = self._lives[grant.process]
-        # A close that began in the very instant of a kill may have reached the service: it is first.
+        # Close first: one that began in the very instant of a kill may have reached the service.
         ends = [end for end in (_closed(grant, life), self._death(grant, life)) if end is not None]
         return first(ends or self._unknown(grant, life))
 

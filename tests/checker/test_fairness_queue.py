@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from fairness_stories import busy, held, queue, served, turn, waits
+from fairness_stories import QUEUE, busy, held, queue, served, turn, waits
+
+from fencepost.checker.liveness import liveness
 
 
 def test_one_who_waits_in_calm_and_gives_up_while_later_ones_are_served_was_overtaken(story):
@@ -144,6 +146,54 @@ def test_half_a_second_of_asking_puts_one_into_the_queue(story, later, valid):
     turn(story, 0, "a", 0, 2000)
     turn(story, 1, "b", later, 1000)
     assert queue(story).valid is valid
+
+
+# A client that was never granted anything may still be starting.
+
+
+@pytest.mark.parametrize(("later", "valid"), [(5000, False), (4999, True)])
+def test_ten_times_as_long_puts_one_into_the_queue_that_was_never_granted_anything(
+    story, later, valid
+):
+    waits(story, 9, 0, 9000)
+    turn(story, 1, "a", later, later + 1)
+    assert liveness(story.history(), QUEUE).valid is valid
+
+
+@pytest.mark.parametrize(("done", "waited"), [(5000, 0), (5001, 1)])
+def test_so_long_is_a_long_wait_for_it(story, done, waited):
+    waits(story, 9, 0, done)
+    assert liveness(story.history(), QUEUE).details["fifo"]["waited_long"] == waited
+
+
+def test_one_that_is_starved_from_its_first_acquire_on_was_overtaken(story):
+    waits(story, 9, 0, 30_000)
+    served(story, 1000, 29_000)
+    found = liveness(story.history(), QUEUE)
+    assert found.valid is False
+    assert found.details["fifo"]["overtakings"] == 24
+
+
+@pytest.mark.parametrize(("process", "valid"), [(9, False), (8, True)])
+def test_it_is_its_own_grants_that_count(story, process, valid):
+    turn(story, process, "before", 0, 1)
+    waits(story, 9, 1000, 5000)
+    turn(story, 1, "a", 3000, 3001)
+    assert liveness(story.history(), QUEUE).valid is valid
+
+
+def test_a_refusal_does_not(story):
+    waits(story, 9, 0, 1)
+    waits(story, 9, 1000, 5000)
+    turn(story, 1, "a", 3000, 3001)
+    assert liveness(story.history(), QUEUE).valid is True
+
+
+def test_nor_does_a_grant_of_later(story):
+    turn(story, 9, "late", 1000, 4000)
+    turn(story, 1, "a", 3000, 3001)
+    turn(story, 9, "later", 4500, 4501)
+    assert liveness(story.history(), QUEUE).valid is True
 
 
 def test_locks_have_queues_of_their_own(story):

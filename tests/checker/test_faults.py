@@ -218,3 +218,27 @@ def test_what_a_fault_does_is_what_its_op_says_else_what_its_family_does():
     story.op(500, "nemesis", "invoke", "gremlin", value)
     told = faults.faults(story.history())[-1]
     assert (told.impairs, told.links, told.forgets) == (frozenset({"s9"}), (("a", "b"),), True)
+
+
+def test_a_receipt_of_the_start_tells_which_process_was_stopped_at_a_point(story):
+    value = {"fault": "pause-1", "targets": ["client-0"], "arguments": {}}
+    begun = {"proved": True, "at": "at check", "process": 0}
+    story.op(1, "nemesis", "invoke", "pause", value | {"phase": "start"})
+    story.op(2, "nemesis", "ok", "pause", value | {"phase": "start", "receipt": begun})
+    story.op(5, "nemesis", "invoke", "pause", value | {"phase": "end"})
+    story.op(6, "nemesis", "ok", "pause", value | {"phase": "end", "receipt": {"proved": True}})
+    assert _stopped_at(story, "check") == {0: [(2 * MS, 5 * MS)]}
+
+
+def test_it_is_found_among_other_faults(story):
+    story.fault("kill", 1, 2, ["client-1"], process=1, at="at check")
+    story.fault("pause", 3, 5, ["client-1"], process=1, at="at check", proved=False)
+    story.fault("pause", 6, 7, ["client-1"], process=1, at="at delete")
+    story.fault("pause", 8, 9, ["client-1"], process=1, at="at check")
+    story.fault("pause", 10, 12, ["client-1"], process=1, at="at check")
+    found = _stopped_at(story, "check")
+    assert found == {1: [(8 * MS, 9 * MS), (10 * MS, 12 * MS)]}
+
+
+def _stopped_at(story, point):
+    return faults.stopped_at(faults.faults(story.history()), point)

@@ -12,6 +12,8 @@ from oracles.waiting import Asked, Fault
 
 # In a queue for sure after this, or after so many of the slowest ops, whichever is longer.
 SETTLED, SLOWEST = 500 * MS, 4
+# And after ten times that where the client was never granted anything before.
+STARTS = 10
 
 
 def unfair(
@@ -87,7 +89,14 @@ def _overtakes(
             return False
     if other.held is None:
         until -= settled
-    if other.begun.time + settled + between > one.begun.time or granted + between >= until:
+    served = any(
+        op.process == other.begun.process
+        and (op.type, op.f) == ("ok", "acquire")
+        and op.index < other.begun.index
+        for op in ops
+    )
+    enters = settled if served else STARTS * settled
+    if other.begun.time + enters + between > one.begun.time or granted + between >= until:
         return False
     for fault in faults:
         leaves = settled if other.held is None else 0
