@@ -17,6 +17,7 @@ from msgspec.structs import asdict, replace
 
 from fencepost.nemesis.asked import Asked, today
 from fencepost.nemesis.families import FAMILIES, check, describe, validate
+from fencepost.nemesis.pause import UNTIL
 from fencepost.nemesis.stream import Placed, Stream, place, ways
 from fencepost.nemesis.targets import HOLDER, Layout
 from fencepost.strictjson import decode
@@ -123,38 +124,54 @@ def draw(
     """Faults of these entries until `time_s`, each family's some `interval_s` apart.
 
     A fault lasts half to twice the TTL, so that some leases outlive it and others do not. A node
-    has one fault of the exclusive families at a time. Where clients may be killed, the last fault
-    of all kills a holder, unless the run is short (`_closing`).
+    has one fault of the exclusive families at a time. Unless the run is short, its last faults are
+    those of `_closing`, each with the cluster for itself.
     """
     asked_for = check(entries, layout)
-    closing = _closing(asked_for, time_s, layout)
-    if closing is None:
-        return _drawn(asked_for, seed, time_s, interval_s, layout)
-    end_s = time_s - _LAST_TTLS * layout.ttl_s
+    closing, end_s = _closing(asked_for, time_s, layout), time_s
+    if closing:
+        end_s = closing[0].at_s - _QUIET_TTLS * layout.ttl_s
     others = _drawn(asked_for, seed, end_s, interval_s, layout)
-    return [*(fault for fault in others if _over_by(fault, end_s, time_s)), closing]
+    return [*(fault for fault in others if not closing or _over_by(fault, end_s, time_s)), *closing]
 
 
-# A run must be so much longer than the time that its last fault has for itself.
+# A run must be so much longer than the time that its last faults have for themselves.
 _LONG = 4
-# In TTLs before the end: from when on the last fault has the run for itself, and when it comes.
-_LAST_TTLS, _CLOSING_TTLS = 2.0, 1.75
+# In TTLs: how long before the last faults all others are over; how long before the end a holder is
+# killed, and how long before that one is paused, for how long.
+_QUIET_TTLS, _KILL_TTLS, _PAUSE_TTLS, _PAUSED_TTLS = 0.25, 1.75, 4.0, 2.0
 
 
-def _closing(asked: Sequence[Asked], time_s: float, layout: Layout) -> Scheduled | None:
-    """The kill of a holder that ends a run.
+def _closing(asked: Sequence[Asked], time_s: float, layout: Layout) -> list[Scheduled]:
+    """What ends a run, once all else is healed: a pause of a holder at its lock's own failpoint,
+    and the kill of a holder.
 
-    A lock that a dead holder keeps for ever shows when nobody frees it by accident: a server that
-    restarts empty, or whose clock jumps, does. So it comes when all else is healed.
+    What has been checked before a pause is acted on after it; a dead holder may keep its lock for
+    ever. Both show where no server has restarted, or had its clock skewed, a moment ago: that frees
+    a lock by accident, and is what the loss of a hold is put down to.
     """
-    fits = any(
-        one.family == "kill" and one.target in ("", "client", HOLDER) and not one.variant
+    ttl_s = layout.ttl_s
+    found: list[Scheduled] = []
+    before_ttls = 0.0
+    if _asks(asked, "kill", layout) and time_s >= _LONG * (_KILL_TTLS + 1.25) * ttl_s:
+        before_ttls = _KILL_TTLS
+        at_s = round(time_s - before_ttls * ttl_s, 3)
+        found = [Scheduled(at_s, round(ttl_s / 2, 3), "kill", [HOLDER], {})]
+    before_ttls += _PAUSE_TTLS
+    enough = layout.failpoints and time_s >= _LONG * before_ttls * ttl_s
+    if enough and _asks(asked, "pause", layout):
+        arguments = {"point": layout.failpoints[0], "until": UNTIL}
+        at_s, lasts_s = (round(s, 3) for s in (time_s - before_ttls * ttl_s, _PAUSED_TTLS * ttl_s))
+        found.insert(0, Scheduled(at_s, lasts_s, "pause", [HOLDER], arguments))
+    return [_said(fault) for fault in found]
+
+
+def _asks(asked: Sequence[Asked], family: str, layout: Layout) -> bool:
+    """Whether any client may be struck by faults of a family."""
+    return bool(layout.clients) and any(
+        one.family == family and one.target in ("", "client", HOLDER) and not one.variant
         for one in asked
     )
-    if not fits or not layout.clients or time_s < _LONG * (_LAST_TTLS + 1) * layout.ttl_s:
-        return None
-    at_s = round(time_s - _CLOSING_TTLS * layout.ttl_s, 3)
-    return _said(Scheduled(at_s, round(layout.ttl_s / 2, 3), "kill", [HOLDER], {}))
 
 
 def _over_by(fault: Scheduled, end_s: float, time_s: float) -> bool:
