@@ -11,11 +11,14 @@ from simulated.world import MS, SECOND
 
 _AHEAD = 1000 * MS
 """Who asked so long before another stood in the queue before it, in calm."""
+_NEW = 6000 * MS
+"""So long, if its process had been granted nothing yet: it may still have been starting."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """An acquire as its client tells it; `done` is `inf` where it never ended."""
+    """An acquire as its client tells it; `done` is `inf` where it never ended. `new`: its process
+    had been granted nothing yet."""
 
     lock: str
     node: str
@@ -24,22 +27,26 @@ class Asked:
     done: float
     type: str
     wakeups: int | None
+    new: bool
 
 
 def asked(ops: list[Op]) -> list[Asked]:
-    begun: dict[int | str, Op] = {}
+    begun: dict[int | str, tuple[Op, bool]] = {}
+    granted: set[int | str] = set()
     found = []
     for op in ops:
         if op.f != "acquire" or op.process == "nemesis":
             continue
         if op.type == "invoke":
-            begun[op.process] = op
+            begun[op.process] = op, op.process not in granted
         else:
-            found.append(_asked(begun.pop(op.process), op))
-    return found + [_asked(op, None) for op in begun.values()]
+            found.append(_asked(*begun.pop(op.process), op))
+            if op.type == "ok":
+                granted.add(op.process)
+    return found + [_asked(op, new, None) for op, new in begun.values()]
 
 
-def _asked(begin: Op, end: Op | None) -> Asked:
+def _asked(begin: Op, new: bool, end: Op | None) -> Asked:
     return Asked(
         lock=begin.value["lock"],
         node=str(begin.node),
@@ -48,12 +55,13 @@ def _asked(begin: Op, end: Op | None) -> Asked:
         done=inf if end is None else end.time,
         type="info" if end is None else end.type,
         wakeups=end.value.get("wakeups") if end is not None and end.type == "ok" else None,
+        new=new,
     )
 
 
 def jumped(truth: Truth, ops: list[Op]) -> list[tuple[Asked, Asked]]:
-    """One was granted a lock before another who had asked for it a second before, and who was
-    granted it later, all in calm: no fault was on, nor any just before."""
+    """One was granted a lock before another who had asked for it long before, and who was granted
+    it later, all in calm: no fault was on, nor any just before."""
     gap = truth.gap
     calls = [call for call in asked(ops) if call.type == "ok"]
     return [
@@ -61,7 +69,8 @@ def jumped(truth: Truth, ops: list[Op]) -> list[tuple[Asked, Asked]]:
         for first in calls
         for second in calls
         if first.lock == second.lock
-        if first.sent + _AHEAD + gap < second.sent and second.done + gap < first.done
+        if first.sent + (_NEW if first.new else _AHEAD) + gap < second.sent
+        if second.done + gap < first.done
         if not any(_near(fault, first.sent, second.done) for fault in truth.faults)
     ]
 
