@@ -14,10 +14,13 @@ from fencepost.nemesis.family import Strike
 from fencepost.nemesis.nemesis import Fault, Nemesis, Receipt
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.nemesis.site import Site
-from fencepost.nemesis.targets import HOLDER, PRIMARY, Layout, holder, leader, renamed
+from fencepost.nemesis.targets import HOLDER, PRIMARY, Layout, leader, renamed
 from fencepost.nemesis.timetable import Over, Timetable
 
-_ASKED: Mapping[str, Callable[[Site], tuple[str, str]]] = {PRIMARY: leader, HOLDER: holder}
+_ASKED: Mapping[str, Callable[[Site, Fault], tuple[str, str]]] = {
+    PRIMARY: lambda site, fault: leader(site),
+    HOLDER: lambda site, fault: FAMILIES[fault.family].holder(site, fault),
+}
 """Who is meant by a name, and what that one is called, is asked when the fault begins."""
 
 Record = Callable[[str, str, dict[str, Any], list[str] | None], None]
@@ -168,7 +171,7 @@ def _resolved(site: Site, fault: Fault) -> Fault:
 
     Raises RuntimeError if no server says that it leads.
     """
-    found = {name: ask(site) for name, ask in _ASKED.items() if name in fault.targets}
+    found = {name: ask(site, fault) for name, ask in _ASKED.items() if name in fault.targets}
     if not found:
         words = describe(fault.family, fault.targets, fault.arguments)
         return replace(fault, arguments=fault.arguments | {"words": words})

@@ -18,7 +18,7 @@ from fencepost.nemesis.chains import Chains
 from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Nemesis
 from fencepost.nemesis.site import Remote, Server, Site
-from fencepost.nemesis.targets import HOLDER, PRIMARY, Drawn, Layout
+from fencepost.nemesis.targets import HOLDER, PRIMARY, Drawn, Layout, holder
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,7 @@ class Family:
 
     How a fault is carried out:
     - `make`: what injects and heals. It is called once a run.
+    - `holder`: whom the name `holder` stands for when a fault begins, and what that one is called.
     - `moment`: waits for the right moment before a fault is injected. `over`: gives a function
       that tells whether a fault is to end before its time, or None.
     - `needs`: the settings that servers must be started with (compose/node/server.py).
@@ -107,6 +108,7 @@ class Family:
     validate: Callable[[Layout, list[str], dict[str, Any]], None] = _all
     exclusive: bool = True
     clashes: Callable[[Strike, Strike, Layout], bool] = _with_none
+    holder: Callable[[Site, Fault], tuple[str, str]] = lambda site, fault: holder(site)
     moment: Callable[[Site, Fault], None] | None = None
     over: Callable[[Site, Fault], Callable[[], bool] | None] | None = None
     needs: Mapping[str, str] = field(default_factory=dict)

@@ -4,10 +4,14 @@ A garbage collector, a hypervisor and an operator do this to real processes. A c
 stopped at a failpoint of its code (`arguments.point`), where it sends itself the signal: so it is
 hit every time, and not most times. With `arguments.until` `other-holds` the pause lasts until
 another client was granted the lock, or as long as it was scheduled if none was.
+
+With `arguments.threads` `renewal` a client's threads that renew its leases are stopped, and the
+rest of it goes on: it works on while its lease runs out.
 """
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from collections.abc import Callable
@@ -18,20 +22,54 @@ from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.family import Colour, Family
 from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Receipt, together
-from fencepost.nemesis.site import Remote, Server, Site
-from fencepost.nemesis.targets import HOLDER, SERVERS, Drawn, Layout, pick, sentence
+from fencepost.nemesis.site import Client, Remote, Server, Site
+from fencepost.nemesis.targets import HOLDER, SERVERS, Drawn, Layout, holder, listed, pick, sentence
 
 FAILPOINTS = ("acquired", "before-write", "replies-in-flight")
 """Those that every client reaches, or nearly every one."""
 ALL_FAILPOINTS = (*FAILPOINTS, "between-check-and-delete")
 UNTIL = "other-holds"
+RENEWAL = "renewal"
 TARGETS = ("server", *SERVERS, "client", HOLDER)
-VARIANTS = (*ALL_FAILPOINTS, UNTIL)
+VARIANTS = (*ALL_FAILPOINTS, UNTIL, RENEWAL)
 
 # How long a client may take to reach its failpoint before it is stopped wherever it is. It may have
 # to hold the lock, or to rest, first.
 _POINT_S = 8.0
+# How many holders are waited for, one after the other, and how long for each; how long one takes to
+# hear that it is waited for no more, at the most.
+_HOLDERS, _COMES_S, _HEARS_S = 3, 2.5, 0.1
 _STATE_S = 10.0
+
+
+def who_comes(site: Site, fault: Fault) -> tuple[str, str]:
+    """The holder, and what it is called; where it is to be stopped at a failpoint, one that has
+    come there, if one does.
+
+    Not every holder comes to the failpoint of a release: one whose lease is over by then does not,
+    and another may rest first. So the next holder is taken where one does not come soon.
+    """
+    point: str | None = fault.arguments.get("point")
+    found = holder(site)
+    if point is None:
+        return found
+    passed: list[str] = []
+    for _ in range(_HOLDERS):
+        client = site.client(found[0])
+        client.arm(point)
+        if client.wait_failpoint(point, _COMES_S):
+            break
+        client.disarm(point)
+        # It may have come just before it heard of that.
+        if client.wait_failpoint(point, _HEARS_S):
+            break
+        passed.append(found[0])
+        found = holder(site)
+    for node in set(passed) - {found[0]}:
+        client = site.client(node)
+        client.leave_failpoint()
+        site.remote(node).signal(client.pid, signal.SIGCONT, client.started)
+    return found
 
 
 def await_failpoint(site: Site, fault: Fault) -> None:
@@ -56,6 +94,8 @@ class Pause:
         if node not in self._site.clients:
             return self._state(node, self._site.server(node).pause(), stopped=True)
         client = self._site.client(node)
+        if fault.arguments.get("threads"):
+            return self._threads("hold", node, client)
         point = fault.arguments.get("point")
         reached = point is not None and client.wait_failpoint(point, 0.0)
         if not reached:
@@ -68,15 +108,35 @@ class Pause:
         return Receipt(receipt.proved, f"{receipt.how}, {at}", data)
 
     def heal(self, fault: Fault) -> Receipt:
-        return together([self._go_on(node) for node in fault.targets])
+        return together([self._go_on(node, fault) for node in fault.targets])
 
-    def _go_on(self, node: str) -> Receipt:
+    def _go_on(self, node: str, fault: Fault) -> Receipt:
         if node not in self._site.clients:
             return self._state(node, self._site.server(node).resume(), stopped=False)
         client = self._site.client(node)
+        if fault.arguments.get("threads"):
+            return self._threads("go", node, client)
         client.leave_failpoint()
         self._site.remote(node).signal(client.pid, signal.SIGCONT, client.started)
         return self._state(node, client.pid, stopped=False, elsewhere=lambda: client.at_point or "")
+
+    def _threads(self, verb: str, node: str, client: Client) -> Receipt:
+        """Hold the threads that renew, or let them go on; the main one is to go on in any case."""
+        remote = self._site.remote(node)
+        if remote.state(client.pid, client.started) is None:
+            # Its threads went with it: what was held is no more.
+            return Receipt(verb == "go", f"pid {client.pid} on {node} is gone", {"pid": client.pid})
+        words = ["fencepost-node", "threads", verb, str(client.pid)]
+        said = remote.run(words, check=False)
+        if said.code:
+            return Receipt(False, f"{node}: {said.err.strip()}", {"pid": client.pid})
+        seen: dict[str, Any] = json.loads(said.out)
+        held = [thread["state"] == "t" for thread in seen["threads"]]
+        right = not any(held) if verb == "go" else bool(held) and all(held)
+        rows = ", ".join(f"{row['tid']} ({row['name']}): {row['state']}" for row in seen["threads"])
+        how = f"of pid {client.pid} on {node}, threads {rows or 'none'}; main: {seen['main']}"
+        data = {"pid": client.pid, "process": client.process, **seen}
+        return Receipt(right and (verb == "go" or seen["main"] not in "tT"), how, data)
 
     def _state(
         self,
@@ -112,8 +172,10 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     nodes = pick(random, at, target)
     if not set(nodes) <= {*at.clients, HOLDER}:
         # A variant is for clients alone, which `validate` says.
-        which = "until" if asked.variant == UNTIL else "point"
+        which = {UNTIL: "until", RENEWAL: "threads"}.get(asked.variant, "point")
         return [Drawn(nodes, {which: asked.variant} if asked.variant else {})]
+    if asked.variant == RENEWAL:
+        return [Drawn(nodes, {"threads": RENEWAL}, duration_s=past_its_lease_s(random, at))]
     point = random.choice((*FAILPOINTS, None))
     if at.failpoints and not asked.variant and random.random() < 0.75:
         own = {"point": random.choice(at.failpoints)}
@@ -132,15 +194,25 @@ def past_its_lease_s(random: Random, at: Layout) -> float:
 
 
 def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
-    point, until = arguments.get("point"), arguments.get("until")
+    point, until, threads = (arguments.get(name) for name in ("point", "until", "threads"))
     servers = [node for node in targets if node not in (*at.clients, HOLDER)]
     if point is not None and point not in ALL_FAILPOINTS:
         known = ", ".join(ALL_FAILPOINTS)
         raise ValueError(f"clients have no failpoint {point!r}; choose one of: {known}")
     if until not in (None, UNTIL):
         raise ValueError(f"until {until!r}: there is only {UNTIL}")
-    if servers and (point or until):
-        raise ValueError(f"{servers[0]} is a server: failpoints and {UNTIL} are for clients")
+    if threads not in (None, RENEWAL):
+        raise ValueError(f"threads {threads!r}: there is only {RENEWAL}")
+    if servers and (point or until or threads):
+        words = f"failpoints, {UNTIL} and {RENEWAL} are for clients"
+        raise ValueError(f"{servers[0]} is a server: {words}")
+    if threads and point is not None:
+        raise ValueError(f"a client is stopped at a failpoint as a whole, not its {RENEWAL} alone")
+    if threads and at.renews is False:
+        raise ValueError(
+            f"{RENEWAL}: no thread of this lock's clients renews anything: see the lock's options "
+            "with `fencepost list`, or leave it out"
+        )
     if point is not None and len(targets) > 1:
         raise ValueError("one client at a time is stopped at a failpoint")
 
@@ -158,6 +230,9 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
     point, until = arguments.get("point"), arguments.get("until")
     where = f" at {point}" if point else ""
     until_when = " until another holds the lock" if until else ""
+    if arguments.get("threads"):
+        renewal = "the threads that renew leases are"
+        return f"{renewal} paused on {listed(targets)}{until_when}"
     return f"{sentence(targets, 'is', 'are')} paused{where}{until_when}"
 
 
@@ -171,8 +246,10 @@ def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
 
 FAMILY = Family(
     name="pause",
-    what="stops servers (SIGSTOP), or a client at a failpoint or until another holds the lock",
-    receipt="the process is in state T, and at the end it is not",
+    what="stops servers (SIGSTOP), or a client at a failpoint or until another holds the lock, or "
+    "its threads that renew leases alone",
+    receipt="the process is in state T, and at the end it is not; of renewal, the threads in state "
+    "t and the main one in another",
     make=lambda site, chains: Pause(site),
     draw=draw,
     describe=describe,
@@ -180,6 +257,7 @@ FAMILY = Family(
     targets=TARGETS,
     variants=VARIANTS,
     validate=validate,
+    holder=who_comes,
     moment=await_failpoint,
     over=held,
     leftovers=leftovers,

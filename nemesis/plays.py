@@ -181,7 +181,11 @@ def _blow(random: Random, at: Layout, asked: Asked, length_s: float) -> tuple[Bl
     family = asked.family
     arguments: dict[str, Any]
     if family == "pause" and aimed and (asked.target or random.random() < 0.7):
-        # Wherever the holder is, or where its lock's code checks before it acts.
+        # The threads alone that renew its lease; or the holder, wherever it is, or where its lock's
+        # code checks before it acts.
+        if at.renews and random.random() < 0.4:
+            lasts_s = pause.past_its_lease_s(random, at)
+            return Blow("pause", [HOLDER], {"threads": pause.RENEWAL}), lasts_s, False
         if at.failpoints and random.random() < 0.75:
             arguments = {"point": random.choice(at.failpoints)}
             lasts_s = pause.past_its_lease_s(random, at)

@@ -27,7 +27,8 @@ class Layout:
     primary or the leader; `loses`: the next one may lack what it has granted. `shown` are the
     clocks that each node's process shows. `foreign`: the servers are in containers that are not
     ours, with which their networks end; `mortal` are those that Docker removes when they end.
-    `failpoints`: those of the lock's own code.
+    `failpoints`: those of the lock's own code. `renews`: whether threads of its clients renew
+    leases; None: nobody knows.
     """
 
     servers: list[str]
@@ -43,6 +44,7 @@ class Layout:
     foreign: bool = False
     mortal: tuple[str, ...] = ()
     failpoints: tuple[str, ...] = ()
+    renews: bool | None = False
 
     @property
     def nodes(self) -> list[str]:

@@ -29,7 +29,7 @@ Request = dict[str, Any]
 Answer = dict[str, Any]
 
 # Verbs of our own that are quicker called than started: a fault is to take hold at once.
-_CALLED = ("clocks", "vdso", "health", "leads", "identity", "log", "process")
+_CALLED = ("clocks", "vdso", "health", "leads", "identity", "log", "process", "threads")
 # Those that may take long, or whose children are to be nobody's: each in a copy of the agent.
 _FORKED = ("start", "wipe", "version")
 

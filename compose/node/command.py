@@ -23,7 +23,7 @@ _VERBS = {
     ),
     **{
         name: f"fencepost.compose.node.{name}"
-        for name in ("agent", "clocks", "cpu", "launch", "lazy", "names", "sshd", "vdso")
+        for name in ("agent", "clocks", "cpu", "launch", "lazy", "names", "sshd", "threads", "vdso")
     },
     "log": "fencepost.compose.node.serverlog",
     "process": "fencepost.compose.node.processes",

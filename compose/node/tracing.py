@@ -1,4 +1,4 @@
-"""Stops every thread of a process, without its noticing, by ptrace.
+"""Stops every thread of a process, or some for longer, without its noticing, by ptrace.
 
 SIGSTOP would do, but shows: a server that is paused by another fault must not be resumed by
 this one, and one must not stay stopped because this program was killed half-way. A traced
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 _DETACH = 17
 _CONT = 7
@@ -26,6 +28,22 @@ _WALL = 0x40000000
 _STEPS = 5000
 # What a server's start may go through before the program that is the server.
 _ON_THE_WAY = {"bash", "dash", "env", "setpriv", "setsid", "sh"}
+
+# System calls in which a thread waits, by their numbers (asm/unistd.h): read, poll, select,
+# nanosleep, recvfrom, futex, restart_syscall, clock_nanosleep, epoll_wait, pselect6, ppoll,
+# epoll_pwait.
+_WAITS = {
+    "x86_64": {0, 7, 23, 35, 45, 202, 219, 230, 232, 270, 271, 281},
+    "aarch64": {22, 63, 72, 73, 98, 101, 115, 128, 207},
+}
+_DYING_S = 2.0
+# A thread of Python that waits for the interpreter's lock gives way every 5 ms, the default of
+# sys.setswitchinterval, and may not be held: whoever gives the lock up may have to see it taken
+# (CPython's ceval_gil.c).
+_REST_S, _AT_REST_S = 0.012, 2.0
+
+_kept: dict[int, dict[int, int]] = {}
+"""The threads that this process keeps stopped, by process, with the signals that they are owed."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.ptrace.restype = ctypes.c_long
@@ -64,10 +82,67 @@ def stopped(pid: int, outside: Ranges) -> Iterator[None]:
             _libc.tgkill(pid, tid, number)
 
 
+def keep(pid: int, tids: Sequence[int]) -> None:
+    """Stop these threads of `pid`, each where it waits, until `let_go_on` or the end of this
+    process. OSError: one that has ended, or does not wait within _AT_REST_S; none is held then."""
+    let_go_on(pid)
+    held = _kept[pid] = {}
+    try:
+        for tid in tids:
+            held[tid] = _stop_waiting(tid)
+    except BaseException:
+        let_go_on(pid)
+        raise
+
+
+def kept(pid: int) -> list[int]:
+    return list(_kept.get(pid, ()))
+
+
+def let_go_on(pid: int) -> None:
+    for tid, number in _kept.pop(pid, {}).items():
+        _let_go(tid, number)
+
+
+def _stop_waiting(tid: int) -> int:
+    """Stop a thread in a wait that has lasted for _REST_S, and return the signal it is owed."""
+    end = time.monotonic() + _AT_REST_S
+    while time.monotonic() < end:
+        before = _wait(tid)
+        time.sleep(_REST_S)
+        if before is not None and _wait(tid) == before:
+            number = _stop_thread(tid)
+            if number is None:
+                break
+            # Being stopped counts as giving way.
+            if (after := _wait(tid)) is not None and after[0] == before[0]:
+                return number
+            _let_go(tid, number)
+        elif _ended(tid):
+            break
+    raise OSError(f"thread {tid} {'has ended' if _ended(tid) else 'does not wait for anything'}")
+
+
+def _wait(tid: int) -> tuple[str, str] | None:
+    """The system call in which a thread waits, with its arguments, and how often the thread has
+    given way so far; None where it does not wait."""
+    try:
+        with open(f"/proc/{tid}/syscall") as call, open(f"/proc/{tid}/status") as status:
+            within = call.read().strip()
+            gave_way = next(row for row in status if row.startswith("voluntary_ctxt_switches"))
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    number = within.partition(" ")[0]
+    if not number.isdigit() or int(number) not in _WAITS[platform.machine()]:
+        return None
+    return within, gave_way
+
+
 def _stop(pid: int) -> dict[int, int]:
-    """Stop every thread; for each the signal that it was about to receive, or 0."""
+    """Stop every thread; for each the signal that it was about to receive, or 0. Those that are
+    kept are stopped already, outside of all code."""
     held: dict[int, int] = {}
-    gone: set[int] = set()
+    gone: set[int] = set(kept(pid))
     try:
         # A thread that is not stopped yet can start another: until there is no new one.
         while new := {int(tid) for tid in os.listdir(f"/proc/{pid}/task")} - held.keys() - gone:
@@ -113,8 +188,15 @@ def _let_go(tid: int, number: int) -> None:
     try:
         _ptrace(_DETACH, tid, number)
     except OSError:
-        if not _ended(tid):
-            raise
+        # One that was killed takes a moment to end. Something is left of it until its tracer has
+        # heard of that.
+        end = time.monotonic() + _DYING_S
+        while not _ended(tid):
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.001)
+        with suppress(ChildProcessError):
+            os.waitpid(tid, _WALL | os.WNOHANG)
 
 
 def _step_out(pid: int, tid: int, ranges: Ranges) -> Iterator[int]:

@@ -62,6 +62,8 @@ class Own:
             options=dict.fromkeys(options, _GIVEN),
             ends_with=self.ends_with,
             tells_tokens=False,
+            # Of a program in another language nobody could say which threads do.
+            renews=False if self.program else None,
         )
 
     @property

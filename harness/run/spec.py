@@ -165,6 +165,7 @@ def layout_of(spec: Spec, known: Mapping[str, ForeignServer] | None = None) -> L
         foreign=spec.foreign is not None,
         mortal=tuple(node for node, one in (known or {}).items() if one.mortal),
         failpoints=lock.failpoints,
+        renews=lock.renews_with(spec.options),
     )
 
 

@@ -79,7 +79,11 @@ def test_a_schedule_of_an_old_version_is_read_under_the_families_names_of_today(
         ),
         ("partition:requests/reject", ETCD, "leave reject out"),
         ("partition/tarpit", ETCD, "there is no /tarpit; choose one of: drop, reject"),
-        ("pause:etcd-1/acquired", ETCD, "is a server: failpoints and other-holds are for clients"),
+        (
+            "pause:etcd-1/acquired",
+            ETCD,
+            "is a server: failpoints, other-holds and renewal are for clients",
+        ),
         ("pause/asleep", ETCD, "there is no /asleep; choose one of: acquired, "),
         ("kill:all/wiped", ETCD, "see nemesis membership"),
         ("failover", ETCD, "a lock on one server cannot fail over"),

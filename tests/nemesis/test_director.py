@@ -153,6 +153,57 @@ def test_a_pause_of_the_holder_until_another_holds_counts_the_others_grants(dire
     assert director.unhealed == []
 
 
+AT_ITS_POINT = Fault("f", "pause", ["holder"], {"point": "between"})
+
+
+def holders(site, *names):
+    """Who holds the lock at each look, the last one from then on."""
+    looks = list(names)
+    site.holder = lambda for_s: looks.pop(0) if len(looks) > 1 else looks[0]
+
+
+def test_where_one_holder_does_not_come_to_its_failpoint_the_next_is_stopped_there(
+    director, site, recorded
+):
+    holders(site, "client-1", "client-2")
+    site.nodes["client-1"].at_point = "it stopped there after all"
+    site.nodes["client-1"].states[site.nodes["client-1"].pid_] = "T"
+    site.nodes["client-2"].points.add("between")
+    receipt = director.inject(AT_ITS_POINT)
+    assert receipt.proved
+    assert receipt.data["at"] == "at between"
+    assert recorded.ops[0].value["targets"] == ["client-2"]
+    words = "client-2 (the holder) is paused at between"
+    assert recorded.ops[0].value["arguments"]["words"] == words
+    one = site.nodes["client-1"]
+    assert (one.armed, one.at_point, one.states[one.pid_]) == (set(), None, "S")
+
+
+def test_one_that_comes_just_before_it_hears_that_nobody_waits_is_stopped(director, site, recorded):
+    holders(site, "client-1", "client-2")
+    answers = [False, True, True, True]
+    site.nodes["client-1"].wait_failpoint = lambda point, timeout_s: answers.pop(0)
+    site.nodes["client-1"].states[site.nodes["client-1"].pid_] = "T"
+    assert director.inject(AT_ITS_POINT).data["at"] == "at between"
+    assert recorded.ops[0].value["targets"] == ["client-1"]
+    assert site.nodes["client-2"].armed == set()
+
+
+def test_where_no_holder_comes_the_last_is_stopped_where_it_is(director, site, recorded):
+    holders(site, "client-1", "client-2", "client-1", "client-3")
+    receipt = director.inject(AT_ITS_POINT)
+    assert receipt.proved
+    assert receipt.data["at"] == "wherever it was"
+    assert recorded.ops[0].value["targets"] == ["client-3"]
+    assert all(site.nodes[name].armed == set() for name in site.clients)
+
+
+def test_a_holder_that_is_stopped_anywhere_is_waited_for_by_nobody(director, site, recorded):
+    holders(site, "client-1", "client-2")
+    assert director.inject(Fault("f", "pause", ["holder"])).proved
+    assert recorded.ops[0].value["targets"] == ["client-1"]
+
+
 @pytest.mark.parametrize("losses", [1, 2])
 def test_what_a_lost_connection_kept_from_being_healed_is_healed_by_the_next_attempt(
     director, site, monkeypatch, losses

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -53,4 +54,13 @@ def real(setup: Setup) -> Machine:
 
 
 def _thread(work: Callable[[], None]) -> None:
-    threading.Thread(target=work, daemon=True).start()
+    """A thread with the name of what it does, by which the nemesis knows it (the kernel's, of which
+    15 letters are kept; threading tells it none before Python 3.14)."""
+    name = getattr(work, "__name__", "background").strip("_")
+
+    def named() -> None:
+        with suppress(OSError):  # not on Linux
+            Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text(name)
+        work()
+
+    threading.Thread(target=named, name=name, daemon=True).start()

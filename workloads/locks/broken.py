@@ -199,6 +199,7 @@ ENDLESS_WATCHDOG = LockType(
     make=EndlessWatchdog,
     servers=1,
     options={"token": _TOKEN, **POLLS},
+    renews=True,
 )
 HERD = LockType(
     name="broken-herd",
@@ -210,4 +211,5 @@ HERD = LockType(
     promises={"minority": True, "fifo": True, "one_wakeup": True},
     least_ttl_ms=1000,
     ends_with="close",
+    renews=True,
 )

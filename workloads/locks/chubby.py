@@ -212,4 +212,5 @@ LOCK = LockType(
     whole_seconds=True,
     # A client that closes revokes both leases, and the keys go with them.
     ends_with="close",
+    renews=True,
 )

@@ -139,4 +139,5 @@ LOCK = LockType(
     whole_seconds=True,
     # A client that closes revokes its lease, and the keys go with it.
     ends_with="close",
+    renews=True,
 )

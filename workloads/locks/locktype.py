@@ -50,6 +50,8 @@ class LockType:
     `connection`, also the loss of its client, killed or cut off for good.
 
     `failpoints`: the places of its own code at which a client can be stopped (nemesis/pause.py).
+    `renews`: whether threads of its client renew leases in the background; the name of the option
+    by which they do; None, nobody knows.
 
     `tells_tokens`: whether its options say that it hands out tokens. Of a lock of one's own nobody
     knows before it has granted.
@@ -76,6 +78,7 @@ class LockType:
     ends_with: str = "lease"
     failpoints: tuple[str, ...] = ()
     tells_tokens: bool = True
+    renews: bool | str | None = False
 
     def __post_init__(self) -> None:
         if self.ends_with not in ENDS_WITH:
@@ -86,6 +89,10 @@ class LockType:
             raise ValueError(f"lock {self.name}: promise {unknown[0]!r} is none of {valid}")
         if (self.make is None) == (not self.program):
             raise ValueError(f"lock {self.name}: give it either `make` or `program`")
+
+    def renews_with(self, options: Mapping[str, Any]) -> bool | None:
+        """Whether threads of its client renew leases, with these options; None: nobody knows."""
+        return bool(options.get(self.renews)) if isinstance(self.renews, str) else self.renews
 
     def promised(self) -> list[str]:
         """What it promises beside exclusion, in words."""

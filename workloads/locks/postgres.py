@@ -198,4 +198,5 @@ LOCK = LockType(
     least_ttl_ms=1000,
     whole_seconds=True,
     ends_with="connection",
+    renews=True,
 )

@@ -168,4 +168,5 @@ LOCK = LockType(
         **POLLS,
     },
     promises={"true_refusals": True},
+    renews="watchdog",
 )

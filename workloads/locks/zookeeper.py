@@ -188,4 +188,5 @@ LOCK = LockType(
     least_ttl_ms=1000,
     # Closing the client ends its session, and the ephemeral znodes go with it.
     ends_with="close",
+    renews=True,
 )

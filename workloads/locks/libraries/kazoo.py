@@ -112,4 +112,5 @@ LOCK = LockType(
     extends=False,
     # Closing the client ends its session, and the ephemeral znodes go with it.
     ends_with="close",
+    renews=True,
 )

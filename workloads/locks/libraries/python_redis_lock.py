@@ -84,4 +84,5 @@ LOCK = LockType(
     library="python-redis-lock",
     least_ttl_ms=1000,
     whole_seconds=True,
+    renews="auto_renewal",
 )
