@@ -148,6 +148,27 @@ def test_half_a_second_of_asking_puts_one_into_the_queue(story, later, valid):
     assert queue(story).valid is valid
 
 
+def test_one_who_came_late_hides_none_who_came_before(story):
+    """The first of those who wait may still be starting, and tells nothing."""
+    busy(story, 2500)
+    waits(story, 8, 100, 9000)
+    turn(story, 9, "before", -20, -10)
+    waits(story, 9, 200, 9000)
+    turn(story, 1, "a", 3000, 3001)
+    found = liveness(story.history(), QUEUE)
+    assert found.valid is False
+    assert "before client-9 (process 9)" in found.summary
+
+
+def test_the_fault_that_was_over_last_decides(story):
+    moved = 9000
+    turn(story, 0, "a", moved, moved + 2000)
+    turn(story, 1, "b", moved + 900, moved + 1000)
+    story.fault("clock", moved - 8000, moved - 7900, ["redis-1"])
+    story.fault("clock", moved + 100, moved + 200, ["redis-2"])
+    assert queue(story).valid is True
+
+
 # A client that was never granted anything may still be starting.
 
 

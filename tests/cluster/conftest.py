@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +75,15 @@ def run_test(cluster: ComposeCluster, results: Path) -> RunTest:
 class Bench:
     """A lock's servers and clients, and a director whose ops are kept."""
 
-    def __init__(self, cluster: Cluster, folder: Path, lock: str, **spec: Any) -> None:
-        self.spec = Spec("faults", lock, LOCKS[lock].read_options({}), **spec)
+    def __init__(
+        self,
+        cluster: Cluster,
+        folder: Path,
+        lock: str,
+        options: Mapping[str, str] | None = None,
+        **spec: Any,
+    ) -> None:
+        self.spec = Spec("faults", lock, LOCKS[lock].read_options(options or {}), **spec)
         self.recorder = Recorder(folder / "history.jsonl")
         self.site = RunSite(self.spec, cluster, self.recorder)
         self.site.prepare()

@@ -94,11 +94,28 @@ class Node:
     clocks: Clocks = field(default_factory=lambda: Clocks())
     points: set[str] = field(default_factory=set)
     armed: set[str] = field(default_factory=set)
+    threads: tuple[str, ...] = ()
+    held: list[str] = field(default_factory=list)
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 10.0, check: bool = True) -> Result:
         if argv[:2] == ["fencepost-node", "vdso"]:
             return Result(json.dumps(self.vdso(argv[2:])))
+        if argv[:2] == ["fencepost-node", "threads"]:
+            return self.hold_threads(argv[2], int(argv[3]))
         return self.tc(argv)
+
+    def hold_threads(self, verb: str, pid: int) -> Result:
+        """`threads`: their names; those that are `held` stand still."""
+        if not self.threads and verb == "hold":
+            return Result(err=f"process {pid} has no thread beside its main one", code=1)
+        if "threads" not in self.site.deaf:
+            self.held = list(self.threads) if verb == "hold" else []
+        rows = [
+            {"tid": pid + place, "name": name, "state": "t" if name in self.held else "S"}
+            for place, name in enumerate(self.threads, 1)
+        ]
+        main = "t" if "main" in self.held else "R"
+        return Result(json.dumps({"threads": rows, "main": main}))
 
     # What stands in the place of nemesis/iptables.py.
 

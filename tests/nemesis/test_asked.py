@@ -84,6 +84,8 @@ def test_a_schedule_of_an_old_version_is_read_under_the_families_names_of_today(
             ETCD,
             "is a server: failpoints, other-holds and renewal are for clients",
         ),
+        ("pause:etcd-1/renewal", ETCD, "is a server: failpoints, other-holds and renewal are for"),
+        ("pause:client/renewal", ETCD, "no thread of this lock's clients renews anything"),
         ("pause/asleep", ETCD, "there is no /asleep; choose one of: acquired, "),
         ("kill:all/wiped", ETCD, "see nemesis membership"),
         ("failover", ETCD, "a lock on one server cannot fail over"),

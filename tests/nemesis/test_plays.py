@@ -22,6 +22,7 @@ ETCD = Layout(
     [f"etcd-{n}" for n in range(1, 4)], CLIENTS, ttl_s=2.0, restart_s=0.0, kind="etcd", leads=True
 )
 POINTED = replace(REDIS, failpoints=("between-check-and-delete",))
+RENEWED = replace(REDIS, renews=True)
 EVERY = tuple(name for name in FAMILIES if name not in ("failover", "membership", "memory"))
 
 SEEDS = st.integers(0, 2**32)
@@ -29,7 +30,7 @@ NUMBERS = st.integers(1, 10**6)
 ENTRIES = st.permutations(EVERY).flatmap(
     lambda names: st.integers(1, len(names)).map(lambda n: names[:n])
 )
-LAYOUTS = st.sampled_from([REDLOCK, REDIS, ETCD, POINTED])
+LAYOUTS = st.sampled_from([REDLOCK, REDIS, ETCD, POINTED, RENEWED])
 
 
 @given(SEEDS, NUMBERS, ENTRIES, LAYOUTS)
@@ -123,3 +124,26 @@ def test_what_was_asked_of_a_target_or_a_way_is_kept():
             assert blow.targets == ["redis-2"]
         else:
             assert blow.arguments["offset_s"] == 3600
+
+
+@pytest.mark.parametrize("entry", ["pause", "pause:client"])
+def test_the_renewal_of_a_holder_is_struck_where_there_is_one(entry):
+    plays = [draw([entry], 1, number, RENEWED) for number in range(1, 200)]
+    struck = [play for play in plays if play.strike[0].arguments.get("threads") == "renewal"]
+    assert 40 <= len(struck) <= 90
+    for play in struck:
+        assert play.strike[0].targets == [HOLDER]
+        assert play.kind in ("hold", "edge")
+        assert 1.3 * RENEWED.ttl_s <= play.lasts_s <= 2.2 * RENEWED.ttl_s
+        assert not play.until_grant
+    for at in (REDIS, replace(REDIS, renews=None)):
+        plays = [draw([entry], 1, number, at) for number in range(1, 200)]
+        assert not any("threads" in play.strike[0].arguments for play in plays)
+
+
+def test_what_is_asked_of_a_lock_that_nobody_knows_is_struck_as_well():
+    at = replace(REDIS, renews=None)
+    plays = [draw(["pause:holder/renewal"], 1, number, at) for number in range(1, 20)]
+    assert {str(blow.arguments) for play in plays for blow in play.strike} == {
+        "{'threads': 'renewal'}"
+    }

@@ -127,3 +127,56 @@ def test_a_kill_of_which_one_failed_is_not_proved(director, site):
     receipt = director.inject(CRASHES)
     assert not receipt.proved
     assert "no server was there on redis-2" in receipt.how
+
+
+RENEWAL = Fault("p", "pause", ["client-1"], {"threads": "renewal"})
+
+
+def test_the_receipt_of_renewal_names_the_threads_that_stand_still(director, site):
+    client = site.nodes["client-1"]
+    client.threads = ("renew_all", "renew_too")
+    receipt = director.inject(RENEWAL)
+    assert receipt.proved
+    rows = [
+        {"tid": 106, "name": "renew_all", "state": "t"},
+        {"tid": 107, "name": "renew_too", "state": "t"},
+    ]
+    assert receipt.data == {"pid": 105, "process": 5, "threads": rows, "main": "R"}
+    how = "of pid 105 on client-1, threads 106 (renew_all): t, 107 (renew_too): t; main: R"
+    assert receipt.how == how
+    assert client.states[105] != "T"
+    receipt = director.heal("p")
+    assert receipt.proved
+    assert client.held == []
+    assert "106 (renew_all): S" in receipt.how
+
+
+def test_renewal_is_unproved_where_no_thread_is_held(director, site):
+    assert not director.inject(RENEWAL).proved
+    assert director.heal("p").proved
+    site.nodes["client-1"].threads = ("renew_all",)
+    site.deaf.add("threads")
+    assert not director.inject(RENEWAL).proved
+
+
+def test_it_is_where_one_goes_on_or_the_whole_client_stands_still(director, site):
+    client = site.nodes["client-1"]
+    client.threads, client.held = ("renew_all", "renew_too"), ["renew_all"]
+    site.deaf.add("threads")
+    assert not director.inject(RENEWAL).proved
+    assert not director.heal("p").proved
+    client.held = ["renew_all", "renew_too", "main"]
+    assert not director.inject(RENEWAL).proved
+    client.held = []
+    assert director.heal("p").proved
+
+
+def test_a_client_that_was_killed_meanwhile_needs_no_healing(director, site):
+    client = site.nodes["client-1"]
+    client.threads = ("renew_all",)
+    assert director.inject(RENEWAL).proved
+    client.states.clear()
+    receipt = director.heal("p")
+    assert receipt.proved
+    assert receipt.how == "pid 105 on client-1 is gone"
+    assert not director.inject(RENEWAL).proved

@@ -327,3 +327,32 @@ def test_a_client_is_stopped_mostly_at_a_failpoint_of_its_lock_s_own_past_its_le
     assert {one.targets[0] for one in named} == {"client-2"}
     asked = draw(["pause:client/acquired"], seed, 200, 5, own)
     assert {one.arguments["point"] for one in asked} == {"acquired"}
+
+
+@pytest.mark.parametrize("target", ["client", "holder"])
+def test_renewal_is_paused_for_longer_than_a_lease(target):
+    at = replace(LAYOUT, renews=True)
+    schedule = draw([f"pause:{target}/renewal"], 1, 300, 5, at)
+    assert len(schedule) > 20
+    for fault in schedule:
+        assert fault.arguments["threads"] == "renewal"
+        assert 1.3 * at.ttl_s <= fault.duration_s <= 2.2 * at.ttl_s
+        who = "the holder" if target == "holder" else fault.targets[0]
+        assert fault.arguments["words"] == f"the threads that renew leases are paused on {who}"
+        [row] = stored([{**fault.to_json()}], at)
+        assert row == fault
+
+
+@pytest.mark.parametrize(
+    ("targets", "arguments", "why"),
+    [
+        (["redis-1"], {"threads": "renewal"}, "redis-1 is a server"),
+        (["client-1"], {"threads": "all"}, "threads 'all': there is only renewal"),
+        (["client-1"], {"threads": "renewal", "point": "acquired"}, "as a whole"),
+    ],
+)
+def test_renewal_that_makes_no_sense_is_refused(targets, arguments, why):
+    row = {"at_s": 1, "duration_s": 1, "family": "pause", "targets": targets}
+    at = replace(LAYOUT, renews=None)
+    with pytest.raises(ValueError, match=why):
+        stored([row | {"arguments": arguments}], at)

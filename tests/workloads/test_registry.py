@@ -108,3 +108,24 @@ def test_a_lock_has_a_class_or_a_program_and_not_both():
     for changed in ({"make": None}, {"program": ("java",)}):
         with pytest.raises(ValueError, match="lock redlock: give it either `make` or `program`"):
             replace(REDLOCK, **changed)
+
+
+@in_memory
+def test_a_lock_renews_in_the_background_exactly_where_it_says_so(lock, world):
+    nodes = [f"{lock.kind}-{n}" for n in range(lock.servers)]
+    by_option = isinstance(lock.renews, str)
+    for given in ({}, {lock.renews: "true"}) if by_option else ({},):
+        world.threads.clear()
+        options = lock.read_options(given)
+        made = lock.make(world.env(), nodes, options)
+        made.acquire(f"orders-{len(given)}", 1_000_000_000)
+        assert bool(world.threads) is lock.renews_with(options)
+        made.close()
+
+
+def test_whether_it_renews_may_hang_on_an_option_or_be_unknown():
+    watched = replace(REDLOCK, renews="watchdog")
+    assert watched.renews_with({"watchdog": True}) is True
+    assert watched.renews_with({"watchdog": False}) is False
+    assert watched.renews_with({}) is False
+    assert replace(REDLOCK, renews=None).renews_with({}) is None
