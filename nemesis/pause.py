@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
@@ -36,40 +36,44 @@ VARIANTS = (*ALL_FAILPOINTS, UNTIL, RENEWAL)
 # How long a client may take to reach its failpoint before it is stopped wherever it is. It may have
 # to hold the lock, or to rest, first.
 _POINT_S = 8.0
-# How many holders are waited for, one after the other, and how long for each; how long one takes to
-# hear that it is waited for no more, at the most.
-_HOLDERS, _COMES_S, _HEARS_S = 3, 2.5, 0.1
+# How long a client takes at the most to hear that it is waited for no more.
+_HEARS_S = 0.1
 _STATE_S = 10.0
 
 
 def who_comes(site: Site, fault: Fault) -> tuple[str, str]:
-    """The holder, and what it is called; where it is to be stopped at a failpoint, one that has
-    come there, if one does.
+    """The holder, and what it is called; where it is to be stopped at a failpoint, the client that
+    comes there first.
 
-    Not every holder comes to the failpoint of a release: one whose lease is over by then does not,
-    and another may rest first. So the next holder is taken where one does not come soon.
+    Who comes to the failpoint of a release holds the lock. Not every holder does: one whose lease
+    is over before it releases does not.
     """
     point: str | None = fault.arguments.get("point")
-    found = holder(site)
     if point is None:
-        return found
-    passed: list[str] = []
-    for _ in range(_HOLDERS):
-        client = site.client(found[0])
+        return holder(site)
+    clients = {node: site.client(node) for node in site.clients}
+    for client in clients.values():
         client.arm(point)
-        if client.wait_failpoint(point, _COMES_S):
-            break
+    found = _first(clients, point)
+    others = {node: client for node, client in clients.items() if node != found}
+    for client in others.values():
         client.disarm(point)
-        # It may have come just before it heard of that.
-        if client.wait_failpoint(point, _HEARS_S):
-            break
-        passed.append(found[0])
-        found = holder(site)
-    for node in set(passed) - {found[0]}:
-        client = site.client(node)
+    # One may have come there before it heard of that.
+    time.sleep(_HEARS_S)
+    for node, client in others.items():
         client.leave_failpoint()
         site.remote(node).signal(client.pid, signal.SIGCONT, client.started)
-    return found
+    return (found, f"{found} (the holder)") if found else holder(site)
+
+
+def _first(clients: Mapping[str, Client], point: str) -> str | None:
+    end = time.monotonic() + _POINT_S
+    while time.monotonic() < end:
+        for node, client in clients.items():
+            if client.wait_failpoint(point, 0.0):
+                return node
+        time.sleep(0.002)
+    return None
 
 
 def await_failpoint(site: Site, fault: Fault) -> None:

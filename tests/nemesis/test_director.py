@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fencepost.checker import faults
-from fencepost.nemesis import targets
+from fencepost.nemesis import pause, targets
 from fencepost.nemesis.director import Director
 from fencepost.nemesis.nemesis import Fault
 from fencepost.nemesis.schedule import Scheduled
@@ -156,18 +156,8 @@ def test_a_pause_of_the_holder_until_another_holds_counts_the_others_grants(dire
 AT_ITS_POINT = Fault("f", "pause", ["holder"], {"point": "between"})
 
 
-def holders(site, *names):
-    """Who holds the lock at each look, the last one from then on."""
-    looks = list(names)
-    site.holder = lambda for_s: looks.pop(0) if len(looks) > 1 else looks[0]
-
-
-def test_where_one_holder_does_not_come_to_its_failpoint_the_next_is_stopped_there(
-    director, site, recorded
-):
-    holders(site, "client-1", "client-2")
-    site.nodes["client-1"].at_point = "it stopped there after all"
-    site.nodes["client-1"].states[site.nodes["client-1"].pid_] = "T"
+def test_the_holder_at_a_failpoint_is_whoever_comes_there_first(director, site, recorded):
+    site.held = {"client-1": 5.0}
     site.nodes["client-2"].points.add("between")
     receipt = director.inject(AT_ITS_POINT)
     assert receipt.proved
@@ -175,22 +165,26 @@ def test_where_one_holder_does_not_come_to_its_failpoint_the_next_is_stopped_the
     assert recorded.ops[0].value["targets"] == ["client-2"]
     words = "client-2 (the holder) is paused at between"
     assert recorded.ops[0].value["arguments"]["words"] == words
-    one = site.nodes["client-1"]
-    assert (one.armed, one.at_point, one.states[one.pid_]) == (set(), None, "S")
+    assert [site.nodes[name].armed for name in ("client-1", "client-3")] == [set(), set()]
+    assert director.heal("f").proved
 
 
-def test_one_that_comes_just_before_it_hears_that_nobody_waits_is_stopped(director, site, recorded):
-    holders(site, "client-1", "client-2")
-    answers = [False, True, True, True]
-    site.nodes["client-1"].wait_failpoint = lambda point, timeout_s: answers.pop(0)
-    site.nodes["client-1"].states[site.nodes["client-1"].pid_] = "T"
-    assert director.inject(AT_ITS_POINT).data["at"] == "at between"
-    assert recorded.ops[0].value["targets"] == ["client-1"]
-    assert site.nodes["client-2"].armed == set()
+def test_another_that_comes_there_in_the_same_moment_goes_on(director, site, recorded):
+    for name in ("client-2", "client-3"):
+        site.nodes[name].points.add("between")
+        site.nodes[name].at_point = "between"
+    assert director.inject(AT_ITS_POINT).proved
+    struck, other = site.nodes["client-2"], site.nodes["client-3"]
+    assert recorded.ops[0].value["targets"] == ["client-2"]
+    assert (struck.at_point, struck.states[struck.pid_]) == ("between", "T")
+    assert (other.at_point, other.states[other.pid_], other.armed) == (None, "S", set())
 
 
-def test_where_no_holder_comes_the_last_is_stopped_where_it_is(director, site, recorded):
-    holders(site, "client-1", "client-2", "client-1", "client-3")
+def test_where_nobody_comes_there_a_holder_is_stopped_where_it_is(
+    director, site, recorded, monkeypatch
+):
+    monkeypatch.setattr(pause, "_POINT_S", 0.05)
+    site.held = {"client-3": 5.0}
     receipt = director.inject(AT_ITS_POINT)
     assert receipt.proved
     assert receipt.data["at"] == "wherever it was"
@@ -199,9 +193,11 @@ def test_where_no_holder_comes_the_last_is_stopped_where_it_is(director, site, r
 
 
 def test_a_holder_that_is_stopped_anywhere_is_waited_for_by_nobody(director, site, recorded):
-    holders(site, "client-1", "client-2")
+    site.held = {"client-1": 5.0}
+    site.nodes["client-1"].points.add("between")
     assert director.inject(Fault("f", "pause", ["holder"])).proved
     assert recorded.ops[0].value["targets"] == ["client-1"]
+    assert not site.nodes["client-1"].armed
 
 
 @pytest.mark.parametrize("losses", [1, 2])
