@@ -9,7 +9,6 @@ import time
 import pytest
 from tests.cluster.conftest import Bench
 
-from fencepost.checker import history
 from fencepost.nemesis import chains, clock, iptables
 from fencepost.nemesis.nemesis import Fault
 from fencepost.nemesis.schedule import Scheduled
@@ -30,7 +29,6 @@ STROBE = Fault(
 SKEW = Fault("skew", "clock", ["client-1", "client-2"], {"offset_s": -3600.0})
 CRASH = Fault("crash", "kill", ["redis-4"])
 DEATH = Fault("death", "kill", ["client-3"])
-RENEWAL = Fault("renewal", "pause", ["client-1"], {"threads": "renewal"})
 DELAY = Fault("delay", "delay", ["client-1", "storage"], {"source": "client-1", "to": "storage"})
 
 REJECT = Fault("reject", "partition", CUT.targets, CUT.arguments | {"how": "reject"})
@@ -40,7 +38,6 @@ REPLIES = Fault("replies", "partition", ["client-1"], ONE_WAY | {"lost": "replie
 PAUSES = Fault("pauses", "pause", ["redis-1", "redis-2", "redis-3"])
 WIPED = Fault("wiped", "kill", ["redis-1", "redis-2"], {"data": "wiped"})
 LATE = Fault("late", "packet", ["redis-1"], {"kind": "delay"})
-TTL_NS = 2_000_000_000
 
 
 @pytest.fixture
@@ -141,51 +138,6 @@ def test_a_pause_ends_when_another_client_was_granted_the_lock(bench):
     assert not stopped.is_alive()
     assert time.monotonic() - began < 50
     assert bench.site.remote("client-1").state(one.pid) != "T"
-
-
-@pytest.mark.parametrize(
-    ("lock", "options"),
-    [
-        ("redis", {"watchdog": "true"}),
-        ("etcd", {}),
-        ("zookeeper", {}),
-        ("postgres", {}),
-        ("kazoo", {}),
-    ],
-)
-def test_a_holder_whose_renewal_stands_still_works_on_and_loses_the_lock(
-    cluster, tmp_path, lock, options
-):
-    bench = Bench(cluster, tmp_path, lock, options, concurrency=2)
-    try:
-        one, two = bench.site.client("client-1"), bench.site.client("client-2")
-        assert one.do("acquire", {"lock": "l", "ttl": TTL_NS}, 20)["type"] == "ok"
-        took_hold = bench.director.inject(RENEWAL)
-        assert took_hold.proved, took_hold
-        if lock != "kazoo":  # who would tell stands still with it
-            wait_for(bench, "lost", one.process)
-        assert one.do("read", {"resource": "account"}, 20)["type"] == "ok"
-        until_granted(two)
-        assert bench.director.on
-        healed = bench.director.heal("renewal")
-        assert healed.proved, healed
-        assert bench.judge().valid is True
-    finally:
-        bench.close()
-
-
-def wait_for(bench, f, process):
-    """Until the history has such an op of this process."""
-    end = time.monotonic() + 30
-    while not any(op.f == f and op.process == process for op in history.read(bench.recorder.path)):
-        assert time.monotonic() < end, f"process {process} has not said {f}"
-        time.sleep(0.05)
-
-
-def until_granted(worker):
-    end = time.monotonic() + 30
-    while worker.do("acquire", {"lock": "l", "ttl": TTL_NS}, 20)["type"] != "ok":
-        assert time.monotonic() < end, "the lock did not come back"
 
 
 def test_held_packets_arrive_when_the_delay_ends(bench):

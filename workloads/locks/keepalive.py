@@ -32,6 +32,9 @@ class Keepalive:
 
     What becomes of a lease is said, as a rule through the env: `renewed`, or `lost` once a server
     has said that it is gone, or its deadline has passed without an answer.
+
+    `renews`: whether a lease ends without what is asked here. If not, others renew it, or nobody,
+    and the answers only tell that it is still on. The thread's name is by that (nemesis/pause.py).
     """
 
     def __init__(
@@ -39,8 +42,10 @@ class Keepalive:
         env: Env,
         renewed: Callable[[str, int], None] | None = None,
         lost: Callable[[str, str], None] | None = None,
+        renews: bool = True,
     ) -> None:
         self._env = env
+        self._renews = renews
         self._renewed = renewed or env.renewed
         self._lost = lost or env.lost
         self._leases: dict[str, _Lease] = {}
@@ -68,7 +73,7 @@ class Keepalive:
             self._leases[secret] = _Lease(ttl_ns, deadline, due, renew, every_ns)
             if not self._running:
                 self._running = True
-                self._env.background(self._renew_all)
+                self._env.background(self._renew_all if self._renews else self._ask_all)
                 self._env.background(self._watch_all)
 
     def forget(self, secret: str) -> None:
@@ -88,6 +93,9 @@ class Keepalive:
                 if self._env.now() >= lease.due:
                     self._renew(secret, lease)
             self._wait_until(lease.due for _, lease in self._all())
+
+    def _ask_all(self) -> None:
+        self._renew_all()
 
     def _watch_all(self) -> None:
         while not self._closed:

@@ -42,7 +42,8 @@ class PostgresLock:
         self._env = env
         self._node = nodes[0]
         self._options = options
-        self._keepalive = Keepalive(env)
+        # The connection holds the lock for as long as it is there.
+        self._keepalive = Keepalive(env, renews=False)
         self._connection: psycopg.Connection[Any] | None = None
         # Locks whose rows are known to be there, by this connection.
         self._rows: set[str] = set()
@@ -198,5 +199,4 @@ LOCK = LockType(
     least_ttl_ms=1000,
     whole_seconds=True,
     ends_with="connection",
-    renews=True,
 )

@@ -63,7 +63,8 @@ class Session:
         self._hosts = [f"{host}:{port}" for host, port in map(env.address, nodes)]
         env.random.shuffle(self._hosts)
         self._client: clients.KazooClient | None = None
-        self._keepalive = Keepalive(env, self._renewed, self._unheard)
+        # kazoo's own connection keeps the session alive.
+        self._keepalive = Keepalive(env, self._renewed, self._unheard, renews=False)
         self._lock = threading.Lock()
         self._held: set[str] = set()
         # When the answered heartbeats had been sent; the first entry is the session's start.
