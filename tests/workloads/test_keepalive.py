@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import time
 from random import Random
@@ -120,3 +121,15 @@ def test_what_was_forgotten_is_neither_renewed_nor_lost(world, keepalive):
     keepalive.watch("b", LONG, renewed(), renewed, OFTEN)
     world.until(lambda said: said.count(("renewed", "b")) >= 3)
     assert all(words[1] == "b" for words in world.said)
+
+
+@pytest.mark.parametrize(("renews", "name"), [(True, "_renew_all"), (False, "_ask_all")])
+def test_its_threads_are_named_by_what_they_do(world, renews, name):
+    started = []
+    env = dataclasses.replace(world.env(), background=started.append)
+    keepalive = Keepalive(env, renews=renews)
+    keepalive.watch("a", LONG, renewed(), renewed, OFTEN)
+    assert [work.__name__ for work in started] == [name, "_watch_all"]
+    keepalive.close()
+    for work in started:
+        work()
