@@ -138,13 +138,15 @@ def draw(
 # A run must be so much longer than the time that its last faults have for themselves.
 _LONG = 4
 # In TTLs: how long before the last faults all others are over; how long before the end a holder is
-# killed, and how long before that one is paused, for how long.
+# killed; how much time a pause of one has, and how long it lasts.
 _QUIET_TTLS, _KILL_TTLS, _PAUSE_TTLS, _PAUSED_TTLS = 0.25, 1.75, 4.0, 2.0
+# In one of three nobody comes to the failpoint in time, or nobody sees what came of it.
+_PAUSES = 3
 
 
 def _closing(asked: Sequence[Asked], time_s: float, layout: Layout) -> list[Scheduled]:
-    """What ends a run, once all else is healed: a pause of a holder at its lock's own failpoint,
-    and the kill of a holder.
+    """What ends a run, once all else is healed: pauses of a holder at its lock's own failpoint, as
+    many as fit into its second half, and the kill of a holder.
 
     What has been checked before a pause is acted on after it; a dead holder may keep its lock for
     ever. Both show where no server has restarted, or had its clock skewed, a moment ago: that frees
@@ -152,17 +154,18 @@ def _closing(asked: Sequence[Asked], time_s: float, layout: Layout) -> list[Sche
     """
     ttl_s = layout.ttl_s
     found: list[Scheduled] = []
-    before_ttls = 0.0
+    after_ttls = 0.0
     if _asks(asked, "kill", layout) and time_s >= _LONG * (_KILL_TTLS + 1.25) * ttl_s:
-        before_ttls = _KILL_TTLS
-        at_s = round(time_s - before_ttls * ttl_s, 3)
+        after_ttls = _KILL_TTLS
+        at_s = round(time_s - after_ttls * ttl_s, 3)
         found = [Scheduled(at_s, round(ttl_s / 2, 3), "kill", [HOLDER], {})]
-    before_ttls += _PAUSE_TTLS
-    enough = layout.failpoints and time_s >= _LONG * before_ttls * ttl_s
-    if enough and _asks(asked, "pause", layout):
+    if layout.failpoints and _asks(asked, "pause", layout):
         arguments = {"point": layout.failpoints[0], "until": UNTIL}
-        at_s, lasts_s = (round(s, 3) for s in (time_s - before_ttls * ttl_s, _PAUSED_TTLS * ttl_s))
-        found.insert(0, Scheduled(at_s, lasts_s, "pause", [HOLDER], arguments))
+        many = min(_PAUSES, int((time_s / 2 / ttl_s - after_ttls) // _PAUSE_TTLS))
+        for number in range(1, many + 1):
+            at_s = round(time_s - (after_ttls + number * _PAUSE_TTLS) * ttl_s, 3)
+            lasts_s = round(_PAUSED_TTLS * ttl_s, 3)
+            found.insert(0, Scheduled(at_s, lasts_s, "pause", [HOLDER], arguments))
     return [_said(fault) for fault in found]
 
 

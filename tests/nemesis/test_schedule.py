@@ -213,41 +213,55 @@ CHECKS = replace(LAYOUT, failpoints=("between-check-and-delete",))
 
 
 @given(SEEDS, st.sampled_from(["pause", "pause:client", "pause:holder", "pause:one,pause"]))
-def test_before_that_a_holder_is_paused_at_its_lock_s_own_failpoint(seed, pause):
-    *others, stop, kill = draw(["clock", "kill", *pause.split(",")], seed, 60, 5, CHECKS)
-    assert (stop.family, stop.targets, stop.at_s, stop.duration_s) == ("pause", ["holder"], 48.5, 4)
-    assert stop.arguments == {
-        "point": "between-check-and-delete",
-        "until": "other-holds",
-        "words": "the holder is paused at between-check-and-delete until another holds the lock",
+def test_before_that_holders_are_paused_at_their_lock_s_own_failpoint(seed, pause):
+    asked = ["clock", "kill", *pause.split(",")]
+    *others, one, two, three, kill = draw(asked, seed, 60, 5, CHECKS)
+    assert [stop.at_s for stop in (one, two, three)] == [32.5, 40.5, 48.5]
+    assert {(stop.family, *stop.targets, stop.duration_s) for stop in (one, two, three)} == {
+        ("pause", "holder", 4)
     }
+    assert (
+        one.arguments
+        == two.arguments
+        == three.arguments
+        == {
+            "point": "between-check-and-delete",
+            "until": "other-holds",
+            "words": "the holder is paused at between-check-and-delete until another holds the "
+            "lock",
+        }
+    )
     assert (kill.family, kill.at_s) == ("kill", 56.5)
     assert others
-    assert all(fault.at_s + fault.duration_s <= 48.0 for fault in others)
+    assert all(fault.at_s + fault.duration_s <= 32.0 for fault in others)
 
 
 @given(SEEDS)
 def test_where_nobody_is_killed_it_comes_last(seed):
-    *others, stop = draw(["pause", "clock"], seed, 32, 5, CHECKS)
+    *others, _, stop = draw(["pause", "clock"], seed, 32, 5, CHECKS)
     assert (stop.family, stop.targets, stop.at_s) == ("pause", ["holder"], 24.0)
-    assert all(fault.at_s + fault.duration_s <= 23.5 for fault in others)
+    assert all(fault.at_s + fault.duration_s <= 15.5 for fault in others)
 
 
 @pytest.mark.parametrize(
     ("entries", "time_s", "ends"),
     [
-        (["pause"], 32, ["pause"]),
-        (["pause"], 31.9, []),
+        (["pause"], 48, ["pause", "pause", "pause"]),
+        (["pause"], 47.9, ["pause", "pause"]),
+        (["pause"], 16, ["pause"]),
+        (["pause"], 15.9, []),
         (["pause:one"], 60, []),
         (["pause:client/acquired"], 60, []),
-        (["pause", "kill"], 46, ["pause", "kill"]),
-        (["pause", "kill"], 45.9, ["kill"]),
-        (["pause", "kill"], 23.9, []),
+        (["pause", "kill"], 55, ["pause", "pause", "pause", "kill"]),
+        (["pause", "kill"], 54.9, ["pause", "pause", "kill"]),
+        (["pause", "kill"], 24, ["pause", "kill"]),
+        (["pause:one", "kill"], 24, ["kill"]),
+        (["pause:one", "kill"], 23.9, []),
     ],
 )
 def test_a_shorter_run_ends_with_less_of_it(entries, time_s, ends):
     schedule = draw(entries, 1, time_s, 5, CHECKS)
-    times = {round(time_s - before_s, 3) for before_s in (3.5, 8, 11.5)}
+    times = {round(time_s - before_s, 3) for before_s in (3.5, 8, 11.5, 16, 19.5, 24, 27.5)}
     closing = [one for one in schedule if one.at_s in times and one.targets == ["holder"]]
     assert [fault.family for fault in closing] == ends
 
