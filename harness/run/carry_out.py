@@ -171,6 +171,7 @@ def _put_away(
         steps.append(("The faults could not be healed", director.heal_all))
     if site is not None:
         steps.append(("The clients could not be closed", site.close_clients))
+        steps.append(("Lost nodes could not be recorded", partial(_book_lost, site, recorder)))
         fetch = partial(_keep_logs, folder, site)
         steps.append(("The nodes' logs could not be fetched", fetch))
     steps.append(("The history could not be closed", recorder.close))
@@ -184,6 +185,21 @@ def _put_away(
     if director is not None:
         failed += [f"This could not be healed: {what}." for what in director.unhealed]
     return failed
+
+
+def _book_lost(site: RunSite, recorder: Recorder) -> None:
+    """Write a server that was taken away into the history, as a fault of which nobody knows since
+    when, and so what it did: a lock that never came back is then not held against its service."""
+    for node in site.lost():
+        words = f"{node} does not answer any more, and no fault of the run has done that"
+        value: dict[str, Any] = {
+            "fault": f"lost-{node}",
+            "phase": "start",
+            "targets": [node],
+            "arguments": {"words": words},
+        }
+        recorder.op("nemesis", "invoke", "lost-node", value)
+        recorder.op("nemesis", "info", "lost-node", value, ["unproved", words])
 
 
 def _warn(unhealed: list[str]) -> None:

@@ -333,6 +333,17 @@ class RunSite:
         with them the faults ended that were on."""
         return [said for one in self._cluster.foreign.values() if (said := one.restarted())]
 
+    def lost(self) -> list[str]:
+        """The nodes of servers that answer nothing any more, as faults never leave them."""
+        return [node for node in self.servers if not self._answers(node)]
+
+    def _answers(self, node: str) -> bool:
+        try:
+            self.remote(node).run(["true"], check=False)
+        except RemoteError:
+            return False
+        return True
+
     def _measured(self) -> dict[str, timing.Clock]:
         # One after the other, because parallel round trips delay each other.
         return {node: timing.measure(self.remote(node)) for node in self.clients}

@@ -110,6 +110,10 @@ def test_a_run_whose_node_is_removed_is_judged_and_open(few, results, node):
     assert outcome.valid == "unknown", outcome.results
     found = {name: verdict.valid for name, verdict in outcome.verdicts.items()}
     assert False not in found.values(), found
+    ops = history.read(outcome.folder / "history.jsonl")
+    lost = [op.value["targets"] for op in ops if op.f == "lost-node"]
+    # Else the lock would be said not to have come back, if its holder was struck by that.
+    assert lost == ([[node], [node]] if node == "redis-1" else [])
 
 
 def test_clients_that_are_killed_stopped_and_talk_rubbish_are_named_and_all_else_is_kept(
