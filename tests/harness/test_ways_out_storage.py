@@ -98,7 +98,7 @@ def test_a_server_s_log_comes_without_its_middle_and_is_judged_by_what_was_searc
     def answers(node, argv, **options):
         answer = answering(node, argv, **options)
         if node.node == "redis-1" and (
-            argv[0] == "tail" or argv[1] == "log" or "head -c 10" in argv[-1]
+            argv[0] == "tail" or argv[1:2] == ["log"] or "head -c 10" in argv[-1]
         ):
             return Result(0, parts[argv[0]], "")
         return answer
