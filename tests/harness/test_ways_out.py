@@ -117,6 +117,32 @@ def test_an_error_at_any_call_ends_in_a_judged_run_and_is_raised_if_nobody_can_d
             assert_judged_and_put_away(ended, failing, but={call.node})
 
 
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_lock_that_does_not_come_back_is_not_held_against_a_service_whose_server_was_taken(
+    cluster, monkeypatch, gone
+):
+    granting, granted = cluster.service.acquire, []
+
+    def once(*asked):
+        if granted:
+            return None
+        granted.append(granting(*asked))
+        return granted[0]
+
+    def dead(call):
+        if gone and granted and call.node == "redis-1":
+            raise NoAnswer("redis-1 is gone")
+
+    monkeypatch.setattr(cluster.service, "acquire", once)
+    cluster.before = dead
+    ended = carried_out(cluster, schedule=[])
+    assert_judged_and_put_away(ended, cluster, but={"redis-1"})
+    assert ended.outcome.verdicts["liveness"].valid == ("unknown" if gone else False)
+    assert ended.outcome.verdicts["faults"].valid == ("unknown" if gone else True)
+    named = [op.type for op in history.read(ended.folder / "history.jsonl") if op.f == "lost-node"]
+    assert named == (["invoke", "info"] if gone else [])
+
+
 def test_what_ended_a_run_is_told_and_not_that_it_could_not_be_judged(cluster, monkeypatch):
     def before(call):
         if call.verb == "spawn":
