@@ -12,7 +12,7 @@ from fencepost.hunt.world import Node
 from fencepost.workloads.locks.lock import Failed, Indeterminate
 
 
-@dataclass
+@dataclass(slots=True)
 class Response:
     """The answer to one request. `read1` gives what there is of a stream, and then its end."""
 
@@ -34,16 +34,27 @@ class Pool:
         self._network = network
         self._client = client
         self._server = server
+        # Links whose last request was answered: nothing of it may come late.
+        self._idle: list[SimLink] = []
+        self._timeout: Any = None
+        self._times = 0, 0
 
     def request(
         self, method: str, url: str, *, body: bytes, timeout: Any, preload_content: bool = True
     ) -> Response:
         """Raises urllib3's exceptions, as its pools do."""
-        connect_ns = round(timeout.connect_timeout * 1e9)
-        link = SimLink(self._network, self._client, self._server, connect_ns)
+        if timeout is not self._timeout:
+            self._timeout = timeout
+            self._times = round(timeout.connect_timeout * 1e9), round(timeout.read_timeout * 1e9)
+        connect_ns, read_ns = self._times
+        if self._idle:
+            link = self._idle.pop()
+            link.wait_for(connect_ns)
+        else:
+            link = SimLink(self._network, self._client, self._server, connect_ns)
         try:
             link.send(url.removeprefix("/v3/"), body)
-            link.wait_for(round(timeout.read_timeout * 1e9))
+            link.wait_for(read_ns)
             status, data = link.receive()
         except Indeterminate as error:
             raise exceptions.ReadTimeoutError(None, url, error.text) from error  # type: ignore[arg-type]
@@ -51,6 +62,7 @@ class Pool:
             raise exceptions.NewConnectionError(None, error.text) from error  # type: ignore[arg-type]
         finally:
             link.close()
+        self._idle.append(link)
         return Response(status, data)
 
     def close(self) -> None: ...

@@ -18,6 +18,7 @@ may end tasks.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any, Protocol
@@ -83,37 +84,93 @@ class Wake:
         self.task.resume()
 
 
+class Start:
+    """Lets a task begin."""
+
+    __slots__ = ("node", "off", "task")
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.node = task.node
+        self.off = False
+
+    def due(self) -> None:
+        self.task.begin()
+
+
+class Carrier(greenlet):
+    """Carries out one task after the other, of one run after the other.
+
+    To make a greenlet, run and end it takes ten times as long as to switch to it and back: Python
+    maps memory for each one's stack, and gives it back.
+    """
+
+    task: Task | None
+
+    def run(self) -> None:
+        while True:
+            task, self.task = self.task, None
+            assert task is not None
+            hub = task.world.hub
+            try:
+                task.work()
+            except GreenletExit:
+                pass
+            finally:
+                task.over = True
+            if task.left:
+                return
+            del task
+            _idle.carriers.append(self)
+            hub.switch()
+
+
+class _Idle(threading.local):
+    """The carriers of a thread that have nothing to carry out: no other can switch to them."""
+
+    def __init__(self) -> None:
+        self.carriers: list[Carrier] = []
+
+
+_idle = _Idle()
+
+
 class Task:
     """Code that may wait: a client's own, or a thread of its lock. `thread`: what stands for it
-    where code asks for the current thread."""
+    where code asks for the current thread. `carrier`: who carries it out, once it has begun.
+    `left`: it waits while it is being killed, and nobody comes back to it."""
 
-    __slots__ = ("_world", "greenlet", "node", "over", "thread")
+    __slots__ = ("carrier", "left", "node", "over", "thread", "work", "world")
 
     def __init__(self, world: World, node: Node, work: Callable[[], None]) -> None:
-        self._world = world
+        self.world = world
         self.node = node
-        self.over = False
+        self.work = work
+        self.over = self.left = False
         self.thread: Any = None
-        self.greenlet = greenlet(self._run_of(work), world.hub)
+        self.carrier: Carrier | None = None
 
-    def _run_of(self, work: Callable[[], None]) -> Callable[[], None]:
-        def run() -> None:
-            try:
-                work()
-            finally:
-                self.over = True
-
-        return run
+    def begin(self) -> None:
+        """Let it go on for the first time."""
+        if self.over:
+            return
+        carrier = _idle.carriers.pop() if _idle.carriers else Carrier()
+        # What fails in it fails in this run; and what libraries keep by context is its own.
+        carrier.parent, carrier.gr_context = self.world.hub, None
+        carrier.task = self
+        self.carrier = carrier
+        self.world.ready = self.world.running = self
 
     def resume(self) -> None:
         """Let it go on once this event has happened."""
-        self._world.ready = self
+        self.world.ready = self
 
     def kill(self) -> None:
         """End it where it stands."""
         if not self.over:
             self.over = True
-            self.greenlet.throw(GreenletExit)
+            if self.carrier is not None:
+                self.carrier.throw(GreenletExit)
 
 
 class World:
@@ -152,7 +209,7 @@ class World:
     def start(self, node: Node, work: Callable[[], None], at: int) -> Task:
         task = Task(self, node, work)
         self.tasks.append(task)
-        self.at(at, Wake(task))
+        self.at(at, Start(task))
         return task
 
     def run(self) -> None:
@@ -195,7 +252,7 @@ class World:
             if task is me:
                 return
             if not task.over:
-                task.greenlet.switch()
+                task.carrier.switch()  # type: ignore[union-attr]  # it has begun
                 if me is not None:
                     return
         if me is not None:
@@ -208,6 +265,7 @@ class World:
         if self.unsent is not None:
             self.unsent.queue()
         if task.over:  # it is being killed, by whoever goes on now
+            task.left = True
             self.hub.switch()
         else:
             try:

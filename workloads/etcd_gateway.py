@@ -201,9 +201,9 @@ def read(host: str, path: str, status: int, data: bytes) -> Any:
         decoded = msgspec.json.decode(data.split(b"\n", 1)[0])
     except ValueError as error:
         raise Indeterminate("timeout", f"{host}: {path}: no JSON: {data[:80]!r}") from error
-    wrong = decoded.get("error") if isinstance(decoded.get("error"), dict) else decoded
     if status == 200 and "error" not in decoded:
         return decoded.get("result", decoded)
+    wrong = decoded.get("error") if isinstance(decoded.get("error"), dict) else decoded
     words = str(wrong.get("message") or wrong.get("error") or wrong)
     code = wrong.get("code", wrong.get("grpc_code"))
     # No leader, a leader that changed, a timeout: the request may yet be carried out.

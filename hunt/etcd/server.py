@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from fencepost.hunt.etcd.queue import Queue
+from fencepost.hunt.etcd.requests import Body, Range, Txn, parsed
 from fencepost.hunt.etcd.state import Refused, State
 from fencepost.hunt.network import LATER, Network, Request, Server, SimLink, Wire
 from fencepost.hunt.world import MS, Timer
@@ -76,10 +77,10 @@ class Cluster:
         self._answer_parked()
         return True
 
-    def answer(self, path: str, body: dict[str, Any]) -> Answer:
+    def answer(self, path: str, text: bytes) -> Answer:
         """Carry out a request, and tell those who watch."""
         try:
-            answer = self.state.carry_out(path, body, self.world.now)
+            answer = self.state.carry_out(path, _parsed(path, text), self.world.now)
         except Refused as error:
             return _refused(error)
         finally:
@@ -187,7 +188,7 @@ class EtcdServer(Server):
         return self.carried_out(command)
 
     def carried_out(self, command: tuple[Any, ...]) -> Answer:
-        return self._cluster.answer(command[0], _body(command[1]))
+        return self._cluster.answer(*command)
 
     def wait(self, request: Request) -> None:
         path, body = request.command
@@ -220,11 +221,15 @@ def _refused(error: Refused) -> Answer:
     return 400, msgspec.json.encode(words)
 
 
-@lru_cache(4096)
-def _body(text: bytes) -> dict[str, Any]:
-    """A request's body, which nobody may change: the same ones come again in every run."""
-    found: dict[str, Any] = msgspec.json.decode(text)
+def _body(text: bytes) -> Body:
+    found: Body = msgspec.json.decode(text)
     return found
+
+
+@lru_cache(4096)
+def _parsed(path: str, text: bytes) -> Body | Range | Txn:
+    """A request, which nobody may change: the same ones come again in every run."""
+    return parsed(path, _body(text))
 
 
 def _watched(body: dict[str, Any]) -> bytes:

@@ -9,15 +9,27 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
+from fencepost.hunt.etcd.requests import (
+    Body,
+    Compare,
+    Delete,
+    Keys,
+    Op,
+    Put,
+    Range,
+    Txn,
+    bytes_of,
+    parsed,
+)
 from fencepost.hunt.unknown import Unknown
 
-Body = dict[str, Any]
 _INVALID, _NOT_FOUND, _PRECONDITION = 3, 5, 9
-_KNOWN_RANGE = {
-    "key", "range_end", "limit", "sort_order", "sort_target", "max_create_revision",
-}  # fmt: skip
+_ANSWERED = {
+    Range: "response_range",
+    Put: "response_put",
+    Delete: "response_delete_range",
+}
 
 
 class Refused(Exception):
@@ -48,11 +60,6 @@ class Lease:
 
 # The same few keys come again and again.
 @lru_cache(4096)
-def _bytes(text: str) -> bytes:
-    return base64.b64decode(text)
-
-
-@lru_cache(4096)
 def _text(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
@@ -67,18 +74,21 @@ class State:
         self.deleted: list[bytes] = []
         self._ids = 7_587_000_000_000_000_000
 
-    def carry_out(self, path: str, body: Body, now: int) -> Body:
-        """Carry out one request. Raises Refused."""
+    def carry_out(self, path: str, request: Body | Range | Txn, now: int) -> Body:
+        """Carry out one request, `parsed` or not. Raises Refused."""
+        if isinstance(request, Txn):
+            return self._txn(request)
+        if isinstance(request, Range):
+            return {"header": self._header(), **self._range(request)}
+        body = request
         match path:
-            case "kv/range":
-                return {"header": self._header(), **self._range(body)}
-            case "kv/txn":
-                return self._txn(body)
+            case "kv/range" | "kv/txn":
+                return self.carry_out(path, parsed(path, body), now)
             case "kv/put":
-                self._change([("put", body)])
+                self._change([Put.of(body)])
                 return {"header": self._header()}
             case "kv/deleterange":
-                (answer,) = self._change([("delete_range", body)])
+                (answer,) = self._change([Delete.of(body)])
                 return answer
             case "lease/grant":
                 return self._grant(body, now)
@@ -90,7 +100,7 @@ class State:
             case "lease/timetolive":
                 return self._time_to_live(body, now)
             case "lock/unlock":
-                self.leave(_bytes(body["key"]))
+                self.leave(bytes_of(body["key"]))
                 return {"header": self._header()}
         raise Unknown(f"the model of etcd has no {path}")
 
@@ -145,31 +155,31 @@ class State:
 
     # Keys.
 
-    def _range(self, body: Body) -> Body:
-        if strange := body.keys() - _KNOWN_RANGE:
-            raise Unknown(f"the model of etcd has no range with {min(strange)}")
-        found = self._between(body)
+    def _range(self, asked: Range) -> Body:
+        found = self._between(asked.keys)
         count = len(found)
-        most = int(body.get("max_create_revision", 0))
-        if most:
-            found = [key for key in found if self.keys[key].created <= most]
-        if body.get("sort_target") == "CREATE":
+        if asked.most:
+            found = [key for key in found if self.keys[key].created <= asked.most]
+        if asked.by_creation:
             found.sort(key=lambda key: self.keys[key].created)
-        if body.get("sort_order") == "DESCEND":
+        if asked.descends:
             found.reverse()
-        limit = int(body.get("limit", 0))
-        rows = [self._row(key) for key in (found[:limit] if limit else found)]
+        rows = [self._row(key) for key in (found[: asked.limit] if asked.limit else found)]
         answer: Body = {"kvs": rows} if rows else {}
         if len(rows) < len(found):
             answer["more"] = True
-        return answer | ({"count": str(count)} if count else {})
+        if count:
+            answer["count"] = str(count)
+        return answer
 
-    def _between(self, body: Body) -> list[bytes]:
-        """The keys of a range, in order."""
-        first, end = _bytes(body["key"]), _bytes(body.get("range_end", ""))
+    def _between(self, keys: Keys) -> list[bytes]:
+        """The keys of a range that are there, in order."""
+        first, end = keys
         if not end:
             return [first] if first in self.keys else []
-        return sorted(key for key in self.keys if first <= key < end)
+        found = [key for key in self.keys if first <= key < end]
+        found.sort()
+        return found
 
     def _row(self, name: bytes) -> Body:
         key = self.keys[name]
@@ -185,72 +195,55 @@ class State:
             row["lease"] = str(key.lease)
         return row
 
-    def _txn(self, body: Body) -> Body:
-        for branch in ("success", "failure"):
-            self._must_be_apart([_op(one) for one in body.get(branch, ())])
-        succeeded = all(self._holds(one) for one in body.get("compare", ()))
-        wanted = body.get("success" if succeeded else "failure", ())
-        ops = [_op(one) for one in wanted]
+    def _txn(self, txn: Txn) -> Body:
+        if txn.clashes:
+            raise Refused(_INVALID, "etcdserver: duplicate key given in txn request")
+        succeeded = True
+        for compare in txn.compares:
+            if not self._holds(compare):
+                succeeded = False
+                break
+        ops = txn.success if succeeded else txn.failure
         answers = self._change(ops)
         told: Body = {"header": self._header()}
         if succeeded:
             told["succeeded"] = True
-        named = [
-            {f"response_{kind}": answer} for (kind, _), answer in zip(ops, answers, strict=True)
-        ]
-        return told | ({"responses": named} if named else {})
+        if ops:
+            told["responses"] = [
+                {_ANSWERED[type(op)]: answer} for op, answer in zip(ops, answers, strict=True)
+            ]
+        return told
 
-    def _must_be_apart(self, ops: list[tuple[str, Body]]) -> None:
-        """Refuse a transaction that writes a key twice, or writes and deletes it."""
-        puts = [_bytes(body["key"]) for kind, body in ops if kind == "put"]
-        deleted = [
-            (_bytes(body["key"]), _bytes(body.get("range_end", "")))
-            for kind, body in ops
-            if kind == "delete_range"
-        ]
-        twice = len(puts) > len(set(puts))
-        if twice or any(
-            key == first or first <= key < end for key in puts for first, end in deleted
-        ):
-            raise Refused(_INVALID, "etcdserver: duplicate key given in txn request")
-
-    def _holds(self, compare: Body) -> bool:
+    def _holds(self, compare: Compare) -> bool:
         """Whether a comparison is so; with a range, for each of its keys."""
-        target = compare.get("target", "VERSION")
-        if target not in ("CREATE", "MOD", "VERSION") or compare.get("result") != "EQUAL":
-            raise Unknown(f"the model of etcd has no comparison {target} {compare.get('result')}")
-        name = {"CREATE": "created", "MOD": "modified", "VERSION": "version"}[target]
-        field_name = {"CREATE": "create_revision", "MOD": "mod_revision", "VERSION": "version"}
-        wanted = int(compare.get(field_name[target], 0))
-        keys = self._between(compare)
+        keys = self._between(compare.keys)
         if not keys:
-            return wanted == 0
-        return all(getattr(self.keys[key], name) == wanted for key in keys)
+            return compare.wanted == 0
+        return all(getattr(self.keys[key], compare.field) == compare.wanted for key in keys)
 
-    def _change(self, ops: list[tuple[str, Body]]) -> list[Body]:
+    def _change(self, ops: list[Op]) -> list[Body]:
         """Carry out the ops of one request, all at one revision. Each answer has a header of its
         own, with the revision as it was once that op was carried out."""
-        for kind, body in ops:
-            lease = int(body.get("lease", 0)) if kind == "put" else 0
-            if lease and lease not in self.leases:
+        for op in ops:
+            if isinstance(op, Put) and op.lease and op.lease not in self.leases:
                 raise Refused(_NOT_FOUND, "etcdserver: requested lease not found")
-        before = self.revision
+        after = self.revision + 1
         answers: list[Body] = []
-        for kind, body in ops:
-            if kind == "range":
-                answers.append({"header": self._header(), **self._range(body)})
-            elif kind == "put":
-                self._put(body, before + 1)
-                self.revision = before + 1
-                answers.append({"header": self._header()})
+        for op in ops:
+            told: Body = {}
+            if isinstance(op, Range):
+                told = self._range(op)
+            elif isinstance(op, Put):
+                self._put(op, after)
+                self.revision = after
             else:
-                gone = self._between(body)
+                gone = self._between(op.keys)
                 if gone:
-                    self.revision = before + 1
+                    self.revision = after
+                    told["deleted"] = str(len(gone))
                 for key in gone:
                     self._remove(key)
-                told = {"deleted": str(len(gone))} if gone else {}
-                answers.append({"header": self._header(), **told})
+            answers.append({"header": self._header(), **told})
         return answers
 
     # The lock service (queue.py).
@@ -260,10 +253,10 @@ class State:
         lease = int(body["lease"])
         if lease not in self.leases:
             raise Refused(_NOT_FOUND, "etcdserver: requested lease not found")
-        name = _bytes(body["name"]) + b"/"
+        name = bytes_of(body["name"]) + b"/"
         key = name + f"{lease:x}".encode()
         if key not in self.keys:
-            self._change([("put", {"key": _text(key), "lease": str(lease)})])
+            self._change([Put(key, b"", lease)])
         return name, key, self.keys[key].created
 
     def older(self, name: bytes, created: int) -> bool:
@@ -274,11 +267,10 @@ class State:
         return {"header": self._header(), "key": _text(key)}
 
     def leave(self, key: bytes) -> None:
-        self._change([("delete_range", {"key": _text(key)})])
+        self._change([Delete(Keys(key, b""))])
 
-    def _put(self, body: Body, revision: int) -> None:
-        name, lease = _bytes(body["key"]), int(body.get("lease", 0))
-        value = _bytes(body.get("value", ""))
+    def _put(self, put: Put, revision: int) -> None:
+        name, value, lease = put
         old = self.keys.get(name)
         if old is None:
             self.keys[name] = Key(value, revision, revision, 1, lease)
@@ -295,12 +287,3 @@ class State:
         if key.lease in self.leases:
             self.leases[key.lease].keys.discard(name)
         self.deleted.append(name)
-
-
-def _op(one: Body) -> tuple[str, Body]:
-    """One op of a transaction: its kind and its body."""
-    ((name, body),) = one.items()
-    kind = name.removeprefix("request_")
-    if kind not in ("put", "range", "delete_range"):
-        raise Unknown(f"the model of etcd has no {name}")
-    return kind, body

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from random import Random
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from fencepost.hunt.actions import table
@@ -295,7 +296,7 @@ def test_the_lock_service_grants_in_the_order_of_asking(asking):
 
 
 def unlock_by(cluster, key):
-    cluster.answer("lock/unlock", {"key": text(key)})
+    cluster.answer("lock/unlock", msgspec.json.encode({"key": text(key)}))
 
 
 def test_who_asks_with_a_lease_that_is_not_there_is_refused(asking):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from random import Random
 
 import pytest
@@ -77,6 +79,81 @@ def test_a_task_that_is_stopped_runs_no_further():
     assert seen == ["ended"]
 
 
+def test_a_task_that_is_killed_before_it_begins_does_nothing():
+    world, seen = World(), []
+    task = world.start(Node("client-1", 0), lambda: seen.append("began"), 5)
+    world.at(1, Timer(world.nowhere, task.kill))
+    world.run()
+    assert seen == [] and task.over
+
+
+def test_a_task_that_waits_while_it_is_stopped_keeps_nobody_from_ending():
+    """Nor is who carried it out used again: it stands in the middle of that task's code."""
+
+    def work(seen):
+        try:
+            seen["world"].sleep(10)
+        finally:
+            seen["world"].sleep(10)
+            seen["went on"] = True
+
+    for _ in range(3):
+        world = World()
+        seen = {"world": world}
+        world.start(Node("client-1", 0), lambda seen=seen: work(seen), 0)
+        world.at(5, Timer(world.nowhere, lambda world=world: setattr(world, "over", True)))
+        world.run()
+        world.stop()
+        world.forget()
+        assert "went on" not in seen
+
+
+def alone(work):
+    world = World()
+    world.start(Node("client-1", 0), lambda: work(world), 0)
+    world.run()
+    world.stop()
+
+
+def test_what_a_task_raises_comes_out_of_its_own_run_and_the_next_one_is_as_ever():
+    def fails(world):
+        world.sleep(5)
+        raise KeyError("mine")
+
+    seen = []
+    for _ in range(3):
+        with pytest.raises(KeyError, match="mine"):
+            alone(fails)
+        alone(lambda world: (world.sleep(1), seen.append(world.now)))
+    assert seen == [1, 1, 1]
+
+
+def test_what_a_task_keeps_by_context_is_not_there_in_the_next_one():
+    name, seen = ContextVar("name", default="nobody"), []
+
+    def work(world):
+        world.sleep(1)
+        seen.append(name.get())
+        name.set("somebody")
+
+    alone(work)
+    alone(work)
+    assert seen == ["nobody", "nobody"]
+
+
+def test_runs_of_several_threads_keep_out_of_each_other_s_way():
+    def work():
+        seen = []
+        for _ in range(50):
+            alone(lambda world: (world.sleep(1), seen.append(world.now)))
+        return seen
+
+    with ThreadPoolExecutor(4) as pool:
+        found = [pool.submit(work) for _ in range(4)]
+    assert [one.result() for one in found] == [[1] * 50] * 4
+    assert work() == [1] * 50
+
+
 def test_a_run_without_strikes_keeps_every_promise(setting):
     one = setting("redlock")
     run = Run(one, Schedule(), table(one)).carry_out()
@@ -114,6 +191,8 @@ def test_every_history_pairs_and_its_time_never_goes_back(setting):
 HISTORIES = """
 import hashlib
 import gc
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from random import Random
 from fencepost.harness.run.hunting import setting_of
 from fencepost.harness.run import written

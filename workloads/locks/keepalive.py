@@ -110,7 +110,7 @@ class Keepalive:
 
     def _wait_until(self, times: Iterable[int]) -> None:
         now = self._env.now()
-        wait_ns = min((time - now for time in times), default=self._longest_ns)
+        wait_ns = min(times, default=now + self._longest_ns) - now
         self._env.sleep(max(0, min(wait_ns, self._longest_ns)) / 1e9)
 
     def _renew(self, secret: str, lease: _Lease) -> None:
