@@ -7,7 +7,6 @@ import logging
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import replace
 from heapq import heappop, heappush
 
 from greenlet import GreenletExit
@@ -65,7 +64,7 @@ class ClientNode(Node):
                 if aim.f != f:
                     left.append(aim)
                 elif aim.nth:
-                    left.append(replace(aim, nth=aim.nth - 1))
+                    left.append(aim._replace(nth=aim.nth - 1))
                 else:
                     self.strike_after(aim.after, aim.action)
             self._aims = left

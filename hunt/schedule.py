@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 HEAD, EACH = 1, 4
 """The head: a number that all chance comes from; of each client: when it begins, how long it holds
 the lock, whether it extends its lease, and how many holds it wants beside the first."""
 
 
-@dataclass(frozen=True)
-class Aim:
+class Aim(NamedTuple):
     """A strike that is aimed while the run goes on: `after` so many steps of the `nth` op `f` of a
     client, counted from 0. The schedule of the run then has it at the step where it struck."""
 
