@@ -125,9 +125,10 @@ def _settled_ns(history: History, holds: list[Hold], calm: _Calm) -> int:
 
 
 def _unhindered(holds: list[Hold]) -> Iterator[tuple[int, int]]:
-    """The acquires, each by begin and grant, in which nobody else held the lock."""
+    """The acquires, each by begin and grant, in which nobody else held the lock. `holds` are in
+    order of grant."""
     free: dict[str, float] = {}
-    for hold in sorted(holds, key=attrgetter("start", "index")):
+    for hold in holds:
         since = free.get(hold.lock, -FOREVER)
         if since <= hold.asked:
             yield hold.asked, hold.start
@@ -149,7 +150,7 @@ def _until(call: Call, expired: dict[int | str, list[int]]) -> float:
     end = FOREVER if call.end is None else call.end.time
     dead = call.end is not None and call.end.error and call.end.error[0] in DEAD
     told = expired.get(call.begin.process)
-    if dead or (told and any(call.begin.time <= time < end for time in told)):
+    if dead or (told and any(call.begin.time <= time <= end for time in told)):
         return call.begin.time
     return end
 

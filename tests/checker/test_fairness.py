@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from fairness_stories import ONE, busy, held, queue, served, turn, waits
 
 from fencepost.checker.liveness import liveness
@@ -134,6 +135,13 @@ def test_wakeups_of_several_locks_are_told_together(story):
     found = liveness(story.history(), ONE)
     assert found.valid is True
     assert found.details["wakeups"] == {"in_all": 2, "acquires": 2}
+
+
+@pytest.mark.parametrize(("done", "untested"), [(1000, ["fifo"]), (1001, [])])
+def test_who_gives_up_in_the_instant_of_a_grant_shows_nothing_of_an_order(story, done, untested):
+    turn(story, 1, "b", 900, 1000)
+    waits(story, 0, 0, done)
+    assert queue(story).details["untested"] == untested
 
 
 def test_a_lock_that_woke_nobody_leaves_its_wakeups_untested(story):

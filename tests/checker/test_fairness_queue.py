@@ -60,6 +60,13 @@ def test_so_has_one_whose_session_ended_in_the_instant_in_which_it_asked(story):
     assert queue(story).valid is True
 
 
+def test_so_has_one_whose_session_ended_in_the_instant_of_its_answer(story):
+    waits(story, 9, 0, 30_000)
+    story.op(30_000, 9, "info", "lost", {"lock": "orders", "hold": None}, ["expired", "-"])
+    served(story, 1000, 5000)
+    assert queue(story).details["fifo"]["overtakings"] == 0
+
+
 def test_a_hold_that_is_lost_while_its_process_waits_leaves_it_its_place(story):
     waits(story, 9, 0, 30_000)
     story.op(1400, 9, "info", "lost", {"lock": "other", "hold": "h9"}, ["expired", "-"])

@@ -85,7 +85,7 @@ def _overtakes(
         return False
     for op in ops:
         expired = op.f == "lost" and op.value.get("hold") is None
-        if expired and op.process == other.begun.process and other.begun.time <= op.time < until:
+        if expired and op.process == other.begun.process and other.begun.time <= op.time <= until:
             return False
     if other.held is None:
         until -= settled
