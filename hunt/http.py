@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from urllib3 import exceptions
@@ -36,17 +37,12 @@ class Pool:
         self._server = server
         # Links whose last request was answered: nothing of it may come late.
         self._idle: list[SimLink] = []
-        self._timeout: Any = None
-        self._times = 0, 0
 
     def request(
         self, method: str, url: str, *, body: bytes, timeout: Any, preload_content: bool = True
     ) -> Response:
         """Raises urllib3's exceptions, as its pools do."""
-        if timeout is not self._timeout:
-            self._timeout = timeout
-            self._times = round(timeout.connect_timeout * 1e9), round(timeout.read_timeout * 1e9)
-        connect_ns, read_ns = self._times
+        connect_ns, read_ns = _times(timeout)
         if self._idle:
             link = self._idle.pop()
             link.wait_for(connect_ns)
@@ -66,3 +62,9 @@ class Pool:
         return Response(status, data)
 
     def close(self) -> None: ...
+
+
+@lru_cache(64)
+def _times(timeout: Any) -> tuple[int, int]:
+    """How long connecting and answering may take (ns)."""
+    return round(timeout.connect_timeout * 1e9), round(timeout.read_timeout * 1e9)

@@ -69,8 +69,13 @@ def simulated(run: Run, node: ClientNode, out: Outbox) -> Machine:
     def address(name: str) -> tuple[str, int]:
         return name, PORT
 
+    pools: dict[str, Pool] = {}
+
     def pool(host: str, port: int) -> Pool:
-        return Pool(run.network, node, run.nodes[host])
+        found = pools.get(host)
+        if found is None:
+            found = pools[host] = Pool(run.network, node, run.nodes[host])
+        return found
 
     def dial(protocol: str, host: str, port: int, connect_s: float, read_s: float) -> Dialled:
         # Bytes are left out: a server is handed what it would read of them.

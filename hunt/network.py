@@ -326,7 +326,7 @@ class SimLink:
                 world.wait()
             finally:
                 alarm.off = self._alarm.off = True
-                self.waiting = None
+                self.waiting = self._alarm = None
         request = self.request
         if request is None:
             raise Indeterminate("timeout", f"{self.server.name}: the connection was closed")

@@ -27,7 +27,7 @@ from fencepost.hunt.setting import STORAGE, Setting
 from fencepost.hunt.unknown import Unknown
 from fencepost.hunt.where import where_in, where_now
 from fencepost.hunt.work import Plan, last_words, sections
-from fencepost.hunt.world import MS, NEVER, Event, Node, Task, Timer, World
+from fencepost.hunt.world import MS, NEVER, Event, Node, Reaper, Task, World
 from fencepost.workloads.client.client import Client
 from fencepost.workloads.client.steps import Steps, Watcher
 from fencepost.workloads.locks.lock import Failed
@@ -374,7 +374,7 @@ class Run:
             if self._working == 0:
                 self._begin_end()
 
-        world.at(world.now, Timer(world.nowhere, die))
+        world.at(world.now, Reaper(world.nowhere, die))
 
     def _begin_end(self) -> None:
         """The last one at work was killed: somebody who had finished looks after the lock."""

@@ -9,11 +9,11 @@ made, so that a run is the same wherever it is run.
 Each event, and each look at the clock or failpoint, is a *step*. Before a step the run may be told
 to do something else than to go on (`decide`): that is the only place where faults come from.
 
-An event that is next in any case is not queued: who waits for it goes on by itself (`is_next`).
+An event that is next in any case is not queued: who waits for it goes on by itself.
 That saves most queueing and most switches between greenlets, and changes no order. Nor does it
 matter who looks what is next: a task that waits does so itself, and hands over to the next task, or
-goes on where that is itself. Only timers are left to the greenlet that began the run (`hub`): they
-may end tasks.
+goes on where that is itself. Only what may end tasks is left to the greenlet that began the run
+(`hub`).
 """
 
 from __future__ import annotations
@@ -70,6 +70,12 @@ class Timer:
         self.call()
 
 
+class Reaper(Timer):
+    """Calls a function that may end tasks: not in the middle of one that looks what is next."""
+
+    __slots__ = ()
+
+
 class Wake:
     """Lets a task go on."""
 
@@ -111,16 +117,17 @@ class Carrier(greenlet):
         while True:
             task, self.task = self.task, None
             assert task is not None
-            hub = task.world.hub
+            hub, work = task.world.hub, task.work
+            task.work = _done
             try:
-                task.work()
+                work()
             except GreenletExit:
                 pass
             finally:
                 task.over = True
             if task.left:
                 return
-            del task
+            del task, work
             _idle.carriers.append(self)
             hub.switch()
 
@@ -170,7 +177,8 @@ class Task:
         if not self.over:
             self.over = True
             if self.carrier is not None:
-                self.carrier.throw(GreenletExit)
+                # It waits, and finds that it is over: to throw something at it takes longer.
+                self.carrier.switch()
 
 
 class World:
@@ -201,11 +209,6 @@ class World:
         self.sequence += 1
         heappush(self.queue, (time, self.sequence, event))
 
-    def is_next(self, time: int) -> bool:
-        """Whether what happens at this time comes before all that is queued, undisturbed."""
-        queue = self.queue
-        return (not queue or time < queue[0][0]) and self.step + 1 < self.decision
-
     def start(self, node: Node, work: Callable[[], None], at: int) -> Task:
         task = Task(self, node, work)
         self.tasks.append(task)
@@ -223,7 +226,7 @@ class World:
             time, number, event = heappop(queue)
             if event.off:
                 continue
-            if me is not None and type(event) is Timer:
+            if me is not None and type(event) is Reaper:
                 heappush(queue, (time, number, event))
                 break
             if time > self.now:
@@ -273,19 +276,22 @@ class World:
             except Exception as error:  # of the event, which is not this task's
                 self.hub.throw(error)
         self.running = task
-        if self.stopped:
+        if task.over:
             raise GreenletExit
 
     def sleep(self, ns: int) -> None:
-        time = self.now + max(ns, 0)
+        time = self.now + ns if ns > 0 else self.now
         if self.unsent is not None:
             self.unsent.queue()
-        if self.is_next(time):
+        queue = self.queue
+        # It comes before all that is queued, and nothing strikes before.
+        if (not queue or time < queue[0][0]) and self.step + 1 < self.decision:
             self.step += 1
             self.now = time
             return
         assert self.running is not None
-        self.at(time, Wake(self.running))
+        self.sequence += 1
+        heappush(queue, (time, self.sequence, Wake(self.running)))
         self.wait()
 
     def point(self) -> None:
@@ -318,6 +324,10 @@ class World:
         self.queue.clear()
         self.tasks.clear()
         self.unsent = None
+
+
+def _done() -> None:
+    """A task is carried out once."""
 
 
 def _nothing(event: Event | None) -> int:

@@ -53,6 +53,11 @@ def key_is(key: str, create_revision: int) -> dict[str, Any]:
     }
 
 
+@lru_cache(64)
+def _timeout(connect_s: float, read_s: float) -> urllib3.Timeout:
+    return urllib3.Timeout(connect=connect_s, read=read_s)
+
+
 def pool(host: str, port: int) -> urllib3.HTTPConnectionPool:
     """HTTP connections to a server; a request is sent once."""
     once = urllib3.Retry(total=False, redirect=False)
@@ -75,7 +80,6 @@ class Gateway:
     ) -> None:
         self._pools = [(connect or pool)(host, port) for host, port in addresses]
         self._timeout_s = timeout_s
-        self._timeout: urllib3.Timeout | None = None
         self._now = now
         self._at = 0
 
@@ -123,16 +127,11 @@ class Gateway:
         read_s: float,
         stream: bool = False,
     ) -> urllib3.BaseHTTPResponse:
-        timeout = self._timeout
-        if timeout is None or read_s != self._timeout_s:
-            timeout = urllib3.Timeout(connect=self._timeout_s, read=read_s)
-            if read_s == self._timeout_s:
-                self._timeout = timeout
         return pool.request(
             "POST",
             f"/v3/{path}",
             body=msgspec.json.encode(body),
-            timeout=timeout,
+            timeout=_timeout(self._timeout_s, read_s),
             preload_content=not stream,
         )
 

@@ -259,7 +259,7 @@ def test_a_loss_of_power_takes_what_was_not_synced_from_the_first_second_on():
     assert set(server.store.values) == {"early-2"}
 
 
-@pytest.mark.parametrize("lock", ["redlock", "redis", "etcd"])
+@pytest.mark.parametrize("lock", ["redlock", "redis", "etcd", "chubby"])
 def test_a_run_leaves_no_circles_behind_for_the_collector(setting, lock):
     one = setting(lock)
     actions = table(one)

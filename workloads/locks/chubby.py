@@ -30,11 +30,11 @@ class ChubbyLock:
         self._options = options
         timeout_s = options["node_timeout_ms"] / 1000
         self._gateway = Gateway([env.address(node) for node in nodes], timeout_s, env.now, env.pool)
-        self._delay = Session(env, nodes, timeout_s)
+        self._delay = delay = Session(env, nodes, timeout_s)
         # Holds whose release did not reach etcd: their sessions live, and so would they.
         self._left: dict[str, tuple[str, int, str]] = {}
         # The delay begins where the session ends: from then on nobody prolongs it.
-        self._session = Session(env, nodes, timeout_s, lambda lease: self._delay.abandon())
+        self._session = Session(env, nodes, timeout_s, lambda lease: delay.abandon())
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         return self._acquire(name, ttl_ns, shared=False)
