@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from fencepost.hunt.record import Row, of_nemesis
 from fencepost.hunt.world import Timer, World
 from fencepost.nemesis.families import facts
@@ -14,11 +16,11 @@ _MOST = 10_000
 
 
 # The same few faults strike in every run, and what follows from one is not changed by anybody.
-_KNOWN: dict[str, dict[str, Any]] = {}
+_KNOWN: dict[bytes, dict[str, Any]] = {}
 
 
 def _facts(family: str, targets: list[str], arguments: dict[str, Any]) -> dict[str, Any]:
-    name = f"{family} {targets} {arguments}"
+    name = msgspec.json.encode((family, targets, arguments))
     found = _KNOWN.get(name)
     if found is None:
         if len(_KNOWN) >= _MOST:
