@@ -8,6 +8,7 @@ carried out. Links may be cut one way or both; what is sent into a cut is lost.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from typing import Any, Protocol
 
 from fencepost.hunt.clock import WallClock
@@ -155,7 +156,7 @@ class Network:
         self.requests_cut: set[tuple[int, int]] = set()
         self.replies_cut: set[tuple[int, int]] = set()
         # Connections that are open, by server, in the order in which they were opened.
-        self.open: dict[int, dict[Wire, None]] = {}
+        self.open: defaultdict[int, dict[Wire, None]] = defaultdict(dict)
 
     def latency(self, client: int, server: int) -> int:
         return LATENCY + _SPREAD * (3 * client + server)
@@ -240,13 +241,14 @@ class SimLink:
     def _connect(self) -> None:
         """Open a connection, or raise Failed."""
         network = self.network
-        if self.ends in network.requests_cut or self.ends in network.replies_cut:
+        cut = network.requests_cut or network.replies_cut
+        if cut and (self.ends in network.requests_cut or self.ends in network.replies_cut):
             self._world.sleep(self._timeout)
             raise self._refused("no answer to connect")
         if not self.server.up:
             raise self._refused("connection refused")
         self.connected = True
-        network.open.setdefault(self.server.index, {})[self] = None
+        network.open[self.server.index][self] = None
 
     def _refused(self, why: str) -> Failed:
         if self.network.tap is not None:
@@ -370,7 +372,9 @@ class SimLink:
             self.server.left(self)
         self.request = None
         self.connected = False
-        self.network.open.get(self.server.index, {}).pop(self, None)
+        beside = self.network.open.get(self.server.index)
+        if beside:
+            beside.pop(self, None)
 
     def close(self) -> None:
         if self._world.unsent is self:
