@@ -35,7 +35,7 @@ VARIANTS = (*ALL_FAILPOINTS, UNTIL, RENEWAL)
 
 # How long a client may take to reach its failpoint before it is stopped wherever it is. It may have
 # to hold the lock, or to rest, first.
-_POINT_S = 8.0
+POINT_S = 8.0
 # How long a client takes at the most to hear that it is waited for no more.
 _HEARS_S = 0.1
 _STATE_S = 10.0
@@ -67,7 +67,7 @@ def who_comes(site: Site, fault: Fault) -> tuple[str, str]:
 
 
 def _first(clients: Mapping[str, Client], point: str) -> str | None:
-    end = time.monotonic() + _POINT_S
+    end = time.monotonic() + POINT_S
     while time.monotonic() < end:
         for node, client in clients.items():
             if client.wait_failpoint(point, 0.0):
@@ -84,7 +84,7 @@ def await_failpoint(site: Site, fault: Fault) -> None:
         if client.wait_failpoint(point, 0.0):
             return  # a scenario has stopped it there already
         client.arm(point)
-        client.wait_failpoint(point, _POINT_S)
+        client.wait_failpoint(point, POINT_S)
 
 
 class Pause:

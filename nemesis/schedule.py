@@ -17,7 +17,7 @@ from msgspec.structs import asdict, replace
 
 from fencepost.nemesis.asked import Asked, today
 from fencepost.nemesis.families import FAMILIES, check, describe, validate
-from fencepost.nemesis.pause import UNTIL
+from fencepost.nemesis.pause import POINT_S, UNTIL
 from fencepost.nemesis.stream import Placed, Stream, place, ways
 from fencepost.nemesis.targets import HOLDER, Layout
 from fencepost.strictjson import decode
@@ -132,7 +132,9 @@ def draw(
     if closing:
         end_s = closing[0].at_s - _QUIET_TTLS * layout.ttl_s
     others = _drawn(asked_for, seed, end_s, interval_s, layout)
-    return [*(fault for fault in others if not closing or _over_by(fault, end_s, time_s)), *closing]
+    if closing:
+        others = [_prompt(one, end_s) for one in others if _over_by(one, end_s, time_s)]
+    return [*others, *closing]
 
 
 # A run must be so much longer than the time that its last faults have for themselves.
@@ -180,6 +182,15 @@ def _asks(asked: Sequence[Asked], family: str, layout: Layout) -> bool:
 def _over_by(fault: Scheduled, end_s: float, time_s: float) -> bool:
     """Whether the fault is over by then. One that is to outlast the run is there all the same."""
     return fault.at_s + fault.duration_s <= end_s or fault.duration_s >= time_s
+
+
+def _prompt(fault: Scheduled, end_s: float) -> Scheduled:
+    """The fault, without its failpoint where one who does not come there would keep it back for so
+    long that it would not be over by then."""
+    late_s = fault.at_s + POINT_S + fault.duration_s
+    if fault.arguments.get("point") is None or late_s <= end_s:
+        return fault
+    return _said(replace(fault, arguments=fault.arguments | {"point": None, "words": ""}))
 
 
 def _drawn(

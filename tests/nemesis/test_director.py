@@ -183,7 +183,7 @@ def test_another_that_comes_there_in_the_same_moment_goes_on(director, site, rec
 def test_where_nobody_comes_there_a_holder_is_stopped_where_it_is(
     director, site, recorded, monkeypatch
 ):
-    monkeypatch.setattr(pause, "_POINT_S", 0.05)
+    monkeypatch.setattr(pause, "POINT_S", 0.05)
     site.held = {"client-3": 5.0}
     receipt = director.inject(AT_ITS_POINT)
     assert receipt.proved

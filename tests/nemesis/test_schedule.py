@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from fencepost.nemesis.director import Director
 from fencepost.nemesis.families import FAMILIES
+from fencepost.nemesis.pause import POINT_S
 from fencepost.nemesis.schedule import Scheduled, draw, stored
 from fencepost.nemesis.stream import QUIET_START_S
 from fencepost.nemesis.targets import Layout
@@ -199,6 +200,10 @@ def test_the_last_fault_of_all_kills_a_holder_once_all_others_are_over(seed, kil
     assert last.arguments == {"words": "the holder crashes"}
     assert others
     assert all(fault.at_s + fault.duration_s <= 56.0 for fault in others)
+    # A client that does not come to its failpoint is waited for.
+    late = [fault for fault in others if fault.at_s + POINT_S + fault.duration_s > 56.0]
+    assert {fault.arguments.get("point") for fault in late} <= {None}
+    assert not any(" at " in fault.arguments["words"] for fault in late if fault.family == "pause")
 
 
 @pytest.mark.parametrize(
