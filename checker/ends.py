@@ -6,7 +6,8 @@ early, which is right only for some locks; the test says for which (`lock.ends_w
 
     lease        only a release that reached the service, or time, ends a grant (the default)
     close        also its client's `close`, from the invocation on (etcd, ZooKeeper)
-    connection   also the loss of its client: killed, or cut off (PostgreSQL)
+    connection   also the loss of its connection: its client killed or cut off, or the server
+                 gone (PostgreSQL)
 
 An end is seldom known to the nanosecond, and rounding it in either direction blames somebody. So
 an end has two sides. Before `earliest` the client certainly held on: a second grant by then is a
@@ -108,7 +109,7 @@ class Departures:
         left = gone.earliest if gone.by in ("close", "gone") else FOREVER
         if self._ends_with == "connection":
             dead = gone.earliest if gone.by == "death" else FOREVER
-            return min(left, lost, dead, self._cut_off(asked))
+            return min(left, lost, dead, self._disconnected(asked))
         return left if self._ends_with == "close" else FOREVER
 
     def _death(self, grant: Op, life: _Life) -> End | None:
@@ -136,15 +137,18 @@ class Departures:
             return [End(life.seen, life.seen, "gone")]
         return [End(max(life.unsure, grant.time), life.seen, "gone")]
 
-    def _cut_off(self, asked: Op) -> float:
-        """When a fault cut this client off from a server after it had asked, as far as faults tell.
+    def _disconnected(self, asked: Op) -> float:
+        """When a fault cut this client off from a server after it had asked, or took a server away,
+        as far as faults tell.
 
         That may be before its grant arrived, which then came late. What was cut before it asked
         did not keep it from being answered.
         """
         if asked.node not in self._cuts:
             self._cuts[asked.node] = sorted(
-                fault.start for fault in self._faults if fault.cuts(asked.node, self._servers)
+                fault.start
+                for fault in self._faults
+                if fault.disconnects(asked.node, self._servers)
             )
         cuts = self._cuts[asked.node]
         place = bisect_left(cuts, asked.time)

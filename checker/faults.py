@@ -46,14 +46,15 @@ class Fault:
     forgets: bool | None = None
     surely: tuple[int, int] | None = None
 
-    def cuts(self, node: str | None, servers: Set[str]) -> bool:
-        """Whether it may keep this node from one of the servers (from any node, if none is told).
-
-        One of which nothing is known may.
-        """
-        if self.links is None:
+    def disconnects(self, node: str | None, servers: Set[str]) -> bool:
+        """Whether it may end this node's connections to one of the servers (to any node, if none is
+        told): it cuts them, or the server goes and loses what it had. One of which nothing is known
+        may."""
+        if self.links is None or self.impairs is None or self.forgets is None:
             return True
         others = {far for link in self.links for far in link if node in link and far != node}
+        if self.forgets:
+            others |= self.impairs - {node}
         return bool(others & servers if servers else others)
 
     @property

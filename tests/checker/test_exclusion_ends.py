@@ -206,6 +206,34 @@ def test_a_cut_of_which_nobody_says_what_it_cuts_may_have_ended_the_connection()
     assert verdicts(story) == (False, False)
 
 
+@pytest.mark.parametrize(
+    ("family", "target", "kept"),
+    [("kill", "s1", True), ("power", "s1", True), ("failover", "s1", True), ("disk", "s1", True),
+     ("pause", "s1", False), ("clock", "s1", False), ("kill", "storage", False),
+     ("kill", "client-2", False)],
+)  # fmt: skip
+def test_with_a_server_go_its_connections_and_what_was_held_by_them(family, target, kept):
+    """PostgreSQL's locks last as long as their session. Its client believes, for it has not heard
+    of that."""
+    story = Story()
+    story.grant(1, "h1", at=0, until=1000)
+    story.fault(family, 300, 350, [target])
+    story.grant(2, "h2", at=400, until=1400)
+    test = {"servers": ["s1"]}
+    assert verdicts(story, **test, lock={"ends_with": "connection"}) == (kept, False)
+    for ends_with in ("lease", "close"):
+        assert verdicts(story, **test, lock={"ends_with": ends_with}) == (False, False)
+
+
+def test_a_server_that_went_before_the_acquire_took_nothing_of_it():
+    story = Story()
+    story.fault("kill", 100, 150, ["s1"])
+    story.grant(1, "h1", asked=200, at=250, until=1000)
+    story.grant(2, "h2", at=400, until=1400)
+    test = {"servers": ["s1"], "lock": {"ends_with": "connection"}}
+    assert verdicts(story, **test) == (False, False)
+
+
 def test_the_kill_of_a_server_ends_nobody_s_hold():
     story = Story()
     story.grant(1, "h", at=0, until=1000)

@@ -210,13 +210,20 @@ def test_what_a_fault_does_is_what_its_op_says_else_what_its_family_does():
     partition, gremlin = faults.faults(story.history())
     assert partition.links == (("client-1", "s1"),)
     assert (partition.forgets, gremlin.impairs, gremlin.forgets) == (False, None, None)
-    assert partition.cuts("client-1", {"s1"}) and partition.cuts("client-1", set())
-    assert not partition.cuts("client-1", {"s2"}) and not partition.cuts("client-2", {"s1"})
-    assert gremlin.cuts("client-1", {"s1"})
+    assert partition.disconnects("client-1", {"s1"}) and partition.disconnects("client-1", set())
+    assert not partition.disconnects("client-1", {"s2"}) and not partition.disconnects(
+        "client-2", {"s1"}
+    )
+    assert gremlin.disconnects("client-1", {"s1"})
+    story.fault("kill", 450, 460, ["s1"])
+    killed = faults.faults(story.history())[-1]
+    assert killed.disconnects("client-1", {"s1"}) and killed.disconnects("client-1", set())
+    assert not killed.disconnects("client-1", {"s2"}) and not killed.disconnects("s1", set())
     said = {"impairs": ["s9"], "links": [["a", "b"]], "forgets": True}
     value = {"fault": "g", "phase": "start", "targets": ["s2"], **said}
     story.op(500, "nemesis", "invoke", "gremlin", value)
     told = faults.faults(story.history())[-1]
+    assert told.disconnects("client-1", {"s9"}) and not told.disconnects("client-1", {"s2"})
     assert (told.impairs, told.links, told.forgets) == (frozenset({"s9"}), (("a", "b"),), True)
 
 

@@ -14,17 +14,14 @@ Verdicts = set[bool | str]
 
 def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
     drawing = Drawing(random)
-    if random.random() < 0.2:
+    if random.random() < 0.3:
         at = random.randrange(20)
-        links = [[f"client-{random.randrange(3)}", random.choice(("s1", "storage"))]]
-        drawing.fault(
-            "partition",
-            at,
-            at,
-            links[0],
-            arguments={"links": links},
-            until=random.choice((None, at + 5)),
-        )
+        until = random.choice((None, at + 5))
+        one, far = f"client-{random.randrange(3)}", random.choice(("s1", "storage"))
+        family = random.choice(("partition", "partition", "kill", "power", "pause", "clock"))
+        targets = [one] if family == "partition" else [random.choice((one, far, far))]
+        arguments = {"links": [[one, far]]} if family == "partition" else {}
+        drawing.fault(family, at, at, targets, arguments=arguments, until=until)
         drawing.ops = in_order(drawing.ops)
     return drawing.ops, drawing.test
 

@@ -208,8 +208,12 @@ def _gone(ops: list[Op], test: dict[str, Any], grant: Op) -> tuple[tuple[float, 
     return (soonest[0], min(end[1] for end in ends)), soonest[2]
 
 
+# Faults by which a server goes, and all its connections with it.
+_GOES = ("kill", "power", "failover", "membership", "disk", "memory")
+
+
 def _cut(ops: list[Op], test: dict[str, Any], asked: Op) -> float:
-    """When this client was first cut off from a server, from when it asked on."""
+    """When this client was first cut off from a server, or that was gone, from when it asked on."""
     found = FOREVER
     for op in ops:
         if op.process != "nemesis" or op.type != "invoke" or op.value.get("phase") == "end":
@@ -219,6 +223,8 @@ def _cut(ops: list[Op], test: dict[str, Any], asked: Op) -> float:
         if op.f in ("delay", "hold"):  # its name, and its old one
             links.append([arguments.get("source"), arguments.get("to")])
         far = {node for link in links if asked.node in link for node in link} - {asked.node}
+        if op.f in _GOES or op.value.get("forgets"):
+            far |= set(op.value.get("impairs", op.value["targets"])) - {asked.node}
         unknown = op.f == "gremlin" and "links" not in op.value
         if (unknown or far & set(test.get("servers", far))) and op.time >= asked.time:
             found = min(found, op.time)
