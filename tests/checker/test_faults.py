@@ -202,6 +202,19 @@ def test_a_fault_is_stored_with_all_that_is_known_of_it():
     }
 
 
+@pytest.mark.parametrize("unsaid", ["impairs", "links", "forgets"])
+def test_a_fault_that_does_not_say_all_may_end_any_connection(unsaid):
+    story = Story()
+    says = {"impairs": ["s2"], "links": [], "forgets": True}
+    value = {"fault": "g", "phase": "start", "targets": ["s2"], **says}
+    story.op(500, "nemesis", "invoke", "gremlin", value)
+    partly = {name: said for name, said in value.items() if name != unsaid} | {"fault": "h"}
+    story.op(600, "nemesis", "invoke", "gremlin", partly)
+    told, half = faults.faults(story.history())
+    assert not told.disconnects("client-1", {"s1"})
+    assert half.disconnects("client-1", {"s1"})
+
+
 def test_what_a_fault_does_is_what_its_op_says_else_what_its_family_does():
     story = Story()
     links = {"links": [["client-1", "s1"]]}
