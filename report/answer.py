@@ -62,9 +62,12 @@ def _reason(found: Mapping[str, Any], asked: list[Question]) -> str:
     service, clients, data = (question.valid for question in asked)
     if service is False:
         return "A sound lock service keeps its promise under these faults."
-    # Who holds a lock of which the service was right to give it away was past its lease.
+    # Who holds a lock that the service was right to give away is past its lease, or its session.
     if clients is False:
         late = f"A client worked past its lease{_struck(found)}: {_BY_EVERY_LOCK}"
+        if ended := _session_ended(found):
+            late = f"The lock went with its holder's connection ({ended}), and the holder had not "
+            late += "heard of that: no lock without a lease can prevent this"
         if data is True:
             return f"{late}; the guard kept it from the data."
         if data is False and _in_order(found):
@@ -90,6 +93,20 @@ def _struck(found: Mapping[str, Any]) -> str:
         words = (fault.get("arguments") or {}).get("words")
         if words and any(node.startswith("client-") for node in fault.get("targets") or ()):
             return f" ({words})"
+    return ""
+
+
+def _session_ended(found: Mapping[str, Any]) -> str:
+    """What took the server away, and all connections with it, before the first two believed at
+    once; "" where a lease was over."""
+    evidence = found["checkers"].get("mutual_exclusion", {}).get("evidence") or [{}]
+    causes = evidence[0].get("cause") or ()
+    if any(cause.get("sort") == "lease-over" for cause in causes):
+        return ""
+    gone = [cause.get("time_ns") for cause in causes if cause.get("sort") == "forgot"]
+    for fault in found.get("faults") or ():
+        if fault.get("start_ns") in gone:
+            return str((fault.get("arguments") or {}).get("words") or fault.get("family") or "")
     return ""
 
 

@@ -70,6 +70,29 @@ def test_what_no_lock_service_can_prevent_is_said_to_be_so_with_the_fault(found,
     )
 
 
+@pytest.mark.parametrize(
+    ("granted", "told"),
+    [
+        (200, "The lock went with its holder's connection (s1 crashes), and the holder had not "
+         "heard of that: no lock without a lease can prevent this; a fencing token can"),
+        (2000, "A client worked past its lease: no lock service can prevent this"),
+    ],
+)  # fmt: skip
+def test_a_lock_that_goes_with_its_server_goes_before_its_lease_is_over(
+    found, story, granted, told
+):
+    story.acquire(0, 0)
+    story.fault(100, 150, "kill", ["s1"])
+    story.acquire(granted, 1)
+    lock = {"name": "l", "options": {}, "ends_with": "connection"}
+    results = found(story, lock=lock, servers=["s1"])
+    for fault in results["faults"]:
+        fault["arguments"]["words"] = "s1 crashes"
+    said = sentence(results)
+    assert "the lock service kept its promise, two clients believed" in said
+    assert told in said
+
+
 def test_a_guard_that_kept_a_late_client_from_the_data_is_named(found, paused):
     paused.ops = [op for op in paused.ops if op.f != "write" or op.time < 2_505_000_000]
     said = sentence(found(paused))
