@@ -152,6 +152,7 @@ class _Reader:
             elif one[2] == "ok":
                 self._fault(place, one)
         self._of_messages()
+        self._in_order_of_sending()
         found = [deed for deed in self._found if deed.time_ns <= self._until_ns]
         # An op that had just begun changes nothing.
         going = {deed.op for deed in found if deed.what != "begin"}
@@ -316,6 +317,23 @@ class _Reader:
                 arrives = Deed("arrive", time, late - 0.5, call.client, deed.op, call, deed.hit)
                 arrives.nodes, arrives.links = deed.nodes, deed.links
                 self._found.append(arrives)
+
+    def _in_order_of_sending(self) -> None:
+        """A request that met a cut is where it was sent. One that was sent before it, and arrived,
+        may be later than that: it comes after this, unless the cut is over by then."""
+        behind: dict[Op | None, float] = {}
+        for call, deed in self._sends.items():  # in order of sending
+            last = behind.get(deed.op, deed.place)
+            if call.lost and deed.hit is None and deed.place < last:
+                over = (
+                    one.place
+                    for one in self._found
+                    if one.what == "heal" and one.links & deed.links and one.place > deed.place
+                )
+                if min(over, default=last + 1) > last:
+                    deed.place = last + 0.25
+            if call in self._handled:
+                behind[deed.op] = max(last, deed.place)
 
     def _late(self, call: Call, hit: Hit, handled: int | None, receipt: Call | None) -> int | None:
         """Where a message that was held back came."""

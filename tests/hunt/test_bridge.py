@@ -72,6 +72,20 @@ def test_a_clock_jumps_by_as_much_of_the_longer_lease(made):
     assert not found.cannot
 
 
+def test_a_client_is_waited_for_at_its_steps_in_the_order_in_which_it_comes_to_them(made):
+    """Requests that meet a cut are sent after those before them, which arrive later than that."""
+    _, steps = made("redlock-npm", "pause,partition,delay,drop", seed=2)
+    at = {}
+    for step in steps:
+        if isinstance(step, Begin):
+            at[step.client] = 0
+        if isinstance(step, Reach):
+            number = int(step.point.split("-")[1])
+            assert number > at[step.client], steps
+            at[step.client] = number
+    assert at
+
+
 def test_who_has_to_wait_for_others_in_the_middle_of_an_op_stops_at_a_step_of_it(made):
     _, steps = made("redlock", "clock,partition", seed=2)
     begin = steps[place(steps, Begin, client="client-1", f="acquire")]
