@@ -90,15 +90,10 @@ class Wake:
         self.task.resume()
 
 
-class Start:
+class Start(Wake):
     """Lets a task begin."""
 
-    __slots__ = ("node", "off", "task")
-
-    def __init__(self, task: Task) -> None:
-        self.task = task
-        self.node = task.node
-        self.off = False
+    __slots__ = ()
 
     def due(self) -> None:
         self.task.begin()

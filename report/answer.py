@@ -64,10 +64,11 @@ def _reason(found: Mapping[str, Any], asked: list[Question]) -> str:
         return "A sound lock service keeps its promise under these faults."
     # Who holds a lock that the service was right to give away is past its lease, or its session.
     if clients is False:
-        late = f"A client worked past its lease{_struck(found)}: {_BY_EVERY_LOCK}"
         if ended := _session_ended(found):
             late = f"The lock went with its holder's connection ({ended}), and the holder had not "
             late += "heard of that: no lock without a lease can prevent this"
+        else:
+            late = f"A client worked past its lease{_struck(found)}: {_BY_EVERY_LOCK}"
         if data is True:
             return f"{late}; the guard kept it from the data."
         if data is False and _in_order(found):

@@ -135,7 +135,7 @@ class Socket:
             raise TimeoutError("timed out")
         if not server.up:
             raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
-        self.network.open.setdefault(server.index, {})[self] = None
+        self.network.open[server.index][self] = None
 
     def connect_ex(self, address: tuple[str, int]) -> int:
         try:
