@@ -99,14 +99,16 @@ def hunt(
     clients: int = 2,
     seed: int | str | None = None,
     processes: int | None = None,
+    server: str | list[str] | None = None,
     play: Play | None = None,
     **settings: Any,
 ) -> Hunted:
     """Search simulated runs of a lock for a schedule that breaks it (docs/hunt.md).
 
     It takes what `fencepost hunt` takes, or the class of a lock of your own, with its `servers`:
-    `settings` are its guard, ttl, persistence and restart. A number as `budget` is seconds. Of what
-    is found a run's folder is written. With `play` it is confirmed on real servers.
+    `settings` are its guard, ttl, persistence and restart, `server` the version of its servers
+    ("etcd=3.4"). A number as `budget` is seconds. Of what is found a run's folder is written. With
+    `play` it is confirmed on real servers.
 
     Raises:
         BadArguments: this lock cannot be simulated so.
@@ -116,12 +118,15 @@ def hunt(
         choose("setting of a hunt", name, _SETTINGS)
     given = {name: str(value) for name, value in settings.items() if value is not None}
     given_faults, goals = _list(faults), _list(until)
+    versions = [server] if isinstance(server, str) else server or []
     budget = budget if isinstance(budget, str) else f"{budget:g}s"
     lock = lock if isinstance(lock, str) else named(lock)
     asked = hunting.described(
         lock,
         {name: str(value) for name, value in (options or {}).items()},
-        given | ({} if seed is None else {"seed": seed}),
+        given
+        | ({} if seed is None else {"seed": seed})
+        | ({"server": versions} if versions else {}),
         servers=servers,
         ends_with=ends_with,
         clients=clients,
@@ -144,6 +149,7 @@ def hunt(
     command += [word for each in (options or {}).items() for word in ("-o", "{}={}".format(*each))]
     for name, value in words.items():
         command += [f"--{name}", str(value)] if value is not None else []
+    command += [word for version in versions for word in ("--server", version)]
     command += ["--confirm"] if play is not None else []
     again = shlex.join(command)
     story: tuple[str, ...] = ()
