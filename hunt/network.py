@@ -79,11 +79,13 @@ class Tap(Protocol):
 
 
 class Wire(Protocol):
-    """A connection between a client and a server, whatever is sent on it."""
+    """A connection between a client and a server, whatever is sent on it. `command`: what was sent
+    last."""
 
     network: Network
     client: Node
     server: Server
+    command: tuple[Any, ...]
     ends: tuple[int, int]
     latency: int
 
@@ -193,11 +195,11 @@ class SimLink:
     """A Link (workloads/locks/lock.py) to a simulated server, with one request at a time.
 
     `request` is made once anything may come between a request and its reply; before that
-    `_command` and `_sent` are all that there is of it.
+    `command` and `_sent` are all that there is of it.
     """
 
-    __slots__ = ("_alarm", "_command", "_handle", "_sent", "_timeout", "_world", "client",
-                 "connected", "ends", "latency", "network", "request", "server", "waiting",
+    __slots__ = ("_alarm", "_handle", "_sent", "_timeout", "_world", "client",
+                 "command", "connected", "ends", "latency", "network", "request", "server", "waiting",
                  "was_reset")  # fmt: skip
 
     def __init__(self, network: Network, client: Node, server: Server, timeout_ns: int) -> None:
@@ -209,7 +211,7 @@ class SimLink:
         self.latency = network.latency(*self.ends)
         self._timeout = timeout_ns
         self._handle = server.handle
-        self._command: tuple[Any, ...] = ()
+        self.command: tuple[Any, ...] = ()
         self._sent = 0
         self.request: Request | None = None
         self.waiting: Task | None = None
@@ -227,7 +229,7 @@ class SimLink:
         if not self.connected:
             self._connect()
         self.was_reset = False
-        self._command = command
+        self.command = command
         self._sent = world.now
         self.request = None
         cuts = self.network.requests_cut
@@ -259,7 +261,7 @@ class SimLink:
         """Queue the request that was sent and is not queued yet."""
         world = self._world
         world.unsent = None
-        self.request = request = Request(self, self._command, self._sent, self.server.boots)
+        self.request = request = Request(self, self.command, self._sent, self.server.boots)
         world.at(self._sent + self.latency, request)
 
     def receive(self) -> Any:
@@ -280,7 +282,7 @@ class SimLink:
                 world.unsent = None
                 world.step += 1
                 world.now = arrives
-                reply = self._handle(self._command)
+                reply = self._handle(self.command)
                 back = arrives + self.latency
                 network = self.network
                 if (
@@ -294,7 +296,7 @@ class SimLink:
                     world.step += 1
                     world.now = back
                     if network.tap is not None:
-                        network.tap.handled(self, self._command, reply)
+                        network.tap.handled(self, self.command, reply)
                     if type(reply) is Refusal:
                         raise Failed("refused", f"{server.name}: {reply}")
                     return reply
@@ -309,7 +311,7 @@ class SimLink:
 
     def _carried_out(self, reply: Any) -> None:
         """The request has been carried out, and something may come before its reply arrives."""
-        self.request = request = Request(self, self._command, self._sent, self.server.boots)
+        self.request = request = Request(self, self.command, self._sent, self.server.boots)
         if reply is LATER:
             self.server.wait(request)
         else:

@@ -7,7 +7,7 @@ order in which they and the rows of the record came, and when each request was c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from fencepost.hunt.actions import Action
 from fencepost.hunt.network import Refusal, Wire
@@ -52,7 +52,11 @@ class Trace:
     def __init__(self) -> None:
         self.moments: list[Moment] = []
         self._run: Run | None = None
-        self._unhandled: list[Call] = []
+        # What is being sent on a link, and what had been sent on it before.
+        self._sending: dict[Wire, tuple[Call, Any]] = {}
+        # By the very object that was sent: requests often say the same. It is kept, lest another
+        # takes its place.
+        self._sent: dict[int, tuple[Any, Call]] = {}
 
     def play(self, setting: Setting, schedule: Schedule, actions: list[Action]) -> Run:
         """Carry out a schedule, and listen."""
@@ -60,17 +64,18 @@ class Trace:
         return self._run.carry_out()
 
     def handled(self, link: Wire, command: tuple[Any, ...], reply: Any) -> None:
-        call = self._sent(link, command)
-        if call is not None:
+        call = self._of(command)
+        if call is not None and call.handled_ns is None:
             call.handled_ns = link.network.world.now
             call.denied = not reply or isinstance(reply, Refusal)
             self._note("handled", call)
 
     def lost(self, link: Wire, command: tuple[Any, ...]) -> None:
-        mine = [m.call for m in self.moments if m.call.client == link.client.name and m.call.sends]
-        same = [call for call in mine if _is(call, link, command)]
-        if same:
-            same[-1].lost = True
+        call = self._of(command)
+        if call is None and link in self._sending:
+            call, _ = self._sending[link]
+        if call is not None:
+            call.lost = True
 
     def refused(self, link: Wire) -> None:
         """Nothing was sent."""
@@ -78,14 +83,20 @@ class Trace:
     def begins(self, client: str, step: Step) -> Call:
         assert self._run is not None
         call = Call(client, step, self._run.world.now)
-        if call.sends:
-            self._unhandled.append(call)
+        if step.link is not None:
+            link = cast(Wire, step.link)
+            self._sending[link] = call, link.command
         self._note("begins", call)
         return call
 
     def over(self, call: Call) -> None:
         assert self._run is not None
         call.over_ns = self._run.world.now
+        if call.step.link is not None:
+            link = cast(Wire, call.step.link)
+            _, before = self._sending.pop(link)
+            if link.command is not before:
+                self._sent[id(link.command)] = link.command, call
         self._note("over", call)
 
     def _note(self, what: str, call: Call) -> None:
@@ -93,17 +104,10 @@ class Trace:
         assert run is not None
         self.moments.append(Moment(len(run.rows), run.world.now, what, call))
 
-    def _sent(self, link: Wire, command: tuple[Any, ...]) -> Call | None:
-        """The request that this was; None where it is of a lock's own thread."""
-        for call in self._unhandled:
-            if call.client == link.client.name and _is(call, link, command):
-                self._unhandled.remove(call)
-                return call
-        return None
-
-
-def _is(call: Call, link: Wire, command: tuple[Any, ...]) -> bool:
-    return call.step.node == link.server.name and call.step.command == command
+    def _of(self, command: tuple[Any, ...]) -> Call | None:
+        """The call that sent this; None where that was a lock's own thread."""
+        found = self._sent.get(id(command))
+        return None if found is None else found[1]
 
 
 class _Ear:

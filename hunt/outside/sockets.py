@@ -78,6 +78,7 @@ class Socket:
         self._ended = False
         self._closed = False
         self.session = Session()
+        self.command: tuple[Any, ...] = ()
         self.network: Network
         self.client: Node
         self.server: Server
@@ -154,6 +155,7 @@ class Socket:
         commands = tuple((one[0].upper(), *one[1:]) for one in self._decoder.feed(bytes(data)))
         if not commands:
             return
+        self.command = commands
         world = place.world
         if world.unsent is not None:
             world.unsent.queue()
