@@ -25,7 +25,7 @@ class Refusal(Exception):
 
 
 class Later:
-    """What a server gives as its answer where that comes later, by `Network.answer`."""
+    """What a server gives as its answer where that comes later, by `Request.give`."""
 
 
 LATER = Later()
@@ -49,7 +49,7 @@ class Server(Node, ABC):
 
     @abstractmethod
     def wait(self, request: Request) -> None:
-        """Answer a request, whose reply was to come later, by `Network.answer`."""
+        """Answer a request, whose reply was to come later, by `Request.give`."""
 
     def left(self, link: Wire) -> None:
         """Whoever waited for an answer on this connection has closed it."""
@@ -131,6 +131,15 @@ class Request:
                 self.server.wait(self)
             else:
                 self.link.network.answer(self, reply)
+
+    @property
+    def asked(self) -> tuple[Any, ...]:
+        """The command that a server lets wait."""
+        return self.command
+
+    def give(self, reply: Any) -> None:
+        """Answer it, after it had to wait."""
+        self.link.network.answer(self, reply)
 
     def later(self) -> Request:
         """The same, to arrive at another time than this one."""

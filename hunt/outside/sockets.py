@@ -13,9 +13,10 @@ import io
 import socket
 from typing import TYPE_CHECKING, Any
 
-from fencepost.hunt.network import Network, Request, Server, Tap
+from fencepost.hunt.network import Network, Request, Server
 from fencepost.hunt.outside.here import Place, here
-from fencepost.hunt.redis.resp import CONNECTION, Decoder, Session, bytes_of
+from fencepost.hunt.outside.talk import Talk
+from fencepost.hunt.redis.resp import Decoder, Session
 from fencepost.hunt.world import Task, Wake
 
 if TYPE_CHECKING:
@@ -24,41 +25,6 @@ if TYPE_CHECKING:
 PORT = 6379
 # How long Linux tries to connect, and to send (tcp_syn_retries 6, tcp_retries2 15).
 _CONNECTS_NS, _SENDS_NS = 127_000_000_000, 924_000_000_000
-
-
-class Talk(Request):
-    """Commands that were sent at once, and their replies, on the way."""
-
-    __slots__ = ("replies",)
-
-    link: Socket
-
-    def due(self) -> None:
-        link = self.link
-        if self.back:
-            link.arrived(self)
-        elif self.server.up and self.server.boots == self.boot:
-            version = link.session.version
-            self.replies = []
-            data = b""
-            for command in self.command:
-                reply = link.session.carry_out(self.server, command)
-                self.replies.append(reply)
-                data += bytes_of(command, reply, link.session.version or version)
-            link.network.answer(self, data)
-        elif self.server.up:
-            # It was started anew, and knows nothing of this connection.
-            link.reset()
-
-    def tell(self, tap: Tap, reply: Any) -> None:
-        for command, answer in zip(self.command, self.replies, strict=True):
-            if command[0] not in CONNECTION:
-                tap.handled(self.link, command, answer)
-
-    def miss(self, tap: Tap) -> None:
-        for command in self.command:
-            if command[0] not in CONNECTION:
-                tap.lost(self.link, command)
 
 
 class Socket:
@@ -76,7 +42,7 @@ class Socket:
         self._waiting: Task | None = None
         self._alarm: Wake | None = None
         self._ended = False
-        self._closed = False
+        self.closed = False
         self.session = Session()
         self.command: tuple[Any, ...] = ()
         self.network: Network
@@ -225,19 +191,25 @@ class Socket:
             self._inbox += talk.reply
 
     def arrived(self, request: Request) -> None:
-        if self._closed or self._ended:
+        if self.closed or self._ended:
             return
         assert isinstance(request, Talk)
         self._take(request)
         if self._waiting is not None:
             self._waiting.resume()
 
+    def parted(self, whole: Talk, parts: list[Talk]) -> None:
+        """What was sent at once is answered in parts."""
+        if whole in self._under_way:
+            place = self._under_way.index(whole)
+            self._under_way[place : place + 1] = parts
+
     def moved(self, request: Request, late: Request) -> None:
         self._under_way = [late if one is request else one for one in self._under_way]  # type: ignore[misc]
 
     def reset(self) -> None:
         """The server has gone: whoever waits hears of it, unless cut off."""
-        if self._closed or self.ends in self.network.replies_cut:
+        if self.closed or self.ends in self.network.replies_cut:
             return
         self._ended = True
         if self._waiting is not None and self._alarm is not None:
@@ -252,9 +224,11 @@ class Socket:
 
     def close(self) -> None:
         """What was sent may still arrive. No step: Python closes sockets when it likes."""
-        if not self._closed and self._place is not None:
+        if not self.closed and self._place is not None:
             self.network.open.get(self.server.index, {}).pop(self, None)
-        self._closed = True
+            if self.session.waits:
+                self.server.left(self)
+        self.closed = True
 
     def detach(self) -> int:
         self.close()
@@ -273,7 +247,7 @@ class Socket:
         self.close()
 
     def _must_be_open(self) -> Place:
-        if self._closed:
+        if self.closed:
             raise OSError(errno.EBADF, "Bad file descriptor")
         if self._place is None:
             raise OSError(errno.ENOTCONN, "Transport endpoint is not connected")

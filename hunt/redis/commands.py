@@ -6,39 +6,22 @@ decoded: str, int, None, lists of them; status replies such as OK are str as wel
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
 from typing import Any
 
+from fencepost.hunt.redis.arguments import (
+    LARGEST,
+    SYNTAX,
+    Arguments,
+    Command,
+    CommandError,
+    between,
+    integer,
+    made,
+    value_of,
+)
+from fencepost.hunt.redis.lists import LISTS
 from fencepost.hunt.redis.store import Scores, Store
 from fencepost.hunt.unknown import Unknown
-
-WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value"
-NOT_INTEGER = "ERR value is not an integer or out of range"
-SYNTAX = "ERR syntax error"
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)\Z")
-_LARGEST = 2**63 - 1
-
-Arguments = Sequence[str]
-Command = Callable[[Store, Arguments], Any]
-
-
-class CommandError(Exception):
-    """A command is refused; the text is Redis' own."""
-
-
-def integer(text: str) -> int:
-    if not _INTEGER.match(text) or text == "-0" or not -_LARGEST - 1 <= int(text) <= _LARGEST:
-        raise CommandError(NOT_INTEGER)
-    return int(text)
-
-
-def _of(store: Store, key: str, kind: type) -> Any:
-    """The value of a key, if it is of this type; None if there is no such key."""
-    value = store.look(key)
-    if value is not None and type(value) is not kind:
-        raise CommandError(WRONG_TYPE)
-    return value
 
 
 def _ping(store: Store, args: Arguments) -> Any:
@@ -46,7 +29,7 @@ def _ping(store: Store, args: Arguments) -> Any:
 
 
 def _get(store: Store, args: Arguments) -> Any:
-    return _of(store, args[0], str)
+    return value_of(store, args[0], str)
 
 
 def _set(store: Store, args: Arguments) -> Any:
@@ -73,7 +56,7 @@ def _set(store: Store, args: Arguments) -> Any:
     keep = time == "KEEPTTL"
     expires = _when(store, time, integer(number)) if time and not keep else None
     # GET needs a string; without it any value is replaced.
-    old = _of(store, key, str) if wants_old else store.look(key)
+    old = value_of(store, key, str) if wants_old else store.look(key)
     if (mode == "NX" and old is not None) or (mode == "XX" and old is None):
         return old if wants_old else None
     if keep:
@@ -84,7 +67,7 @@ def _set(store: Store, args: Arguments) -> Any:
 
 def _when(store: Store, word: str, number: int) -> int:
     unit = 1000 if word.startswith("EX") else 1
-    if number <= 0 or number > _LARGEST // unit:
+    if number <= 0 or number > LARGEST // unit:
         raise CommandError("ERR invalid expire time in 'set' command")
     when = number * unit
     return when if word.endswith("AT") else store.now_ms + when
@@ -106,9 +89,9 @@ def _exists(store: Store, args: Arguments) -> Any:
 
 
 def _add(store: Store, key: str, by: int) -> Any:
-    found = _of(store, key, str)
+    found = value_of(store, key, str)
     old = 0 if found is None else integer(found)
-    if not -_LARGEST - 1 <= old + by <= _LARGEST:
+    if not -LARGEST - 1 <= old + by <= LARGEST:
         raise CommandError("ERR increment or decrement would overflow")
     store.values[key] = str(old + by)
     return old + by
@@ -132,7 +115,7 @@ def _expiry(name: str, unit: int, absolute: bool) -> Command:
         ms = integer(number) * unit
         if words:
             raise CommandError(f"ERR Unsupported option {words[0]}")
-        if not -_LARGEST <= ms <= _LARGEST - store.now_ms:
+        if not -LARGEST <= ms <= LARGEST - store.now_ms:
             raise CommandError(f"ERR invalid expire time in '{name}' command")
         if store.look(key) is None:
             return 0
@@ -167,35 +150,27 @@ def _hset(store: Store, args: Arguments) -> Any:
     key, *pairs = args
     if len(pairs) % 2:
         raise CommandError("ERR wrong number of arguments for 'hset' command")
-    fields = _made(store, key, dict)
+    fields = made(store, key, dict)
     before = len(fields)
     fields.update(zip(pairs[::2], pairs[1::2], strict=True))
     return len(fields) - before
 
 
-def _made(store: Store, key: str, kind: type) -> Any:
-    value = _of(store, key, kind)
-    if value is None:
-        value = kind()
-        store.put(key, value)
-    return value
-
-
 def _hget(store: Store, args: Arguments) -> Any:
-    return (_of(store, args[0], dict) or {}).get(args[1])
+    return (value_of(store, args[0], dict) or {}).get(args[1])
 
 
 def _hexists(store: Store, args: Arguments) -> Any:
-    return int(args[1] in (_of(store, args[0], dict) or {}))
+    return int(args[1] in (value_of(store, args[0], dict) or {}))
 
 
 def _hmget(store: Store, args: Arguments) -> Any:
-    fields = _of(store, args[0], dict) or {}
+    fields = value_of(store, args[0], dict) or {}
     return [fields.get(name) for name in args[1:]]
 
 
 def _hdel(store: Store, args: Arguments) -> Any:
-    fields = _of(store, args[0], dict)
+    fields = value_of(store, args[0], dict)
     if fields is None:
         return 0
     gone = sum(fields.pop(name, None) is not None for name in args[1:])
@@ -207,14 +182,14 @@ def _hdel(store: Store, args: Arguments) -> Any:
 def _hincrby(store: Store, args: Arguments) -> Any:
     key, name, by = args
     amount = integer(by)
-    found = _of(store, key, dict)
+    found = value_of(store, key, dict)
     try:
         old = integer(found.get(name, "0")) if found else 0
     except CommandError:
         raise CommandError("ERR hash value is not an integer") from None
-    if not -_LARGEST - 1 <= old + amount <= _LARGEST:
+    if not -LARGEST - 1 <= old + amount <= LARGEST:
         raise CommandError("ERR increment or decrement would overflow")
-    fields = _made(store, key, dict)
+    fields = made(store, key, dict)
     fields[name] = str(old + amount)
     return old + amount
 
@@ -224,7 +199,7 @@ def _zadd(store: Store, args: Arguments) -> Any:
     if len(pairs) % 2:
         raise CommandError(SYNTAX)
     scores = [_score(text) for text in pairs[::2]]
-    found = _made(store, key, Scores)
+    found = made(store, key, Scores)
     before = len(found)
     found.update(zip(pairs[1::2], scores, strict=True))
     return len(found) - before
@@ -240,15 +215,12 @@ def _score(text: str) -> float:
 def _zrange(store: Store, args: Arguments) -> Any:
     if len(args) != 3:
         raise CommandError(SYNTAX)
-    start, stop = integer(args[1]), integer(args[2])
-    members = (_of(store, args[0], Scores) or Scores()).ordered()
-    start = max(0, start + len(members) if start < 0 else start)
-    stop = stop + len(members) if stop < 0 else stop
-    return members[start : stop + 1] if stop >= 0 else []
+    first, last = integer(args[1]), integer(args[2])
+    return between((value_of(store, args[0], Scores) or Scores()).ordered(), first, last)
 
 
 def _zrem(store: Store, args: Arguments) -> Any:
-    found = _of(store, args[0], Scores)
+    found = value_of(store, args[0], Scores)
     if found is None:
         return 0
     gone = sum(found.pop(member, None) is not None for member in args[1:])
@@ -260,7 +232,7 @@ def _zrem(store: Store, args: Arguments) -> Any:
 def _zremrangebyscore(store: Store, args: Arguments) -> Any:
     low, below = _bound(args[1])
     high, above = _bound(args[2])
-    found = _of(store, args[0], Scores)
+    found = value_of(store, args[0], Scores)
     if found is None:
         return 0
     inside = [
@@ -281,7 +253,7 @@ def _bound(text: str) -> tuple[float, bool]:
 
 
 def _zcard(store: Store, args: Arguments) -> Any:
-    return len(_of(store, args[0], Scores) or ())
+    return len(value_of(store, args[0], Scores) or ())
 
 
 # The least and the most arguments of each; None: any number.
@@ -313,13 +285,17 @@ _COMMANDS: dict[str, tuple[Command, int, int | None]] = {
     "ZREM": (_zrem, 2, None),
     "ZREMRANGEBYSCORE": (_zremrangebyscore, 3, 3),
     "ZCARD": (_zcard, 1, 1),
+    **LISTS,
 }
 WRITES = frozenset(_COMMANDS) - {
     "PING", "GET", "EXISTS", "TTL", "PTTL", "HGET", "HEXISTS", "HMGET", "ZRANGE", "ZCARD",
+    "LLEN", "LRANGE",
 }  # fmt: skip
 """The commands that may change something."""
 NAMES = frozenset(_COMMANDS)
-ALLOCATES = WRITES & {"SET", "SETNX", "INCR", "DECR", "INCRBY", "HSET", "HINCRBY", "ZADD"}
+ALLOCATES = WRITES & {
+    "SET", "SETNX", "INCR", "DECR", "INCRBY", "HSET", "HINCRBY", "ZADD", "LPUSH", "RPUSH",
+}  # fmt: skip
 """The commands that Redis refuses where its memory is at its limit (flag denyoom)."""
 OOM = "OOM command not allowed when used memory > 'maxmemory'."
 

@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from fencepost.hunt.redis.commands import OOM, WRITES, CommandError, carry_out, text
+from fencepost.hunt.redis.arguments import CommandError
+from fencepost.hunt.redis.commands import OOM, WRITES, carry_out, text
+from fencepost.hunt.redis.lists import BLOCKS
 from fencepost.hunt.redis.store import Store
 
 # What Redis gives scripts of Lua itself, and nothing that reaches out of it.
@@ -66,6 +68,8 @@ class _Lua:
 
     def _call(self, name: str, *args: Any) -> Any:
         store, command = self.store, name.upper()
+        if command in BLOCKS:
+            raise CommandError("ERR This Redis command is not allowed from script")
         full, store.full = store.full, store.full and not self.wrote
         try:
             reply = carry_out(store, command, [_argument(one) for one in args])

@@ -7,11 +7,16 @@ and MULTI with EXEC and DISCARD. What is not here is refused by its name.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fencepost.hunt.network import LATER, Refusal, Server
+from fencepost.hunt.network import Refusal, Server
 from fencepost.hunt.redis.commands import NAMES
+from fencepost.hunt.redis.lists import BLOCKS
+from fencepost.hunt.redis.server import RedisServer
 from fencepost.hunt.unknown import Unknown
+
+if TYPE_CHECKING:
+    from fencepost.hunt.outside.talk import Talk
 
 Command = tuple[str, ...]
 _END = b"\r\n"
@@ -19,7 +24,7 @@ _STATUS = {"OK", "PONG", "QUEUED", "RESET"}
 # Commands whose reply is a status, as Redis sends it; of others a text such as OK is a value.
 _SAYS = {"SET", "PING", "HELLO", "CLIENT", "SELECT", "MULTI", "DISCARD", "RESET", "SCRIPT", "EVAL",
          "EVALSHA", "FLUSHDB", "FLUSHALL"}  # fmt: skip
-_MORE = {"EVAL", "EVALSHA", "SCRIPT", "ROLE", "TIME"}
+_MORE = {"EVAL", "EVALSHA", "SCRIPT", "ROLE", "TIME", "WAIT"}
 _CUT_SHORT = 40
 
 
@@ -86,14 +91,18 @@ def encoded(reply: Any, status: bool, version: int) -> bytes:
 
 
 class Session:
-    """One connection, as the server has it."""
+    """One connection, as the server has it. `waits`: for the answer to a command that takes its
+    time; what comes meanwhile is `unread`."""
 
     def __init__(self) -> None:
         self.version = 2
+        self.waits = False
+        self.unread: list[Talk] = []
         self._queued: list[Command] | None = None
 
     def carry_out(self, server: Server, command: Command) -> Any:
-        """The reply to one command. Raises Unknown for one that the model does not have."""
+        """The reply to one command, or LATER. Raises Unknown for one that the model does not
+        have."""
         name, args = command[0].upper(), command[1:]
         if self._queued is not None and name not in ("EXEC", "DISCARD", "MULTI", "RESET"):
             if name not in NAMES | _MORE:
@@ -103,10 +112,7 @@ class Session:
         own = _OWN.get(name)
         if own is not None:
             return own(self, server, args)
-        reply = server.handle((name, *args))
-        if reply is LATER:
-            raise Unknown(f"the model of Redis has no {name} over a library's own connection")
-        return reply
+        return server.handle((name, *args))
 
     def hello(self, server: Server, args: Command) -> Any:
         version = args[0] if args else str(self.version)
@@ -147,7 +153,9 @@ class Session:
         if self._queued is None:
             return Refusal("ERR EXEC without MULTI")
         commands, self._queued = self._queued, None
-        return [self.carry_out(server, command) for command in commands]
+        assert isinstance(server, RedisServer)
+        with server.together():
+            return [self.carry_out(server, command) for command in commands]
 
 
 _OWN = {
@@ -162,6 +170,14 @@ CONNECTION = frozenset(_OWN)
 """Commands that are about a connection, and tell nothing of a lock."""
 
 
+def _gives_lists(command: Command) -> bool:
+    """Whether there would be a list where there is nothing."""
+    name = command[0].upper()
+    return name in BLOCKS or (name in ("LPOP", "RPOP") and len(command) > 2)
+
+
 def bytes_of(command: Command, reply: Any, version: int) -> bytes:
     """The reply to a command, as it is sent."""
+    if reply is None and version != 3 and _gives_lists(command):
+        return b"*-1\r\n"
     return encoded(reply, command[0].upper() in _SAYS, version)

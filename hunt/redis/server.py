@@ -1,8 +1,7 @@
 """One simulated Redis server: it carries out requests, forgets, persists and replicates.
 
 What is not modelled is refused. Left out are: how much memory anything takes (`run_out`,
-`limit` come from outside), several databases, transactions
-(MULTI), blocking commands but WAIT, and the time that a command takes, which is none.
+`limit` come from outside), several databases, and the time that a command takes, which is none.
 
 **Persistence**, as redis.conf has it. `none`: a restart begins empty. `always`: what was answered
 is on the disk. `everysec`: what was answered is with the kernel, and so survives a crash; it is on
@@ -19,19 +18,23 @@ stream is TCP's, so that a cut link holds it back, and what is held back arrives
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha1
 from typing import Any
 
-from fencepost.hunt.network import LATENCY, LATER, Network, Refusal, Request, Server
-from fencepost.hunt.redis.commands import WRITES, WRONG_TYPE, CommandError, carry_out, text
+from fencepost.hunt.network import LATENCY, LATER, Network, Refusal, Request, Server, Wire
+from fencepost.hunt.redis.arguments import WRONG_TYPE, CommandError
+from fencepost.hunt.redis.commands import WRITES, carry_out, text
+from fencepost.hunt.redis.lists import BLOCKS
 from fencepost.hunt.redis.lua import evaluate
 from fencepost.hunt.redis.scripts import KNOWN
 from fencepost.hunt.redis.store import Store
+from fencepost.hunt.redis.waiting import CYCLE, Line
 from fencepost.hunt.unknown import Unknown
 from fencepost.hunt.world import MS, Timer
 from fencepost.workloads.locks.redis import RELEASE
 
-_CYCLE = 100 * MS
 _SECOND = 1_000_000_000
 # What is on the disk of a server that has synced nothing.
 _NOTHING = Store()
@@ -41,9 +44,9 @@ READ_ONLY = "READONLY You can't write against a read only replica."
 class RedisServer(Server):
     """`replica`: the server that follows this one, if any; `cut`: it hears nothing of this one."""
 
-    __slots__ = ("_acked", "_last_sync", "_plain", "_scripts", "_synced", "_synced_at",
-                 "_waiters", "cut", "network", "offset", "persistence", "primary", "replica",
-                 "store", "world")  # fmt: skip
+    __slots__ = ("_acked", "_last_sync", "_line", "_plain", "_scripts", "_synced", "_synced_at",
+                 "_together", "_waiters", "_waiting", "cut", "network", "offset", "persistence",
+                 "primary", "replica", "store", "world")  # fmt: skip
 
     def __init__(self, name: str, index: int, network: Network, persistence: str) -> None:
         super().__init__(name, index)
@@ -58,6 +61,9 @@ class RedisServer(Server):
         self.cut = False
         # Neither synced now and then, nor replicated: a write is nothing more than that.
         self._plain = persistence != "everysec"
+        self._line = Line(self)
+        self._waiting = self._line.waiters
+        self._together = False
         self._acked = 0
         self._waiters: list[tuple[Request, int, Timer]] = []
         self._scripts: dict[str, str] = {}
@@ -83,7 +89,7 @@ class RedisServer(Server):
         now = self.world.now
         store.now_ms = now_ms = (clock.base + now) // MS if clock.plain else clock.ms(now)
         name = command[0]
-        if self._plain and not store.full:
+        if self._plain and not store.full and not self._waiting:
             # By far the most frequent ones, as `carry_out` and scripts.py have them.
             if name == "EVAL":
                 body = command[1]
@@ -129,8 +135,12 @@ class RedisServer(Server):
             reply = self._carry_out(name, args)
         except CommandError as error:
             reply = Refusal(str(error))
+        if reply is None and name in BLOCKS and not self._together:
+            return LATER
         if name in WRITES or name.startswith("EVAL") or before not in (None, self.store.expires):
             self._written()  # or something expired, which the replica is told
+        if self._waiting and not self._together:
+            self.attend()
         return reply
 
     def _carry_out(self, name: str, args: tuple[Any, ...]) -> Any:
@@ -209,10 +219,12 @@ class RedisServer(Server):
     def settle(self) -> None:
         """Catch up with Redis' own cycle of expiry, as its clock is now."""
         now = self.world.now
-        phase = (13 * self.index) * MS % _CYCLE
-        last = now - (now - phase) % _CYCLE
+        phase = (13 * self.index) * MS % CYCLE
+        last = now - (now - phase) % CYCLE
         if self.up and last >= self.clock.changed and self.store.sweep(self.clock.ms(last)):
             self._written()
+        if self._waiting:
+            self._line.look_soon()
 
     def _sync_if_due(self) -> None:
         """What Redis' own cycle has done since the last command: it syncs only what is new."""
@@ -245,6 +257,7 @@ class RedisServer(Server):
         self.up = False
         self.boots += 1
         self._waiters.clear()
+        self._line.clear()
         if self.persistence == "none":
             self.store = Store()
         elif power and self.persistence == "everysec":
@@ -262,6 +275,7 @@ class RedisServer(Server):
     def forget(self) -> None:
         self.primary = self.replica = None
         self._waiters.clear()
+        self._line.forget()
 
     # Replication.
 
@@ -300,19 +314,42 @@ class RedisServer(Server):
     def _replicas(self, command: tuple[Any, ...]) -> Any:
         """WAIT: how many replicas have what was written so far."""
         have = self._have(self.offset)
-        return have if have >= int(command[1]) else LATER
+        return have if have >= int(command[1]) or self._together else LATER
 
     def _have(self, offset: int) -> int:
         return int(self.replica is not None and self._acked >= offset)
 
     def wait(self, request: Request) -> None:
-        timeout_ms, wanted = int(request.command[2]), self.offset
+        name, *args = request.asked
+        if name.upper() in BLOCKS:
+            self._line.enter(request)
+            return
+        for_ms, wanted = int(args[1]), self.offset
 
         def over() -> None:
             self._waiters[:] = [one for one in self._waiters if one[0] is not request]
-            self.network.answer(request, self._have(wanted))
+            request.give(self._have(wanted))
 
         alarm = Timer(self, over)
         self._waiters.append((request, wanted, alarm))
-        if timeout_ms:
-            self.world.at(self.world.now + timeout_ms * MS, alarm)
+        if for_ms:
+            self.world.at(self.world.now + for_ms * MS, alarm)
+
+    # Who waits for a list.
+
+    def left(self, link: Wire) -> None:
+        self._line.leave(link)
+
+    def attend(self) -> None:
+        """See to those who wait for a list."""
+        if self._line.attend():
+            self._written()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """A transaction: nobody has to wait in it, and nobody is served before it is done."""
+        self._together = True
+        yield
+        self._together = False
+        if self._waiting:
+            self.attend()

@@ -22,9 +22,10 @@ Value = str | dict[str, str] | Scores | list[str]
 
 class Store:
     """`now_ms` is the wall clock, as of the command that is being carried out. `full`: memory is at
-    its limit, and nothing may be evicted."""
+    its limit, and nothing may be evicted. `lists_made`: lists that were made since somebody last
+    looked, in order: who waits for one is served then."""
 
-    __slots__ = ("expires", "full", "keeps", "now_ms", "values")
+    __slots__ = ("expires", "full", "keeps", "lists_made", "now_ms", "values")
 
     def __init__(self) -> None:
         self.values: dict[str, Value] = {}
@@ -33,6 +34,7 @@ class Store:
         self.full = False
         # A replica deletes nothing by itself: its primary tells it to.
         self.keeps = False
+        self.lists_made: dict[str, None] = {}
 
     def look(self, key: str) -> Value | None:
         """The value of a key; None if there is none, or none any more."""

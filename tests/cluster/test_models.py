@@ -31,6 +31,7 @@ from fencepost.hunt.etcd.queue import Queue
 from fencepost.hunt.etcd.state import Refused, State
 from fencepost.hunt.network import Network, Refusal
 from fencepost.hunt.redis.commands import NAMES
+from fencepost.hunt.redis.lists import BLOCKS
 from fencepost.hunt.redis.scripts import KNOWN
 from fencepost.hunt.redis.server import RedisServer
 from fencepost.hunt.world import World
@@ -86,7 +87,7 @@ class Commands:
                 *self._some(("0", "1", "2"), 3),
             ]
             return ["EVAL", body, "3", *keys, *args]
-        name = random.choice(sorted(NAMES))
+        name = random.choice(sorted(NAMES - BLOCKS))
         return [name, *getattr(self, f"_{name.lower()}", self._any)()]
 
     def _some(self, words: tuple[str, ...], count: int) -> list[str]:
@@ -145,6 +146,21 @@ class Commands:
 
     def _zrem(self) -> list[str]:
         return self._some(KEYS, 2)
+
+    def _lpush(self) -> list[str]:
+        return self._some(KEYS, 1) + self._some(VALUES, self._random.choice((1, 1, 2, 3)))
+
+    _rpush = _lpush
+    _llen = _key
+
+    def _lpop(self) -> list[str]:
+        counts = self._some(("0", "1", "2", "-1", "x"), 1)
+        return self._key() + (counts if self._random.random() < 0.5 else [])
+
+    _rpop = _lpop
+
+    def _lrange(self) -> list[str]:
+        return self._some(KEYS, 1) + self._some(("0", "1", "-1", "-2", "5", "x"), 2)
 
     def _zremrangebyscore(self) -> list[str]:
         return self._some(KEYS, 1) + self._some(("-inf", "+inf", "1", "(2", "3", "x"), 2)

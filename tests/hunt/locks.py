@@ -105,7 +105,26 @@ class NoOrders(Right):
     """Sends a command that the model does not have."""
 
     def acquire(self, name, ttl):
-        return bool(self.client.lpush(name, "held"))
+        return bool(self.client.publish(name, "held"))
+
+
+class Waits(Raw):
+    """Waits for its turn in a list, and asks for more meanwhile on the same connection."""
+
+    def acquire(self, name, ttl):
+        while not super().acquire(name, ttl):
+            self.socket.sendall(b"PING\r\nBLPOP free 0.2\r\nSET seen 1\r\n")
+            assert self.answers.readline() == b"+PONG\r\n"
+            found = self.answers.readline()
+            if found != b"*-1\r\n":
+                assert [found, *(self.answers.readline() for _ in range(4))][2] == b"free\r\n"
+            assert self.answers.readline() == b"+OK\r\n"
+        return True
+
+    def release(self, name):
+        super().release(name)
+        self.socket.sendall(b"RPUSH free 1\r\n")
+        assert self.answers.readline() == b":1\r\n"
 
 
 class Elsewhere(Right):

@@ -70,7 +70,7 @@ def test_what_is_sound_ends_with_0_and_what_was_tried(run):
         ((f"{LOCKS}:Right",), "which servers does"),
         ((f"{LOCKS}:Right", "--servers", "etcd:3"), "its own connections to etcd"),
         ((f"{LOCKS}:Right", "--servers", "zookeeper:3"), "there is no model of zookeeper"),
-        ((f"{LOCKS}:NoOrders", "--servers", "redis:1", *ONE), "no command LPUSH"),
+        ((f"{LOCKS}:NoOrders", "--servers", "redis:1", *ONE), "no command PUBLISH"),
         ((f"{DATES}:Dates", "--servers", "redis:1"), "imports datetime"),
         (("redlock", "--servers", "redis:1"), "--servers is for a lock of your own"),
         (("pottery",), "differs from run to run"),

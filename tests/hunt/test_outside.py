@@ -54,7 +54,7 @@ def test_redis_pys_own_lock_runs_on_simulated_sockets_and_a_jump_of_the_clock_br
     assert "The clock of redis-1 jumps" in story
 
 
-@pytest.mark.parametrize("name", ["Right", "Raw", "Renews", "Counts"])
+@pytest.mark.parametrize("name", ["Right", "Raw", "Renews", "Counts", "Waits"])
 def test_a_lock_of_ones_own_works_where_nothing_disturbs_it(name):
     run = undisturbed(own(name))
     assert run.came_back
@@ -167,7 +167,7 @@ def test_outside_of_a_run_everything_is_what_it_was():
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("NoOrders", "the model of Redis has no command LPUSH"),
+        ("NoOrders", "the model of Redis has no command PUBLISH"),
         ("Elsewhere", "example.org, which is none of its servers"),
     ],
 )
@@ -191,7 +191,7 @@ def test_one_that_raises_or_loops_is_reported_with_its_line(name, said):
 def test_with_several_processes_it_is_reported_as_well():
     with pytest.raises(LockError, match="undefined"):
         search(own("Raises"), 1, 10, processes=2)
-    with pytest.raises(Unknown, match="LPUSH"):
+    with pytest.raises(Unknown, match="PUBLISH"):
         search(own("NoOrders"), 1, 10, processes=2)
 
 

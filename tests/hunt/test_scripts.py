@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencepost.hunt.redis.commands import CommandError
+from fencepost.hunt.redis.arguments import CommandError
 from fencepost.hunt.redis.lua import evaluate
 from fencepost.hunt.redis.scripts import KNOWN
 from fencepost.hunt.redis.store import Scores, Store
