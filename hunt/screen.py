@@ -117,7 +117,8 @@ def suspects(
                 if type == "ok":
                     if time >= named.deadline or len(holds) > named.number + 1:
                         found |= _SERVICE
-                    named.deadline = value["deadline"]
+                    if value["deadline"] is not None:
+                        named.deadline = value["deadline"]
                 elif type == "info" and time <= named.deadline:
                     found |= _SERVICE
                 elif type == "fail" and _refused(error) and time <= named.deadline:
