@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fencepost.hunt.http import Pool
 from fencepost.hunt.network import Dialled, SimLink
+from fencepost.hunt.outside.here import load
 from fencepost.hunt.outside.sockets import PORT
 from fencepost.hunt.record import Outbox
 from fencepost.hunt.world import World
@@ -49,6 +50,8 @@ class Mutex:
 def simulated(run: Run, node: ClientNode, out: Outbox) -> Machine:
     """The machine of the client on this node, whose process is `out`'s now."""
     world = run.world
+    if run.setting.library:
+        load(run.setting.library)
 
     def connect(name: str, timeout_s: float) -> SimLink:
         return SimLink(run.network, node, run.nodes[name], round(timeout_s * 1e9))

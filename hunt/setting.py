@@ -19,7 +19,8 @@ class Setting:
     `goals`: the checkers whose violation ends the hunt. `restart_ns`: how long a server that was
     killed stays away, None for good. `slow`: a client may hold the lock for longer than its lease.
     `version`: that of the servers, '' for the usual one.
-    `outside`: it brings its own connections (hunt/outside); `own`: it is in no registry.
+    `outside`: it brings its own connections (hunt/outside); `library`: the module that does;
+    `own`: it is in no registry.
     """
 
     test: Mapping[str, Any]
@@ -43,6 +44,7 @@ class Setting:
     ends_with: str = "lease"
     version: str = ""
     outside: bool = False
+    library: str = ""
     own: Own | None = None
     modules: tuple[str, ...] = ()
     _setups: dict[int, Setup] = field(default_factory=dict, repr=False, compare=False)

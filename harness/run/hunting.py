@@ -48,14 +48,10 @@ GOALS = (
 )
 _SERVICE = GOALS[:5]
 _LONGEST_S = 7 * 24 * 3600
-# Libraries that are called otherwise than their package, and those whose runs cannot be repeated.
+# Libraries that are called otherwise than their package.
 _MODULES = {"redis-py": "redis", "redlock-py": "redlock", "python-redis-lock": "redis_lock"}
 # Programs in other languages whose algorithm there is a lock of ours for.
 _PORTS = {"node-redlock": "redlock-npm"}
-_UNSURE = {
-    "pottery": "it asks its servers in the order of a set of objects, which differs from run to "
-    "run, so that no schedule of it can be played again",
-}
 
 
 @dataclass(frozen=True)
@@ -212,6 +208,7 @@ def setting_of(spec: Spec, faults: str | None, until: str | None, guarded: bool)
         slow="pause" in families,
         ends_with=lock.ends_with,
         outside=outside,
+        library=_module(lock.library),
         **_own(spec),
     )
 
@@ -222,9 +219,7 @@ def _must_be_simulated(spec: Spec) -> None:
     why = ""
     if lock.kind != "redis":
         why = f"it brings its own connections to {lock.kind}, and hunt has those to Redis alone"
-    elif lock.library in _UNSURE:
-        why = _UNSURE[lock.library]
-    elif lock.library and not installed(_MODULES.get(lock.library, lock.library)):
+    elif lock.library and not installed(_module(lock.library)):
         why = f"{lock.library} is not installed here: pip install {lock.library}"
     elif spec.own is not None and (found := outside_of_reach(spec.own.files)):
         why = found
@@ -232,6 +227,11 @@ def _must_be_simulated(spec: Spec) -> None:
         raise BadArguments(
             f"{spec.lock} cannot be simulated: {why}. `fencepost test` runs it on real servers"
         )
+
+
+def _module(library: str) -> str:
+    """What Python calls a library."""
+    return _MODULES.get(library, library)
 
 
 def _version(spec: Spec) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import random
+import sys
 from _thread import get_ident
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from greenlet import GreenletExit, getcurrent
 
@@ -21,7 +25,9 @@ if TYPE_CHECKING:
 @dataclass
 class Place:
     """The simulated world that stands in for the real one. `fail` ends the run with an error, also
-    where the code under test catches what is raised. `thread` starts a thread of a client."""
+    where the code under test catches what is raised. `thread` starts a thread of a client.
+    `numbered`: how many objects of each client have a number (numbers.py); `locks`: of modules, by
+    the module's own and the client (threads.py)."""
 
     world: World
     network: Network
@@ -30,6 +36,8 @@ class Place:
     thread: Callable[[Node, Callable[[], None]], Task]
     ident: int = field(default_factory=get_ident)
     """The one thread that simulates. Any other is outside."""
+    numbered: Counter[int] = field(default_factory=Counter)
+    locks: dict[tuple[int, int], Any] = field(default_factory=dict)
 
     @property
     def task(self) -> Task:
@@ -69,3 +77,17 @@ def here() -> Place | None:
     if get_ident() != place.ident:
         return None
     return place
+
+
+def load(module: str) -> None:
+    """Import a library outside of the simulation, if it is not there yet: what it does then would
+    take steps and chance of a process's first run alone."""
+    if module in sys.modules:
+        return
+    place, state = _place, random.getstate()
+    enter(None)
+    try:
+        import_module(module)
+    finally:
+        enter(place)
+        random.setstate(state)

@@ -17,15 +17,18 @@ import socket
 import sys
 import threading
 import time
+import timeit
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from concurrent.futures import thread as pools
 from functools import cache
 from importlib import metadata
 from types import ModuleType
 from typing import Any
 
 from fencepost.hunt.clock import EPOCH_NS
-from fencepost.hunt.outside import sockets, threads
+from fencepost.hunt.outside import numbers, sockets, threads
 from fencepost.hunt.outside.here import here
 
 _MONOTONIC_NS = 10_000_000_000_000
@@ -104,6 +107,11 @@ def _refuse(real: Callable[..., Any], name: str) -> Callable[..., Any]:
     return refused
 
 
+def _cpu_count() -> int:
+    """A pool of threads has as many as the machine's processors allow."""
+    return 4
+
+
 def _uuid1(node: int | None = None, clock_seq: int | None = None) -> uuid.UUID:
     return uuid.UUID(bytes=random.randbytes(16), version=1)
 
@@ -127,6 +135,7 @@ def _places() -> Iterator[tuple[Any, str, Any]]:
     yield time, "sleep", _sleep
     yield threading, "_time", time.monotonic
     yield queue, "time", time.monotonic
+    yield timeit, "default_timer", time.perf_counter
     yield socket, "socket", _Socket
     yield socket, "getaddrinfo", _either(socket.getaddrinfo, sockets.address_info)
     yield socket, "gethostbyname", _either(socket.gethostbyname, sockets.host_address)
@@ -146,6 +155,10 @@ def _places() -> Iterator[tuple[Any, str, Any]]:
     yield threading.Thread, "start", threads.start
     yield threading.Thread, "join", threads.join
     yield threading.Thread, "is_alive", threads.is_alive
+    for name in ("cpu_count", "process_cpu_count"):
+        if hasattr(os, name):
+            yield os, name, _either(getattr(os, name), _cpu_count)
+    yield pools, "_global_shutdown_lock", threads.Own(pools._global_shutdown_lock)
     yield queue, "SimpleQueue", _either(queue.SimpleQueue, queue._PySimpleQueue)  # type: ignore[attr-defined]
     yield os, "urandom", _either(os.urandom, random.randbytes)
     yield random, "_urandom", _either(os.urandom, random.randbytes)
@@ -163,6 +176,10 @@ _seen: set[str] = set()
 def put() -> None:
     """Put them in their places, and into modules that were imported since."""
     if not _replaced:
+        from redis import Redis  # which takes its time, and hunts on other locks need none
+
+        for kind in (Redis, Future, threading.Thread):
+            kind.__hash__ = numbers.number  # type: ignore[method-assign,assignment]
         for owner, name, stand_in in _places():
             real = getattr(owner, name)
             _replaced[id(real)] = (real, stand_in)

@@ -85,6 +85,27 @@ class Lock:
         self.release()
 
 
+class Own:
+    """In the place of a lock that a module has: each client has one for itself, as in a process of
+    its own."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def _mine(self) -> Any:
+        place = here()
+        if place is None:
+            return self._real
+        return place.locks.setdefault((id(self), place.task.node.index), Lock())
+
+    def __enter__(self) -> bool:
+        taken: bool = self._mine().acquire()
+        return taken
+
+    def __exit__(self, *_: object) -> None:
+        self._mine().release()
+
+
 def _world_of(turn: Wake) -> Place | None:
     return None if turn.off else here()
 
@@ -144,8 +165,10 @@ def start(thread: threading.Thread) -> None:
 def join(thread: threading.Thread, timeout: float | None = None) -> None:
     """Thread.join."""
     alive: Lock | None = getattr(thread, _ALIVE, None)
-    if alive is None or here() is None:
+    if alive is None:
         return _REAL_JOIN(thread, timeout)
+    if here() is None:
+        return None  # its run is over: pools of threads are joined where Python ends
     if alive.acquire(timeout=-1 if timeout is None else max(timeout, 0)):
         alive.release()
     return None

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import redis
 
@@ -99,6 +100,17 @@ class Leaves(Right):
         for _ in range(5):
             Left()
         return super().acquire(name, ttl)
+
+
+class Pools(Right):
+    """A pool of threads does the asking, as many as the machine has processors for."""
+
+    def acquire(self, name, ttl):
+        ask = super().acquire
+        with ThreadPoolExecutor() as pool:
+            assert pool._max_workers == 8
+            asked = {pool.submit(ask, name, ttl) for _ in range(3)}
+            return sum(one.result() for one in as_completed(asked)) == 1
 
 
 class NoOrders(Right):

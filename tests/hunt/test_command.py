@@ -73,7 +73,6 @@ def test_what_is_sound_ends_with_0_and_what_was_tried(run):
         ((f"{LOCKS}:NoOrders", "--servers", "redis:1", *ONE), "no command PUBLISH"),
         ((f"{DATES}:Dates", "--servers", "redis:1"), "imports datetime"),
         (("redlock", "--servers", "redis:1"), "--servers is for a lock of your own"),
-        (("pottery",), "differs from run to run"),
         (("node-redlock",), "not in this Python. `fencepost hunt redlock-npm` hunts our port"),
         (("kazoo",), "there is no model of zookeeper"),
         (("etcd3gw",), "brings its own connections to etcd"),

@@ -54,7 +54,7 @@ def test_redis_pys_own_lock_runs_on_simulated_sockets_and_a_jump_of_the_clock_br
     assert "The clock of redis-1 jumps" in story
 
 
-@pytest.mark.parametrize("name", ["Right", "Raw", "Renews", "Counts", "Waits"])
+@pytest.mark.parametrize("name", ["Right", "Raw", "Renews", "Counts", "Waits", "Pools"])
 def test_a_lock_of_ones_own_works_where_nothing_disturbs_it(name):
     run = undisturbed(own(name))
     assert run.came_back
@@ -206,6 +206,17 @@ def test_one_that_never_takes_a_step_is_ended_and_reported(monkeypatch):
     monkeypatch.setattr(watch, "_LONGEST_S", 0.5)
     with pytest.raises(LockError, match=r"does not come to an end \(.*locks.py:\d+\), at step"):
         undisturbed(own("Spins"))
+
+
+def test_a_pool_of_threads_of_one_client_never_waits_for_that_of_another(monkeypatch):
+    monkeypatch.setattr(watch, "_LONGEST_S", 1)
+    one = own("Pools", "pause")
+    actions = table(one)
+    pause = 1 + next(n for n, action in enumerate(actions) if action.way == "client")
+    steps = undisturbed(one).world.step
+    for step in range(1, steps // 2):
+        # It would raise, for a lock that does not come to an end.
+        assert Run(one, Schedule((), ((step, pause),)), actions).carry_out().struck
 
 
 def test_a_file_that_takes_the_time_from_elsewhere_is_refused():

@@ -12,6 +12,7 @@ from fencepost.hunt.judge import violations
 from fencepost.hunt.run import Run
 from fencepost.hunt.schedule import Schedule
 from fencepost.hunt.screen import suspects
+from hunt.libraries import needs
 
 GOALS = (
     "lease_exclusion",
@@ -34,6 +35,11 @@ LOCKS = [
     ("broken-always-yes", {}, "none"),
     ("redlock-npm", {}, "none"),
     ("redis-py", {}, "none"),
+    pytest.param("pottery", {}, "none", marks=needs("pottery")),
+    pytest.param("python-redis-lock", {}, "none", marks=needs("python-redis-lock")),
+    pytest.param(
+        "python-redis-lock", {"auto_renewal": "true"}, "none", marks=needs("python-redis-lock")
+    ),
     ("etcd", {}, "none"),
     ("chubby", {}, "fenced"),
 ]
