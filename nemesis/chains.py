@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -31,6 +32,9 @@ class Chains:
         self._on: dict[str, Rules] = {}
         self._counts: dict[str, Rules] = {}
         self._owed: dict[str, list[str]] = {}
+        self._lost: dict[str, list[Rule]] = defaultdict(list)
+        # What rules of one connection had met when chains were written anew: those count from 0.
+        self._met: dict[str, Counter[Rule]] = defaultdict(Counter)
         self._ready: set[str] = set()
         self._seen: set[str] = set()
 
@@ -50,12 +54,20 @@ class Chains:
             self._write(set(nodes))
             del self._owed[fault]
 
+    def lose(self, rules: Rules) -> None:
+        """Drop what these are about until the chains are taken off: no fault ends it."""
+        with self._lock:
+            for node, those in rules.items():
+                self._lost[node] += those
+            self._write(list(rules))
+
     def take_off(self) -> None:
         """Take the chains off every node that has some, unless a fault is on."""
         with self._lock:
             if self._on:
                 return
             nodes, self._ready, self._seen = self._seen, set(), set()
+            self._lost.clear()
             for node in nodes:
                 # A connection that was cut is made anew for the next request. A node that is gone
                 # has no chains.
@@ -80,8 +92,10 @@ class Chains:
             )
 
     def hits(self, node: str) -> dict[Rule, int]:
-        """How many packets each rule of the node met since its chains were last written."""
-        return iptables.hits(self._site.remote(node))
+        """How many packets each rule of the node met since its chains were last written; those of
+        one connection, since they were put on."""
+        now = iptables.hits(self._site.remote(node))
+        return {rule: many + self._met[node][rule] for rule, many in now.items()}
 
     def _write(self, nodes: Collection[str]) -> None:
         if nodes:
@@ -94,7 +108,10 @@ class Chains:
             self._seen.add(node)  # half of it may be there, if this fails
             iptables.hook(remote)
             self._ready.add(node)
-        of_all = (*self._on.values(), *self._counts.values())
+        of_all = (self._lost, *self._on.values(), *self._counts.values())
+        if any(rule.port for rules in self._on.values() for rule in rules.get(node, ())):
+            met = iptables.hits(remote)
+            self._met[node].update({rule: many for rule, many in met.items() if rule.port})
         iptables.write(remote, [rule for rules in of_all for rule in rules.get(node, ())])
 
 

@@ -3,10 +3,16 @@
 They are dropped where they would arrive, and TCP sends them again: the request is under way
 for as long as the fault lasts, and a little longer, as TCP waits twice as long after each try.
 GitHub's network did so for about 90 s in 2012 (Kleppmann 2016). `arguments`: `source`, `to`.
+
+With `connection` it is the packets of one TCP connection alone: the one that the client is about to
+use, where it has stopped at a failpoint before a message. Other connections pass. With `lost` as
+well they never arrive, also when the fault is over; it keeps nobody from answering.
 """
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -18,14 +24,21 @@ from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.site import Site
 from fencepost.nemesis.targets import STORAGE, Drawn, Layout
 
+_TRIES_AGAIN_S = 60.0
+"""How long Linux waits at the most between two tries is 120 s; after a hold of some seconds, as
+long as that was."""
+
 
 class Delay:
     def __init__(self, site: Site, chains: Chains) -> None:
         self._site = site
         self._chains = chains
         self._of_probe: dict[str, int] = {}
+        self._of_one: dict[str, Rule] = {}
 
     def inject(self, fault: Fault) -> Receipt:
+        if fault.arguments.get("connection"):
+            return self._begin_one(fault)
         source, to = fault.arguments["source"], fault.arguments["to"]
         self._chains.add(fault.name, {to: [self._rule(source)]})
         answer = probe(self._site, source, [to])[to]
@@ -34,7 +47,47 @@ class Delay:
             answer == "silent", f"a probe from {source} to {to} met: {answer}", {"probe": answer}
         )
 
+    def _begin_one(self, fault: Fault) -> Receipt:
+        source, to = fault.arguments["source"], fault.arguments["to"]
+        asks = source in self._site.clients
+        client = source if asks else to
+        port = self._site.client(client).connection
+        if not port:
+            return Receipt(False, f"{client} did not say which connection it is about to use")
+        rule = Rule("IN", self._site.address(source), port=f"--{'s' if asks else 'd'}port {port}")
+        self._of_one[fault.name] = rule
+        self._chains.add(fault.name, {to: [rule]})
+        there = rule in self._chains.hits(to)
+        how = f"{to}'s chain {'drops' if there else 'does not drop'} what {source} sends to it on "
+        return Receipt(there, f"{how}{client}'s connection from port {port}", {"port": port})
+
+    def _end_one(self, fault: Fault, rule: Rule) -> Receipt:
+        source, to = fault.arguments["source"], fault.arguments["to"]
+        held = self._chains.hits(to).get(rule, 0)
+        how = f"{held} packets or more of that connection from {source} to {to} had been dropped"
+        arrived = True
+        if fault.arguments.get("lost"):
+            self._chains.lose({to: [rule]})
+        else:
+            arrived = self._arrives(fault.name, to, replace(rule, verdict=""))
+            how += ", and then one arrived" if arrived else ", and none arrived after that"
+        self._chains.remove(fault.name)
+        return Receipt(held > 0 and arrived, how, {"held": held})
+
+    def _arrives(self, fault: str, to: str, passes: Rule) -> bool:
+        """Let the packets pass, and wait for one: TCP tries again after twice as long each time."""
+        self._chains.add(fault, {to: [passes]})
+        end = time.monotonic() + _TRIES_AGAIN_S
+        while not self._chains.hits(to).get(passes, 0):
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.05)
+        return True
+
     def heal(self, fault: Fault) -> Receipt:
+        rule = self._of_one.pop(fault.name, None)
+        if rule is not None:
+            return self._end_one(fault, rule)
         source, to = fault.arguments["source"], fault.arguments["to"]
         held = max(0, self._dropped(source, to) - self._of_probe.pop(fault.name, 0))
         self._chains.remove(fault.name)
@@ -50,13 +103,17 @@ class Delay:
 
 
 def links(targets: list[str], arguments: dict[str, Any]) -> list[list[str]]:
-    """The one link on which packets are held back."""
+    """The one link on which packets are held back; none, if no more than a message is lost."""
+    if arguments.get("lost"):
+        return []
     source, to = arguments.get("source"), arguments.get("to")
     return [[source, to]] if source and to else []
 
 
 def impairs(targets: list[str], arguments: dict[str, Any]) -> list[str]:
     """Both ends of that link: who asks hears nothing, and who is asked answers nothing in time."""
+    if arguments.get("lost"):
+        return []
     return [node for link in links(targets, arguments) for node in link] or targets
 
 
@@ -73,7 +130,7 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     source, to = arguments.get("source"), arguments.get("to")
     if source not in at.nodes or to not in at.nodes or source == to:
         raise ValueError("a delay needs source and to: two nodes of the test")
-    if to in at.clients:
+    if to in at.clients and not arguments.get("connection"):
         raise ValueError(f"{to} is a client: nothing is sent to it first")
 
 
@@ -83,7 +140,9 @@ def clashes(mine: Strike, other: Strike, at: Layout) -> bool:
 
 
 def describe(targets: list[str], arguments: dict[str, Any]) -> str:
-    return f"what {arguments.get('source')} sends to {arguments.get('to')} is held back"
+    becomes = "lost" if arguments.get("lost") else "held back"
+    on = " on one connection" if arguments.get("connection") else ""
+    return f"what {arguments.get('source')} sends to {arguments.get('to')}{on} is {becomes}"
 
 
 FAMILY = Family(

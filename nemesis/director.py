@@ -104,11 +104,15 @@ class Director:
 
     def heal_all(self) -> None:
         """Heal what is on, and take the chains off that rules were in."""
+        self.heal_faults()
+        self._chains.take_off()
+
+    def heal_faults(self) -> None:
+        """Heal what is on. Messages that a fault has lost for good stay lost until `heal_all`."""
         if self._timetable is not None:
             self._timetable.stop()
         for fault in self.on:
             self.heal(fault.name)
-        self._chains.take_off()
 
     def run(
         self,

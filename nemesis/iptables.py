@@ -26,18 +26,23 @@ class Rule:
     """About packets from an address (`way` IN) or to it (OUT).
 
     `verdict` DROP drops all; REJECT resets TCP connections; "" lets datagrams of `send_datagram`
-    pass, and counts them.
+    pass, and counts them. `port`: of one TCP connection alone, "--sport 40000", say; with "" they
+    pass and are counted.
     """
 
     way: str
     address: str
     verdict: str = "DROP"
+    port: str = ""
 
     def __str__(self) -> str:
         text = f"{self.way} {'-s' if self.way == 'IN' else '-d'} {self.address}"
+        text += f" -p tcp {self.port}" if self.port else ""
         match self.verdict:
             case "REJECT":
                 return f"{text} -p tcp -j REJECT --reject-with tcp-reset"
+            case "" if self.port:
+                return text
             case "":
                 return f"{text} -p udp --dport {_DISCARD}"
         return f"{text} -j {self.verdict}"
@@ -74,7 +79,9 @@ def counted(listing: str) -> dict[Rule, int]:
         after = dict(pairwise(words))
         address = (after.get("-s") or after.get("-d") or "").partition("/")[0]
         way = words[1].removeprefix("FENCEPOST-")
-        found[Rule(way, address, after.get("-j", ""))] += int(after.get("-c", "0"))
+        tcp = after.get("-p") == "tcp"
+        ends = [f"{end} {after[end]}" for end in ("--sport", "--dport") if tcp and end in after]
+        found[Rule(way, address, after.get("-j", ""), *ends)] += int(after.get("-c", "0"))
     return dict(found)
 
 
@@ -116,6 +123,19 @@ def connect(remote: Remote, ends: Mapping[str, tuple[str, int | None]]) -> dict[
     )
     rows = (row.split() for row in remote.run(["bash", "-c", script + "wait"]).out.splitlines())
     return {name: _ANSWERS.get(code, f"exit code {code}") for name, code in rows}
+
+
+def unsent(remote: Remote, address: str) -> list[int]:
+    """The local ports of a node's TCP connections to an address on which it has sent something that
+    is not acknowledged, whoever had them: TCP goes on sending for one that was closed (proc(5),
+    /proc/net/tcp: tx_queue)."""
+    far = "".join(f"{int(byte):02X}" for byte in reversed(address.split(".")))
+    found = []
+    for row in remote.run(["cat", "/proc/net/tcp"]).out.splitlines()[1:]:
+        _, near, to, _, queues = row.split()[:5]
+        if to.partition(":")[0] == far and int(queues.partition(":")[0], 16):
+            found.append(int(near.partition(":")[2], 16))
+    return found
 
 
 def send_datagram(remote: Remote, address: str) -> None:

@@ -4,7 +4,8 @@
 any servers, and servers from one another. `how` is `drop` (nothing comes, the default) or `reject`
 (a sender is told at once that the connection is over). `lost` leaves one direction open: with
 `requests` what the first of a pair sends is lost, with `replies` what it is answered. `shape` is
-the one that was drawn, if one was: it says how the links belong together.
+the one that was drawn, if one was: it says how the links belong together. What a client has sent
+into a cut TCP sends once more when that is over; where `sent` is `lost` it does not arrive.
 Connections that are open are cut as well as new ones: a rule looks at packets, not at connections.
 """
 
@@ -12,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from random import Random
 from typing import Any
 
-from fencepost.nemesis import chains
+from fencepost.nemesis import chains, iptables
 from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.chains import Chains, datagram, probe
 from fencepost.nemesis.family import Colour, Family, Strike
@@ -50,8 +52,26 @@ class Partition:
         return self._one_way(fault) if lost else self._receipt(fault, cut=True)
 
     def heal(self, fault: Fault) -> Receipt:
+        many = self._lose(fault) if fault.arguments.get("sent") == "lost" else 0
         self._chains.remove(fault.name)
-        return self._receipt(fault, cut=False)
+        receipt = self._receipt(fault, cut=False)
+        if not many:
+            return receipt
+        return replace(receipt, how=f"{receipt.how}; what was sent on {many} connections is lost")
+
+    def _lose(self, fault: Fault) -> int:
+        """Keep what clients have sent into the cut from arriving; return on how many connections
+        that was."""
+        rules: dict[str, list[Rule]] = {}
+        for near, far in fault.arguments["links"]:
+            if near in self._site.clients:
+                here, there = self._site.address(near), self._site.address(far)
+                rules.setdefault(far, []).extend(
+                    Rule("IN", here, port=f"--sport {port}")
+                    for port in iptables.unsent(self._site.remote(near), there)
+                )
+        self._chains.lose(rules)
+        return sum(map(len, rules.values()))
 
     def _receipt(self, fault: Fault, cut: bool) -> Receipt:
         # A way that another fault cuts as well does not open when this one ends.
@@ -197,6 +217,8 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     how, lost = arguments.get("how", "drop"), arguments.get("lost")
     if how not in HOW:
         raise ValueError(f"there is no {how!r}; choose one of: {', '.join(HOW)}")
+    if arguments.get("sent") not in (None, "lost"):
+        raise ValueError(f"sent is {arguments['sent']!r}: it can only be 'lost'")
     if lost is not None and lost not in LOST:
         raise ValueError(f"lost is {lost!r}: choose one of: {', '.join(LOST)}")
     if lost and how == "reject":

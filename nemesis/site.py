@@ -98,6 +98,11 @@ class Client(Clocked, Protocol):
     def at_point(self) -> str | None:
         """The failpoint at which it has stopped, if it has."""
 
+    @property
+    def connection(self) -> int:
+        """The local port of the connection that it is about to use, where it stopped before that;
+        else 0."""
+
     def wait_gone(self, timeout_s: float) -> None:
         """Until all that it wrote before it was killed has been recorded."""
 

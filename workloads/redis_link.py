@@ -56,6 +56,14 @@ class RedisLink:
         except (RedisError, OSError) as error:
             raise Failed("unreachable", f"{self.address}: {error}") from error
 
+    def getsockname(self) -> tuple[str, int]:
+        """As of a socket. Raises OSError where it is not connected."""
+        connected = self._connection._sock
+        if connected is None:
+            raise OSError(f"{self.address}: not connected")
+        host, port = connected.getsockname()[:2]
+        return str(host), int(port)
+
     def send(self, *command: Any) -> None:
         self.open()
         try:

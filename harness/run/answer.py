@@ -23,9 +23,11 @@ class Idle(msgspec.Struct, tag_field="control", tag="idle"):
 
 
 class Point(msgspec.Struct, tag_field="control", tag="point"):
-    """It is at a failpoint, and stops itself there."""
+    """It is at a failpoint, and stops itself there. `port`: the local one of the connection that it
+    is about to use, where that is what comes next."""
 
     point: str
+    port: int = 0
 
 
 class Clock(msgspec.Struct, tag_field="control", tag="clock"):

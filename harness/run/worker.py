@@ -88,6 +88,7 @@ class Worker:
         self._answers = Answers(self._changed)
         self._doing = Doing(setup["process"], setup["stride"])
         self._point: str | None = None
+        self.connection = 0
         self._gone = False
         # All that it wrote was heard; it is being closed; its exit code, once it has ended.
         self._heard_all = self._told_to_end = False
@@ -349,8 +350,8 @@ class Worker:
     def _take_answers(self, answers: Sequence[Answer]) -> None:
         for answer in answers:
             match answer:
-                case Point(point):
-                    self._point = point
+                case Point(point, port):
+                    self._point, self.connection = point, port
                 case Cut(bytes=count):
                     why = f"its pump had to leave out {count} bytes, which nobody read in time"
                     self._hearing.miss(why, b"", count, lost=True)

@@ -96,6 +96,8 @@ class Node:
     armed: set[str] = field(default_factory=set)
     threads: tuple[str, ...] = ()
     held: list[str] = field(default_factory=list)
+    connection: int = 0
+    unsent: list[int] = field(default_factory=list)
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 10.0, check: bool = True) -> Result:
         if argv[:2] == ["fencepost-node", "vdso"]:
@@ -142,10 +144,14 @@ class Node:
             self.queue = "qdisc noqueue 0: root refcnt 2"
         return Result(self.queue)
 
-    def meets(self, way: str, address: str, kind: str) -> bool:
+    def meets(self, way: str, address: str, kind: str, port: str = "") -> bool:
         """Whether a packet gets through this node's chain; what it meets on its way counts it."""
         for rule in self.rules:
-            if (rule.way, rule.address) == (way, address) and (rule.verdict or kind == "udp"):
+            if rule.port not in ("", port):
+                continue
+            if (rule.way, rule.address) == (way, address) and (
+                rule.verdict or rule.port or kind == "udp"
+            ):
                 if rule.verdict == "REJECT" and kind == "udp":
                     continue
                 self.hits[rule] += 1
@@ -302,12 +308,12 @@ class Site:
     def port(self, node):
         return 6379 if node in SERVERS else None
 
-    def passes(self, source: str, target: str, kind: str = "tcp") -> bool:
-        """Whether a packet from one node reaches the other."""
+    def passes(self, source: str, target: str, kind: str = "tcp", port: str = "") -> bool:
+        """Whether a packet from one node reaches the other; on which connection, by its port."""
         if "rules" in self.deaf:
             return True
-        out = self.nodes[source].meets("OUT", self.address(target), kind)
-        return out and self.nodes[target].meets("IN", self.address(source), kind)
+        out = self.nodes[source].meets("OUT", self.address(target), kind, port)
+        return out and self.nodes[target].meets("IN", self.address(source), kind, port)
 
     def meets(self, source: str, target: str) -> str:
         """What a probe meets: the request and its answer must both come through."""
@@ -329,6 +335,7 @@ def network(monkeypatch):
         "hits": lambda node: dict(node.hits),
         "clear": lambda node: node.write([]),
         "connect": lambda node, ends: node.connect(ends),
+        "unsent": lambda node, address: node.unsent if address == "10.0.0.1" else [],
         "send_datagram": lambda node, address: node.send_datagram(address),
     }.items():
         monkeypatch.setattr(iptables, name, act)

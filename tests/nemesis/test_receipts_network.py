@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from fencepost.nemesis import partition
+from fencepost.nemesis import delay, partition
 from fencepost.nemesis.nemesis import Fault
 from nemesis.receipt_faults import CUT, DELAYED, LATE, REJECTED, REPLIES, REQUESTS, cut
 
@@ -83,6 +85,72 @@ def test_a_delay_stops_one_direction_only(director, site):
     director.inject(DELAYED)
     assert not site.passes("client-1", "redis-1")
     assert site.passes("redis-1", "client-1")
+
+
+ONE = {"source": "client-1", "to": "redis-1", "connection": True}
+
+
+def test_one_connection_is_held_back_until_what_was_sent_on_it_arrives(director, site, monkeypatch):
+    monkeypatch.setattr(time, "sleep", lambda _: site.passes(*ways, port="--sport 40000"))
+    ways = "client-1", "redis-1"
+    site.nodes["client-1"].connection = 40_000
+    assert director.inject(Fault("h", "delay", list(ways), ONE)).data["port"] == 40_000
+    assert not site.passes(*ways, port="--sport 40000")
+    assert site.passes(*ways, port="--sport 40001")
+    assert site.passes(*ways)
+    receipt = director.heal("h")
+    assert receipt.proved and receipt.data["held"] == 1
+    assert receipt.how.endswith("and then one arrived")
+    assert site.passes(*ways, port="--sport 40000")
+
+
+def test_what_is_lost_of_one_connection_stays_lost_until_the_run_is_over(director, site):
+    ways = "redis-1", "client-1"
+    site.nodes["client-1"].connection = 40_000
+    lost = {"source": "redis-1", "to": "client-1", "connection": True, "lost": True}
+    assert director.inject(Fault("lost", "delay", list(ways), lost)).proved
+    assert not site.passes(*ways, port="--dport 40000")
+    # Other faults come and go, and each time the chains are written anew.
+    director.inject(DELAYED)
+    director.heal(DELAYED.name)
+    assert director.heal("lost").data["held"] == 1
+    assert not site.passes(*ways, port="--dport 40000")
+    director.heal_all()
+    assert site.passes(*ways, port="--dport 40000")
+
+
+def test_a_connection_on_which_nothing_was_dropped_proves_nothing(director, site):
+    site.nodes["client-1"].connection = 40_000
+    director.inject(Fault("h", "delay", ["client-1", "redis-1"], ONE | {"lost": True}))
+    assert director.heal("h").proved is False
+
+
+def test_a_held_back_message_that_does_not_arrive_proves_nothing(director, site, monkeypatch):
+    monkeypatch.setattr(delay, "_TRIES_AGAIN_S", 0.01)
+    site.nodes["client-1"].connection = 40_000
+    director.inject(Fault("h", "delay", ["client-1", "redis-1"], ONE))
+    site.passes("client-1", "redis-1", port="--sport 40000")
+    receipt = director.heal("h")
+    assert receipt.proved is False
+    assert "none arrived" in receipt.how
+
+
+def test_a_client_that_does_not_say_which_connection_it_uses_has_none_held_back(director, site):
+    receipt = director.inject(Fault("h", "delay", ["client-1", "redis-1"], ONE))
+    assert receipt.proved is False
+    assert "did not say which connection" in receipt.how
+
+
+def test_what_clients_have_sent_into_a_cut_can_be_lost_for_good(director, site):
+    cut = {"links": [["client-1", "redis-1"]], "sent": "lost"}
+    site.nodes["client-1"].unsent = [40_000]
+    director.inject(Fault("cut", "partition", ["client-1", "redis-1"], cut))
+    receipt = director.heal("cut")
+    assert receipt.proved and receipt.how.endswith("what was sent on 1 connections is lost")
+    assert not site.passes("client-1", "redis-1", port="--sport 40000")
+    assert site.passes("client-1", "redis-1", port="--sport 40001")
+    director.heal_all()
+    assert site.passes("client-1", "redis-1", port="--sport 40000")
 
 
 def test_a_way_that_another_partition_cuts_as_well_is_no_reason_to_doubt_the_first_one_s_end(

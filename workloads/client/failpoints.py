@@ -41,12 +41,14 @@ class Failpoints:
     def is_armed(self, name: str) -> bool:
         return name in self._armed
 
-    def reach(self, name: str) -> None:
-        """Stop here (SIGSTOP) if this one is armed, having said so."""
+    def reach(self, name: str, port: int = 0) -> None:
+        """Stop here (SIGSTOP) if this one is armed, having said so. `port`: the local one of the
+        connection that comes next."""
         if name in self._armed:
             self.hear()
         if name in self._armed:
             self._armed.remove(name)
             with self._out.speaking:  # nothing is said between this and the stop
-                self._out.answer("point", point=name, process=self._out.process)
+                about = {"port": port} if port else {}
+                self._out.answer("point", point=name, process=self._out.process, **about)
                 os.kill(os.getpid(), signal.SIGSTOP)
