@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from fencepost.hunt.network import Request
+from fencepost.hunt.deaths import crash, fail_over, kill_client, primary
+from fencepost.hunt.network import Request, Server
 from fencepost.hunt.redis.server import RedisServer
 from fencepost.hunt.setting import Setting
 from fencepost.hunt.world import MS, Event, Node, Timer
@@ -71,6 +72,14 @@ def _clock(setting: Setting) -> Iterator[Action]:
         yield Action("clock", "strobe", _strobe(server, ttl * 11 // 10, 150 * MS))
 
 
+def _right(run: Run, server: Server) -> Callable[[], None]:
+    def undo() -> None:
+        server.settle()
+        server.clock.right(run.world.now)
+
+    return undo
+
+
 def _jump(index: int, by: int) -> Strike:
     def strike(run: Run, event: Event | None) -> bool:
         server = run.servers[index]
@@ -79,7 +88,7 @@ def _jump(index: int, by: int) -> Strike:
         where = "ahead" if by > 0 else "back"
         words = f"the clock of {server.name} jumps {where} by {seconds(abs(by))}"
         arguments = {"offset_s": by / 1e9}
-        run.faults.begin("clock", [server.name], arguments, words, run.right(server))
+        run.faults.begin("clock", [server.name], arguments, words, _right(run, server))
         return True
 
     return strike
@@ -92,7 +101,7 @@ def _drift(index: int, rate: float) -> Strike:
         server.clock.drift(run.world.now, rate)
         words = f"the clock of {server.name} runs at {rate:g} times its rate"
         arguments = {"kind": "drift", "rate": rate}
-        run.faults.begin("clock", [server.name], arguments, words, run.right(server))
+        run.faults.begin("clock", [server.name], arguments, words, _right(run, server))
         return True
 
     return strike
@@ -103,7 +112,7 @@ def _strobe(index: int, by: int, period: int) -> Strike:
         server, world = run.servers[index], run.world
         words = f"the clock of {server.name} is {seconds(by)} ahead and right in turns"
         arguments = {"kind": "strobe", "offset_s": by / 1e9, "period_s": period / 1e9}
-        name = run.faults.begin("clock", [server.name], arguments, words, run.right(server))
+        name = run.faults.begin("clock", [server.name], arguments, words, _right(run, server))
         ahead = False
 
         def turn() -> None:
@@ -215,13 +224,13 @@ def _cut(clients: Sequence[int], servers: Sequence[int], way: str, lasts: int | 
 
 def _cut_replica() -> Strike:
     def strike(run: Run, event: Event | None) -> bool:
-        primary = run.primary
-        if primary is None or primary.cut or primary.replica is None:
+        old = primary(run)
+        if old is None or old.cut or old.replica is None:
             return True
-        primary.cut = True
-        names = [primary.name, primary.replica.name]
+        old.cut = True
+        names = [old.name, old.replica.name]
         words = f"{names[1]} is cut off from {names[0]}"
-        run.faults.begin("partition", names, {"links": [names]}, words, primary.reconnect)
+        run.faults.begin("partition", names, {"links": [names]}, words, old.reconnect)
         return True
 
     return strike
@@ -312,7 +321,7 @@ def _crash(index: int, power: bool) -> Strike:
     def strike(run: Run, event: Event | None) -> bool:
         server = run.servers[index]
         if server.up:
-            run.crash(server, power)
+            crash(run, server, power)
         return True
 
     return strike
@@ -322,7 +331,7 @@ def _kill_client(index: int) -> Strike:
     def strike(run: Run, event: Event | None) -> bool:
         # Somebody has to be left to ask for the lock.
         if sum(client.up for client in run.clients) > 1 and run.clients[index].up:
-            run.kill_client(run.clients[index])
+            kill_client(run, run.clients[index])
         return True
 
     return strike
@@ -333,7 +342,7 @@ def _failover(setting: Setting) -> Iterator[Action]:
 
 
 def _fail_over(run: Run, event: Event | None) -> bool:
-    run.fail_over()
+    fail_over(run)
     return True
 
 

@@ -17,6 +17,7 @@ from fencepost.hunt.record import Row
 from fencepost.hunt.run import Run
 from fencepost.hunt.setting import Setting
 from fencepost.hunt.trace import Call, Moment, Trace
+from fencepost.workloads.client.steps import Step
 
 _MESSAGES = ("delay", "packet")
 _OF_LOCK = ("acquire", "extend", "release")
@@ -57,12 +58,19 @@ class Hit:
 @dataclass(eq=False)
 class Op:
     """One op of a client. `type`: how it ended; "" where it did not. `tries_again`: it slept in
-    between."""
+    between. `sent`: what it has said to whom."""
 
     client: str
     f: str
     type: str = ""
     tries_again: bool = False
+    sent: set[tuple[Any, ...]] = field(default_factory=set)
+
+    def said(self, step: Step) -> bool:
+        """It says this. False where it had said so before."""
+        new = (step.node, step.command) not in self.sent
+        self.sent.add((step.node, step.command))
+        return new
 
 
 @dataclass(eq=False)
@@ -112,6 +120,14 @@ def long_ns(setting: Setting) -> int:
     return setting.ttl_ns // 8
 
 
+def unseen(setting: Setting, trace: Trace) -> set[str]:
+    """The clients whose lock sends what is no step of an op: through etcd's gateway, or from a
+    thread of its own."""
+    if setting.kind != "redis":
+        return set(setting.clients)
+    return trace.aside if setting.outside else set()
+
+
 def deeds(run: Run, trace: Trace, until_ns: int) -> list[Deed]:
     """All that happened until then, in order."""
     return _Reader(run, trace, until_ns).read()
@@ -123,7 +139,8 @@ class _Reader:
     def __init__(self, run: Run, trace: Trace, until_ns: int) -> None:
         self._run = run
         self._until_ns = until_ns
-        self._unseen = run.setting.outside or run.setting.kind != "redis"
+        # Whose lock has requests that are no steps.
+        self._unseen = unseen(run.setting, trace)
         self._merged = list(_merged(run.rows, trace.moments))
         self._handled = self._places("handled")
         self._over = self._places("over")
@@ -154,8 +171,8 @@ class _Reader:
         self._of_messages()
         self._in_order_of_sending()
         found = [deed for deed in self._found if deed.time_ns <= self._until_ns]
-        # An op that had just begun changes nothing.
-        going = {deed.op for deed in found if deed.what != "begin"}
+        # An op that had just begun changes nothing, unless its requests are not seen.
+        going = {deed.op for deed in found if deed.what != "begin" or deed.nodes}
         found = [deed for deed in found if deed.what != "begin" or deed.op in going]
         return sorted(found, key=lambda deed: deed.place)
 
@@ -167,12 +184,12 @@ class _Reader:
         if moment.what != "begins":
             return
         at.call = call
-        if at.op is not None and call.step.kind == "sleep":
-            at.op.tries_again = True
         if call.step.kind == "receive" and (sent := at.sent.get(call.step.node)) is not None:
             self._receipts.setdefault(sent, call)
-        if call.sends and at.op is not None:
+        if call.goes_out and at.op is not None:
             at.sent[call.step.node] = call
+            if call.sends and self._run.setting.outside and not at.op.said(call.step):
+                at.op.tries_again = True  # its sleeps are not steps
             self._sends[call] = Deed(
                 "send", moment.time_ns, place, call.client, at.op, call,
                 nodes=frozenset([call.step.node]),
@@ -182,12 +199,12 @@ class _Reader:
 
     def _op(self, place: int, row: Row) -> None:
         time, _, type, f, _, error, node, _ = row
-        if f in SPONTANEOUS or f == "close" or time > self._run.worked_ns:
+        if f in SPONTANEOUS or f == "close" or time > self._run.healed_ns:
             return
         client = str(node)
         at = self._clients[client]
         # Nobody has seen which servers an op met on connections of its own: it may be any.
-        lock = f in _OF_LOCK and self._unseen
+        lock = f in _OF_LOCK and client in self._unseen
         nodes = frozenset(self._run.setting.servers) if lock else frozenset[str]()
         if type == "invoke":
             at.op, at.call, at.done, at.since_ns = Op(client, f), None, 0, time
@@ -204,7 +221,7 @@ class _Reader:
         if value["phase"] == "end":
             fault = self._faults[name]
             self._ends[name] = time
-            if family not in _MESSAGES and time <= self._run.worked_ns:
+            if family not in _MESSAGES and time < self._run.healed_ns:
                 client = _client_of(fault, self._clients)
                 found = Deed("heal", time, place, client, fault=fault)
                 found.nodes, found.links = _where(fault, self._clients)
@@ -226,14 +243,15 @@ class _Reader:
         found.nodes, found.links = _where(fault, self._clients)
         if client:
             at = self._clients[client]
-            found.op, found.number = at.op, 0 if self._is_let_wait(at, time) else at.number
+            let_wait = client in self._unseen and self._is_let_wait(at, time)
+            found.op, found.number = at.op, 0 if let_wait else at.number
             found.place = self._after_its_request(place, client)
         self._found.append(found)
 
     def _is_let_wait(self, at: _At, now_ns: int) -> bool:
         """Whether its servers let a client wait, for so long that real ones do as well. No step
         of its op comes before they answer, so it could not be stopped there."""
-        waits = self._unseen and at.op is not None and at.op.f in _OF_LOCK and at.call is None
+        waits = at.op is not None and at.op.f in _OF_LOCK and at.call is None
         return waits and now_ns - at.since_ns >= long_ns(self._run.setting)
 
     def _after_its_request(self, place: int, client: str) -> float:

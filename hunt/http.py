@@ -8,7 +8,8 @@ from typing import Any
 
 from urllib3 import exceptions
 
-from fencepost.hunt.network import Network, Server, SimLink
+from fencepost.hunt.link import SimLink
+from fencepost.hunt.network import Network, Server
 from fencepost.hunt.world import Node
 from fencepost.workloads.locks.lock import Failed, Indeterminate
 

@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from fencepost.hunt.http import Pool
-from fencepost.hunt.network import Dialled, SimLink
+from fencepost.hunt.link import Dialled, SimLink
 from fencepost.hunt.outside.here import load
 from fencepost.hunt.outside.sockets import PORT
 from fencepost.hunt.record import Outbox

@@ -12,6 +12,7 @@ from heapq import heappop, heappush
 from greenlet import GreenletExit
 
 from fencepost.hunt.actions import Action
+from fencepost.hunt.deaths import BOOT
 from fencepost.hunt.etcd.server import Cluster, EtcdServer
 from fencepost.hunt.faults import Faults
 from fencepost.hunt.machine import Failpoints, simulated
@@ -27,14 +28,13 @@ from fencepost.hunt.setting import STORAGE, Setting
 from fencepost.hunt.unknown import Unknown
 from fencepost.hunt.where import where_in, where_now
 from fencepost.hunt.work import Plan, last_words, sections
-from fencepost.hunt.world import MS, NEVER, Event, Node, Reaper, Task, World
+from fencepost.hunt.world import MS, NEVER, Event, Node, Task, World
 from fencepost.workloads.client.client import Client
+from fencepost.workloads.client.sockets import Sockets
 from fencepost.workloads.client.steps import Steps, Watcher
-from fencepost.workloads.locks.lock import Failed
 from fencepost.workloads.locks.own import forget
 
-# How long a server takes to be back at once. No run of a lock that works has so many steps.
-_BOOT = 5 * MS
+# No run of a lock that works has so many steps.
 _MOST_STEPS = 200_000
 _STORAGE = 99
 
@@ -74,8 +74,9 @@ class Run:
     """Everything of one run. `seen` are pairs of what struck and what the clients were doing.
 
     `watch` gives who is told of each step of a client's ops. `worked_ns`: when all had done their
-    work, and one only looked whether the lock comes back. `missed`: an action waited for a message
-    to strike, and none came.
+    work, and one only looked whether the lock comes back; `healed_ns`: when all faults were over.
+    `working`: how many are at it still. `denied`: beside a few dead servers it did not come back.
+    `missed`: an action waited for a message to strike, and none came.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class Run:
     ) -> None:
         self.setting = setting
         self._watch = watch
+        self._sockets: dict[Node, Sockets] = {}
         self.schedule = schedule
         self.rows: list[Row] = []
         self.world = world = World()
@@ -103,7 +105,8 @@ class Run:
         ]
         self.failure: BaseException | None = None
         self.came_back = True
-        self.worked_ns = NEVER
+        self.worked_ns = self.healed_ns = NEVER
+        self.denied = False
         self.worked_step = 0
         self.seen: dict[tuple[str, ...], None] = {}
         self._actions = actions
@@ -112,7 +115,7 @@ class Run:
         self.struck: list[tuple[int, int]] = []
         self._pending: Action | None = None
         self.missed = False
-        self._working = len(self.clients)
+        self.working = len(self.clients)
         self._making = len(self.clients) if setting.own else 0
 
     def _made_storage(self) -> Server:
@@ -168,7 +171,7 @@ class Run:
         before, said = random.getstate(), logging.root.manager.disable
         logging.disable()  # what libraries say of servers that are down
         random.seed(self.schedule.at(0))
-        enter(Place(self.world, self.network, self.nodes, self._fail, thread))
+        enter(Place(self.world, self.network, self.nodes, self._fail, thread, self._sockets))
         try:
             with watched(self._stuck):
                 yield
@@ -233,7 +236,7 @@ class Run:
     @property
     def _over_faults(self) -> bool:
         """Whether the clients have done their work, and only look whether the lock comes back."""
-        return self._working == 0
+        return self.working == 0
 
     @property
     def pending(self) -> Action | None:
@@ -260,7 +263,7 @@ class Run:
                 # A lock of one's own may connect at once: its servers are up then, as in a test.
                 made = self._made_in_peace(node) if setting.own else None
                 self.world.sleep(plan.begins_ns)
-                client = made or self._client(node, node.out)
+                client = made or self.client(node, node.out)
                 sections(client, plan, setting, self.world, node)
                 node.doing = "rest"
                 self._rest(node, client)
@@ -274,29 +277,29 @@ class Run:
     def _made_in_peace(self, node: ClientNode) -> Client:
         """Nothing strikes before all clients are made."""
         try:
-            return self._client(node, node.out)
+            return self.client(node, node.out)
         finally:
             self._making -= 1
 
     def _rest(self, node: ClientNode, client: Client) -> None:
         """The last client that has worked sees to it that the lock comes back, and ends the run."""
-        self._working -= 1
-        if self._working:
+        self.working -= 1
+        if self.working:
             client.close()
             return
-        self._finish(node, client)
+        self.finish(node, client)
 
-    def _finish(self, node: ClientNode, client: Client) -> None:
+    def finish(self, node: ClientNode, client: Client) -> None:
         world, setting = self.world, self.setting
         self.worked_ns, self.worked_step = world.now, world.step
         # No fault strikes any more; those that end by themselves do.
         world.sleep(max(0, self.faults.until - world.now) + MS)
-        beside = True
         if setting.minority and self._only_a_minority_is_down:
-            beside = last_words(client, setting, world)
+            self.denied = not last_words(client, setting, world)
+        self.healed_ns = world.now
         self.faults.heal()
-        world.sleep(2 * _BOOT)
-        self.came_back = last_words(client, setting, world) and beside
+        world.sleep(2 * BOOT)
+        self.came_back = last_words(client, setting, world) and not self.denied
         client.close()
         self.world.over = True
 
@@ -306,12 +309,14 @@ class Run:
         down = [server.name for server in self.servers if not server.up]
         return len(self.faults.on) == len(down) and 0 < 2 * len(down) < len(self.servers)
 
-    def _client(self, node: ClientNode, out: Outbox) -> Client:
+    def client(self, node: ClientNode, out: Outbox) -> Client:
         setting = self.setting
         forget(setting.modules)
         machine = simulated(self, node, out)
         setup = setting.setup(node.index)
         steps = None if self._watch is None else Steps(self._watch(node.name))
+        if steps is not None:
+            self._sockets[node] = Sockets(steps)
         return Client(setup, out, Failpoints(self.world), machine, steps)
 
     def thread(self, work: Callable[[], None]) -> Callable[[], None]:
@@ -324,90 +329,6 @@ class Run:
                 self._fail(error)
 
         return run
-
-    # What actions do to nodes.
-
-    def right(self, server: Server) -> Callable[[], None]:
-        def undo() -> None:
-            server.settle()
-            server.clock.right(self.world.now)
-
-        return undo
-
-    def crash(self, server: Server, power: bool) -> None:
-        what = "loses power" if power else "crashes"
-        lasts = self.setting.restart_ns
-        back = "" if lasts is None else " and restarts"
-        if lasts:
-            back = f" and restarts {lasts / 1e9:.3g} s later"
-        server.crash(power)
-        words = f"{server.name} {what}{back}" + ("" if server.kept else ", its data gone")
-        family = "power" if power else "kill"
-        self.faults.begin(
-            family, [server.name], {}, words, server.start,
-            None if lasts is None else max(lasts, _BOOT),
-        )  # fmt: skip
-
-    def kill_client(self, node: ClientNode) -> None:
-        """It dies at once; the harness then writes that what it was doing is unknown."""
-        world = self.world
-        node.up = False
-        # Whatever runs on it gets no further than to its next step.
-        node.paused_until = NEVER
-        process = node.out.process
-        words = f"{node.name} is killed"
-        self.faults.begin("kill", [node.name], {}, words, lambda: None, 1, {"processes": [process]})
-
-        def die() -> None:
-            for task in world.tasks:
-                if task.node is node:
-                    world.running = task
-                    task.kill()
-            world.running = None
-            invoked = [row for row in self.rows if row[1] == node.out.process]
-            if invoked and invoked[-1][2] == "invoke":
-                gone = Failed("killed", "the worker is gone; whether this happened is not known")
-                f = invoked[-1][3]
-                process, step = node.out.process, world.step
-                self.rows.append((world.now, process, "info", f, {}, gone, node.name, step))
-            self._working -= 1
-            if self._working == 0:
-                self._begin_end()
-
-        world.at(world.now, Reaper(world.nowhere, die))
-
-    def _begin_end(self) -> None:
-        """The last one at work was killed: somebody who had finished looks after the lock."""
-        alive = next(client for client in self.clients if client.up)
-        process = alive.out.process + len(self.clients) * 1000
-        out = Outbox(self.world, self.rows, process, alive.name)
-
-        def look() -> None:
-            self._finish(alive, self._client(alive, out))
-
-        self.world.start(alive, self.thread(look), self.world.now)
-
-    @property
-    def primary(self) -> RedisServer | None:
-        """The server that has a replica."""
-        redis = (one for one in self.servers if isinstance(one, RedisServer))
-        return next((one for one in redis if one.replica is not None), None)
-
-    def fail_over(self) -> None:
-        """The primary dies; its replica is promoted as it is. The old one comes back following."""
-        old = self.primary
-        if old is None or old.replica is None or not old.up:
-            return
-        new = old.replica
-        old.crash(power=False)
-        new.follow(None)
-        words = f"{old.name} dies and {new.name} is promoted"
-
-        def back() -> None:
-            old.start()
-            old.follow(new)
-
-        self.faults.begin("failover", [old.name, new.name], {}, words, back)
 
     # Words.
 

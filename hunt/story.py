@@ -76,6 +76,8 @@ class Teller:
     def about(self, run: Run, until: int, data: bool) -> None:
         """Tell what happened until then; `data`: reads and writes matter."""
         ok = _granted(run.rows)
+        if run.denied:
+            until = min(until, run.healed_ns - 1)  # what comes back then is not the point
         for place, row in enumerate(run.rows):
             time, process, type, f, value, error, node, _ = row
             if time > until:
@@ -88,6 +90,7 @@ class Teller:
                     self.steps.append(Step(time, struck, _sentence(words)))
                 continue
             who = str(node)
+            begun = self._doing.get(who, ("", time))[1]
             late = self._late(who, type, value, time)
             if type == "invoke":
                 self._doing[who] = f, time
@@ -99,7 +102,11 @@ class Teller:
                         self._asking[who] = time
                 elif type == "ok":
                     self._grant(run, who, time, value)
-                elif not run.came_back and until - time < run.setting.bound_ns // 2:
+                elif type == "info" and (kept := self._kept(who, begun, time)):
+                    self.steps.append(Step(time, who, kept))
+                elif not run.came_back and (
+                    until - time < run.setting.bound_ns // 2 or time > run.worked_ns
+                ):
                     words = f"{who} asks for the lock in vain, with nobody else asking."
                     if not any(step.words == words for step in self.steps):
                         self.steps.append(Step(time, who, words))
@@ -155,6 +162,16 @@ class Teller:
         self._own(heard, who)
         token = "" if value["token"] is None else f", with token {value['token']}"
         self.steps.append(Step(time, who, f"{said}{token}."))
+
+    def _kept(self, who: str, since: int, time: int) -> str:
+        """That a client does not know of a lock that servers gave it; "" where none did."""
+        heard = self._heard(who, since, time)
+        if not heard.yes:
+            return ""
+        self._own(heard, who)
+        grants = "grants it" if len(heard.yes) == 1 else "grant it"
+        told = self._told_of(who, heard, list(heard.yes), None)
+        return f"{who} asks for the lock: {told} {grants}, and its op ends with no outcome."
 
     def _own(self, heard: _Heard, who: str) -> None:
         self._owners |= {server: (at, who) for server, at in heard.yes.items()}

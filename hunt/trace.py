@@ -35,6 +35,11 @@ class Call:
     def sends(self) -> bool:
         return self.step.kind == "send"
 
+    @property
+    def goes_out(self) -> bool:
+        """Whether it is the first that a link has to be there for."""
+        return self.step.kind in ("send", "connect")
+
 
 @dataclass(frozen=True)
 class Moment:
@@ -47,10 +52,12 @@ class Moment:
 
 
 class Trace:
-    """Listens to a run (network.Tap) and to its clients."""
+    """Listens to a run (network.Tap) and to its clients. `aside`: the clients for which a thread
+    of their lock's own has sent anything."""
 
     def __init__(self) -> None:
         self.moments: list[Moment] = []
+        self.aside: set[str] = set()
         self._run: Run | None = None
         # What is being sent on a link, and what had been sent on it before.
         self._sending: dict[Wire, tuple[Call, Any]] = {}
@@ -65,7 +72,9 @@ class Trace:
 
     def handled(self, link: Wire, command: tuple[Any, ...], reply: Any) -> None:
         call = self._of(command)
-        if call is not None and call.handled_ns is None:
+        if call is None:
+            self.aside.add(link.client.name)
+        elif call.handled_ns is None:
             call.handled_ns = link.network.world.now
             call.denied = not reply or isinstance(reply, Refusal)
             self._note("handled", call)
@@ -96,7 +105,8 @@ class Trace:
             link = cast(Wire, call.step.link)
             _, before = self._sending.pop(link)
             if link.command is not before:
-                self._sent[id(link.command)] = link.command, call
+                for one in _commands(link.command):
+                    self._sent[id(one)] = one, call
         self._note("over", call)
 
     def _note(self, what: str, call: Call) -> None:
@@ -108,6 +118,11 @@ class Trace:
         """The call that sent this; None where that was a lock's own thread."""
         found = self._sent.get(id(command))
         return None if found is None else found[1]
+
+
+def _commands(sent: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A socket may be sent several commands at once."""
+    return sent if sent and isinstance(sent[0], tuple) else (sent,)
 
 
 class _Ear:

@@ -58,6 +58,8 @@ class Stage:
         self._read: dict[str, int] = {}
         self._begun: dict[str, str] = {}
         self._noted: dict[str, float] = {}
+        # Where each client was told to stop in its latest op.
+        self._stops: dict[str, list[str]] = {}
         # How much later than in the run that they come from timed steps were taken, at most.
         self._late_s = float("-inf")
 
@@ -85,7 +87,10 @@ class Stage:
     def _recover(self) -> None:
         """Heal everything; then ask for the lock: the history shows whether it is granted."""
         self._progress("Healing, then somebody asks for the lock.")
-        self._director.heal_all()
+        for client, stops in self._stops.items():
+            for stop in stops:  # where nobody would wait for it any more
+                self._site.client(client).disarm(stop)
+        self._director.heal_faults()
         for client, f in self._begun.items():
             self._completed(client, f, self._site.client(client).finish(_OP_S))
         self._begun = {}
@@ -96,11 +101,11 @@ class Stage:
 
     def _step(self, step: Step) -> None:
         match step:
-            case Timed(inner, at_s, waits):
+            case Timed(inner, at_s, waits, lasts_s):
                 if waits:
                     time.sleep(max(0.0, self._late_s + at_s - time.monotonic()))
                 self._step(inner)
-                self._late_s = max(self._late_s, time.monotonic() - at_s)
+                self._late_s = max(self._late_s, time.monotonic() - at_s - lasts_s)
             case Pass(seconds):
                 time.sleep(seconds)
             case Reach(client, point):
@@ -139,7 +144,8 @@ class Stage:
 
     def _begin(self, client: str, f: str, point: str | None, stops: tuple[str, ...]) -> None:
         worker = self._site.client(client)
-        for stop in [*([] if point is None else [point]), *stops]:
+        self._stops[client] = [*([] if point is None else [point]), *stops]
+        for stop in self._stops[client]:
             worker.arm(stop)
         worker.begin(f, self._value(client, f))
         self._begun[client] = f

@@ -20,7 +20,8 @@ import msgspec
 from fencepost.hunt.etcd.queue import Queue
 from fencepost.hunt.etcd.requests import Body, Range, Txn, parsed
 from fencepost.hunt.etcd.state import Refused, State
-from fencepost.hunt.network import LATER, Network, Request, Server, SimLink, Wire
+from fencepost.hunt.link import SimLink
+from fencepost.hunt.network import LATER, Network, Request, Server, Wire
 from fencepost.hunt.world import MS, Timer
 
 _LOOK = 500 * MS

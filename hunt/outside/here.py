@@ -20,20 +20,23 @@ if TYPE_CHECKING:
 
     from fencepost.hunt.network import Network, Server
     from fencepost.hunt.world import Node, Task, World
+    from fencepost.workloads.client.sockets import Sockets
 
 
 @dataclass
 class Place:
     """The simulated world that stands in for the real one. `fail` ends the run with an error, also
     where the code under test catches what is raised. `thread` starts a thread of a client.
-    `numbered`: how many objects of each client have a number (numbers.py); `locks`: of modules, by
-    the module's own and the client (threads.py)."""
+    `sockets` count what a client sends, where anybody wants to know. `numbered`: how many objects
+    of each client have a number (numbers.py); `locks`: of modules, by the module's own and the
+    client (threads.py)."""
 
     world: World
     network: Network
     servers: Mapping[str, Server]
     fail: Callable[[BaseException], None]
     thread: Callable[[Node, Callable[[], None]], Task]
+    sockets: Mapping[Node, Sockets]
     ident: int = field(default_factory=get_ident)
     """The one thread that simulates. Any other is outside."""
     numbered: Counter[int] = field(default_factory=Counter)

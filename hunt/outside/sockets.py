@@ -92,6 +92,13 @@ class Socket:
             raise place.unknown(f"it connects to {host}:{port}, which is none of its servers")
         if self._timeout == 0:
             raise place.unknown("it connects without waiting, which is not simulated")
+        counted = place.sockets.get(place.task.node)
+        if counted is None:
+            self._open(place, server)
+        else:
+            counted.connect(self, host, lambda: self._open(place, server))
+
+    def _open(self, place: Place, server: Server) -> None:
         place.step()
         self._place, self.network, self.server = place, place.network, server
         self.client = place.task.node
@@ -115,6 +122,13 @@ class Socket:
 
     def sendall(self, data: Any, flags: int = 0) -> None:
         place = self._must_be_open()
+        counted = place.sockets.get(place.task.node)
+        if counted is None:
+            self._send(place, data)
+        else:
+            counted.send(self, self.server.name, bytes(data), lambda: self._send(place, data))
+
+    def _send(self, place: Place, data: Any) -> None:
         place.step()
         if self._ended:
             raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
@@ -141,6 +155,14 @@ class Socket:
 
     def recv(self, size: int, flags: int = 0) -> bytes:
         place = self._must_be_open()
+        counted = place.sockets.get(place.task.node)
+        if counted is None:
+            return self._receive(place, size, flags)
+        name = self.server.name
+        found: bytes = counted.receive(self, name, lambda: self._receive(place, size, flags))
+        return found
+
+    def _receive(self, place: Place, size: int, flags: int) -> bytes:
         place.step()
         if not self._inbox and not self._ended:
             self._wait(place)

@@ -10,12 +10,14 @@ from fencepost.checker.history import NEMESIS
 from fencepost.harness.run import scripted, written
 from fencepost.hunt.actions import table
 from fencepost.hunt.bridge import bridge
+from fencepost.hunt.deeds import unseen
 from fencepost.hunt.hunt import Find, hunt
 from fencepost.hunt.judge import violations
 from fencepost.hunt.run import Run
 from fencepost.hunt.schedule import Schedule
 from fencepost.hunt.search import search
 from fencepost.hunt.story import Teller, tell
+from fencepost.hunt.trace import Trace
 from fencepost.strictjson import decode
 from fencepost.workloads.scenarios import file
 from fencepost.workloads.scenarios.scenario import (
@@ -111,16 +113,25 @@ def test_a_server_crashes_and_is_back_after_whoever_met_it_down(made):
         assert granted < place(steps, Heal, name=fault.name)
 
 
-def test_a_lost_reply_is_a_cut_of_replies_and_said_to_be(made):
+def test_a_lost_reply_is_lost_on_its_own_connection_and_said_to_be(made):
     found, steps = made("redlock", "kill,partition,pause,delay,drop", seed=1)
-    (cut,) = injected(steps, "partition")
-    assert cut.arguments["lost"] == "replies"
+    (lost,) = injected(steps, "delay")
+    assert lost.targets == ("client-1", "redis-2")
+    way = {"source": "redis-2", "to": "client-1", "connection": True, "lost": True}
+    assert {**lost.arguments, "words": ""} == way | {"words": ""}
     point = steps[place(steps, Reach)].point
     assert point.endswith("-connected")
+    # The client may use the link again: nothing has to be healed before.
+    assert not any(isinstance(step, Heal) and step.name == lost.name for step in steps)
     assert found.notes == (
-        "the reply of redis-2 to client-1 is lost: it is played as a cut of the replies of redis-2 "
-        "to client-1",
+        "the reply of redis-2 to client-1 is lost: so are all packets of its connection that go "
+        "the same way, until the run ends",
     )
+
+
+def test_what_is_sent_into_a_cut_is_lost_as_in_the_simulation(made):
+    _, steps = made("redlock", "clock,partition", seed=5)
+    assert [cut.arguments["sent"] for cut in injected(steps, "partition")] == ["lost"]
 
 
 def test_a_paused_client_is_paused_at_the_step_where_it_was(made):
@@ -144,7 +155,8 @@ def test_a_held_back_write_is_let_go_when_it_arrived(made):
     assert delay.arguments["to"] == "storage"
     other = place(steps, Do, client="client-2", f="write")
     assert other < place(steps, Heal, name=delay.name) < place(steps, Finish, client="client-1")
-    assert "all packets from client-1 to storage are held back" in found.notes[0]
+    assert delay.arguments["connection"] is True and "lost" not in delay.arguments
+    assert "all packets of its connection that go the same way" in found.notes[0]
 
 
 def test_a_client_is_killed_in_the_middle_of_its_op(made):
@@ -173,12 +185,63 @@ def test_what_a_failover_loses_is_cut_off_from_the_replica_before(made):
     assert "the replica is cut off from before" in found.notes[0]
 
 
-def test_what_strikes_in_the_middle_of_a_library_is_said_to_strike_anywhere(made):
-    found, steps = made("redis-py", "clock,pause,partition", seed=2)
-    begun = place(steps, Begin, client="client-2", f="acquire")
-    ended = place(steps, Finish, client="client-2", expect="ok")
-    assert begun < place(steps, Inject, family="clock") < ended
-    assert "redis-py brings its own connections" in found.notes[0]
+def test_a_library_is_struck_between_two_of_its_own_messages(made):
+    found, steps = made("redis-py", "drop", "liveness", seed=1)
+    (first, second) = injected(steps, "delay")
+    # One is of what the library says of itself, once it has connected; the other of a request.
+    for lost in (first, second):
+        assert lost.arguments["source"] == "redis-1" and lost.arguments["lost"] is True
+    reached = [
+        step.words for step in steps if isinstance(step, Reach) and step.client == "client-2"
+    ]
+    assert reached.count("until it connects to redis-1") == 2
+    assert "until its SET to redis-1" in reached
+    assert steps[-1] == Finish("client-2", "fail")
+    assert found.cannot == ()
+
+
+@pytest.mark.parametrize(("library", "seen"), [("redis-py", True), ("pottery", False)])
+def test_a_lock_whose_threads_send_is_struck_at_no_certain_place(setting, library, seen):
+    pytest.importorskip(library.removesuffix("-py"))
+    asked = setting(library, "clock,pause,partition")
+    trace = Trace()
+    trace.play(asked, Schedule(), table(asked))
+    assert unseen(asked, trace) == (set() if seen else {"client-1", "client-2"})
+
+
+def test_a_request_that_was_lost_is_not_taken_for_the_same_one_sent_later(setting):
+    asked = setting("redlock-npm", "pause,partition,delay,drop")
+    _, find = hunt(asked, 3, 30, 1)
+    trace = Trace()
+    run = trace.play(asked, find.schedule, table(asked))
+    cut = next(row[0] for row in run.rows if row[1] == NEMESIS)
+    healed = next(row[0] for row in run.rows if row[1] == NEMESIS and row[4]["phase"] == "end")
+    sent = {moment.call: moment.call for moment in trace.moments if moment.call.sends}
+    into = [call for call in sent if call.client == "client-1" and cut < call.begun_ns < healed]
+    assert into and all(call.handled_ns is None for call in into)
+    after = [call for call in sent if call.client == "client-1" and call.begun_ns > healed]
+    assert after and all(call.handled_ns is not None for call in after)
+
+
+def test_what_had_just_begun_is_played_where_nobody_sees_what_it_does(made):
+    _, steps = made("etcd-lock-api", "pause", seed=2, server=["etcd=3.4"])
+    begun = place(steps, Begin, client="client-2", f="release")
+    assert begun < place(steps, Finish, client="client-1", expect="ok")
+
+
+def test_who_asks_in_vain_beside_a_dead_server_asks_on_real_servers_too(made):
+    pytest.importorskip("redlock")
+    _, steps = made("redlock-py", "kill", restart="never", seed=2)
+    vain = [step for step in steps if isinstance(step, Do | Begin) and step.f == "acquire"]
+    assert len(vain) > 6
+    assert not any(isinstance(step, Heal) and step.name == "kill-1" for step in steps)
+
+
+def test_a_lock_tries_as_many_times_more_as_its_lease_is_longer(made):
+    found, _ = made("redlock", "clock,partition", seed=5)
+    usual = written.spec("redlock", {}, {}).options
+    longer = found.scenario.ttl_ms / 2000
+    assert found.scenario.options == {**usual, "retries": usual["retries"] * longer}
 
 
 def test_a_client_that_its_servers_let_wait_is_struck_in_the_wait_and_not_at_a_step_after_it(made):

@@ -15,7 +15,8 @@ from fencepost.hunt.draw import Drawer
 from fencepost.hunt.etcd.server import Cluster, EtcdServer
 from fencepost.hunt.etcd.state import Refused, State
 from fencepost.hunt.http import Pool
-from fencepost.hunt.network import Dialled, Network
+from fencepost.hunt.link import Dialled
+from fencepost.hunt.network import Network
 from fencepost.hunt.run import Run
 from fencepost.hunt.search import search
 from fencepost.hunt.unknown import Unknown

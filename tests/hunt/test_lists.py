@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.hunt.network import LATER, Network, Refusal, Request, SimLink
+from fencepost.hunt.link import SimLink
+from fencepost.hunt.network import LATER, Network, Refusal, Request
 from fencepost.hunt.redis.resp import bytes_of
 from fencepost.hunt.redis.server import RedisServer
 from fencepost.hunt.world import MS, Node, World

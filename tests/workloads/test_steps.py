@@ -100,9 +100,23 @@ def test_what_a_lock_s_own_thread_does_is_not_counted(env):
     watching = Watching()
     steps = Steps(watching)
     counted = steps.around(env)
+    steps.begin()
     counted.background(lambda: counted.now())
+    own = threading.Thread(target=counted.now)
+    own.start()
+    own.join()
     counted.now()
     assert watching.came == [(1, "now", "")]
+
+
+def test_what_a_step_is_made_of_is_none(env):
+    watching = Watching()
+    steps = Steps(watching)
+    counted = steps.around(env)
+    steps.begin()
+    steps.step("connect", counted.now, "redis-1")
+    counted.now()
+    assert watching.came == [(1, "connect", "redis-1"), (2, "now", "")]
 
 
 class Armed(Failpoints):
@@ -112,10 +126,10 @@ class Armed(Failpoints):
         super().__init__(None)
         self.said = said
 
-    def reach(self, name):
+    def reach(self, name, port=0):
         if self.is_armed(name):
             self.disarm(name)
-            self.said.append(name)
+            self.said.append((name, port) if port else name)
 
 
 @pytest.mark.parametrize("up", [True, False])
@@ -129,3 +143,20 @@ def test_a_client_stops_before_a_step_or_once_it_has_connected_for_it(said, up):
     stops.comes(Step(2, "send", "redis-1", ("SET",), link))
     stops.comes(Step(3, "send", "redis-1", ("SET",), link))
     assert said == [before(1), "open", connected(2)]
+
+
+class Socket:
+    """A socket from port 40000."""
+
+    def getsockname(self):
+        return "10.0.0.1", 40_000
+
+
+def test_a_client_that_opens_its_connection_itself_stops_once_it_has_and_says_from_where(said):
+    points = Armed(said)
+    points.arm(connected(1))
+    stops, step = Stops(points), Step(1, "connect", "redis-1", (), Socket())
+    stops.comes(step)
+    assert said == []
+    stops.over(step)
+    assert said == [(connected(1), 40_000)]

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 import msgspec
 
-from fencepost.workloads.client import loop
+from fencepost.workloads.client import loop, sockets
 from fencepost.workloads.client.client import Client
 from fencepost.workloads.client.failpoints import Failpoints
 from fencepost.workloads.client.orders import Orders
@@ -34,7 +34,7 @@ def main() -> None:
     out = Outbox(_standard_output(), setup)
     failpoints = Failpoints(out)
     try:
-        steps = Steps(Stops(failpoints)) if setup.steps else None
+        steps = _counted(setup, failpoints) if setup.steps else None
         client = Client(setup, out, failpoints, steps=steps)
     except Exception as error:
         if setup.own is None:
@@ -49,6 +49,22 @@ def main() -> None:
         out.flush()
     except BadAnswer as error:
         _break(out, str(error))
+
+
+def _counted(setup: Setup, failpoints: Failpoints) -> Steps:
+    """A failpoint before each step of an op."""
+    steps = Steps(Stops(failpoints))
+    if setup.own is not None or _brings_its_own(setup.lock):
+        servers = {name: setup.addresses[name] for name in setup.servers}
+        sockets.count(sockets.Sockets(steps), servers)
+    return steps
+
+
+def _brings_its_own(lock: str) -> bool:
+    """Whether a lock of the registry opens connections to Redis itself, as a library does."""
+    from fencepost.workloads.locks.registry import LOCKS
+
+    return bool(LOCKS[lock].library) and LOCKS[lock].kind == "redis"
 
 
 def _standard_output() -> int:

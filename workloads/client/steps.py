@@ -3,11 +3,12 @@
 Each look at the clock, message, reply, sleep and failpoint of a lock or of the resource is a step;
 an op begins to count anew. The same code counts in a simulation and on a real machine, so that
 step 7 of a client's third op is the same place in both. A lock's own threads are not counted: they
-are in no op. Nor is what goes through connections that a lock brings itself.
+are in no op. Of connections that a lock brings itself see sockets.py.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
@@ -20,14 +21,15 @@ from fencepost.workloads.locks.lock import Env, Failed, Link
 
 @dataclass(frozen=True)
 class Step:
-    """One step of an op: its number, and what it is: `now`, `sleep`, `failpoint`, `send` or
-    `receive`; the node and the command of a message, and the link that it is sent on."""
+    """One step of an op: its number, and what it is: `now`, `sleep`, `failpoint`, `connect`, `send`
+    or `receive`; the node and the command of a message, and the link that it is sent on, which is a
+    socket where the lock brought it."""
 
     number: int
     kind: str
     node: str = ""
     command: tuple[Any, ...] = ()
-    link: Link | None = None
+    link: Any = None
 
 
 class Watcher(Protocol):
@@ -43,11 +45,15 @@ class Steps:
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
         self._count = 0
+        # A lock's own threads: those that it was handed, and those that it starts itself.
         self._aside: ContextVar[bool] = ContextVar("aside", default=False)
+        self._thread = 0
+        self._inside = False
 
     def begin(self) -> None:
-        """An op begins."""
+        """An op begins, on the thread that calls this."""
         self._count = 0
+        self._thread = threading.get_ident()
 
     def around(self, env: Env) -> Env:
         """The same env, counted."""
@@ -76,16 +82,21 @@ class Steps:
         )
 
     def step(self, kind: str, do: Callable[[], Any], *about: Any) -> Any:
-        """Do something that is a step; `about` it: node, command and link."""
-        if self._aside.get():
+        """Do something that is a step; `about` it: node, command and link. What a step is made of
+        is none."""
+        if self._inside or self._aside.get() or threading.get_ident() != self._thread:
             return do()
         self._count += 1
         step = Step(self._count, kind, *about)
-        self._watcher.comes(step)
+        self._inside = True
         try:
-            return do()
+            self._watcher.comes(step)
+            try:
+                return do()
+            finally:
+                self._watcher.over(step)
         finally:
-            self._watcher.over(step)
+            self._inside = False
 
 
 class _Counted:
@@ -130,10 +141,19 @@ class Stops:
     def comes(self, step: Step) -> None:
         self._failpoints.reach(before(step.number))
         point = connected(step.number)
-        if self._failpoints.is_armed(point):
+        if step.kind == "send" and self._failpoints.is_armed(point):
             with suppress(Failed):  # which the message itself meets, too
                 getattr(step.link, "open", lambda: None)()
-            self._failpoints.reach(point)
+            self._failpoints.reach(point, _port(step.link))
 
     def over(self, step: Step) -> None:
-        """It has taken the step."""
+        if step.kind == "connect":
+            self._failpoints.reach(connected(step.number), _port(step.link))
+
+
+def _port(link: Any) -> int:
+    """The local port of a link or a socket; 0 where it has none."""
+    try:
+        return int(link.getsockname()[1])
+    except (AttributeError, OSError):
+        return 0

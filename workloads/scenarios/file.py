@@ -136,6 +136,7 @@ def _row(step: Step) -> dict[str, Any]:
     timed = {}
     if isinstance(step, Timed):
         timed = {"at_s": step.at_s} | ({"waits": True} if step.waits else {})
+        timed |= {"lasts_s": step.lasts_s} if step.lasts_s else {}
     return {"do": _NAMES[type(inner)], **found, **timed}
 
 
@@ -176,6 +177,7 @@ def _step(row: Mapping[str, Any]) -> Step:
     if not isinstance(name, str) or name not in _STEPS:
         raise ValueError(f"do {name!r}: choose one of: {', '.join(_STEPS)}")
     at_s, waits = rest.pop("at_s", None), rest.pop("waits", False)
+    lasts_s = rest.pop("lasts_s", 0.0)
     type = _STEPS[name]
     known = [field.name for field in fields(type)]
     if strange := sorted(set(rest) - set(known)):
@@ -184,14 +186,16 @@ def _step(row: Mapping[str, Any]) -> Step:
         step = msgspec.convert(rest, type)
         if at_s is not None:
             at_s, waits = msgspec.convert(at_s, float), msgspec.convert(waits, bool)
+            lasts_s = msgspec.convert(lasts_s, float)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error
     _must_make_sense(step)
     if at_s is None:
         return step
-    if not 0 <= at_s <= _LONGEST_S:
-        raise ValueError(f"at_s {at_s} is out of range (0 to {_LONGEST_S:g})")
-    return Timed(step, at_s, waits)
+    for name, seconds in (("at_s", at_s), ("lasts_s", lasts_s)):
+        if not 0 <= seconds <= _LONGEST_S:
+            raise ValueError(f"{name} {seconds} is out of range (0 to {_LONGEST_S:g})")
+    return Timed(step, at_s, waits, lasts_s)
 
 
 def _must_make_sense(step: Plain) -> None:

@@ -181,7 +181,8 @@ Plain = (
 
 @dataclass(frozen=True)
 class Timed:
-    """A step that was `at_s` in the run that it comes from, counted from any fixed moment.
+    """A step that was `at_s` in the run that it comes from, counted from any fixed moment, and took
+    `lasts_s` there.
 
     With `waits` it is not taken before as much time has gone by since each earlier timed step as
     had there. It may always be taken later: real servers need their time.
@@ -190,6 +191,7 @@ class Timed:
     step: Plain
     at_s: float
     waits: bool = False
+    lasts_s: float = 0.0
 
     def describe(self) -> str:
         return self.step.describe()
