@@ -87,8 +87,8 @@ def bridge(setting: Setting, find: Find) -> Bridge:
 
 
 def _stretched(options: Mapping[str, Any], scale: float) -> dict[str, Any]:
-    """A lock waits for its turn for longer by as much as the lease, and tries more often by as much.
-    The time between two tries is left as it is: clients that stop for one another need some."""
+    """A lock waits for its turn for as much longer as the lease is, and has as many more tries. The
+    time between two is left as it is: clients that stop for one another need some."""
     found = dict(options)
     for name in found.keys() & set(_WAITS):
         found[name] = round(found[name] * scale)

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+from fencepost.harness.cluster.brought_up import brought_up
+from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.run import scripted, written
 from fencepost.harness.run.confirming import confirm
 from fencepost.harness.run.hunting import setting_of
 from fencepost.harness.run.run import run
 from fencepost.hunt.bridge import bridge
 from fencepost.hunt.hunt import hunt
+
+NODES = [*(f"redis-{number}" for number in range(1, 6)), "storage", "client-1", "client-2"]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ComposeCluster]:
+    with brought_up(NODES, print, libraries={"redis-py"}) as nodes:
+        yield nodes
 
 
 @pytest.mark.parametrize(
@@ -19,6 +31,8 @@ from fencepost.hunt.hunt import hunt
         ("redlock", "clock,partition", "lease_exclusion", 5),
         # A release that is paused between its check and its delete (C14).
         ("broken-check-then-delete", "pause", "ownership", 2),
+        # A library's own connection: the reply to its SET is lost, and it asks once more.
+        ("redis-py", "drop", "liveness", 1),
     ],
 )
 def test_real_servers_do_what_the_simulation_did(cluster, results, lock, faults, until, seed):

@@ -24,7 +24,7 @@ from fencepost.hunt.network import LATER, Network, Refusal, Request
 from fencepost.hunt.redis.server import RedisServer
 from fencepost.hunt.world import Node, World
 
-DEEDS = 3_000
+DEEDS = 1_500
 CLIENTS = 5
 KEYS = ("a", "b", "c")
 SHORT_S, SILENCE_S = 0.3, 0.6
