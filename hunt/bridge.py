@@ -11,7 +11,7 @@ What real means cannot do as the simulation did it is said in `notes`; what they
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from fencepost.checker.checker import Run as Judged
 from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.history import NEMESIS
 from fencepost.hunt.actions import table
-from fencepost.hunt.deeds import deeds, long_ns, unseen
+from fencepost.hunt.deeds import Deed, deeds, long_ns, unseen
 from fencepost.hunt.hunt import Find
 from fencepost.hunt.order import segments, straightened
 from fencepost.hunt.record import to_history
@@ -39,7 +39,6 @@ from fencepost.workloads.scenarios.scenario import (
 
 TTL_MS = 8000
 """The lease on real servers, at the least."""
-_WAITS = ("wait_ms", "retries")
 _SOURCE = "found by fencepost hunt"
 
 
@@ -61,7 +60,8 @@ def bridge(setting: Setting, find: Find) -> Bridge:
     ttl_ms = max(TTL_MS, setting.ttl_ns // 1_000_000)
     scale = ttl_ms * 1e6 / setting.ttl_ns
     writer = Writer(setting, scale, checker, unseen(setting, trace))
-    for segment in segments(deeds(run, trace, until), long_ns(setting)):
+    happened = deeds(run, trace, until)
+    for segment in segments(happened, long_ns(setting)):
         writer.segment(straightened(segment))
     steps = (
         _unsynced(writer.written(), writer)
@@ -77,7 +77,7 @@ def bridge(setting: Setting, find: Find) -> Bridge:
         guard=setting.guard,
         steps=steps,
         expected={checker: False},
-        options=_stretched(setting.options, scale),
+        options=_stretched(setting, happened, scale),
         clients=len(setting.clients),
         ttl_ms=ttl_ms,
         lock=setting.lock,
@@ -86,11 +86,21 @@ def bridge(setting: Setting, find: Find) -> Bridge:
     return Bridge(scenario, tuple(dict.fromkeys(writer.notes)), tuple(dict.fromkeys(writer.cannot)))
 
 
-def _stretched(options: Mapping[str, Any], scale: float) -> dict[str, Any]:
-    """A lock waits for its turn for as much longer as the lease is, and has as many more tries. The
-    time between two is left as it is: clients that stop for one another need some."""
-    found = dict(options)
-    for name in found.keys() & set(_WAITS):
+def _stretched(setting: Setting, happened: Sequence[Deed], scale: float) -> dict[str, Any]:
+    """A lock waits for its turn for as much longer as the lease is. Where one tried again until a
+    good part of a lease was over, and was granted it, it has as many more tries; the time between
+    two is left as it is: clients that stop for one another need some."""
+    begun = {deed.op: deed.time_ns for deed in happened if deed.what == "begin"}
+    outlasts = any(
+        deed.op.tries_again
+        and deed.op.type == "ok"
+        and deed.time_ns - begun.get(deed.op, deed.time_ns) >= setting.ttl_ns // 2
+        for deed in happened
+        if deed.what == "end" and deed.op is not None
+    )
+    names = {"wait_ms", "retries"} if outlasts else {"wait_ms"}
+    found = dict(setting.options)
+    for name in found.keys() & names:
         found[name] = round(found[name] * scale)
     return found
 

@@ -184,6 +184,8 @@ class _Reader:
         if moment.what != "begins":
             return
         at.call = call
+        if at.op is not None and call.step.kind == "sleep":
+            at.op.tries_again = True
         if call.step.kind == "receive" and (sent := at.sent.get(call.step.node)) is not None:
             self._receipts.setdefault(sent, call)
         if call.goes_out and at.op is not None:

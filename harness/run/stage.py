@@ -29,7 +29,8 @@ LOCK, RESOURCE = "orders", "account"
 
 # How long a single op, and how long a repeated one may take before the schedule has failed. A
 # delayed write arrives when TCP sends it again, and TCP doubles its wait after each try.
-_OP_S = 30.0
+# A lock that asks again for eight seconds' lease after time-outs takes half a minute.
+_OP_S = 60.0
 _AGAIN_S = 20.0
 _POINT_S = 10.0
 # How much longer than the client's lease a server's key may live: the drift in Redlock.

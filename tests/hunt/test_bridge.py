@@ -237,11 +237,17 @@ def test_who_asks_in_vain_beside_a_dead_server_asks_on_real_servers_too(made):
     assert not any(isinstance(step, Heal) and step.name == "kill-1" for step in steps)
 
 
-def test_a_lock_tries_as_many_times_more_as_its_lease_is_longer(made):
-    found, _ = made("redlock", "clock,partition", seed=5)
+def test_a_lock_that_outlasts_a_lease_has_as_many_more_tries_as_the_lease_is_longer(made):
+    found, steps = made("redlock", "delay,drop,partition", guard="none", seed=5)
     usual = written.spec("redlock", {}, {}).options
     longer = found.scenario.ttl_ms / 2000
     assert found.scenario.options == {**usual, "retries": usual["retries"] * longer}
+    place(steps, Begin, client="client-2", f="acquire")
+
+
+def test_a_lock_that_outlasts_no_lease_tries_as_often_as_it_does(made):
+    found, _ = made("redlock", "clock,partition", seed=5)
+    assert found.scenario.options == written.spec("redlock", {}, {}).options
 
 
 def test_a_client_that_its_servers_let_wait_is_struck_in_the_wait_and_not_at_a_step_after_it(made):
