@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fencepost.hunt.deeds import LOST, REPLICATION, REQUEST, Deed, Hit, Op
+from fencepost.hunt.deeds import LOST, REPLICATION, REQUEST, Deed, Hit, Op, long_ns
 from fencepost.hunt.setting import STORAGE, Setting
 from fencepost.hunt.trace import Call
 from fencepost.nemesis.families import describe
@@ -113,7 +113,10 @@ class Writer:
             again = deed.op.tries_again and deed.op.type == "ok"
             ends = next(d for d in self._deeds[place:] if d.op is deed.op and d.what == "end")
             do = Do(deed.client, deed.op.f, self._expected(deed.op), again)
-            self._say(do, ends.time_ns - deed.time_ns)
+            lasts_ns = ends.time_ns - deed.time_ns
+            self._say(do, lasts_ns)
+            # A real one that is refused sooner lets others wait until it would have been.
+            self._waits = self._waits or lasts_ns >= long_ns(self.setting)
             return
         self._say(Begin(deed.client, deed.op.f, None, tuple(stops)))
         self._hold(place, deed)
