@@ -282,7 +282,8 @@ def process(words: Sequence[str], limit_s: float) -> tuple[int, bool]:
         Crashed: it did not end when it was interrupted, and had to be killed.
     """
     environment = os.environ | {"FENCEPOST_RESULTS": str(results.root().resolve())}
-    with subprocess.Popen([*_COMMAND, *words], env=environment) as program:
+    command = [*_COMMAND, *words]
+    with subprocess.Popen(command, env=environment, preexec_fn=_interruptible) as program:
         try:
             return program.wait(limit_s), False
         except subprocess.TimeoutExpired:
@@ -300,6 +301,11 @@ def process(words: Sequence[str], limit_s: float) -> tuple[int, bool]:
             program.send_signal(signal.SIGINT)
             program.wait(_PATIENCE_S)
             raise
+
+
+def _interruptible() -> None:
+    """A shell has what it runs in the background ignore SIGINT, which is inherited."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def rendered(folder: Path) -> Path:

@@ -4,6 +4,7 @@ processes: it leaves the folders that they would leave."""
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import xml.etree.ElementTree as ElementTree
 
@@ -240,11 +241,17 @@ def test_a_night_is_read_back_listed_and_compared():
     assert (folder / "report.html").read_text().count("redis-control-none") > 0
 
 
-def test_a_time_is_cut_off_by_an_interrupt(monkeypatch):
-    """A real process, which would take a minute."""
+@pytest.mark.parametrize("ours", [signal.default_int_handler, signal.SIG_IGN])
+def test_a_time_is_cut_off_by_an_interrupt(monkeypatch, ours):
+    """A real process, which would take a minute; also of a night in a shell's background, where
+    interrupts are ignored."""
+    before = signal.signal(signal.SIGINT, ours)
     code = "import time, sys; sys.stdout.write('x'); time.sleep(60)"
     monkeypatch.setattr(nights, "_COMMAND", (sys.executable, "-c", code))
-    ended, up = nights.process([], 0.3)
+    try:
+        ended, up = nights.process([], 0.3)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert up and ended != 0
 
 
