@@ -44,8 +44,10 @@ class Window:
             self.requests.append(url)
 
     def open(self, place: Path | str) -> Any:
-        """Open a file or an address; returns playwright's page."""
+        """Open a file or an address; returns playwright's page, once its charts are drawn: they are
+        in the first frame after it has loaded."""
         self.page.goto(place.resolve().as_uri() if isinstance(place, Path) else place)
+        self.page.evaluate("new Promise(requestAnimationFrame)")
         return self.page
 
     def too_faint(self) -> list[dict[str, Any]]:
