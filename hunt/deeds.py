@@ -58,7 +58,7 @@ class Hit:
 @dataclass(eq=False)
 class Op:
     """One op of a client. `type`: how it ended; "" where it did not. `tries_again`: it slept in
-    between. `sent`: what it has said to whom."""
+    between. `sent`: each message that it sent, with its node."""
 
     client: str
     f: str
@@ -67,7 +67,7 @@ class Op:
     sent: set[tuple[Any, ...]] = field(default_factory=set)
 
     def said(self, step: Step) -> bool:
-        """It says this. False where it had said so before."""
+        """Note that it sends this; return whether it had not sent the same before."""
         new = (step.node, step.command) not in self.sent
         self.sent.add((step.node, step.command))
         return new

@@ -274,7 +274,8 @@ class Writer:
             if client.begun and not deed.number:
                 self._in_waits.add(fault.name)
             client.gone = fault.family == "kill"
-            arguments["words"] = self._told(fault.words, fault.family, deed.client)
+            done = "paused" if fault.family == "pause" else "killed"
+            arguments["words"] = f"{deed.client} is {done}"
         else:
             arguments["words"] = describe(fault.family, list(fault.targets), arguments)
         self._say(Inject(fault.name, fault.family, fault.targets, arguments))
@@ -286,9 +287,6 @@ class Writer:
             # Its own threads hear of what came about meanwhile, while its op still waits.
             self._go_on(name)
         # Any other client goes on when it does something next.
-
-    def _told(self, words: str, family: str, client: str) -> str:
-        return f"{client} is {'paused' if family == 'pause' else 'killed'}"
 
     def _hit(self, deed: Deed, call: Call, hit: Hit) -> None:
         """A message is lost or held back: the packets of its way are, from before it is sent on."""

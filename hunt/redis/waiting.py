@@ -85,7 +85,7 @@ class Line:
         return bool(served)
 
     def _forget_gone(self) -> None:
-        """Forget those of whom the server has heard that they are gone."""
+        """Forget waiters whose connection the server knows to be closed."""
         server = self._server
         now, cut = server.world.now, server.network.requests_cut
         self.waiters[:] = [
