@@ -11,6 +11,7 @@ import shlex
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,6 @@ class Real:
     def _counted(
         self, row: Any, what: str, good: int, often: float, seen: str, failed: list[str]
     ) -> bool:
-        least = int(often * self.seeds)
+        least = ceil(round(often * self.seeds, 6))  # of one seed, that one
         wanted = f"{what}, {least} of {self.seeds}"
         return self.print(row, wanted, "\n               ".join([seen, *failed]), good >= least)
