@@ -70,7 +70,7 @@ soak-checkers: install ## the same on a million each (COUNT=...), on simulated s
 	PYTHONPATH=src:tests $(BIN)/python -m simulated.soak --runs $$(($(COUNT) / 400 + 1))
 	$(BIN)/python tests/checker/lincheck/lincheck_soak.py --count $$(($(COUNT) / 100 + 1))
 
-mutants: install ## mutation testing of checker/: hours; ARGS=checker/holds.py for some files
+mutants: install ## mutation testing of checker/: hours; ARGS=checker/facts/holds.py for some files
 	nice $(BIN)/python tests/mutation/run.py $(ARGS)
 
 lint: install ## format, lint and types; workflows and the action against GitHub's schemas

@@ -14,13 +14,13 @@ from __future__ import annotations
 import json
 import sys
 
-from fencepost.compose.node.places import CODE, LIBRARIES, PYTHON
+from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.command.screen import say
-from fencepost.harness.run.recorder import Recorder
-from fencepost.harness.run.site import RunSite
-from fencepost.harness.run.spec import Spec
+from fencepost.harness.execute.site import RunSite
+from fencepost.harness.spec.spec import Spec
+from fencepost.node.places import CODE, LIBRARIES, PYTHON
 from fencepost.workloads.locks.registry import LOCKS
 
 BOUND = 1.15
@@ -160,9 +160,9 @@ from random import Random
 setup = json.loads(sys.argv[1])
 at = [tuple(address) for address in setup["addresses"].values()]
 exec(setup["bare"])
-from fencepost.workloads.locks.lock import Env
+from fencepost.workloads.contract.lock import Env
 from fencepost.workloads.locks.registry import LOCKS
-from fencepost.workloads.redis_link import RedisLink
+from fencepost.workloads.transport.redis_link import RedisLink
 env = Env(
     now=time.monotonic_ns, sleep=time.sleep, random=Random(1),
     connect=lambda node, timeout: RedisLink(*setup["addresses"][node], timeout),

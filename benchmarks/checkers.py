@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from fencepost.checker.checker import Run  # noqa: E402
 from fencepost.checker.checkers import CHECKERS  # noqa: E402
-from fencepost.checker.history import History, Op  # noqa: E402
+from fencepost.checker.history.history import History, Op  # noqa: E402
 
 TURNS = 5_000
 LONGER = 4

@@ -22,13 +22,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.command.screen import say
+from fencepost.harness.execute.site import RunSite
 from fencepost.harness.remote.remote import Program
-from fencepost.harness.run.recorder import Recorder
-from fencepost.harness.run.site import RunSite
-from fencepost.harness.run.spec import Spec
+from fencepost.harness.spec.spec import Spec
 from fencepost.nemesis.director import Director
 from fencepost.nemesis.nemesis import Fault
 from fencepost.workloads.locks.registry import LOCKS

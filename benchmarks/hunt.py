@@ -25,11 +25,11 @@ from typing import Any
 from hunt_real import AIM, BROKEN, CONFIRM, SOUND_REAL, Real
 from hunt_rows import KNOWN, LIBRARIES, RATES, SOUNDS, Row
 
-from fencepost.harness.run.session import Session
-from fencepost.hunt.batch import Drawn
-from fencepost.hunt.crew import local
-from fencepost.hunt.hunt import hunt
-from fencepost.hunt.search import Tried, search
+from fencepost.harness.api.session import Session
+from fencepost.hunt.search.batch import Drawn
+from fencepost.hunt.search.crew import local
+from fencepost.hunt.search.hunt import hunt
+from fencepost.hunt.search.search import Tried, search
 
 SEEDS, QUICK_SEEDS = 10, 3
 SOUND = 1_000_000

@@ -17,7 +17,7 @@ from typing import Any
 
 from hunt_rows import KNOWN, LIBRARIES, Row
 
-from fencepost.harness.run.session import Session
+from fencepost.harness.api.session import Session
 
 # Of ten.
 OFTEN, AIMED = 0.9, 0.8

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
-from fencepost.harness.run import written
-from fencepost.harness.run.hunting import setting_of
-from fencepost.hunt.setting import Setting
+from fencepost.harness.hunting.hunting import setting_of
+from fencepost.harness.spec import written
+from fencepost.hunt.sim.setting import Setting
 
 LIMIT_S, MEDIAN_S = 10.0, 2.0
 RATE, LIBRARY_RATE = 3000, 200

@@ -17,13 +17,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from fencepost.compose.node.places import CODE, PYTHON
+from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.command.screen import say
-from fencepost.harness.run.recorder import Recorder
-from fencepost.harness.run.site import RunSite
-from fencepost.harness.run.spec import Spec
+from fencepost.harness.execute.site import RunSite
+from fencepost.harness.spec.spec import Spec
+from fencepost.node.places import CODE, PYTHON
 from fencepost.workloads.locks.registry import LOCKS
 
 PROCESSES = 2
@@ -38,10 +38,10 @@ Program = subprocess.Popen[bytes]
 BARE = """
 import sys, time
 from random import Random
-from fencepost.workloads.locks.lock import Env
+from fencepost.workloads.contract.lock import Env
 from fencepost.workloads.locks.redis import RedisLock
 from fencepost.workloads.locks.registry import LOCKS
-from fencepost.workloads.redis_link import RedisLink
+from fencepost.workloads.transport.redis_link import RedisLink
 host, name, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
 env = Env(now=time.monotonic_ns, sleep=time.sleep, random=Random(1),
           connect=lambda node, timeout: RedisLink(host, 6379, timeout),

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from fencepost.harness.package import PACKAGE
 
-_LOCK = PACKAGE / "harness" / "own" / "templates" / "mylock.py.in"
+_LOCK = PACKAGE / "harness" / "userlock" / "templates" / "mylock.py.in"
 _RUN = ("mylock.py:MyLock", "--servers", "redis:1", "--time", "10s", "--seed", "7")
 _TESTS = """
 import pytest

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from fencepost.checker.history import History
+from fencepost.checker.history.history import History
 from fencepost.checker.verdict import Valid, Verdict
 
 About = Literal["service", "clients", "resource"]

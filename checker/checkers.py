@@ -7,7 +7,6 @@ from typing import Any
 
 from fencepost.checker import (
     exclusion,
-    faults,
     fencing,
     linearizable,
     liveness,
@@ -17,6 +16,7 @@ from fencepost.checker import (
     store,
 )
 from fencepost.checker.checker import Checker, Run
+from fencepost.checker.facts import faults
 from fencepost.checker.verdict import Valid, Verdict, worst
 from fencepost.registry import Registry
 

@@ -14,15 +14,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.checker.cause import Link, cause, causes, headline, told
 from fencepost.checker.checker import Checker, of_history
-from fencepost.checker.clocks import Clocks
-from fencepost.checker.ends import ends_with
-from fencepost.checker.history import History
-from fencepost.checker.holds import FOREVER, Hold, holds, seconds
-from fencepost.checker.overlaps import Kind, Overlap, believed, overlaps, overlaps_of, strictly
-from fencepost.checker.untested import untested
+from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.ends import ends_with
+from fencepost.checker.facts.holds import FOREVER, Hold, holds, seconds
+from fencepost.checker.facts.overlaps import (
+    Kind,
+    Overlap,
+    believed,
+    overlaps,
+    overlaps_of,
+    strictly,
+)
+from fencepost.checker.facts.untested import untested
+from fencepost.checker.history.history import History
 from fencepost.checker.verdict import Verdict, noted
+from fencepost.checker.why.cause import Link, cause, causes, headline, told
 
 
 def lease_exclusion(history: History, test: Mapping[str, Any]) -> Verdict:

@@ -12,17 +12,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost.checker.cause import Causes, cause, causes, told
 from fencepost.checker.checker import Checker, Test, of_history
-from fencepost.checker.clocks import Clocks
-from fencepost.checker.faults import Fault, during, faults, over_time
-from fencepost.checker.history import History
-from fencepost.checker.holds import Hold, holds, lock_of, seconds
-from fencepost.checker.rulers import Rulers
-from fencepost.checker.spans import Spans
-from fencepost.checker.tokens import Misorder, fallen, grants, ordered, repeated
+from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.faults import Fault, during, faults, over_time
+from fencepost.checker.facts.holds import Hold, holds, lock_of, seconds
+from fencepost.checker.facts.rulers import Rulers
+from fencepost.checker.facts.spans import Spans
+from fencepost.checker.facts.tokens import Misorder, fallen, grants, ordered, repeated
+from fencepost.checker.facts.writes import Write, after_others, owners, registers
+from fencepost.checker.history.history import History
 from fencepost.checker.verdict import Verdict, count, noted
-from fencepost.checker.writes import Write, after_others, owners, registers
+from fencepost.checker.why.cause import Causes, cause, causes, told
 
 
 def fencing(history: History, test: Mapping[str, Any]) -> Verdict:

@@ -17,17 +17,17 @@ from msgspec import structs
 
 from fencepost.checker import lincheck
 from fencepost.checker.checker import Checker, Test, of_history
-from fencepost.checker.clocks import Clocks
-from fencepost.checker.ends import FOREVER, ends_with
-from fencepost.checker.faults import during, faults, over_time
-from fencepost.checker.history import LOCK_OPS, Call, History, Op
-from fencepost.checker.holds import Hold, holds, seconds
+from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.ends import FOREVER, ends_with
+from fencepost.checker.facts.faults import during, faults, over_time
+from fencepost.checker.facts.holds import Hold, holds, seconds
+from fencepost.checker.facts.untested import untested
+from fencepost.checker.history.history import LOCK_OPS, Call, History, Op
 from fencepost.checker.lincheck import Evidence, named
 from fencepost.checker.lincheck.budget import Budget
 from fencepost.checker.lincheck.model import Model
 from fencepost.checker.lincheck.operation import Operation
 from fencepost.checker.lincheck.verdict import check_calls
-from fencepost.checker.untested import untested
 from fencepost.checker.verdict import Verdict, noted
 
 REQUEUED = "requeued"

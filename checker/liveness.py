@@ -21,13 +21,12 @@ from itertools import pairwise
 from typing import Any
 
 from fencepost.checker.checker import Checker, of_history
-from fencepost.checker.clocks import Clocks
-from fencepost.checker.ends import kills
-from fencepost.checker.fairness import Fairness, fairness
-from fencepost.checker.faults import Fault, faults
-from fencepost.checker.history import Call, History
-from fencepost.checker.holds import Hold, lock_of, seconds
-from fencepost.checker.obstacles import (
+from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.ends import kills
+from fencepost.checker.facts.fairness import Fairness, fairness
+from fencepost.checker.facts.faults import Fault, faults
+from fencepost.checker.facts.holds import Hold, lock_of, seconds
+from fencepost.checker.facts.obstacles import (
     Obstacles,
     impairing,
     kills_clients,
@@ -35,11 +34,12 @@ from fencepost.checker.obstacles import (
     longest_lease,
     spans,
 )
-from fencepost.checker.refusals import Refusals, refusals
-from fencepost.checker.spoken import Spoken, said_in
-from fencepost.checker.tokens import trusted
+from fencepost.checker.facts.refusals import Refusals, refusals
+from fencepost.checker.facts.spoken import Spoken, said_in
+from fencepost.checker.facts.tokens import trusted
+from fencepost.checker.facts.waits import Wait, Waited
+from fencepost.checker.history.history import Call, History
 from fencepost.checker.verdict import Valid, Verdict, count, noted
-from fencepost.checker.waits import Wait, Waited
 
 DEFAULT_BOUND_S = 5.0
 GONE = ("death", "gone", "close")

@@ -15,18 +15,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost.checker.cause import Causes, cause, causes, told
 from fencepost.checker.checker import Checker, of_history
-from fencepost.checker.clocks import Clocks
-from fencepost.checker.faults import Fault, during, faults, over_time
-from fencepost.checker.history import History
-from fencepost.checker.holds import seconds
-from fencepost.checker.losses import Loss, losses
-from fencepost.checker.releases import Release, Suspects, doubt, releases
-from fencepost.checker.spans import Spans
-from fencepost.checker.spoken import said_in
-from fencepost.checker.tokens import trusted
+from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.faults import Fault, during, faults, over_time
+from fencepost.checker.facts.holds import seconds
+from fencepost.checker.facts.losses import Loss, losses
+from fencepost.checker.facts.releases import Release, Suspects, doubt, releases
+from fencepost.checker.facts.spans import Spans
+from fencepost.checker.facts.spoken import said_in
+from fencepost.checker.facts.tokens import trusted
+from fencepost.checker.history.history import History
 from fencepost.checker.verdict import Verdict, count, noted
+from fencepost.checker.why.cause import Causes, cause, causes, told
 
 
 def ownership(history: History, test: Mapping[str, Any]) -> Verdict:

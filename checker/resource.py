@@ -16,19 +16,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost.checker.cause import Causes, cause, causes, told
 from fencepost.checker.checker import Checker, of_history
-from fencepost.checker.clocks import Clocks
-from fencepost.checker.faults import Fault, during, faults, over_time
-from fencepost.checker.history import Call, History
-from fencepost.checker.holds import Hold, seconds
-from fencepost.checker.lost import lost, missing
-from fencepost.checker.rulers import Rulers
-from fencepost.checker.spans import Spans
-from fencepost.checker.stale import stale
-from fencepost.checker.tokens import trusted
+from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.faults import Fault, during, faults, over_time
+from fencepost.checker.facts.holds import Hold, seconds
+from fencepost.checker.facts.lost import lost, missing
+from fencepost.checker.facts.rulers import Rulers
+from fencepost.checker.facts.spans import Spans
+from fencepost.checker.facts.stale import stale
+from fencepost.checker.facts.tokens import trusted
+from fencepost.checker.facts.writes import Register, Write, owners, registers
+from fencepost.checker.history.history import Call, History
 from fencepost.checker.verdict import Verdict, count, noted
-from fencepost.checker.writes import Register, Write, owners, registers
+from fencepost.checker.why.cause import Causes, cause, causes, told
 
 KINDS = {
     "lost_update": "overwrote what its writer had not seen",

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.checker.checker import Checker, Run
-from fencepost.checker.faults import faults
+from fencepost.checker.facts.faults import faults
 from fencepost.checker.verdict import Verdict, count
 
 BAD = re.compile(

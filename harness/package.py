@@ -4,9 +4,7 @@ clients' code)."""
 from importlib import metadata
 from pathlib import Path
 
-import fencepost
-
-PACKAGE = Path(fencepost.__file__).parent
+PACKAGE = Path(__file__).parents[1]
 """In a checkout its folders are links to those at the top of the repository."""
 
 

@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from fencepost.hunt.http import Pool
-from fencepost.hunt.link import Dialled, SimLink
-from fencepost.hunt.outside.here import load
-from fencepost.hunt.outside.sockets import PORT
-from fencepost.hunt.record import Outbox
-from fencepost.hunt.world import World
+from fencepost.hunt.intercept.here import load
+from fencepost.hunt.intercept.sockets import PORT
+from fencepost.hunt.models.http import Pool
+from fencepost.hunt.sim.link import Dialled, SimLink
+from fencepost.hunt.sim.record import Outbox
+from fencepost.hunt.sim.world import World
 from fencepost.workloads.client.machine import Machine
 
 if TYPE_CHECKING:

@@ -11,24 +11,24 @@ from heapq import heappop, heappush
 
 from greenlet import GreenletExit
 
-from fencepost.hunt.actions import Action
-from fencepost.hunt.deaths import BOOT
-from fencepost.hunt.etcd.server import Cluster, EtcdServer
-from fencepost.hunt.faults import Faults
+from fencepost.hunt.faults.actions import Action
+from fencepost.hunt.faults.deaths import BOOT
+from fencepost.hunt.faults.faults import Faults
+from fencepost.hunt.intercept import stand_ins
+from fencepost.hunt.intercept.here import Place, enter
+from fencepost.hunt.intercept.watch import watched
 from fencepost.hunt.machine import Failpoints, simulated
-from fencepost.hunt.network import Network, Request, Server, Tap
-from fencepost.hunt.outside import stand_ins
-from fencepost.hunt.outside.here import Place, enter
-from fencepost.hunt.outside.watch import watched
-from fencepost.hunt.record import Outbox, Row
-from fencepost.hunt.redis.server import RedisServer
-from fencepost.hunt.schedule import Aim, Schedule
-from fencepost.hunt.sequencer import SequencerServer
-from fencepost.hunt.setting import STORAGE, Setting
-from fencepost.hunt.unknown import Unknown
-from fencepost.hunt.where import where_in, where_now
+from fencepost.hunt.models.etcd.server import Cluster, EtcdServer
+from fencepost.hunt.models.redis.server import RedisServer
+from fencepost.hunt.models.sequencer import SequencerServer
+from fencepost.hunt.sim.network import Network, Request, Server, Tap
+from fencepost.hunt.sim.record import Outbox, Row
+from fencepost.hunt.sim.schedule import Aim, Schedule
+from fencepost.hunt.sim.setting import STORAGE, Setting
+from fencepost.hunt.sim.unknown import Unknown
+from fencepost.hunt.sim.where import where_in, where_now
+from fencepost.hunt.sim.world import MS, NEVER, Event, Node, Task, World
 from fencepost.hunt.work import Plan, last_words, sections
-from fencepost.hunt.world import MS, NEVER, Event, Node, Task, World
 from fencepost.workloads.client.client import Client
 from fencepost.workloads.client.sockets import Sockets
 from fencepost.workloads.client.steps import Steps, Watcher

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from fencepost.hunt.schedule import EACH, HEAD, Schedule
-from fencepost.hunt.setting import Setting
-from fencepost.hunt.world import MS, World
+from fencepost.hunt.sim.schedule import EACH, HEAD, Schedule
+from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.sim.world import MS, World
 from fencepost.workloads.client.client import Client
 
 LOCK, RESOURCE = "orders", "account"
@@ -110,7 +110,7 @@ def last_words(client: Client, setting: Setting, world: World) -> bool:
     """Ask for the lock once more, and read. Return whether it was granted.
 
     Who is not granted it asks twice more when lease and bound are over, alone: that it takes to
-    blame the lock (checker/waits.py).
+    blame the lock (checker/facts/waits.py).
     """
     granted = False
     for number in range(4):

@@ -5,7 +5,7 @@
 `offset_s` for a jump and a strobe; `rate` for a drift, 1.01 being 1 % fast and 0 standing still;
 `period_s` for a strobe: the offset is there for one period and gone for the next.
 
-The means is the process' own vDSO, rewritten on the node (compose/node/vdso.py), whatever
+The means is the process' own vDSO, rewritten on the node (node/vdso.py), whatever
 language the program is written in. A jump of the wall clock of a server that was started under
 libfaketime is made by libfaketime, which reads an offset from a file at every look at the clock.
 Its rates are of no use while a server runs: it multiplies all the time since the server's start.
@@ -14,7 +14,7 @@ A monotonic clock that is ahead when a fault ends stays ahead, at the right rate
 process ends: to go back is what no monotonic clock does, and it would stop whatever a server of
 Go or Java has timed for as long. What comes later adds to it.
 
-The receipt is the clock as the process itself shows it (harness/db/kinds.py says which shows
+The receipt is the clock as the process itself shows it (harness/servers/kinds.py says which shows
 what), in bounds that are narrowed by looking again. A client's monotonic clock times the history,
 and skewing it would forge that: only its wall clock can be skewed.
 """

@@ -1,6 +1,6 @@
 """A full disk: a file of the nemesis' own takes all that was left on a server's disk.
 
-The server lies on a small disk of its own then (compose/node/disk.py). What it makes of it is its
+The server lies on a small disk of its own then (node/disk.py). What it makes of it is its
 own affair: Redis with an append-only file refuses writes, etcd may end. The fault ends with the
 file. A server that has ended is started again, and so is one that does not serve any more.
 """

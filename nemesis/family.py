@@ -80,7 +80,7 @@ class Family:
     - `holder`: whom the name `holder` stands for when a fault begins, and what that one is called.
     - `moment`: waits for the right moment before a fault is injected. `over`: gives a function
       that tells whether a fault is to end before its time, or None.
-    - `needs`: the settings that servers must be started with (compose/node/server.py).
+    - `needs`: the settings that servers must be started with (node/server.py).
     - `mounts`: it mounts a file system or cgroups in a server's node, which needs more rights then.
     - `ours_alone`: why it cannot strike servers in containers that are not ours; "" if it can.
 

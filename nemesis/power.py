@@ -1,7 +1,7 @@
 """Power loss: a server's machine goes dark, and what the server had not synced is gone.
 
 A crash alone loses nothing that was written: the kernel has it. A server that is to lose power
-lies on a file system that keeps what was not synced apart (compose/node/lazydisk.py says exactly
+lies on a file system that keeps what was not synced apart (node/lazydisk.py says exactly
 what that is), and can forget it. `targets` lose power together: all are killed before the first
 forgets. They come back when the fault ends.
 """

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import runfiles
-from fencepost.checker.ends import ends_with
-from fencepost.checker.history import History, HistoryError, read
+from fencepost.checker.facts.ends import ends_with
+from fencepost.checker.history.history import History, HistoryError, read
 
 
 class ReportError(Exception):

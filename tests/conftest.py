@@ -11,7 +11,7 @@ pytest_plugins = ("pytester",)
 
 @pytest.fixture(autouse=True, scope="session")
 def every_result_fits_its_schema():
-    from fencepost.harness.run import results
+    from fencepost.harness.results import results
 
     write = results.write
 

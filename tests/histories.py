@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fencepost.checker.history import History, Op
+from fencepost.checker.history.history import History, Op
 
 MS = 1_000_000
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from fencepost.compose.node.places import PROGRAM, PROGRAM_PATH
+from fencepost.node.places import PROGRAM, PROGRAM_PATH
 
 _SOURCE = Path(__file__).parents[1] / "src"
 
@@ -15,7 +15,7 @@ def node_program(python: str = sys.executable, *options: str) -> list[str]:
     """The words in place of `fencepost-node`."""
     code = (
         f"import sys; sys.path.insert(0, {str(_SOURCE)!r}); "
-        "from fencepost.compose.node.command import main; main()"
+        "from fencepost.node.command import main; main()"
     )
     return [python, *options, "-c", code]
 

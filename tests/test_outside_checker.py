@@ -11,11 +11,11 @@ from fencepost.checker.checkers import CHECKERS, sound
 from fencepost.checker.verdict import Verdict
 from fencepost.harness.command import screen, suite
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run.judge import judge
-from fencepost.harness.run.spec import Spec
-from fencepost.harness.run.validation import validate
-from fencepost.report.questions import questions
-from fencepost.report.suite import contents
+from fencepost.harness.judge.judge import judge
+from fencepost.harness.spec.spec import Spec
+from fencepost.harness.spec.validation import validate
+from fencepost.report.pages.suite import contents
+from fencepost.report.words.questions import questions
 from fencepost.workloads.locks.registry import LOCKS
 
 TIDY = '''

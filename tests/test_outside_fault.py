@@ -10,15 +10,15 @@ from random import Random
 
 import pytest
 
-from fencepost.checker.faults import faults
-from fencepost.checker.history import History, Op
+from fencepost.checker.facts.faults import faults
+from fencepost.checker.history.history import History, Op
 from fencepost.harness.cluster import healing
 from fencepost.harness.command import nemesis as command
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run.judge import judge
-from fencepost.harness.run.site import needs_of
-from fencepost.harness.run.spec import Spec
-from fencepost.harness.run.validation import validate
+from fencepost.harness.execute.site import needs_of
+from fencepost.harness.judge.judge import judge
+from fencepost.harness.spec.spec import Spec
+from fencepost.harness.spec.validation import validate
 from fencepost.nemesis.asked import parse
 from fencepost.nemesis.director import Director
 from fencepost.nemesis.families import FAMILIES

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from fencepost.harness.clients import shipped
 from fencepost.harness.command import lists
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run import shipped
-from fencepost.harness.run.spec import Spec
-from fencepost.harness.run.stored import stored
-from fencepost.harness.run.validation import validate
+from fencepost.harness.spec.spec import Spec
+from fencepost.harness.spec.stored import stored
+from fencepost.harness.spec.validation import validate
 from fencepost.workloads.locks.registry import LOCKS
 
 ROOT = Path(__file__).parents[1]
@@ -27,10 +27,10 @@ LEASED = '''
 
 from typing import TYPE_CHECKING
 
-from fencepost.workloads.deferred import Deferred, load
-from fencepost.workloads.locks.lock import Grant
-from fencepost.workloads.locks.locktype import LockType
-from fencepost.workloads.locks.option import WAITS, Option
+from fencepost.workloads.transport.deferred import Deferred, load
+from fencepost.workloads.contract.lock import Grant
+from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.option import WAITS, Option
 
 if TYPE_CHECKING:
     import a_client_that_is_on_the_nodes_alone

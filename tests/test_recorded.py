@@ -12,8 +12,8 @@ import pytest
 
 from fencepost.checker.checker import Run
 from fencepost.checker.checkers import check, valid
-from fencepost.checker.history import NEMESIS, read
-from fencepost.harness.run.judge import write_report
+from fencepost.checker.history.history import NEMESIS, read
+from fencepost.harness.judge.judge import write_report
 
 RUNS = sorted(path.parent for path in Path(__file__).parent.glob("recorded/*/expected.json"))
 

@@ -15,10 +15,10 @@ from fencepost import times
 from fencepost.checker.liveness import DEFAULT_BOUND_S
 from fencepost.harness.command.test import test as command
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run import written
-from fencepost.harness.run.spec import Spec
-from fencepost.harness.run.stored import stored
-from fencepost.report.settings import again, settings
+from fencepost.harness.spec import written
+from fencepost.harness.spec.spec import Spec
+from fencepost.harness.spec.stored import stored
+from fencepost.report.words.settings import again, settings
 from fencepost.settings import SETTINGS, Settings
 from fencepost.workloads.locks.registry import LOCKS
 

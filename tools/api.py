@@ -17,14 +17,14 @@ import fencepost
 MODULES = (
     "fencepost",
     "fencepost.checker.lincheck",
-    "fencepost.checker.history",
+    "fencepost.checker.history.history",
     "fencepost.checker.verdict",
     "fencepost.nemesis.nemesis",
     "fencepost.nemesis.site",
     "fencepost.registry",
-    "fencepost.report.frames",
-    "fencepost.workloads.locks.lock",
-    "fencepost.workloads.locks.locktype",
+    "fencepost.report.exports.frames",
+    "fencepost.workloads.contract.lock",
+    "fencepost.workloads.contract.locktype",
 )
 
 

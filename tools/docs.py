@@ -18,15 +18,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fencepost.harness.campaigns.bench import BASELINE
 from fencepost.harness.cluster import libraries as installed
-from fencepost.harness.run.bench import BASELINE
 from fencepost.nemesis.families import FAMILIES
-from fencepost.report import suite as suite_page
-from fencepost.report import sweep as sweeps
-from fencepost.report.cells import STATES, figure
-from fencepost.report.matrix import title
-from fencepost.report.settings import named
-from fencepost.workloads.locks.locktype import LockType
+from fencepost.report.pages import suite as suite_page
+from fencepost.report.pages import sweep as sweeps
+from fencepost.report.pages.matrix import title
+from fencepost.report.words.cells import STATES, figure
+from fencepost.report.words.settings import named
+from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS, STORES
 from fencepost.workloads.scenarios.defects import DEFECTS, Defect

@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from fencepost.report import matrix, sweep
+from fencepost.report.pages import matrix, sweep
 from fencepost.report.stored import ReportError
 
 MEASURED = Path(__file__).parent.parent / "docs" / "measured"

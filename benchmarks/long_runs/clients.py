@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from fencepost.harness.run.spec import Spec
-from fencepost.harness.run.timed import client_settings
+from fencepost.harness.execute.timed import client_settings
+from fencepost.harness.spec.spec import Spec
 from fencepost.nemesis.targets import STORAGE
-from fencepost.workloads.critical_section import CriticalSection, Next, Settings, work_seed
+from fencepost.workloads.client.critical_section import CriticalSection, Next, Settings, work_seed
 from long_runs.service import Service
 from long_runs.state import Client, Cuts, Grant
 from long_runs.virtual_time import SECOND, VirtualTime

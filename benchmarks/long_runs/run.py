@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fencepost.harness.run import long, segments
-from fencepost.harness.run.spec import Spec, schedule_of
+from fencepost.harness.execute import long
+from fencepost.harness.judge import segments
+from fencepost.harness.spec.spec import Spec, schedule_of
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.runs import SHORT
 from long_runs.clients import Clients

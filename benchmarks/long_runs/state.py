@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fencepost.workloads.critical_section import CriticalSection
+from fencepost.workloads.client.critical_section import CriticalSection
 
 Answer = Callable[..., None]
 """Gives a client (client, life, type, value, error) the answer to its op."""

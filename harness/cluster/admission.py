@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.remote.remote import Remote
+from fencepost.harness.servers.kinds import KINDS
 from fencepost.workloads.resources.server import PORT as RESOURCE_PORT
 
 CHAIN = "FENCEPOST-ADMIT"

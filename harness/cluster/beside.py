@@ -13,8 +13,6 @@ from dataclasses import replace
 
 from docker import DockerClient
 
-from fencepost.compose.node.kind import Kind
-from fencepost.compose.node.places import HOME, PROGRAM
 from fencepost.harness.cluster import nodecode
 from fencepost.harness.cluster.cluster import Spawn
 from fencepost.harness.cluster.compose import ComposeCluster
@@ -22,14 +20,16 @@ from fencepost.harness.cluster.engine import Say
 from fencepost.harness.cluster.foreign import common_network, described, target
 from fencepost.harness.cluster.project import Project
 from fencepost.harness.cluster.sidecar import Helper, Target, helpers
-from fencepost.harness.db.foreign import ForeignServer
-from fencepost.harness.db.kinds import KINDS
-from fencepost.harness.db.named import Foreign, Named
-from fencepost.harness.db.patience import START_S, until
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.remote.remote import Remote
 from fencepost.harness.remote.sidecar import HelperRemote
+from fencepost.harness.servers.foreign import ForeignServer
+from fencepost.harness.servers.kinds import KINDS
+from fencepost.harness.servers.named import Foreign, Named
+from fencepost.harness.servers.patience import START_S, until
 from fencepost.nemesis.iptables import connect
+from fencepost.node.kind import Kind
+from fencepost.node.places import HOME, PROGRAM
 
 # How long a server that is up may take to answer as its kind does. It has been up for a while.
 _ANSWER_S = 10.0

@@ -24,9 +24,9 @@ from fencepost.harness.cluster.network import NetworkLeft
 from fencepost.harness.cluster.nodes import CLIENT, role
 from fencepost.harness.cluster.project import owners
 from fencepost.harness.cluster.reservation import HOSTS, InUse, Reservation
-from fencepost.harness.db.named import Foreign
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.interrupts import interruptible, undisturbed
+from fencepost.harness.servers.named import Foreign
 
 if TYPE_CHECKING:
     from fencepost.harness.cluster.hosts import HostsCluster

@@ -5,7 +5,7 @@ joins the node's network and its processes. So whatever cuts the node off cuts t
 is stopped and killed by its pid there, and nothing has to be in its image: no Python, no shell.
 
 It has no pump, so that what its program writes comes by Docker's own streams. And it is not started
-under a skewed clock (compose/node/launch.py): only a running program can be skewed.
+under a skewed clock (node/launch.py): only a running program can be skewed.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from docker.errors import DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
 from docker.types import LogConfig
 
-from fencepost.compose.node.places import MARK
 from fencepost.harness.cluster import asking, ours
 from fencepost.harness.cluster.asking import asked
 from fencepost.harness.cluster.cluster import Spawn
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.own.own import OWN
 from fencepost.harness.remote.processes import CLIENT
 from fencepost.harness.remote.remote import Program
+from fencepost.harness.userlock.own import OWN
+from fencepost.node.places import MARK
 
 _LOOK_S = 60.0
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from fencepost.harness.db.foreign import ForeignServer
 from fencepost.harness.remote.remote import Program, Remote
+from fencepost.harness.servers.foreign import ForeignServer
 
 Spawn = Callable[[Sequence[str]], Program]
 """Starts a command, with its standard streams connected here."""

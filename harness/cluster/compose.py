@@ -21,9 +21,9 @@ from fencepost.harness.cluster.parting import undo
 from fencepost.harness.cluster.project import brought_up
 from fencepost.harness.cluster.services import service
 from fencepost.harness.cluster.sidecar import is_helper, target_of
-from fencepost.harness.db.foreign import ForeignServer
 from fencepost.harness.remote.docker import DockerRemote
 from fencepost.harness.remote.remote import Remote
+from fencepost.harness.servers.foreign import ForeignServer
 
 if TYPE_CHECKING:
     from fencepost.harness.cluster.doors import Doors

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import paramiko
 
-from fencepost.compose.node.places import RUN
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.remote import Remote, RemoteError
 from fencepost.harness.remote.ssh import Host, SshRemote
+from fencepost.node.places import RUN
 
 _HOME = f"{RUN}/ssh"
 _BITS = 256

@@ -11,8 +11,8 @@ from docker.models.containers import Container
 
 from fencepost.harness.cluster.asking import asked
 from fencepost.harness.cluster.sidecar import Target
-from fencepost.harness.db.named import Named
 from fencepost.harness.errors import BadArguments
+from fencepost.harness.servers.named import Named
 
 _BRIDGE = "bridge"
 

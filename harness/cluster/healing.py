@@ -11,20 +11,20 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from fencepost.compose.node.lazy import CONTROL
-from fencepost.compose.node.places import CODE, DATA, LOGS, PID_FILE, RUN, STARTING
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.nodes import role
-from fencepost.harness.db.foreign import ForeignServer
-from fencepost.harness.db.kinds import KINDS
-from fencepost.harness.db.postgres import SOCKETS
-from fencepost.harness.db.server import Server
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.processes import CLIENT, RESOURCE, marked
 from fencepost.harness.remote.remote import Remote, RemoteError
+from fencepost.harness.servers.foreign import ForeignServer
+from fencepost.harness.servers.kinds import KINDS
+from fencepost.harness.servers.postgres import SOCKETS
+from fencepost.harness.servers.server import Server
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.family import Family
 from fencepost.nemesis.leftover import Leftover
+from fencepost.node.lazy import CONTROL
+from fencepost.node.places import CODE, DATA, LOGS, PID_FILE, RUN, STARTING
 
 _FILES = (
     DATA,

@@ -17,16 +17,6 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from fencepost.compose.node.places import (
-    ADDRESS,
-    ETC_HOSTS,
-    HOME,
-    LIBRARIES,
-    NAME,
-    PROGRAM,
-    PYTHON,
-    RUN,
-)
 from fencepost.harness.cluster import admission, libraries, nodecode
 from fencepost.harness.cluster.cluster import Spawn
 from fencepost.harness.cluster.engine import Say
@@ -34,13 +24,14 @@ from fencepost.harness.cluster.healing import leave
 from fencepost.harness.cluster.hostsfile import Hosts
 from fencepost.harness.cluster.image import COMPOSE
 from fencepost.harness.cluster.nodes import CLIENT, role
-from fencepost.harness.db.foreign import ForeignServer
-from fencepost.harness.db.kinds import KINDS
-from fencepost.harness.db.server import Server
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.cutoff import cut_off
 from fencepost.harness.remote.remote import Remote, RemoteError
 from fencepost.harness.remote.ssh import SshRemote
+from fencepost.harness.servers.foreign import ForeignServer
+from fencepost.harness.servers.kinds import KINDS
+from fencepost.harness.servers.server import Server
+from fencepost.node.places import ADDRESS, ETC_HOSTS, HOME, LIBRARIES, NAME, PROGRAM, PYTHON, RUN
 
 _OLDER_PROGRAMS = ("node", "clocks", "cpu", "lazy", "vdso")
 _TOOLS = ("bash", "python3", "tar", "iptables", "iptables-restore", "setsid", "timeout")

@@ -22,9 +22,9 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from fencepost.harness.cluster.nodes import every
-from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.remote.ssh import Host
+from fencepost.harness.servers.kinds import KINDS
 
 
 class _Shared(msgspec.Struct, forbid_unknown_fields=True):

@@ -22,9 +22,9 @@ from docker.errors import ImageNotFound
 
 from fencepost.harness.cluster import asking, libraries, nodecode
 from fencepost.harness.cluster.engine import Say, install
-from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.package import PACKAGE
+from fencepost.harness.servers.kinds import KINDS
 
 BASE = "debian:bookworm-slim"
 REPOSITORY = "fencepost-node"

@@ -25,7 +25,7 @@ PINS = PACKAGE / "compose" / "libraries"
 """NAME.txt: what pip installs for a Python library; NAME/package.json: what npm installs. Both with
 a hash of each file that may be downloaded (`package-lock.json`), and without any address."""
 CURATOR = (
-    *sorted((PACKAGE / "workloads" / "programs" / "curator").glob("*.java")),
+    *sorted((PACKAGE / "sdk" / "clients" / "curator").glob("*.java")),
     PACKAGE / "sdk" / "java" / "Fencepost.java",
 )
 """The client of Debian's Curator, compiled in the image's build."""

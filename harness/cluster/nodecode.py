@@ -13,11 +13,11 @@ from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 
-from fencepost.compose.node.kind import Kind
-from fencepost.compose.node.places import HOME, PROGRAM
-from fencepost.compose.node.vdso import FILE as SKEW
-from fencepost.harness.db.kinds import KINDS
 from fencepost.harness.package import PACKAGE
+from fencepost.harness.servers.kinds import KINDS
+from fencepost.node.kind import Kind
+from fencepost.node.places import HOME, PROGRAM
+from fencepost.node.vdso import FILE as SKEW
 
 # Without what is installed beside Python, and without the caller's environment. Where no skew is
 # kept, `launch` is what it starts: that is done for each client, and needs no Python.
@@ -25,17 +25,17 @@ _ENTRY = f"""\
 #!/bin/sh
 if [ "$1" = launch ] && [ ! -e {SKEW} ] && command -v "$2" > /dev/null; then shift; exec "$@"; fi
 exec python3 -ISc 'import sys; sys.path.insert(0, "{HOME}/lib"); \
-from fencepost.compose.node.command import main; main()' "$@"
+from fencepost.node.command import main; main()' "$@"
 """
 
 
 def files(kinds: Iterable[Kind] | None = None) -> dict[str, bytes]:
     """The content of each file by its path below /opt/fencepost, for all kinds or these."""
     kinds = list(KINDS.values() if kinds is None else kinds)
-    node = "fencepost.compose.node"
+    node = "fencepost.node"
     modules = {
         f"{node}.{file.stem}": file.read_text()
-        for file in sorted((PACKAGE / "compose" / "node").glob("*.py"))
+        for file in sorted((PACKAGE / "node").glob("*.py"))
         if file.stem not in ("__init__", "__main__")
     }
     for kind in kinds:

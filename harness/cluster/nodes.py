@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencepost.harness.db.kinds import KINDS
+from fencepost.harness.servers.kinds import KINDS
 from fencepost.nemesis.targets import STORAGE
 
 CLIENT = "client"

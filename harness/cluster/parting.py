@@ -15,10 +15,10 @@ from fencepost.harness.cluster.asking import asked
 from fencepost.harness.cluster.healing import mended
 from fencepost.harness.cluster.project import brought_up, remove
 from fencepost.harness.cluster.sidecar import Helper, helpers
-from fencepost.harness.db.foreign import ForeignServer
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.harness.remote.sidecar import HelperRemote
+from fencepost.harness.servers.foreign import ForeignServer
 
 
 def undo(client: DockerClient, project: str) -> list[str]:

@@ -10,9 +10,9 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
-from fencepost.compose.node.places import PROGRAM
 from fencepost.harness.cluster import nodes
 from fencepost.nemesis.targets import STORAGE
+from fencepost.node.places import PROGRAM
 
 # A node that is to mount something: it may, also FUSE's device, and AppArmor does not forbid it.
 _CAPABILITIES = ("NET_ADMIN", "SYS_PTRACE")

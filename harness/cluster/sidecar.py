@@ -22,10 +22,10 @@ from docker import DockerClient
 from docker.errors import APIError, NotFound
 from docker.models.containers import Container
 
-from fencepost.compose.node.places import RUN
 from fencepost.harness.cluster import asking, ours
 from fencepost.harness.cluster.asking import asked
-from fencepost.harness.db.patience import until
+from fencepost.harness.servers.patience import until
+from fencepost.node.places import RUN
 
 _LABEL = "io.fencepost.beside."
 # Rules, and looking into processes of others; signals are root's by default.

@@ -327,7 +327,7 @@ _POSIX = frozenset(("fcntl", "pwd", "resource", "termios"))
 def _failed(error: Exception) -> int:
     """Print what went wrong, and return the exit code, which is never that of a verdict."""
     # What raises them has imported these already.
-    from fencepost.checker.history import HistoryError
+    from fencepost.checker.history.history import HistoryError
     from fencepost.harness.remote.remote import RemoteError
     from fencepost.registry import BadPlugin
     from fencepost.report.stored import ReportError

@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
+from fencepost.harness.campaigns import bench as costs
 from fencepost.harness.command import screen
 from fencepost.harness.command.options import Seed
 from fencepost.harness.errors import choose
-from fencepost.harness.run import bench as costs
-from fencepost.harness.run import written
-from fencepost.harness.run.needs import cluster_for
-from fencepost.harness.run.spec import seconds
-from fencepost.report import bench as report
+from fencepost.harness.spec import written
+from fencepost.harness.spec.needs import cluster_for
+from fencepost.harness.spec.spec import seconds
+from fencepost.report.pages import bench as report
 from fencepost.workloads.locks.registry import LOCKS
 
 

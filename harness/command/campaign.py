@@ -7,20 +7,20 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from fencepost.harness.campaigns import campaigns
+from fencepost.harness.campaigns.campaigns import Campaign
+from fencepost.harness.campaigns.engine import Engine
 from fencepost.harness.command import screen
 from fencepost.harness.command.exits import EXIT
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.run import campaigns
-from fencepost.harness.run.campaigns import Campaign
-from fencepost.harness.run.engine import Engine
-from fencepost.harness.run.hunting import Hunt, described
-from fencepost.harness.run.locked import locked
-from fencepost.hunt.campaign import Group, Item, Merged, merged
-from fencepost.hunt.hunt import again
-from fencepost.hunt.schedule import Schedule
-from fencepost.hunt.search import Tried
-from fencepost.hunt.story import drawn
-from fencepost.report import campaign as page
+from fencepost.harness.hunting.hunting import Hunt, described
+from fencepost.harness.locked import locked
+from fencepost.hunt.search.campaign import Group, Item, Merged, merged
+from fencepost.hunt.search.hunt import again
+from fencepost.hunt.search.search import Tried
+from fencepost.hunt.sim.schedule import Schedule
+from fencepost.hunt.story.story import drawn
+from fencepost.report.pages import campaign as page
 
 
 def begin(lock: str, asked: Mapping[str, Any], seeds: int, engine: Engine) -> int:

@@ -20,13 +20,14 @@ from fencepost.harness.command.options import (
     Ship,
     with_settings,
 )
-from fencepost.harness.own.check import Found, Trial
-from fencepost.harness.own.given import Asked, given
-from fencepost.harness.run import results, written
-from fencepost.harness.run.carry_out import carry_out
-from fencepost.harness.run.needs import cluster_for
-from fencepost.harness.run.running import Running
-from fencepost.harness.run.timed import Played
+from fencepost.harness.execute.carry_out import carry_out
+from fencepost.harness.execute.check import Found, Trial
+from fencepost.harness.execute.running import Running
+from fencepost.harness.execute.timed import Played
+from fencepost.harness.results import results
+from fencepost.harness.spec import written
+from fencepost.harness.spec.needs import cluster_for
+from fencepost.harness.userlock.given import Asked, given
 
 _WORD: dict[Valid, str] = {True: "ok", False: "WRONG", "unknown": "-"}
 

@@ -14,10 +14,10 @@ from fencepost.harness.cluster.nodes import every, role
 from fencepost.harness.cluster.projects import setting_up
 from fencepost.harness.cluster.reservation import Reservation
 from fencepost.harness.command import screen
-from fencepost.harness.db.kinds import KINDS, roles
-from fencepost.harness.db.patience import START_S
-from fencepost.harness.db.server import Server
 from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.harness.servers.kinds import KINDS, roles
+from fencepost.harness.servers.patience import START_S
+from fencepost.harness.servers.server import Server
 
 
 def up(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fencepost.harness.cluster import machine
 from fencepost.harness.command import screen
 from fencepost.harness.command.exits import EXIT
-from fencepost.harness.run import results
+from fencepost.harness.results import results
 
 _WORD = {True: "ok", False: "lacks", None: "-"}
 

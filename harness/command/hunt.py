@@ -14,24 +14,24 @@ from typing import Annotated, Any
 
 import typer
 
+from fencepost.harness.campaigns.engine import ENGINES
+from fencepost.harness.campaigns.engine import engine as engine_of
 from fencepost.harness.command import campaign, screen
 from fencepost.harness.command.exits import EXIT
 from fencepost.harness.command.options import EndsWith, OwnServers, Scheduler, Servers
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run import written
-from fencepost.harness.run.confirming import TRIES
-from fencepost.harness.run.confirming import confirm as confirm_
-from fencepost.harness.run.engine import ENGINES
-from fencepost.harness.run.engine import engine as engine_of
-from fencepost.harness.run.hunting import DEPTH, SEARCHES, Hunt, described
-from fencepost.harness.run.judge import Outcome
-from fencepost.harness.run.needs import cluster_for
-from fencepost.harness.run.run import run
-from fencepost.hunt.actions import KINDS
-from fencepost.hunt.bridge import Bridge
-from fencepost.hunt.hunt import Find
-from fencepost.hunt.search import Tried
-from fencepost.hunt.story import drawn, numbered
+from fencepost.harness.execute.run import run
+from fencepost.harness.hunting.confirming import TRIES
+from fencepost.harness.hunting.confirming import confirm as confirm_
+from fencepost.harness.hunting.hunting import DEPTH, SEARCHES, Hunt, described
+from fencepost.harness.judge.judge import Outcome
+from fencepost.harness.spec import written
+from fencepost.harness.spec.needs import cluster_for
+from fencepost.hunt.bridge.bridge import Bridge
+from fencepost.hunt.faults.actions import KINDS
+from fencepost.hunt.search.hunt import Find
+from fencepost.hunt.search.search import Tried
+from fencepost.hunt.story.story import drawn, numbered
 
 SEEDS = 16
 """How many seeds a campaign has, unless told otherwise."""

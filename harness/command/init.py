@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fencepost.harness.command import screen
-from fencepost.harness.own.project import begin
+from fencepost.harness.userlock.project import begin
 
 
 def init(

@@ -9,10 +9,10 @@ import typer
 
 from fencepost.harness.command import screen
 from fencepost.harness.errors import BadArguments, choose
-from fencepost.workloads.locks.locktype import LockType
-from fencepost.workloads.locks.option import Option
+from fencepost.workloads.contract.guard import Guard
+from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.option import Option
 from fencepost.workloads.locks.registry import LOCKS
-from fencepost.workloads.resources.guards.guard import Guard
 from fencepost.workloads.resources.registry import GUARDS
 
 

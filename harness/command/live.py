@@ -7,7 +7,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from fencepost.harness.run.progress import Status
+from fencepost.harness.execute.progress import Status
 
 _BAR = 30
 _RATE_S = 3.0

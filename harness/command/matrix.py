@@ -13,25 +13,26 @@ import typer
 from rich.text import Text
 
 from fencepost.checker.verdict import count
+from fencepost.harness.campaigns import matrix as matrices
+from fencepost.harness.campaigns import matrix_plan
+from fencepost.harness.campaigns import rounds as rounds_of
+from fencepost.harness.campaigns.elsewhere import Workers
+from fencepost.harness.campaigns.engine import ENGINES, scheduler_of
+from fencepost.harness.campaigns.matrix import Matrix
+from fencepost.harness.campaigns.matrix_plan import Cell
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.command import screen
 from fencepost.harness.command.options import Engine, HostsFile, Remote, Results, Scheduler, Seed
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run import matrix as matrices
-from fencepost.harness.run import matrix_plan, written
-from fencepost.harness.run import rounds as rounds_of
-from fencepost.harness.run.elsewhere import Workers
-from fencepost.harness.run.engine import ENGINES, scheduler_of
-from fencepost.harness.run.judge import Outcome
-from fencepost.harness.run.locked import locked
-from fencepost.harness.run.matrix import Matrix
-from fencepost.harness.run.matrix_plan import Cell
-from fencepost.harness.run.needs import cluster_for
-from fencepost.harness.run.run import run
-from fencepost.harness.run.spec import Spec, seconds
-from fencepost.report.cells import STATES, summed
-from fencepost.report.findings import headline
-from fencepost.report.matrix import title
+from fencepost.harness.execute.run import run
+from fencepost.harness.judge.judge import Outcome
+from fencepost.harness.locked import locked
+from fencepost.harness.spec import written
+from fencepost.harness.spec.needs import cluster_for
+from fencepost.harness.spec.spec import Spec, seconds
+from fencepost.report.pages.matrix import title
+from fencepost.report.words.cells import STATES, summed
+from fencepost.report.words.findings import headline
 from fencepost.times import describe
 
 _STYLE = {"kept": "green", "broken": "red", "damaged": "red", "unavailable": "red"}
@@ -194,7 +195,7 @@ def _must_have_pandas() -> None:
 
 
 def _to_parquet(folder: Path, file: Path) -> None:
-    from fencepost.report import frames
+    from fencepost.report.exports import frames
 
     frames.cells(folder).to_parquet(file)
     screen.write(f"table: {file}")

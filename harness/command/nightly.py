@@ -12,15 +12,16 @@ import msgspec
 import typer
 from rich.text import Text
 
+from fencepost.harness.campaigns import baseline, issue, nights
 from fencepost.harness.command import screen
 from fencepost.harness.command.options import Results, Seed, Summary
 from fencepost.harness.command.telling import Files
 from fencepost.harness.errors import BadArguments, choose
-from fencepost.harness.run import baseline, issue, nights, written
-from fencepost.harness.run.locked import locked
-from fencepost.harness.run.spec import seconds
-from fencepost.report import junit
-from fencepost.report import night as page
+from fencepost.harness.locked import locked
+from fencepost.harness.spec import written
+from fencepost.harness.spec.spec import seconds
+from fencepost.report.exports import junit
+from fencepost.report.pages import night as page
 
 _STYLE = {"changed": "red", "crashed": "red", "unknown": "yellow", "same": "green"}
 _SHOWN = 12
@@ -157,7 +158,7 @@ def trend(
     for folder in folders:
         where = os.path.relpath(folder.resolve(), to.parent.resolve())
         rows.append((f"{where}/report.html", msgspec.to_builtins(nights.read(folder))))
-    from fencepost.report.page import write
+    from fencepost.report.pages.page import write
 
     screen.write(f"trend: {write(to, 'trend.html', page.trend(rows) | {'back': ''})}")
 

@@ -9,15 +9,15 @@ import typer
 from fencepost.harness.command import screen
 from fencepost.harness.command.exits import EXIT
 from fencepost.harness.command.options import FailOn, Results, Run
-from fencepost.harness.run.fail_on import read
-from fencepost.harness.run.results import find, newest
-from fencepost.report.answer import counted
+from fencepost.harness.results.results import find, newest
+from fencepost.harness.spec.fail_on import read
+from fencepost.report.words.answer import counted
 
 _SHOWN = 10
 
 
 def analyze(run: Run, fail_on: FailOn = None, results: Results = None) -> int:
-    from fencepost.harness.run.segments import judge_run
+    from fencepost.harness.judge.segments import judge_run
 
     asked = read(fail_on)
     outcome = judge_run(find(run))
@@ -26,8 +26,8 @@ def analyze(run: Run, fail_on: FailOn = None, results: Results = None) -> int:
 
 
 def explain(run: Run = "latest", fail_on: FailOn = None, results: Results = None) -> int:
-    from fencepost.harness.run.judge import Outcome
-    from fencepost.harness.run.result import load
+    from fencepost.harness.api.result import load
+    from fencepost.harness.judge.judge import Outcome
 
     asked = read(fail_on)
     found = load(run)
@@ -42,7 +42,7 @@ def report(
     ] = "",
     results: Results = None,
 ) -> None:
-    from fencepost.harness.run import judge, segments
+    from fencepost.harness.judge import judge, segments
 
     if not run:
         _list()

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from fencepost.harness.run.judge import Outcome
-    from fencepost.harness.run.progress import Progress, Status
+    from fencepost.harness.execute.progress import Progress, Status
+    from fencepost.harness.judge.judge import Outcome
 
 _LINE_EVERY_S = 5.0
 # A log has no width: tables keep theirs.
@@ -106,7 +106,7 @@ def verdict(outcome: Outcome, asked: Iterable[str] = (), pieces: int | None = _P
     from rich.table import Table
     from rich.text import Text
 
-    from fencepost.report.questions import questions, the_test
+    from fencepost.report.words.questions import questions, the_test
 
     checkers = outcome.results["checkers"]
     width = max(map(len, checkers), default=0)
@@ -131,7 +131,7 @@ def summary(outcome: Outcome, asked: Iterable[str]) -> None:
     """What came out, in a sentence; what was asked of it; and where the report is."""
     from rich.text import Text
 
-    from fencepost.report.answer import sentence
+    from fencepost.report.words.answer import sentence
 
     style = f"bold {STYLE[outcome.valid]}"
     console().print(Text(sentence(outcome.results), style=style), soft_wrap=True)
@@ -141,7 +141,7 @@ def summary(outcome: Outcome, asked: Iterable[str]) -> None:
 
 def _counted(outcome: Outcome, asked: list[str]) -> None:
     if asked:
-        from fencepost.report.answer import counted
+        from fencepost.report.words.answer import counted
 
         valid = counted(outcome.results, asked)
         console().print(f"On {', '.join(asked)}: {word(valid)}", style=STYLE[valid])

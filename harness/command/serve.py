@@ -13,7 +13,7 @@ import typer
 from fencepost.harness.command import screen
 from fencepost.harness.command.options import Results
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.run.results import root
+from fencepost.harness.results.results import root
 
 _OPEN_S = 2
 """How long answers that are being sent may take once the command is to end."""

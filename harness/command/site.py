@@ -10,8 +10,8 @@ import typer
 from fencepost.harness.command import screen
 from fencepost.harness.command.options import Results
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run import publish
-from fencepost.harness.run.results import root
+from fencepost.harness.publish import publish
+from fencepost.harness.results.results import root
 
 
 def site(

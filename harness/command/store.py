@@ -13,11 +13,11 @@ from fencepost.harness.command import screen
 from fencepost.harness.command.exits import EXIT
 from fencepost.harness.command.options import Results, Run
 from fencepost.harness.errors import BadArguments, choose
-from fencepost.harness.run import store
-from fencepost.harness.run.collected import KINDS, Collected
-from fencepost.harness.run.results import must_name_a_folder, root
-from fencepost.report.questions import verdict
-from fencepost.report.settings import again, settings
+from fencepost.harness.results import store
+from fencepost.harness.results.collected import KINDS, Collected
+from fencepost.harness.results.results import must_name_a_folder, root
+from fencepost.report.words.questions import verdict
+from fencepost.report.words.settings import again, settings
 from fencepost.times import seconds
 
 VERDICTS = {"valid": True, "invalid": False, "unknown": "unknown", "none": None}

@@ -14,6 +14,10 @@ from rich.text import Text
 
 from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.verdict import count
+from fencepost.harness.campaigns import bench
+from fencepost.harness.campaigns import suite as suites
+from fencepost.harness.campaigns.elsewhere import Workers
+from fencepost.harness.campaigns.engine import ENGINES, scheduler_of
 from fencepost.harness.command import screen
 from fencepost.harness.command.options import (
     Engine,
@@ -29,16 +33,13 @@ from fencepost.harness.command.options import (
 )
 from fencepost.harness.command.telling import Files
 from fencepost.harness.errors import BadArguments, choose
-from fencepost.harness.run import bench, written
-from fencepost.harness.run import suite as suites
-from fencepost.harness.run.elsewhere import Workers
-from fencepost.harness.run.engine import ENGINES, scheduler_of
-from fencepost.harness.run.judge import Outcome
-from fencepost.harness.run.needs import cluster_for
-from fencepost.harness.run.run import run
-from fencepost.harness.run.spec import Spec
-from fencepost.report import suite as report
-from fencepost.report.junit import scenarios
+from fencepost.harness.execute.run import run
+from fencepost.harness.judge.judge import Outcome
+from fencepost.harness.spec import written
+from fencepost.harness.spec.needs import cluster_for
+from fencepost.harness.spec.spec import Spec
+from fencepost.report.exports.junit import scenarios
+from fencepost.report.pages import suite as report
 from fencepost.workloads.scenarios.registry import SUITES
 from fencepost.workloads.scenarios.suite import Cost
 

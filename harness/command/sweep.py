@@ -11,22 +11,23 @@ import typer
 from rich.text import Text
 
 from fencepost.checker.verdict import count
+from fencepost.harness.campaigns import rounds, sweep_plan
+from fencepost.harness.campaigns import sweep as sweeps
+from fencepost.harness.campaigns.axes import AXES
+from fencepost.harness.campaigns.sweep import Sweep
+from fencepost.harness.campaigns.sweep_plan import Cell
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.command import screen
 from fencepost.harness.command.options import HostsFile, Remote, Results, Seed, Servers
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run import rounds, sweep_plan, written
-from fencepost.harness.run import sweep as sweeps
-from fencepost.harness.run.axes import AXES
-from fencepost.harness.run.judge import Outcome
-from fencepost.harness.run.locked import locked
-from fencepost.harness.run.needs import cluster_for
-from fencepost.harness.run.run import run
-from fencepost.harness.run.spec import Spec, seconds
-from fencepost.harness.run.sweep import Sweep
-from fencepost.harness.run.sweep_plan import Cell
-from fencepost.report.cells import STATES, summed
-from fencepost.report.sweep import headline
+from fencepost.harness.execute.run import run
+from fencepost.harness.judge.judge import Outcome
+from fencepost.harness.locked import locked
+from fencepost.harness.spec import written
+from fencepost.harness.spec.needs import cluster_for
+from fencepost.harness.spec.spec import Spec, seconds
+from fencepost.report.pages.sweep import headline
+from fencepost.report.words.cells import STATES, summed
 
 _STYLE = {"kept": "green", "broken": "red", "damaged": "red", "unavailable": "red"}
 _SETTINGS = ", ".join(name for name, axis in AXES.items() if axis.sets)
@@ -152,7 +153,7 @@ def _say(found: Sweep, cell: Cell, number: int, row: dict[str, Any]) -> None:
 
 def _tell(found: Sweep) -> None:
     """The maps in a terminal."""
-    from fencepost.report.sweep import contents
+    from fencepost.report.pages.sweep import contents
 
     shown = contents(found.folder.name, found.to_json())
     for one in shown["maps"]:

@@ -17,14 +17,14 @@ from typing import Any, Protocol
 from fencepost.harness.command import screen
 from fencepost.harness.command.exits import BAD_ARGUMENTS, CRASHED, EXIT, INTERRUPTED
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run import results
-from fencepost.harness.run.judge import Outcome
-from fencepost.harness.run.progress import Progress, Status
-from fencepost.harness.run.spec import Spec
-from fencepost.report import junit
-from fencepost.report.answer import counted, sentence
-from fencepost.report.badge import svg
-from fencepost.report.summary import markdown
+from fencepost.harness.execute.progress import Progress, Status
+from fencepost.harness.judge.judge import Outcome
+from fencepost.harness.results import results
+from fencepost.harness.spec.spec import Spec
+from fencepost.report.exports import junit
+from fencepost.report.exports.badge import svg
+from fencepost.report.words.answer import counted, sentence
+from fencepost.report.words.summary import markdown
 from fencepost.runfiles import SCHEMA
 
 

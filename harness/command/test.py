@@ -31,16 +31,17 @@ from fencepost.harness.command.options import (
 )
 from fencepost.harness.command.telling import Files, telling
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.own.given import Asked
-from fencepost.harness.own.given import given as given_lock
-from fencepost.harness.own.own import Own
-from fencepost.harness.run import fail_on as fail_ons
-from fencepost.harness.run import scripted, written
-from fencepost.harness.run.early_stop import ANY
-from fencepost.harness.run.interrupted import Interrupted
-from fencepost.harness.run.needs import cluster_for
-from fencepost.harness.run.run import run
-from fencepost.harness.run.spec import Spec
+from fencepost.harness.execute import scripted
+from fencepost.harness.execute.interrupted import Interrupted
+from fencepost.harness.execute.run import run
+from fencepost.harness.spec import fail_on as fail_ons
+from fencepost.harness.spec import written
+from fencepost.harness.spec.early_stop import ANY
+from fencepost.harness.spec.needs import cluster_for
+from fencepost.harness.spec.spec import Spec
+from fencepost.harness.userlock.given import Asked
+from fencepost.harness.userlock.given import given as given_lock
+from fencepost.harness.userlock.own import Own
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.settings import SETTINGS
 from fencepost.workloads.scenarios.scenario import Scenario

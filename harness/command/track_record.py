@@ -9,18 +9,18 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from fencepost.harness.campaigns import track_record as record
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.command import screen
 from fencepost.harness.command.exits import EXIT
 from fencepost.harness.command.options import HostsFile, Remote, Results, Seed
-from fencepost.harness.run import track_record as record
-from fencepost.harness.run import written
-from fencepost.harness.run.judge import Outcome
-from fencepost.harness.run.locked import locked
-from fencepost.harness.run.needs import cluster_for
-from fencepost.harness.run.run import run
-from fencepost.harness.run.spec import Spec
-from fencepost.report.settings import named
+from fencepost.harness.execute.run import run
+from fencepost.harness.judge.judge import Outcome
+from fencepost.harness.locked import locked
+from fencepost.harness.spec import written
+from fencepost.harness.spec.needs import cluster_for
+from fencepost.harness.spec.spec import Spec
+from fencepost.report.words.settings import named
 from fencepost.workloads.scenarios.scenario import Scenario
 
 _STYLE = {record.SEEN: "green", record.NOT_SEEN: "red", record.NOT_PLAYED: "yellow"}

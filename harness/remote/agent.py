@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from fencepost.compose.node.places import PROGRAM_PATH
 from fencepost.harness.remote.cutoff import cut_off
 from fencepost.harness.remote.remote import NoAnswer, Program, RemoteError, Result
+from fencepost.node.places import PROGRAM_PATH
 
 AGENT = (PROGRAM_PATH, "agent")
 

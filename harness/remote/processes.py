@@ -1,13 +1,13 @@
-"""Processes of a node, told from others by more than their number (compose/node/processes.py)."""
+"""Processes of a node, told from others by more than their number (node/processes.py)."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from fencepost.compose.node.places import PROGRAM
-from fencepost.compose.node.processes import Process
 from fencepost.harness.remote.remote import Remote
+from fencepost.node.places import PROGRAM
+from fencepost.node.processes import Process
 
 CLIENT, RESOURCE = "client", "resource"
 """What programs of a run are marked with: a client and its pump; the resource's server."""

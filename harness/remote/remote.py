@@ -84,7 +84,7 @@ class Remote(Protocol):
     def signal(self, pid: int, number: int, started: str | None = None) -> bool:
         """Send a signal; False if there is no such process.
 
-        With `started` (compose/node/processes.py), another process that has its number now gets
+        With `started` (node/processes.py), another process that has its number now gets
         none. Without it, whoever has the number gets it.
         """
 

@@ -14,10 +14,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from fencepost.harness import locked
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run import locked, results, segments
-from fencepost.harness.run.progress import Status, read
-from fencepost.harness.run.timed import WHILE_S
+from fencepost.harness.execute.progress import Status, read
+from fencepost.harness.execute.timed import WHILE_S
+from fencepost.harness.judge import segments
+from fencepost.harness.results import results
 
 _HEAD, _TAIL = 16 << 10, 48 << 10
 """Bytes of the log that are read, of its beginning and of its end."""

@@ -11,10 +11,10 @@ from urllib.parse import quote, urlencode
 from jinja2 import DictLoader, Environment, StrictUndefined
 
 from fencepost.checker.verdict import count
-from fencepost.harness.run import store
+from fencepost.harness.results import store
 from fencepost.harness.web.shelf import verdict_of
-from fencepost.report import page
-from fencepost.report.questions import verdict
+from fencepost.report.pages import page
+from fencepost.report.words.questions import verdict
 
 _FILES = {
     path.name: path.read_text(encoding="utf-8")

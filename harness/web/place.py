@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from fencepost.harness.run import results, store
+from fencepost.harness.results import results, store
 
 
 class NotHere(LookupError):

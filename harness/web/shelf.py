@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from fencepost.harness.run import store
+from fencepost.harness.results import store
 
 _FILES = (
     "test.json", "results.json", "suite.json", "matrix.json", "sweep.json", "track-record.json",

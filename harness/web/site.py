@@ -22,14 +22,14 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.run import results, store
-from fencepost.harness.run.collected import KINDS
+from fencepost.harness.results import results, store
+from fencepost.harness.results.collected import KINDS
 from fencepost.harness.web import guard, pages, place
 from fencepost.harness.web.archive import zipped
 from fencepost.harness.web.growing import growth
 from fencepost.harness.web.place import NotHere
 from fencepost.harness.web.shelf import COLUMNS, VERDICTS, Asked, Shelf, both_ways
-from fencepost.report.settings import again, settings
+from fencepost.report.words.settings import again, settings
 
 _SHOWN = 200
 """Runs that the list shows at once."""

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fencepost.checker import lincheck
-    from fencepost.harness.run.api import run
-    from fencepost.harness.run.result import Result, load
-    from fencepost.harness.run.session import Session
-    from fencepost.workloads.locks.lock import Env, Failed, Indeterminate, Lock
+    from fencepost.harness.api.api import run
+    from fencepost.harness.api.result import Result, load
+    from fencepost.harness.api.session import Session
+    from fencepost.workloads.contract.lock import Env, Failed, Indeterminate, Lock
     from fencepost.workloads.locks.plain import Grant
 
 __all__ = [
@@ -30,17 +30,17 @@ __all__ = [
     "run",
 ]
 
-_LOCK = "fencepost.workloads.locks.lock"
+_LOCK = "fencepost.workloads.contract.lock"
 _HOMES = {
     "Env": _LOCK,
     "Failed": _LOCK,
     "Grant": "fencepost.workloads.locks.plain",
     "Indeterminate": _LOCK,
     "Lock": _LOCK,
-    "Result": "fencepost.harness.run.result",
-    "Session": "fencepost.harness.run.session",
-    "load": "fencepost.harness.run.result",
-    "run": "fencepost.harness.run.api",
+    "Result": "fencepost.harness.api.result",
+    "Session": "fencepost.harness.api.session",
+    "load": "fencepost.harness.api.result",
+    "run": "fencepost.harness.api.api",
 }
 
 

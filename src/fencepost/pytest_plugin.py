@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from fencepost.harness.run.hunted import Hunted
-    from fencepost.harness.run.result import Result
-    from fencepost.harness.run.session import Session
+    from fencepost.harness.api.hunted import Hunted
+    from fencepost.harness.api.result import Result
+    from fencepost.harness.api.session import Session
 
 _MARKER = "fencepost"
 _RESULTS = pytest.StashKey["list[Result | Hunted]"]()
@@ -110,7 +110,7 @@ class Fencepost:
 @pytest.fixture(scope="session")
 def fencepost_session() -> Iterator[Session]:
     """The cluster of this pytest session, or of this worker of xdist."""
-    from fencepost.harness.run.session import Session
+    from fencepost.harness.api.session import Session
 
     with Session(say=print) as session:
         yield session
@@ -140,7 +140,7 @@ def pytest_runtest_makereport(
 
 def _run_of(one: Result | Hunted) -> Result | None:
     """The run that has a report: of a hunt, that of what it found."""
-    from fencepost.harness.run.result import Result
+    from fencepost.harness.api.result import Result
 
     return one if isinstance(one, Result) else one.result
 

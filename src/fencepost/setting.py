@@ -64,7 +64,7 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-# How many clients there are is the test's to know (harness/run/spec.py).
+# How many clients there are is the test's to know (harness/spec/spec.py).
 _ANY_NUMBER = 10**9
 
 TIME_S = Form("TIME", times.seconds, "s", times.describe)

@@ -5,7 +5,7 @@ of settings and the command that runs a test again all come from it, and a scena
 its fields by name. So a new setting is one field here, and the place where it takes effect.
 
 Its place is not the harness, because the report reads it too, which imports nothing of the harness.
-What depends on a lock, a guard or a cluster is checked where these are known (harness/run/spec.py).
+Checks that depend on a lock, a guard or a cluster are in harness/spec/spec.py.
 """
 
 from __future__ import annotations

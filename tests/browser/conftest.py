@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from fencepost.harness.run.judge import judge
+from fencepost.harness.judge.judge import judge
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 DESK, PHONE = 1280, 390

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from fencepost.report.run import render
-from fencepost.report.suite import render as suite_page
+from fencepost.report.pages.run import render
+from fencepost.report.pages.suite import render as suite_page
 
 pytestmark = pytest.mark.slow
 

@@ -11,9 +11,9 @@ import zipfile
 
 import pytest
 
-from fencepost.harness.run import results
-from fencepost.harness.run.locked import locked
-from fencepost.harness.run.progress import Status, logged
+from fencepost.harness.execute.progress import Status, logged
+from fencepost.harness.locked import locked
+from fencepost.harness.results import results
 
 pytestmark = pytest.mark.slow
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from browser.conftest import DESK, PHONE
-from fencepost.harness.run import nights, publish, results
-from fencepost.harness.run.entries import Entry
+from fencepost.harness.campaigns import nights
+from fencepost.harness.campaigns.entries import Entry
+from fencepost.harness.publish import publish
+from fencepost.harness.results import results
 
 pytestmark = pytest.mark.slow
 

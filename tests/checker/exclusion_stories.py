@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fencepost.checker.exclusion import lease_exclusion, mutual_exclusion
-from fencepost.checker.holds import holds
+from fencepost.checker.facts.holds import holds
 
 
 def only(story, **test):

@@ -9,11 +9,11 @@ import pytest
 from cause_stories import TEST, granted_by, links
 from msgspec.structs import replace
 
-from fencepost.checker.cause import _Late
 from fencepost.checker.exclusion import lease_exclusion, mutual_exclusion
-from fencepost.checker.history import History
+from fencepost.checker.history.history import History
 from fencepost.checker.ownership import ownership
 from fencepost.checker.resource import resource
+from fencepost.checker.why.cause import _Late
 from histories import MS, Story
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from fencepost.checker import checkers
 from fencepost.checker.checker import Checker, Run, of_history
 from fencepost.checker.checkers import CHECKERS, sound
-from fencepost.checker.history import History
+from fencepost.checker.history.history import History
 from fencepost.checker.verdict import Verdict
 from histories import Story
 

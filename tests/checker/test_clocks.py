@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.checker.clocks import Clocks
+from fencepost.checker.facts.clocks import Clocks
 
 
 @pytest.mark.parametrize(

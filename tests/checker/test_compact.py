@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from fencepost.checker import compact
+from fencepost.checker.history import compact
 
 
 @pytest.fixture(autouse=True)

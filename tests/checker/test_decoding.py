@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fencepost.checker import decoding
-from fencepost.checker.decoding import BadLine, parse
+from fencepost.checker.history import decoding
+from fencepost.checker.history.decoding import BadLine, parse
 from fencepost.strictjson import decode
 
 LINE = b'{"index":0,"time":1,"process":0,"type":"ok","f":"read","value":{}}\n'

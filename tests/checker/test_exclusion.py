@@ -7,8 +7,8 @@ from exclusion_stories import only, verdicts
 from msgspec.structs import replace
 
 from fencepost.checker.exclusion import lease_exclusion, mutual_exclusion
-from fencepost.checker.history import History
-from fencepost.checker.holds import holds
+from fencepost.checker.facts.holds import holds
+from fencepost.checker.history.history import History
 from histories import MS, Story, kept_on, over
 
 

@@ -6,7 +6,7 @@ import pytest
 from exclusion_stories import only
 
 from fencepost.checker.exclusion import lease_exclusion, mutual_exclusion
-from fencepost.checker.holds import FOREVER
+from fencepost.checker.facts.holds import FOREVER
 from histories import MS, Story
 
 

@@ -6,7 +6,7 @@ import pytest
 from exclusion_stories import only, verdicts
 
 from fencepost.checker.exclusion import lease_exclusion
-from fencepost.checker.holds import FOREVER, holds
+from fencepost.checker.facts.holds import FOREVER, holds
 from histories import MS, Story
 
 

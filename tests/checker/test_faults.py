@@ -6,9 +6,9 @@ from itertools import product
 
 import pytest
 
-from fencepost.checker import faults
 from fencepost.checker.checker import Run
 from fencepost.checker.checkers import CHECKERS, check, valid
+from fencepost.checker.facts import faults
 from fencepost.checker.verdict import Verdict, worst
 from histories import MS, Story
 

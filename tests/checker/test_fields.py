@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.checker.fields import check
+from fencepost.checker.history.fields import check
 
 CLIENTS = {
     "deadline": [0, 1.5, None, -(2**127)],

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fencepost.checker.decoding import parse
-from fencepost.checker.history import TYPES, Call, HistoryError, Op, pair, read, write
+from fencepost.checker.history.decoding import parse
+from fencepost.checker.history.history import TYPES, Call, HistoryError, Op, pair, read, write
 
 
 def line(**fields):
@@ -251,8 +251,8 @@ def test_until_a_history_is_written_whole_it_stands_beside_the_old_one_by_anothe
 
 
 def test_a_line_without_end_is_refused_and_not_read_into_memory(file, monkeypatch):
-    monkeypatch.setattr("fencepost.checker.history._LONGEST", 60)
-    monkeypatch.setattr("fencepost.checker.history._CHUNK", 20)
+    monkeypatch.setattr("fencepost.checker.history.history._LONGEST", 60)
+    monkeypatch.setattr("fencepost.checker.history.history._CHUNK", 20)
     line = b'{"time": 1, "process": 0, "type": "ok", "f": "read"}'
     file.write_bytes(line + b"\n")
     assert len(read(file)) == 1
@@ -270,7 +270,7 @@ def test_a_whole_last_line_needs_no_newline_and_a_blank_one_says_nothing(file):
 
 
 def test_names_that_ops_of_a_long_file_share_are_kept_once(file, monkeypatch):
-    monkeypatch.setattr("fencepost.checker.history._LONG", 100)
+    monkeypatch.setattr("fencepost.checker.history.history._LONG", 100)
     line = b'{"time": %d, "process": 0, "type": "ok", "f": "read", "node": "client-1", "value": '
     line += b'{"resource": "account", "value": "client-1.0.7"}}\n'
     file.write_bytes(line % 1 + line % 2)

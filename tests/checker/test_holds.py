@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.checker.ends import ends_with
-from fencepost.checker.holds import FOREVER, holds, seconds
+from fencepost.checker.facts.ends import ends_with
+from fencepost.checker.facts.holds import FOREVER, holds, seconds
 from histories import MS, Story
 
 

@@ -7,7 +7,7 @@ from linearizable_stories import CLOCKS, renewed, verdict
 from msgspec.structs import replace
 
 from fencepost.checker.exclusion import lease_exclusion
-from fencepost.checker.history import History
+from fencepost.checker.history.history import History
 from fencepost.checker.linearizable import linearizable
 from histories import MS
 

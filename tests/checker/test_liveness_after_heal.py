@@ -15,7 +15,7 @@ from liveness_stories import (
 )
 from msgspec.structs import replace
 
-from fencepost.checker.history import History
+from fencepost.checker.history.history import History
 from fencepost.checker.liveness import liveness
 from histories import MS
 

@@ -7,10 +7,10 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencepost.checker.clocks import Clocks
-from fencepost.checker.lost import lost, missing
-from fencepost.checker.rulers import Rulers
-from fencepost.checker.writes import registers
+from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.lost import lost, missing
+from fencepost.checker.facts.rulers import Rulers
+from fencepost.checker.facts.writes import registers
 from histories import MS, Story
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.checker.faults import faults
-from fencepost.checker.holds import holds
-from fencepost.checker.obstacles import kills_clients, lease_of, left, longest_lease, request
-from fencepost.checker.spoken import spoken
+from fencepost.checker.facts.faults import faults
+from fencepost.checker.facts.holds import holds
+from fencepost.checker.facts.obstacles import kills_clients, lease_of, left, longest_lease, request
+from fencepost.checker.facts.spoken import spoken
 from histories import MS
 
 

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencepost.checker.history import History
+from fencepost.checker.history.history import History
 from fencepost.checker.resource import resource
 from histories import Story
 from oracles.resource import draw, verdict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from resource_stories import TWO_HOSTS, kinds, two_holds
 
-from fencepost.checker.history import History, Op
+from fencepost.checker.history.history import History, Op
 from fencepost.checker.resource import resource
 from histories import MS, kept_on, over
 

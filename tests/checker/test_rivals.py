@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fencepost.checker.clocks import Clocks
-from fencepost.checker.lost import lost
-from fencepost.checker.rulers import Rulers
-from fencepost.checker.tokens import trusted
-from fencepost.checker.writes import after_others, registers
+from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.lost import lost
+from fencepost.checker.facts.rulers import Rulers
+from fencepost.checker.facts.tokens import trusted
+from fencepost.checker.facts.writes import after_others, registers
 from histories import Story
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from fencepost.checker.checker import Run
 from fencepost.checker.checkers import CHECKERS
-from fencepost.checker.history import History, Op
+from fencepost.checker.history.history import History, Op
 from fencepost.checker.server_log import gap, server_log
 from fencepost.checker.verdict import Verdict
 

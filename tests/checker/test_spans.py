@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from fencepost.checker.spans import Spans
+from fencepost.checker.facts.spans import Spans
 
 
 def test_they_are_found_as_by_looking_at_each():

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fencepost.checker.clocks import Clocks
-from fencepost.checker.holds import holds
-from fencepost.checker.rulers import Rulers
-from fencepost.checker.stale import stale
-from fencepost.checker.writes import owners, registers
+from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.holds import holds
+from fencepost.checker.facts.rulers import Rulers
+from fencepost.checker.facts.stale import stale
+from fencepost.checker.facts.writes import owners, registers
 from histories import MS, Story
 
 

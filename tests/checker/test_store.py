@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencepost.checker.history import History
+from fencepost.checker.history.history import History
 from fencepost.checker.store import store
 from histories import MS
 from oracles.store import draw, verdict

@@ -8,12 +8,40 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.checker import history
 from fencepost.checker.checker import Run
 from fencepost.checker.checkers import CHECKERS
+from fencepost.checker.history import history
 
 _CASES = Path(__file__).resolve().parents[3] / "shared" / "histories" / "verdict-cases"
 _EXPECTED = _CASES / "expected.csv"
+
+# Verdicts that are wrong today, by case: the checkers to blame. docs/design.md, section 10, says
+# which definitions are to change.
+_WRONG = {
+    "N01": "liveness",
+    "N03": "liveness",
+    "N04": "liveness",
+    "N06": "liveness",
+    "N07": "liveness",
+    "N08": "liveness",
+    "N10": "liveness",
+    "N12": "liveness",
+    "N14": "liveness",
+    "N15": "fencing",
+    "N16": "ownership",
+    "N18": "ownership",
+    "N19": "linearizable",
+    "N21": "linearizable",
+    "N22": "linearizable",
+    "N23": "linearizable",
+    "N25": "lease_exclusion mutual_exclusion fencing linearizable",
+    "N26": "mutual_exclusion",
+    "N27": "lease_exclusion",
+    "S1": "server-log",
+    "S2": "server-log",
+    "S4": "server-log",
+    "X1": "linearizable",
+}
 
 
 def _rows():
@@ -21,7 +49,16 @@ def _rows():
         reason = "the recorded histories are not beside the project"
         return [pytest.param(None, marks=pytest.mark.skip(reason=reason))]
     rows = list(csv.DictReader(_EXPECTED.read_text().splitlines()))
-    return [pytest.param(row, id=f"{row['case']}-{row['checker']}") for row in rows]
+    return [
+        pytest.param(row, id=f"{row['case']}-{row['checker']}", marks=_known(row)) for row in rows
+    ]
+
+
+def _known(row):
+    """Fail strictly: a row that comes out right must leave the list."""
+    wrong = row["checker"] in _WRONG.get(row["case"].partition("_")[0], "").split()
+    reason = "docs/design.md, section 10: this definition is to change"
+    return [pytest.mark.xfail(strict=True, reason=reason)] if wrong else []
 
 
 @pytest.mark.parametrize("row", _rows())

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from fencepost.checker import faults
+from fencepost.checker.facts import faults
 from fencepost.checker.verdict import Verdict
+from fencepost.harness.clients.recorder import Recorder, finish
 from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.compose import ComposeCluster
-from fencepost.harness.run.recorder import Recorder, finish
-from fencepost.harness.run.run import Outcome, run
-from fencepost.harness.run.scripted import of_suite
-from fencepost.harness.run.site import RunSite
-from fencepost.harness.run.spec import Spec
-from fencepost.harness.run.validation import validate
+from fencepost.harness.execute.run import Outcome, run
+from fencepost.harness.execute.scripted import of_suite
+from fencepost.harness.execute.site import RunSite
+from fencepost.harness.spec.spec import Spec
+from fencepost.harness.spec.validation import validate
 from fencepost.nemesis.director import Director
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.runs import SHORT

@@ -10,9 +10,9 @@ import pytest
 from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.healing import heal
 from fencepost.harness.cluster.nodes import role
-from fencepost.harness.db.kinds import KINDS
-from fencepost.harness.db.patience import until
-from fencepost.harness.db.server import Server
+from fencepost.harness.servers.kinds import KINDS
+from fencepost.harness.servers.patience import until
+from fencepost.harness.servers.server import Server
 from fencepost.nemesis import clock
 from fencepost.nemesis.clock import Clock
 from fencepost.nemesis.nemesis import Fault
@@ -125,7 +125,7 @@ def test_a_lease_of_etcd_is_over_as_soon_as_its_leader_s_monotonic_clock_has_jum
 _SESSION = """
 import socket, sys, time
 sys.path.insert(0, "/opt/fencepost/lib")
-from fencepost.harness.db.zookeeper import HELLO
+from fencepost.harness.servers.zookeeper import HELLO
 with socket.create_connection((sys.argv[1], 2181), 15) as link:
     link.sendall(len(HELLO).to_bytes(4, "big") + HELLO)
     link.recv(4096)
@@ -192,7 +192,7 @@ def test_a_restarted_zookeeper_keeps_its_sessions_by_its_skewed_monotonic_clock(
 def test_what_a_killed_run_left_is_healed_to_the_byte(site, clocks):
     remote = site.remote("etcd-1")
     image = ["python3", "-c", "import sys; sys.path.insert(0, '/opt/fencepost/lib');"
-             "from fencepost.compose.node import image;"
+             "from fencepost.node import image;"
              f"print(image.image({site.server('etcd-1').pid()}).content.hex())"]  # fmt: skip
     before = remote.run(image).out
     clocks.inject(fault(["etcd-1"], kind="drift", rate=0.5, clocks=BOTH))

@@ -18,7 +18,7 @@ from tests.cluster.healed import command as fencepost
 from tests.cluster.healed import healed
 
 from fencepost.harness.cluster import engine, image
-from fencepost.harness.db.patience import until
+from fencepost.harness.servers.patience import until
 
 FENCEPOST = [sys.executable, "-m", "fencepost"]
 BARE = "fencepost-test-bare-redis"
@@ -66,8 +66,8 @@ KIND = """
 import socket
 import time
 
-from fencepost.compose.node.kind import Clock, Kind
-from fencepost.compose.node.watch import Watch
+from fencepost.node.kind import Clock, Kind
+from fencepost.node.watch import Watch
 
 
 def ask(words):

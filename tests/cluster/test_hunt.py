@@ -8,12 +8,13 @@ import pytest
 
 from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
-from fencepost.harness.run import scripted, written
-from fencepost.harness.run.confirming import confirm
-from fencepost.harness.run.hunting import setting_of
-from fencepost.harness.run.run import run
-from fencepost.hunt.bridge import bridge
-from fencepost.hunt.hunt import hunt
+from fencepost.harness.execute import scripted
+from fencepost.harness.execute.run import run
+from fencepost.harness.hunting.confirming import confirm
+from fencepost.harness.hunting.hunting import setting_of
+from fencepost.harness.spec import written
+from fencepost.hunt.bridge.bridge import bridge
+from fencepost.hunt.search.hunt import hunt
 
 NODES = [*(f"redis-{number}" for number in range(1, 6)), "storage", "client-1", "client-2"]
 

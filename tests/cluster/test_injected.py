@@ -20,25 +20,25 @@ from typing import Any
 import pytest
 from tests.cluster.healed import healed
 
-from fencepost.checker import history
-from fencepost.compose.node import vdso
-from fencepost.compose.node.patch import table
+from fencepost.checker.history import history
 from fencepost.harness.cluster import asking, engine
 from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.healing import problems
 from fencepost.harness.command import app
-from fencepost.harness.db import serverlog
 from fencepost.harness.errors import Crashed
+from fencepost.harness.execute import timed
+from fencepost.harness.execute.run import run
 from fencepost.harness.remote import agent
 from fencepost.harness.remote.docker import DockerRemote
 from fencepost.harness.remote.processes import marked
 from fencepost.harness.remote.remote import NoAnswer, RemoteError
-from fencepost.harness.run import timed
-from fencepost.harness.run.run import run
-from fencepost.harness.run.spec import Spec
-from fencepost.harness.run.validation import validate
+from fencepost.harness.servers import serverlog
+from fencepost.harness.spec.spec import Spec
+from fencepost.harness.spec.validation import validate
 from fencepost.nemesis.schedule import Scheduled
+from fencepost.node import vdso
+from fencepost.node.patch import table
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.redis_register import key
 from fencepost.workloads.scenarios.runs import SHORT

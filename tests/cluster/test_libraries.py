@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fencepost.checker.history import SPONTANEOUS, read
+from fencepost.checker.history.history import SPONTANEOUS, read
 from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.workloads.locks.registry import LOCKS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.checker.history import read
+from fencepost.checker.history.history import read
 from fencepost.workloads.scenarios import redlock
 from fencepost.workloads.scenarios.scenario import Begin, Do, Inject, Scenario
 

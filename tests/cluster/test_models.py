@@ -23,19 +23,19 @@ from redis.exceptions import ResponseError
 from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.nodes import role
-from fencepost.harness.db.kinds import KINDS
-from fencepost.harness.db.patience import START_S
-from fencepost.harness.db.server import Server
-from fencepost.hunt.clock import WallClock
-from fencepost.hunt.etcd.queue import Queue
-from fencepost.hunt.etcd.state import Refused, State
-from fencepost.hunt.network import Network, Refusal
-from fencepost.hunt.redis.commands import NAMES
-from fencepost.hunt.redis.lists import BLOCKS
-from fencepost.hunt.redis.scripts import KNOWN
-from fencepost.hunt.redis.server import RedisServer
-from fencepost.hunt.world import World
-from fencepost.workloads.etcd_gateway import after, text
+from fencepost.harness.servers.kinds import KINDS
+from fencepost.harness.servers.patience import START_S
+from fencepost.harness.servers.server import Server
+from fencepost.hunt.models.etcd.queue import Queue
+from fencepost.hunt.models.etcd.state import Refused, State
+from fencepost.hunt.models.redis.commands import NAMES
+from fencepost.hunt.models.redis.lists import BLOCKS
+from fencepost.hunt.models.redis.scripts import KNOWN
+from fencepost.hunt.models.redis.server import RedisServer
+from fencepost.hunt.sim.clock import WallClock
+from fencepost.hunt.sim.network import Network, Refusal
+from fencepost.hunt.sim.world import World
+from fencepost.workloads.transport.etcd_gateway import after, text
 
 COMMANDS = 10_000
 FULL = 5_000

@@ -10,15 +10,15 @@ from pathlib import Path
 import docker
 import pytest
 
-from fencepost.checker.history import read
+from fencepost.checker.history.history import read
 from fencepost.harness.cluster import image, ours
 from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.command.sdk import sdk
 from fencepost.harness.errors import Crashed
-from fencepost.harness.own.given import Asked, given
-from fencepost.harness.run import written
-from fencepost.harness.run.run import run
+from fencepost.harness.execute.run import run
+from fencepost.harness.spec import written
+from fencepost.harness.userlock.given import Asked, given
 from fencepost.workloads.scenarios.runs import SHORT
 from sdk.page import FILES, build
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from tests.cluster.conftest import Bench
 
-from fencepost.checker import history
+from fencepost.checker.history import history
 from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.nemesis.nemesis import Fault

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.cluster import timing
 from fencepost.harness.cluster.brought_up import Way, brought_up
 from fencepost.harness.cluster.cluster import Cluster
@@ -20,17 +21,16 @@ from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.healing import heal, problems
 from fencepost.harness.cluster.hosts import HostsCluster
 from fencepost.harness.cluster.hostsfile import read
-from fencepost.harness.db.patience import until
 from fencepost.harness.errors import Crashed
+from fencepost.harness.execute import timed
+from fencepost.harness.execute.run import run
+from fencepost.harness.execute.site import RunSite
 from fencepost.harness.remote.docker import DockerRemote
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.harness.remote.ssh import SshRemote
-from fencepost.harness.run import timed
-from fencepost.harness.run.recorder import Recorder
-from fencepost.harness.run.run import run
-from fencepost.harness.run.site import RunSite
-from fencepost.harness.run.spec import Spec
-from fencepost.harness.run.validation import validate
+from fencepost.harness.servers.patience import until
+from fencepost.harness.spec.spec import Spec
+from fencepost.harness.spec.validation import validate
 from fencepost.nemesis.director import Director
 from fencepost.nemesis.iptables import connect
 from fencepost.nemesis.nemesis import Fault

@@ -17,12 +17,12 @@ from redis import Connection, Redis
 
 from cluster.test_models import drawn_from
 from fencepost.harness.cluster.brought_up import brought_up
-from fencepost.harness.db.kinds import KINDS
-from fencepost.harness.db.patience import START_S
-from fencepost.harness.db.server import Server
-from fencepost.hunt.network import LATER, Network, Refusal, Request
-from fencepost.hunt.redis.server import RedisServer
-from fencepost.hunt.world import Node, World
+from fencepost.harness.servers.kinds import KINDS
+from fencepost.harness.servers.patience import START_S
+from fencepost.harness.servers.server import Server
+from fencepost.hunt.models.redis.server import RedisServer
+from fencepost.hunt.sim.network import LATER, Network, Refusal, Request
+from fencepost.hunt.sim.world import Node, World
 
 DEEDS = 1_500
 CLIENTS = 5

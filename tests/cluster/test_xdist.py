@@ -15,7 +15,7 @@ from tests.cluster.healed import healed
 from fencepost.harness.cluster import ours
 from fencepost.harness.package import PACKAGE
 
-LOCK = PACKAGE / "harness" / "own" / "templates" / "mylock.py.in"
+LOCK = PACKAGE / "harness" / "userlock" / "templates" / "mylock.py.in"
 TESTS = """
 import json
 from pathlib import Path

@@ -21,7 +21,9 @@ from random import Random
 from fencepost.harness import __main__ as command_line
 from fencepost.harness.cluster import hostsfile
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run import judge, scripted, written
+from fencepost.harness.execute import scripted
+from fencepost.harness.judge import judge
+from fencepost.harness.spec import written
 from fencepost.nemesis import schedule
 from fencepost.nemesis.targets import Layout
 from fencepost.workloads.scenarios import file

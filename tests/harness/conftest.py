@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 
 from fencepost.harness import interrupts
+from fencepost.harness.clients import streams
+from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.cluster import brought_up, projects, reservation
-from fencepost.harness.db import server
-from fencepost.harness.run import judge, needs, site, streams, timed
-from fencepost.harness.run.recorder import Recorder
+from fencepost.harness.execute import site, timed
+from fencepost.harness.judge import judge
+from fencepost.harness.servers import server
+from fencepost.harness.spec import needs
 from fencepost.nemesis import pause
 from harness.disturbed import ENDING, SPEC
 from harness.memory import Cluster

@@ -11,11 +11,12 @@ import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fencepost.checker import history
-from fencepost.harness.run import needs, results
-from fencepost.harness.run.judge import Outcome
-from fencepost.harness.run.run import run
-from fencepost.harness.run.spec import Spec
+from fencepost.checker.history import history
+from fencepost.harness.execute.run import run
+from fencepost.harness.judge.judge import Outcome
+from fencepost.harness.results import results
+from fencepost.harness.spec import needs
+from fencepost.harness.spec.spec import Spec
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.scenario import Begin, Do, Finish, Heal, Inject, Scenario

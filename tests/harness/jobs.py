@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from fencepost.harness.errors import Crashed
-from fencepost.harness.run import results
+from fencepost.harness.results import results
 
 
 def leaves(test, lines):

@@ -8,11 +8,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import node_program
-from fencepost.checker.history import read
-from fencepost.compose.node import processes
-from fencepost.compose.node.places import CODE, MARK, PYTHON
+from fencepost.checker.history.history import read
+from fencepost.harness.clients.client_program import command
 from fencepost.harness.remote.processes import CLIENT
-from fencepost.harness.run.client_program import command
+from fencepost.node import processes
+from fencepost.node.places import CODE, MARK, PYTHON
 from fencepost.workloads.locks.registry import LOCKS
 
 ROOT = Path(__file__).parents[2]

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fencepost.harness.cluster.timing import BOOT_ID
-from fencepost.harness.db.server import PID_FILE
 from fencepost.harness.remote.remote import RemoteError, Result
+from fencepost.harness.servers.server import PID_FILE
 from harness.memory_client import RUNS, STOPPED, Program
 from harness.memory_service import Service
 
@@ -151,7 +151,7 @@ class Node:
             return Result(0, "in memory 1.0\n" if "version" in " ".join(argv) else "", "")
 
     def _process(self, verb: str, about: str) -> Any:
-        """What compose/node/processes.py answers: every program here is a client."""
+        """What node/processes.py answers: every program here is a client."""
         clients = [one.pid for one in self.programs if one.alive]
         if verb == "marked":
             return [{"pid": pid, "started": born(pid)} for pid in clients if about == "client"]

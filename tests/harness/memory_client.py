@@ -14,8 +14,13 @@ from typing import Any, Protocol
 
 import msgspec
 
+from fencepost.workloads.client.critical_section import (
+    GIVE_UP,
+    CriticalSection,
+    Settings,
+    work_seed,
+)
 from fencepost.workloads.client.pump import over
-from fencepost.workloads.critical_section import GIVE_UP, CriticalSection, Settings, work_seed
 from harness.memory_service import Service, Silent
 
 STOPPED, RUNS = "T", "S"

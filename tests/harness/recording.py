@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 from collections.abc import Sequence
 
-from fencepost.harness.run.event import decode
-from fencepost.harness.run.recorder import Recorder
+from fencepost.harness.clients.event import decode
+from fencepost.harness.clients.recorder import Recorder
 
 
 def record(recorder: Recorder, lines: Sequence[bytes]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from fencepost.harness.remote.agent import AgentRemote
 from fencepost.harness.remote.remote import NoAnswer
 
-AGENT = "from fencepost.compose.node.agent import command; command([])"
+AGENT = "from fencepost.node.agent import command; command([])"
 
 
 class Here(AgentRemote):

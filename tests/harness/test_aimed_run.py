@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from fencepost.checker import history
+from fencepost.checker.history import history
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run import written
-from fencepost.harness.run.validation import validate
-from fencepost.report.settings import again
+from fencepost.harness.spec import written
+from fencepost.harness.spec.validation import validate
+from fencepost.report.words.settings import again
 from harness.disturbed import SPEC, assert_judged_and_put_away, carried_out
 
 pytestmark = pytest.mark.slow

@@ -17,7 +17,7 @@ from fencepost.checker.lincheck import command as lincheck
 from fencepost.harness.command import app, test
 from fencepost.harness.command.exits import EXIT
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.run.spec import Spec
+from fencepost.harness.spec.spec import Spec
 from fencepost.registry import BadPlugin
 from fencepost.workloads.locks.registry import LOCKS
 
@@ -153,7 +153,7 @@ HEAVY = ("docker", "paramiko", "pandas", "pygal", "rich", "jinja2", "msgspec", "
     [
         ("import fencepost", (*HEAVY, "typer")),
         ("import sys; sys.argv = ['fencepost', '--help']; app.run()", HEAVY),
-        ("import fencepost.harness.run.judge", ("docker", "paramiko")),
+        ("import fencepost.harness.judge.judge", ("docker", "paramiko")),
     ],
 )
 def test_nothing_heavy_is_imported_before_it_is_used(program, light):

@@ -9,8 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from fencepost.harness.campaigns import bench
+from fencepost.harness.clients import streams, worker
 from fencepost.harness.errors import Crashed
-from fencepost.harness.run import bench, needs, streams, worker
+from fencepost.harness.spec import needs
 from harness.memory import Cluster
 from harness.memory_service import Silent
 

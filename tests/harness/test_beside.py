@@ -18,12 +18,12 @@ from fencepost.harness.cluster import asking, foreign, ours, parting, project
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.engine import Engine
 from fencepost.harness.cluster.sidecar import Helper, Target, helpers
-from fencepost.harness.db.foreign import ForeignServer
-from fencepost.harness.db.named import Named
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.remote import sidecar as module
 from fencepost.harness.remote.remote import NoAnswer, Result
 from fencepost.harness.remote.sidecar import HelperRemote
+from fencepost.harness.servers.foreign import ForeignServer
+from fencepost.harness.servers.named import Named
 
 CLOCK = itertools.count(10)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.harness.run.boundedlog import BoundedLog, gap
+from fencepost.harness.boundedlog import BoundedLog, gap
 
 pytestmark = pytest.mark.slow
 

@@ -14,16 +14,17 @@ import pytest
 
 import fencepost
 from fencepost.harness import interrupts
+from fencepost.harness.clients import streams
 from fencepost.harness.cluster import asking, projects
 from fencepost.harness.cluster import brought_up as module
 from fencepost.harness.cluster.brought_up import Way, brought_up, reserved
 from fencepost.harness.cluster.network import NetworkLeft
 from fencepost.harness.command import app
 from fencepost.harness.command import cluster as command
-from fencepost.harness.db.named import Foreign, Named
 from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.harness.judge import judge
 from fencepost.harness.remote.remote import RemoteError
-from fencepost.harness.run import judge, streams
+from fencepost.harness.servers.named import Foreign, Named
 from harness.memory import Cluster
 
 NODES = ["redis-1", "storage", "client-1"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from fencepost.harness.run.chores import now_and_then
+from fencepost.harness.execute.chores import now_and_then
 
 WAIT_S = 20.0
 

@@ -12,9 +12,9 @@ import pytest
 from fencepost.workloads.client import client as clients
 from fencepost.workloads.client.failpoints import Failpoints
 from fencepost.workloads.client.wire import Outbox, Setup
+from fencepost.workloads.contract.lock import Indeterminate
 from fencepost.workloads.locks import registry
 from fencepost.workloads.locks.broken import NoLock
-from fencepost.workloads.locks.lock import Indeterminate
 from harness.talk import ACQUIRE
 
 

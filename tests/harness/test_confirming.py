@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fencepost.checker.verdict import Verdict
-from fencepost.harness.run.confirming import TRIES, confirm
-from fencepost.harness.run.judge import Outcome
-from fencepost.hunt.bridge import Bridge
+from fencepost.harness.hunting.confirming import TRIES, confirm
+from fencepost.harness.judge.judge import Outcome
+from fencepost.hunt.bridge.bridge import Bridge
 from fencepost.workloads.scenarios.scenario import Do, Scenario
 
 SCENARIO = Scenario(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencepost.harness.run.counted import lost_updates, summed
+from fencepost.harness.campaigns.counted import lost_updates, summed
 from histories import Story
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from fencepost.checker.verdict import Verdict
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run.early_stop import check_until, first_violation, stopping
+from fencepost.harness.spec.early_stop import check_until, first_violation, stopping
 
 TEST = {"checkers": ["lease_exclusion", "mutual_exclusion", "liveness"], "until": ["any"]}
 

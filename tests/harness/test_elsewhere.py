@@ -11,10 +11,11 @@ import sys
 import pytest
 
 from dasked import dasked, needs_dask
+from fencepost.harness.campaigns import engine
+from fencepost.harness.campaigns.elsewhere import Job, Workers
 from fencepost.harness.command import app
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.run import engine, results
-from fencepost.harness.run.elsewhere import Job, Workers
+from fencepost.harness.results import results
 from harness import jobs
 
 pytestmark = [pytest.mark.slow, needs_dask]

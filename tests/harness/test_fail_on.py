@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from fencepost.checker.history import Op
+from fencepost.checker.history.history import Op
 from fencepost.harness.command import app
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run.fail_on import must_be_judged, read
+from fencepost.harness.spec.fail_on import must_be_judged, read
 
 MS = 1_000_000
 TTL = 100 * MS

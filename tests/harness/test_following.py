@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from fencepost.checker import decoding
-from fencepost.checker import history as histories
+from fencepost.checker.history import decoding
+from fencepost.checker.history import history as histories
 from fencepost.checker.verdict import Verdict
-from fencepost.harness.run import following
-from fencepost.harness.run.following import Follower, LiveVerdict
+from fencepost.harness.judge import following
+from fencepost.harness.judge.following import Follower, LiveVerdict
 
 pytestmark = pytest.mark.slow
 

@@ -10,15 +10,15 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from fencepost import registry
-from fencepost.compose.node.places import PID_FILE
 from fencepost.harness.cluster import brought_up, healing
 from fencepost.harness.command import app
-from fencepost.harness.db.kinds import KINDS
-from fencepost.harness.db.server import Server
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.remote import RemoteError
+from fencepost.harness.servers.kinds import KINDS
+from fencepost.harness.servers.server import Server
 from fencepost.nemesis import iptables
 from fencepost.nemesis.families import FAMILIES
+from fencepost.node.places import PID_FILE
 from harness.memory import Cluster
 
 

@@ -10,12 +10,13 @@ from random import Random
 
 import pytest
 
-from fencepost.checker import history
-from fencepost.harness.run import aside, lines
-from fencepost.harness.run.aside import Aside
-from fencepost.harness.run.hearing import Hearing
-from fencepost.harness.run.lines import Lines, TooLong
-from fencepost.harness.run.recorder import Recorder
+from fencepost.checker.history import history
+from fencepost.harness import lines
+from fencepost.harness.clients import aside
+from fencepost.harness.clients.aside import Aside
+from fencepost.harness.clients.hearing import Hearing
+from fencepost.harness.clients.recorder import Recorder
+from fencepost.harness.lines import Lines, TooLong
 
 NOW = 10**12
 
@@ -103,7 +104,7 @@ def test_what_is_no_event_is_set_aside_and_what_follows_is_heard(hearing, tmp_pa
 
 AT_ONCE = """
 import sys, threading
-from fencepost.harness.run.event import decode
+from fencepost.harness.clients.event import decode
 sys.setswitchinterval(1e-6)
 barrier = threading.Barrier(8)
 def hear():

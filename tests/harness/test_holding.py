@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.harness.run.event import Event, Value
-from fencepost.harness.run.holding import Held, Holding, long_held
+from fencepost.harness.clients.event import Event, Value
+from fencepost.harness.clients.holding import Held, Holding, long_held
 
 
 @pytest.fixture

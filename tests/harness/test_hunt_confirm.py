@@ -12,9 +12,9 @@ import sys
 import pytest
 
 import fencepost
-from fencepost.checker import history
+from fencepost.checker.history import history
 from fencepost.harness.command import app
-from fencepost.hunt import bridge
+from fencepost.hunt.bridge.bridge import bridge
 
 pytestmark = pytest.mark.slow
 

@@ -12,10 +12,11 @@ from collections import Counter
 
 import pytest
 
-from fencepost.checker import history
+from fencepost.checker.history import history
 from fencepost.harness.errors import Crashed
+from fencepost.harness.judge import judge
 from fencepost.harness.remote.remote import NoAnswer, RemoteError
-from fencepost.harness.run import judge, needs
+from fencepost.harness.spec import needs
 from fencepost.nemesis.schedule import Scheduled
 from harness.disturbed import FAULTY, PAUSES, SPEC, assert_judged_and_put_away, carried_out
 from harness.memory import Cluster

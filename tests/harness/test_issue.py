@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from fencepost.harness.campaigns import issue
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.run import issue
 
 CHANGED = {
     "key": "suite/a", "lock": "redis", "sure": True, "marks": ["NOT as published"],

@@ -8,21 +8,21 @@ import sys
 
 import pytest
 
-from fencepost.compose.node import kinds as on_node
+from fencepost.harness.campaigns.suite import items
 from fencepost.harness.cluster import image, nodecode, nodes
 from fencepost.harness.cluster.services import service
-from fencepost.harness.db.kinds import KINDS, chosen, roles, versions
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run.spec import Spec
-from fencepost.harness.run.stored import stored
-from fencepost.harness.run.suite import items
-from fencepost.harness.run.written import servers
+from fencepost.harness.servers.kinds import KINDS, chosen, roles, versions
+from fencepost.harness.spec.spec import Spec
+from fencepost.harness.spec.stored import stored
+from fencepost.harness.spec.written import servers
+from fencepost.node import kinds as on_node
 from fencepost.workloads.locks.registry import LOCKS
 
 GUEST = '''
 """A kind of server from a package of its own."""
 
-from fencepost.compose.node.kind import Image, Kind
+from fencepost.node.kind import Image, Kind
 
 
 def command(start):
@@ -147,7 +147,7 @@ def shipped(guest, tmp_path, monkeypatch):
     """What a node has, in a folder; and the way to call a function of it there."""
     nodecode.write(tmp_path / "node")
     library = str(tmp_path / "node" / "lib")
-    code = f"import sys; sys.path.insert(0, {library!r}); from fencepost.compose.node import kinds;"
+    code = f"import sys; sys.path.insert(0, {library!r}); from fencepost.node import kinds;"
 
     def call(expression):
         words = [sys.executable, "-ISc", f"{code} print({expression})"]
@@ -163,7 +163,7 @@ def test_a_node_has_the_file_of_every_kind_and_needs_nothing_but_python(shipped)
 
 
 def test_a_kind_that_was_not_shipped_is_said_to_be_lacking(tmp_path, monkeypatch):
-    (tmp_path / "kinds.json").write_text('{"redis": "fencepost.harness.db.redis"}')
+    (tmp_path / "kinds.json").write_text('{"redis": "fencepost.harness.servers.redis"}')
     monkeypatch.setattr(on_node, "INDEX", tmp_path / "kinds.json")
     assert on_node.find("redis") is KINDS["redis"]
     with pytest.raises(OSError, match="this node knows no server 'guest', but redis"):

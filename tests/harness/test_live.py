@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from fencepost.harness.clients.event import Event, Value
+from fencepost.harness.clients.holding import Holding
 from fencepost.harness.command.live import View
-from fencepost.harness.run.event import Event, Value
-from fencepost.harness.run.holding import Holding
-from fencepost.harness.run.progress import Status
+from fencepost.harness.execute.progress import Status
 
 S = 1_000_000_000
 

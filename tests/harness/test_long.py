@@ -8,12 +8,15 @@ from dataclasses import replace
 import pytest
 
 import schema
-from fencepost.checker import history
+from fencepost.checker.history import history
 from fencepost.harness.errors import Crashed
+from fencepost.harness.execute import long, timed
+from fencepost.harness.judge import judge, judging, segments
+from fencepost.harness.judge.judge import ENDED_FROM_OUTSIDE, GOING_ON
+from fencepost.harness.locked import locked
 from fencepost.harness.remote.remote import RemoteError
-from fencepost.harness.run import judge, judging, long, results, segments, timed, written
-from fencepost.harness.run.judge import ENDED_FROM_OUTSIDE, GOING_ON
-from fencepost.harness.run.locked import locked
+from fencepost.harness.results import results
+from fencepost.harness.spec import written
 from harness.disturbed import PAUSES, SPEC, carried_out
 
 pytestmark = pytest.mark.slow

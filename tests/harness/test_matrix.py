@@ -9,13 +9,14 @@ from contextlib import contextmanager
 import pytest
 
 from fencepost.checker.verdict import Verdict
+from fencepost.harness.campaigns import matrix as matrices
+from fencepost.harness.campaigns import matrix_plan, rounds
+from fencepost.harness.campaigns.matrix import Matrix
+from fencepost.harness.campaigns.matrix_plan import COLUMNS, cells, plan, seeded
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.run import matrix as matrices
-from fencepost.harness.run import matrix_plan, results, rounds
-from fencepost.harness.run.judge import Outcome
-from fencepost.harness.run.matrix import Matrix
-from fencepost.harness.run.matrix_plan import COLUMNS, cells, plan, seeded
-from fencepost.harness.run.spec import schedule_of
+from fencepost.harness.judge.judge import Outcome
+from fencepost.harness.results import results
+from fencepost.harness.spec.spec import schedule_of
 from fencepost.workloads.locks.registry import LOCKS
 
 FAULTS = ("none", "pause:client", "kill")

@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
+from fencepost.harness.campaigns import matrix as matrices
+from fencepost.harness.campaigns import matrix_plan, rounds
 from fencepost.harness.command import app
 from fencepost.harness.command import matrix as command
-from fencepost.harness.run import matrix as matrices
-from fencepost.harness.run import matrix_plan, rounds
-from fencepost.report import frames
+from fencepost.report.exports import frames
 
 pytestmark = pytest.mark.slow
 

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.harness.db.named import read
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run import written
-from fencepost.harness.run.needs import nodes
-from fencepost.harness.run.spec import layout_of
-from fencepost.harness.run.stored import stored
-from fencepost.report.settings import again
+from fencepost.harness.servers.named import read
+from fencepost.harness.spec import written
+from fencepost.harness.spec.needs import nodes
+from fencepost.harness.spec.spec import layout_of
+from fencepost.harness.spec.stored import stored
+from fencepost.report.words.settings import again
 
 OWN_KIND = """
-from fencepost.compose.node.kind import Kind
+from fencepost.node.kind import Kind
 
 KIND = Kind("mydb", __name__, port=7000, health=lambda: True)
 """

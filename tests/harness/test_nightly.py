@@ -11,11 +11,12 @@ import xml.etree.ElementTree as ElementTree
 import msgspec
 import pytest
 
+from fencepost.harness.campaigns import baseline, entries, nights, suite
+from fencepost.harness.campaigns.baseline import Known
+from fencepost.harness.campaigns.entries import Entry
 from fencepost.harness.command import app
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run import baseline, entries, nights, results, store, suite
-from fencepost.harness.run.baseline import Known
-from fencepost.harness.run.entries import Entry
+from fencepost.harness.results import results, store
 from report.matrices import cell, violated
 from report.matrices import run as counted
 from report.matrices import stored as matrix_of

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.harness.db import patience
-from fencepost.harness.db.kinds import KINDS
-from fencepost.harness.db.server import Server
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.remote import Result
+from fencepost.harness.servers import patience
+from fencepost.harness.servers.kinds import KINDS
+from fencepost.harness.servers.server import Server
 from harness.memory import Cluster, Node
 
 

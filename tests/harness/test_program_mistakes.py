@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
+from fencepost.harness.clients.client_program import command
+from fencepost.harness.clients.worker import Worker
 from fencepost.harness.errors import Crashed
-from fencepost.harness.run.client_program import command
-from fencepost.harness.run.worker import Worker
-from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.contract.locktype import LockType
 from harness.local import Local, recorded
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,8 @@ import pytest
 
 from fencepost.harness.command import app
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.run import documents, publish, results
+from fencepost.harness.publish import documents, publish
+from fencepost.harness.results import results
 from report.matrices import cell, violated
 from report.matrices import run as counted
 from report.matrices import stored as matrix_of

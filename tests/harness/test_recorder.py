@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from fencepost.checker import history
-from fencepost.harness.run.recorder import Recorder, finish, is_live
+from fencepost.checker.history import history
+from fencepost.harness.clients.recorder import Recorder, finish, is_live
 from harness.recording import Full, record
 
 

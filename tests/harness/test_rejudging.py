@@ -8,9 +8,9 @@ import signal
 
 import pytest
 
-from fencepost.harness.run import rejudging
-from fencepost.harness.run.judge import judge
-from fencepost.harness.run.rejudging import rejudge
+from fencepost.harness.judge import rejudging
+from fencepost.harness.judge.judge import judge
+from fencepost.harness.judge.rejudging import rejudge
 
 OP = {"index": 0, "time": 1, "process": 0, "type": "invoke", "f": "acquire", "value": {"lock": "a"}}
 

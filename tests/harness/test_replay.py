@@ -8,8 +8,9 @@ import os
 import pytest
 
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run import results, written
-from fencepost.harness.run.spec import Spec
+from fencepost.harness.results import results
+from fencepost.harness.spec import written
+from fencepost.harness.spec.spec import Spec
 from fencepost.workloads.locks.registry import LOCKS
 
 GOOD = Spec("redis", "redis", LOCKS["redis"].read_options({}), time_s=5.0).to_json()

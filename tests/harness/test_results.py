@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.run import results
+from fencepost.harness.results import results
 from fencepost.wholefile import replace
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from fencepost.harness.cluster import brought_up, nodes
 from fencepost.harness.cluster.services import service
-from fencepost.harness.run import needs
-from fencepost.harness.run.scripted import of_suite
-from fencepost.harness.run.spec import Spec
+from fencepost.harness.execute.scripted import of_suite
+from fencepost.harness.spec import needs
+from fencepost.harness.spec.spec import Spec
 from fencepost.nemesis.families import FAMILIES
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.registry import SUITES

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from fencepost.harness.run import judge as judge_module
-from fencepost.harness.run import timed
-from fencepost.harness.run.judge import judge
-from fencepost.harness.run.recorder import Recorder
-from fencepost.harness.run.site import RunSite
-from fencepost.harness.run.spec import Spec
+from fencepost.harness.clients.recorder import Recorder
+from fencepost.harness.execute import timed
+from fencepost.harness.execute.site import RunSite
+from fencepost.harness.judge import judge as judge_module
+from fencepost.harness.judge.judge import judge
+from fencepost.harness.spec.spec import Spec
 from fencepost.workloads.locks.registry import LOCKS
 from harness.recording import record
 

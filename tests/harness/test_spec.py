@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fencepost.harness.errors import BadArguments, choose
-from fencepost.harness.run.scripted import of_suite
-from fencepost.harness.run.spec import Spec, layout_of, seconds, work_of
-from fencepost.harness.run.stored import stored
-from fencepost.harness.run.validation import validate
+from fencepost.harness.execute.scripted import of_suite
+from fencepost.harness.spec.spec import Spec, layout_of, seconds, work_of
+from fencepost.harness.spec.stored import stored
+from fencepost.harness.spec.validation import validate
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.registry import SUITES
 

@@ -15,13 +15,13 @@ import pytest
 
 import node_program
 import ssh_server
-from fencepost.compose.node.places import CODE, PYTHON
+from fencepost.harness.clients.client_program import command
+from fencepost.harness.clients.recorder import Recorder
+from fencepost.harness.clients.worker import Worker
 from fencepost.harness.remote import agent, ssh
 from fencepost.harness.remote.remote import NoAnswer, RemoteError
 from fencepost.harness.remote.ssh import Host, SshRemote
-from fencepost.harness.run.client_program import command
-from fencepost.harness.run.recorder import Recorder
-from fencepost.harness.run.worker import Worker
+from fencepost.node.places import CODE, PYTHON
 from fencepost.workloads.locks.registry import LOCKS
 from ssh_server import SshServer
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fencepost.harness.run.stage import NotAsScheduled, Stage
+from fencepost.harness.execute.stage import NotAsScheduled, Stage
 from fencepost.workloads.scenarios.scenario import (
     Begin,
     NoteTime,

@@ -10,8 +10,8 @@ import pytest
 
 from fencepost.harness.command import app
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run import results, store
-from fencepost.harness.run.locked import locked
+from fencepost.harness.locked import locked
+from fencepost.harness.results import results, store
 from report.matrices import cell, stored, violated
 from report.matrices import run as ran
 from report.test_sweep import stored as swept

@@ -7,10 +7,11 @@ import json
 import pytest
 
 from fencepost.checker.verdict import Verdict
+from fencepost.harness.campaigns import suite
 from fencepost.harness.command.suite import chosen
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run import results, suite
-from fencepost.harness.run.judge import Outcome
+from fencepost.harness.judge.judge import Outcome
+from fencepost.harness.results import results
 from fencepost.workloads.scenarios.registry import SUITES
 
 GOOD = {"faults": Verdict(True, "All."), "resource": Verdict(True, "1 write.")}

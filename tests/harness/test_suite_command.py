@@ -9,12 +9,12 @@ from xml.etree import ElementTree
 import pytest
 
 from fencepost.checker.verdict import Verdict
+from fencepost.harness.campaigns import suite as suites
 from fencepost.harness.command import app
 from fencepost.harness.command import suite as command
 from fencepost.harness.errors import Crashed
-from fencepost.harness.run import results
-from fencepost.harness.run import suite as suites
-from fencepost.harness.run.judge import Outcome
+from fencepost.harness.judge.judge import Outcome
+from fencepost.harness.results import results
 
 
 def as_published(spec, *_):

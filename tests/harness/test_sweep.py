@@ -8,13 +8,14 @@ from contextlib import contextmanager
 import pytest
 
 from fencepost.checker.verdict import Verdict
+from fencepost.harness.campaigns import rounds, sweep_plan
+from fencepost.harness.campaigns import sweep as sweeps
+from fencepost.harness.campaigns.axes import AXES
+from fencepost.harness.campaigns.sweep_plan import cells, plan, schedule, seeded, values
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run import results, rounds, sweep_plan
-from fencepost.harness.run import sweep as sweeps
-from fencepost.harness.run.axes import AXES
-from fencepost.harness.run.judge import Outcome
-from fencepost.harness.run.spec import layout_of
-from fencepost.harness.run.sweep_plan import cells, plan, schedule, seeded, values
+from fencepost.harness.judge.judge import Outcome
+from fencepost.harness.results import results
+from fencepost.harness.spec.spec import layout_of
 from harness.test_matrix import counted
 
 

@@ -7,9 +7,10 @@ import sys
 
 import pytest
 
+from fencepost.harness.campaigns import sweep as sweeps
+from fencepost.harness.campaigns import sweep_plan
 from fencepost.harness.command import app
-from fencepost.harness.run import results, sweep_plan
-from fencepost.harness.run import sweep as sweeps
+from fencepost.harness.results import results
 
 pytestmark = pytest.mark.slow
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencepost.harness.run.tally import calm, longest, violating
+from fencepost.harness.campaigns.tally import calm, longest, violating
 from histories import Story
 
 

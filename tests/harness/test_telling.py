@@ -13,8 +13,8 @@ from fencepost.harness.cluster import brought_up
 from fencepost.harness.command import app
 from fencepost.harness.command import test as command
 from fencepost.harness.errors import Crashed
-from fencepost.harness.run.interrupted import Interrupted
-from fencepost.harness.run.progress import Status
+from fencepost.harness.execute.interrupted import Interrupted
+from fencepost.harness.execute.progress import Status
 
 pytestmark = pytest.mark.slow
 

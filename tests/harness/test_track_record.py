@@ -9,15 +9,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from fencepost.checker.history import History
-from fencepost.checker.op import Op
+from fencepost.checker.history.history import History
+from fencepost.checker.history.op import Op
 from fencepost.checker.verdict import Verdict
+from fencepost.harness.campaigns import track_record as record
 from fencepost.harness.command import app
 from fencepost.harness.command import track_record as command
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.run import results
-from fencepost.harness.run import track_record as record
-from fencepost.harness.run.judge import Outcome
+from fencepost.harness.judge.judge import Outcome
+from fencepost.harness.results import results
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.defects import DEFECTS, ByLeases, waits_longer
 

@@ -7,11 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from fencepost.checker import history
+from fencepost.checker.history import history
+from fencepost.harness.clients import streams
 from fencepost.harness.errors import Crashed
+from fencepost.harness.execute import timed
+from fencepost.harness.execute.run import run
+from fencepost.harness.judge import judge
 from fencepost.harness.remote.remote import NoAnswer, RemoteError
-from fencepost.harness.run import judge, results, streams, timed
-from fencepost.harness.run.run import run
+from fencepost.harness.results import results
 from harness.disturbed import (
     FAULTY,
     SPEC,
@@ -159,7 +162,7 @@ def test_what_ended_a_run_is_told_and_not_that_it_could_not_be_judged(cluster, m
 
 
 def test_a_run_whose_terminal_is_gone_goes_on(cluster, monkeypatch):
-    monkeypatch.setattr("fencepost.harness.run.progress._EVERY_S", 0.005)
+    monkeypatch.setattr("fencepost.harness.execute.progress._EVERY_S", 0.005)
     told = []
 
     def gone(status):

@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fencepost.checker import history
-from fencepost.harness.run import judge
-from fencepost.harness.run.site import RunSite
-from fencepost.harness.run.worker import Worker
+from fencepost.checker.history import history
+from fencepost.harness.clients.worker import Worker
+from fencepost.harness.execute.site import RunSite
+from fencepost.harness.judge import judge
 from harness.disturbed import (
     SPEC,
     assert_judged_and_put_away,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import signal
 
-from fencepost.checker import history
-from fencepost.harness.run.scripted import of_suite
+from fencepost.checker.history import history
+from fencepost.harness.execute.scripted import of_suite
 from fencepost.workloads.scenarios.scenario import Do
 from harness.disturbed import (
     PAUSED,

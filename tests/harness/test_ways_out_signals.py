@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
+from fencepost.harness.execute.scripted import of_suite
+from fencepost.harness.judge import judge
 from fencepost.harness.remote.remote import RemoteError
-from fencepost.harness.run import judge
-from fencepost.harness.run.scripted import of_suite
 from fencepost.nemesis.director import Director
 from harness.disturbed import (
     ENDING,

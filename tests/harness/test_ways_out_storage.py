@@ -9,9 +9,9 @@ from functools import partial
 
 import pytest
 
+from fencepost.harness.clients.recorder import Recorder
+from fencepost.harness.execute import carry_out
 from fencepost.harness.remote.remote import RemoteError, Result
-from fencepost.harness.run import carry_out
-from fencepost.harness.run.recorder import Recorder
 from harness.disturbed import (
     PAUSES,
     SPEC,
@@ -34,7 +34,7 @@ def test_a_history_that_cannot_be_written_is_a_crash_and_what_was_written_is_jud
             raise self.failure
         self._file.write(data)
 
-    monkeypatch.setattr("fencepost.harness.run.recorder.Recorder._write", no_space)
+    monkeypatch.setattr("fencepost.harness.clients.recorder.Recorder._write", no_space)
     ended = carried_out(cluster, schedule=[])
     assert full.is_set()
     assert isinstance(ended.error, OSError)

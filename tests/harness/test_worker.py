@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from fencepost.checker.history import read
-from fencepost.checker.holds import holds
+from fencepost.checker.facts.holds import holds
+from fencepost.checker.history.history import read
+from fencepost.harness.clients import streams
+from fencepost.harness.clients import worker as process
+from fencepost.harness.clients.worker import Worker
 from fencepost.harness.errors import Crashed
-from fencepost.harness.run import streams
-from fencepost.harness.run import worker as process
-from fencepost.harness.run.worker import Worker
 from harness.local import COMMAND, MARKED, Local, recorded
 
 pytestmark = pytest.mark.slow

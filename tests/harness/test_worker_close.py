@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from fencepost.checker.history import read
-from fencepost.harness.run.worker import Worker
+from fencepost.checker.history.history import read
+from fencepost.harness.clients.worker import Worker
 from harness.local import recorded
 
 

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
+from fencepost.harness.clients import answers
+from fencepost.harness.clients.worker import Worker
 from fencepost.harness.errors import Crashed
-from fencepost.harness.run import answers
-from fencepost.harness.run.worker import Worker
 from harness.local import COMMAND, MARKED, Local
 
 pytestmark = pytest.mark.slow

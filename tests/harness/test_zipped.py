@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from fencepost.harness.run import zipped
+from fencepost.harness.clients import zipped
 
 ALL = """
 import sys

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.harness.run import written
-from fencepost.harness.run.hunting import setting_of
+from fencepost.harness.hunting.hunting import setting_of
+from fencepost.harness.spec import written
 
 
 @pytest.fixture

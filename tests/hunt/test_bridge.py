@@ -6,18 +6,19 @@ import json
 
 import pytest
 
-from fencepost.checker.history import NEMESIS
-from fencepost.harness.run import scripted, written
-from fencepost.hunt.actions import table
-from fencepost.hunt.bridge import bridge
-from fencepost.hunt.deeds import unseen
-from fencepost.hunt.hunt import Find, hunt
-from fencepost.hunt.judge import violations
+from fencepost.checker.history.history import NEMESIS
+from fencepost.harness.execute import scripted
+from fencepost.harness.spec import written
+from fencepost.hunt.bridge.bridge import bridge
+from fencepost.hunt.bridge.deeds import unseen
+from fencepost.hunt.bridge.trace import Trace
+from fencepost.hunt.faults.actions import table
 from fencepost.hunt.run import Run
-from fencepost.hunt.schedule import Schedule
-from fencepost.hunt.search import search
-from fencepost.hunt.story import Teller, tell
-from fencepost.hunt.trace import Trace
+from fencepost.hunt.search.hunt import Find, hunt
+from fencepost.hunt.search.judge import violations
+from fencepost.hunt.search.search import search
+from fencepost.hunt.sim.schedule import Schedule
+from fencepost.hunt.story.story import Teller, tell
 from fencepost.strictjson import decode
 from fencepost.workloads.scenarios import file
 from fencepost.workloads.scenarios.scenario import (

@@ -9,7 +9,7 @@ from multiprocessing import util
 
 import pytest
 
-from fencepost.hunt.crew import pool
+from fencepost.hunt.search.crew import pool
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows forks nothing")
 

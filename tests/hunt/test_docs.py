@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.hunt.hunt import hunt
-from fencepost.hunt.story import numbered
+from fencepost.hunt.search.hunt import hunt
+from fencepost.hunt.story.story import numbered
 
 pytestmark = pytest.mark.slow
 

@@ -10,22 +10,22 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from fencepost.hunt.actions import table
-from fencepost.hunt.draw import Drawer
-from fencepost.hunt.etcd.server import Cluster, EtcdServer
-from fencepost.hunt.etcd.state import Refused, State
-from fencepost.hunt.http import Pool
-from fencepost.hunt.link import Dialled
-from fencepost.hunt.network import Network
+from fencepost.hunt.faults.actions import table
+from fencepost.hunt.models.etcd.server import Cluster, EtcdServer
+from fencepost.hunt.models.etcd.state import Refused, State
+from fencepost.hunt.models.http import Pool
 from fencepost.hunt.run import Run
-from fencepost.hunt.search import search
-from fencepost.hunt.unknown import Unknown
-from fencepost.hunt.world import MS, Node, Timer, World
-from fencepost.workloads.etcd_gateway import Gateway, key_is, text
+from fencepost.hunt.search.draw import Drawer
+from fencepost.hunt.search.search import search
+from fencepost.hunt.sim.link import Dialled
+from fencepost.hunt.sim.network import Network
+from fencepost.hunt.sim.unknown import Unknown
+from fencepost.hunt.sim.world import MS, Node, Timer, World
+from fencepost.workloads.contract.lock import Failed, Indeterminate
 from fencepost.workloads.locks.etcd import EtcdLock
 from fencepost.workloads.locks.etcd_session import Session
 from fencepost.workloads.locks.keepalive import Keepalive
-from fencepost.workloads.locks.lock import Failed, Indeterminate
+from fencepost.workloads.transport.etcd_gateway import Gateway, key_is, text
 
 SECOND = 1000 * MS
 

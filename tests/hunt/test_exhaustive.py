@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.checker.history import NEMESIS
-from fencepost.hunt.actions import table
-from fencepost.hunt.exhaustive import Every, Probe, batches
+from fencepost.checker.history.history import NEMESIS
+from fencepost.hunt.faults.actions import table
 from fencepost.hunt.run import Run
-from fencepost.hunt.schedule import Schedule
-from fencepost.hunt.search import search, search_all
+from fencepost.hunt.search.exhaustive import Every, Probe, batches
+from fencepost.hunt.search.search import search, search_all
+from fencepost.hunt.sim.schedule import Schedule
 
 pytestmark = pytest.mark.slow
 

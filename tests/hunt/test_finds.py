@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from fencepost.hunt.actions import table
-from fencepost.hunt.hunt import hunt
-from fencepost.hunt.judge import violations
+from fencepost.hunt.faults.actions import table
 from fencepost.hunt.run import Run
-from fencepost.hunt.schedule import Schedule
-from fencepost.hunt.search import search
-from fencepost.hunt.story import numbered
+from fencepost.hunt.search.hunt import hunt
+from fencepost.hunt.search.judge import violations
+from fencepost.hunt.search.search import search
+from fencepost.hunt.sim.schedule import Schedule
+from fencepost.hunt.story.story import numbered
 
 pytestmark = pytest.mark.slow
 

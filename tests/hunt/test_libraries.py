@@ -11,15 +11,15 @@ from random import Random
 
 import pytest
 
-from fencepost.hunt import record
-from fencepost.hunt.actions import table
-from fencepost.hunt.draw import Drawer
-from fencepost.hunt.hunt import hunt
-from fencepost.hunt.outside import stand_ins
+from fencepost.hunt.faults.actions import table
+from fencepost.hunt.intercept import stand_ins
 from fencepost.hunt.run import Run
-from fencepost.hunt.schedule import Schedule
-from fencepost.hunt.search import search
-from fencepost.hunt.story import numbered
+from fencepost.hunt.search.draw import Drawer
+from fencepost.hunt.search.hunt import hunt
+from fencepost.hunt.search.search import search
+from fencepost.hunt.sim import record
+from fencepost.hunt.sim.schedule import Schedule
+from fencepost.hunt.story.story import numbered
 from fencepost.hunt.work import work_times
 from hunt.libraries import needs
 from hunt.processes import SRC, TESTS, assert_same_digest
@@ -76,8 +76,8 @@ def test_its_run_is_played_again_from_its_list_of_integers(setting, library):
 HISTORIES = """
 import hashlib, sys
 sys.path.insert(0, sys.argv[1])
-from fencepost.harness.run import written
-from fencepost.harness.run.hunting import setting_of
+from fencepost.harness.spec import written
+from fencepost.harness.hunting.hunting import setting_of
 from fencepost.hunt import record
 from test_libraries import drawn
 
@@ -135,11 +135,11 @@ def test_every_client_asks_its_servers_in_the_order_in_which_it_made_its_connect
 @needs("pottery")
 def test_its_threads_leave_nothing_behind_where_python_ends():
     code = """
-from fencepost.harness.run import written
-from fencepost.harness.run.hunting import setting_of
-from fencepost.hunt.actions import table
+from fencepost.harness.spec import written
+from fencepost.harness.hunting.hunting import setting_of
+from fencepost.hunt.faults.actions import table
 from fencepost.hunt.run import Run
-from fencepost.hunt.schedule import Schedule
+from fencepost.hunt.sim.schedule import Schedule
 one = setting_of(written.spec("pottery", {}, {"concurrency": 2, "seed": 1}), None, None, False)
 Run(one, Schedule(), table(one)).carry_out()
 """

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.hunt.link import SimLink
-from fencepost.hunt.network import LATER, Network, Refusal, Request
-from fencepost.hunt.redis.resp import bytes_of
-from fencepost.hunt.redis.server import RedisServer
-from fencepost.hunt.world import MS, Node, World
+from fencepost.hunt.models.redis.resp import bytes_of
+from fencepost.hunt.models.redis.server import RedisServer
+from fencepost.hunt.sim.link import SimLink
+from fencepost.hunt.sim.network import LATER, Network, Refusal, Request
+from fencepost.hunt.sim.world import MS, Node, World
 
 SECOND = 1000 * MS
 TELLS = """

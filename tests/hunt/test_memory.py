@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.hunt.network import Network, Refusal
-from fencepost.hunt.redis.server import RedisServer
-from fencepost.hunt.search import search
-from fencepost.hunt.world import World
+from fencepost.hunt.models.redis.server import RedisServer
+from fencepost.hunt.search.search import search
+from fencepost.hunt.sim.network import Network, Refusal
+from fencepost.hunt.sim.world import World
 from fencepost.workloads.locks.redis import ACQUIRE_COUNTED, EXTEND, RELEASE
 
 OOM = "OOM command not allowed when used memory > 'maxmemory'."

@@ -14,20 +14,20 @@ from random import Random
 import pytest
 
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.own.given import Asked, given
-from fencepost.harness.run import written
-from fencepost.harness.run.hunting import setting_of
-from fencepost.hunt import record
-from fencepost.hunt.actions import table
-from fencepost.hunt.draw import Drawer
-from fencepost.hunt.hunt import hunt
-from fencepost.hunt.outside import watch
-from fencepost.hunt.redis.resp import Decoder, encoded
+from fencepost.harness.hunting.hunting import setting_of
+from fencepost.harness.spec import written
+from fencepost.harness.userlock.given import Asked, given
+from fencepost.hunt.faults.actions import table
+from fencepost.hunt.intercept import watch
+from fencepost.hunt.models.redis.resp import Decoder, encoded
 from fencepost.hunt.run import LockError, Run
-from fencepost.hunt.schedule import Schedule
-from fencepost.hunt.search import search
-from fencepost.hunt.story import numbered
-from fencepost.hunt.unknown import Unknown
+from fencepost.hunt.search.draw import Drawer
+from fencepost.hunt.search.hunt import hunt
+from fencepost.hunt.search.search import search
+from fencepost.hunt.sim import record
+from fencepost.hunt.sim.schedule import Schedule
+from fencepost.hunt.sim.unknown import Unknown
+from fencepost.hunt.story.story import numbered
 from hunt.processes import assert_same_digest
 
 pytestmark = pytest.mark.slow

@@ -6,12 +6,12 @@ from random import Random
 
 import pytest
 
-from fencepost.hunt.actions import table
-from fencepost.hunt.draw import Drawer
-from fencepost.hunt.judge import violations
+from fencepost.hunt.faults.actions import table
 from fencepost.hunt.run import Run
-from fencepost.hunt.schedule import Schedule
-from fencepost.hunt.screen import suspects
+from fencepost.hunt.search.draw import Drawer
+from fencepost.hunt.search.judge import violations
+from fencepost.hunt.search.screen import suspects
+from fencepost.hunt.sim.schedule import Schedule
 from hunt.libraries import needs
 
 GOALS = (

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencepost.hunt.redis.arguments import CommandError
-from fencepost.hunt.redis.lua import evaluate
-from fencepost.hunt.redis.scripts import KNOWN
-from fencepost.hunt.redis.store import Scores, Store
+from fencepost.hunt.models.redis.arguments import CommandError
+from fencepost.hunt.models.redis.lua import evaluate
+from fencepost.hunt.models.redis.scripts import KNOWN
+from fencepost.hunt.models.redis.store import Scores, Store
 
 pytestmark = pytest.mark.slow
 

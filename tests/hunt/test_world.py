@@ -9,14 +9,14 @@ from random import Random
 
 import pytest
 
-from fencepost.hunt import record
-from fencepost.hunt.actions import table
-from fencepost.hunt.draw import Drawer
-from fencepost.hunt.network import Network
-from fencepost.hunt.redis.server import RedisServer
+from fencepost.hunt.faults.actions import table
+from fencepost.hunt.models.redis.server import RedisServer
 from fencepost.hunt.run import LockError, Run
-from fencepost.hunt.schedule import Schedule
-from fencepost.hunt.world import Node, Timer, World
+from fencepost.hunt.search.draw import Drawer
+from fencepost.hunt.sim import record
+from fencepost.hunt.sim.network import Network
+from fencepost.hunt.sim.schedule import Schedule
+from fencepost.hunt.sim.world import Node, Timer, World
 from hunt.processes import assert_same_digest
 
 pytestmark = pytest.mark.slow
@@ -194,11 +194,11 @@ import gc
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from random import Random
-from fencepost.harness.run.hunting import setting_of
-from fencepost.harness.run import written
+from fencepost.harness.hunting.hunting import setting_of
+from fencepost.harness.spec import written
 from fencepost.hunt import record
-from fencepost.hunt.actions import table
-from fencepost.hunt.draw import Drawer
+from fencepost.hunt.faults.actions import table
+from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.run import Run
 
 one = setting_of(written.spec("redlock", {}, {"concurrency": 2, "seed": 1}), None, None, False)

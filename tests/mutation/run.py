@@ -44,13 +44,13 @@ FOLDER = Path("mutants")
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make mutants ARGS=...", description="Mutate checker/.")
-    parser.add_argument("files", nargs="*", help="only these, as checker/holds.py")
+    parser.add_argument("files", nargs="*", help="only these, as checker/facts/holds.py")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="mutants tried at a time")
     parser.add_argument("--score", action="store_true", help="only count what is known")
     arguments = parser.parse_args()
     for file in arguments.files:
         if not Path(file).is_file():
-            parser.error(f"{file} is not a file; name one like checker/holds.py")
+            parser.error(f"{file} is not a file; name one like checker/facts/holds.py")
     if not arguments.score:
         _forget_what_is_stale()
         _link()

@@ -88,8 +88,8 @@ def test_a_mutant_takes_the_place_of_its_function_and_fails_where_it_is_told_to(
         double(5)
 
 
-DIFF = """--- checker/holds.py
-+++ checker/holds.py
+DIFF = """--- checker/facts/holds.py
++++ checker/facts/holds.py
 @@ -1,3 +1,3 @@
  def f(a):
 -    return a | {1}
@@ -98,14 +98,14 @@ DIFF = """--- checker/holds.py
 
 
 def test_a_survivor_is_known_by_its_function_and_the_lines_that_it_changes():
-    one = survivor("checker/holds.py", "checker.holds.x__f__mutmut_7", DIFF)
-    assert one == Survivor("checker/holds.py", "_f", "return a | {1}", "return a & {1}")
-    method = survivor("checker/holds.py", "checker.holds.xǁHoldǁf__mutmut_1", DIFF)
+    one = survivor("checker/facts/holds.py", "checker.facts.holds.x__f__mutmut_7", DIFF)
+    assert one == Survivor("checker/facts/holds.py", "_f", "return a | {1}", "return a & {1}")
+    method = survivor("checker/facts/holds.py", "checker.facts.holds.xǁHoldǁf__mutmut_1", DIFF)
     assert method.function == "Hold.f"
 
 
 def test_a_row_of_the_list_is_the_survivor_that_it_was_made_from():
-    one = Survivor("checker/holds.py", "Hold.f", "return a | b", "return `a` | ")
+    one = Survivor("checker/facts/holds.py", "Hold.f", "return a | b", "return `a` | ")
     told = (
         f"## Why\n\n| file | function | before | after |\n| --- | --- | --- | --- |\n{row(one)}\n"
     )
@@ -120,20 +120,20 @@ def test_mutants_that_never_end_count_as_killed_and_are_told():
 
 def test_a_survivor_that_is_not_listed_and_a_low_score_fail(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "mutants/checker").mkdir(parents=True)
-    (tmp_path / "checker").mkdir()
+    (tmp_path / "mutants/checker/facts").mkdir(parents=True)
+    (tmp_path / "checker/facts").mkdir(parents=True)
     (tmp_path / "docs").mkdir()
-    (tmp_path / "checker/holds.py").touch()
+    (tmp_path / "checker/facts/holds.py").touch()
     monkeypatch.setattr(score, "get_diff_for_mutant", lambda name, path: DIFF)
 
     def told(codes, text):
-        names = {f"checker.holds.x_f__mutmut_{n}": code for n, code in enumerate(codes)}
+        names = {f"checker.facts.holds.x_f__mutmut_{n}": code for n, code in enumerate(codes)}
         meta = score.json.dumps({"exit_code_by_key": names})
-        (tmp_path / "mutants/checker/holds.py.meta").write_text(meta)
+        (tmp_path / "mutants/checker/facts/holds.py.meta").write_text(meta)
         (tmp_path / "docs/mutants.md").write_text(text)
         return score.main([]), capsys.readouterr().out
 
-    one = row(Survivor("checker/holds.py", "f", "return a | {1}", "return a & {1}"))
+    one = row(Survivor("checker/facts/holds.py", "f", "return a | {1}", "return a & {1}"))
     code, out = told([1] * 18 + [0] * 2, one)
     assert (code, out.count("1 that survived are not in docs/mutants.md:")) == (1, 1)
     assert told([1] * 18 + [0] * 2, f"{one}\n{one}")[0] == 0

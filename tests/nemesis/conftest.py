@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from fencepost.checker.history import History, Op
+from fencepost.checker.history.history import History, Op
 from fencepost.nemesis import iptables, kill, pause, skewed
 from fencepost.nemesis.clock import CLOCK_FILE
 from fencepost.nemesis.director import Director

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.checker import faults
+from fencepost.checker.facts import faults
 from fencepost.nemesis import pause, targets
 from fencepost.nemesis.director import Director
 from fencepost.nemesis.nemesis import Fault

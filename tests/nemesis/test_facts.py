@@ -7,8 +7,8 @@ from random import Random
 import pytest
 from msgspec.structs import force_setattr
 
-from fencepost.checker.faults import faults
-from fencepost.checker.history import History, Op
+from fencepost.checker.facts.faults import faults
+from fencepost.checker.history.history import History, Op
 from fencepost.nemesis import partition
 from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.families import FAMILIES, facts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.checker import faults
+from fencepost.checker.facts import faults
 from fencepost.nemesis.nemesis import NoFaults
 from nemesis.receipt_faults import (
     CRASHES,

@@ -1,4 +1,4 @@
-"""The programs of compose/node, which a node runs with nothing but Python's own library."""
+"""The programs of node, which a node runs with nothing but Python's own library."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from fencepost.compose.node import cpu, processes, vdso
+from fencepost.node import cpu, processes, vdso
 from targets import Target
 
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from fencepost.compose.node import agent, vdso
+from fencepost.node import agent, vdso
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fencepost.compose.node import clocks, kinds
-from fencepost.compose.node.watch import Watch
-from fencepost.harness.db import etcd as etcd_kind
-from fencepost.harness.db import redis as redis_kind
-from fencepost.harness.db import zookeeper as zookeeper_kind
-from fencepost.harness.db.kinds import KINDS
+from fencepost.harness.servers import etcd as etcd_kind
+from fencepost.harness.servers import redis as redis_kind
+from fencepost.harness.servers import zookeeper as zookeeper_kind
+from fencepost.harness.servers.kinds import KINDS
+from fencepost.node import clocks, kinds
+from fencepost.node.watch import Watch
 
 SHOWN = 1_790_000_000.0
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.compose.node import cpu
+from fencepost.node import cpu
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencepost.compose.node.lazydisk import COMMIT_S, JOURNAL, ROOT, Disk
-from fencepost.compose.node.pages import PAGE, Content
+from fencepost.node.lazydisk import COMMIT_S, JOURNAL, ROOT, Disk
+from fencepost.node.pages import PAGE, Content
 from node_program import node_program
 
 FILE, FOLDER = stat.S_IFREG | 0o644, stat.S_IFDIR | 0o755

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from fencepost.compose.node import kind, listen
-from fencepost.harness.db import etcd, postgres, redis, valkey, zookeeper
+from fencepost.harness.servers import etcd, postgres, redis, valkey, zookeeper
+from fencepost.node import kind, listen
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import stat
 
 import pytest
 
-from fencepost.compose.node import names
+from fencepost.node import names
 
 OTHERS = b"127.0.0.1 localhost\n\n# a comment # fencepost is tested here\n10.0.0.9\tdb db.lab\r\n"
 ENTRIES = ["10.0.0.1 redis-1", "10.0.0.2 storage"]

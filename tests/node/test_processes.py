@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from fencepost.compose.node import agent, processes
-from fencepost.compose.node.places import MARK
+from fencepost.node import agent, processes
+from fencepost.node.places import MARK
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.compose.node.kind import Start
-from fencepost.harness.db import redis, sentinel
+from fencepost.harness.servers import redis, sentinel
+from fencepost.node.kind import Start
 
 
 @pytest.fixture(autouse=True)

@@ -12,9 +12,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from fencepost.compose.node import server
-from fencepost.compose.node.kind import Kind
-from fencepost.harness.db.kinds import KINDS
+from fencepost.harness.servers.kinds import KINDS
+from fencepost.node import server
+from fencepost.node.kind import Kind
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from fencepost.compose.node import serverlog
-from fencepost.compose.node.serverlog import shorten
+from fencepost.node import serverlog
+from fencepost.node.serverlog import shorten
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencepost.compose.node import stubs
+from fencepost.node import stubs
 
 ASSEMBLERS = {
     "x86_64": (["as", "--64"], ".intel_syntax noprefix\n", stubs.X86_64),

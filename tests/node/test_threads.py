@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from fencepost.compose.node import threads, tracing
+from fencepost.node import threads, tracing
 
 # Each thread counts at a place of its own in a file: main, renew_all, watch_all.
 COUNTING = """
@@ -150,7 +150,7 @@ def test_a_process_can_be_killed_while_its_thread_is_held(counting):
 def test_a_thread_goes_on_once_whoever_holds_it_is_gone(counting):
     client = counting()
     client.go_on()
-    holds = f"from fencepost.compose.node import threads; threads.command(['hold', '{client.pid}'])"
+    holds = f"from fencepost.node import threads; threads.command(['hold', '{client.pid}'])"
     subprocess.run([sys.executable, "-c", f"{holds}; import os; os._exit(0)"], check=True)
     client.go_on()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.compose.node import image, patch, processes, vdso, waits
+from fencepost.node import image, patch, processes, vdso, waits
 from targets import Target
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -248,7 +248,7 @@ def here(tmp_path, monkeypatch):
 def launcher(file: str) -> tuple[str, ...]:
     code = (
         f"import sys; sys.path.insert(0, {str(SOURCE)!r});"
-        "from fencepost.compose.node import launch, vdso;"
+        "from fencepost.node import launch, vdso;"
         f"vdso.FILE = {file!r}; launch.command(sys.argv[1:])"
     )
     return (sys.executable, "-c", code)

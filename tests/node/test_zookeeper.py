@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.harness.db import zookeeper
+from fencepost.harness.servers import zookeeper
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from fencepost.checker.history import Op
+from fencepost.checker.history.history import Op
 
 MS = 1_000_000
 ENDS_WITH = ("lease", "close", "connection")

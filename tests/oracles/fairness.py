@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from fencepost.checker.history import Op
+from fencepost.checker.history.history import Op
 from oracles.drawn import MS
 from oracles.holds import Held, by_harness, gap
 from oracles.waiting import Asked, Fault

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost.checker.history import Op
+from fencepost.checker.history.history import Op
 
 FOREVER = math.inf
 

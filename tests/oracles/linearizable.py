@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from fencepost.checker.history import Op
+from fencepost.checker.history.history import Op
 from oracles.drawn import Drawing
 from oracles.exclusion import draw as drawn_with_cuts
 from oracles.holds import FOREVER, Held, bound, by_harness, completion, holds

@@ -9,7 +9,7 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
-from fencepost.checker.history import Op
+from fencepost.checker.history.history import Op
 from oracles.drawn import MS, Drawing, in_order
 from oracles.fairness import unfair
 from oracles.holds import FOREVER, Held, bound, completion, ordered_holds

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from fencepost.checker.history import Op
+from fencepost.checker.history.history import Op
 from fencepost.nemesis.families import FAMILIES
 from oracles.drawn import ENDS_WITH, MS, Drawing, in_order
 from oracles.holds import FOREVER, Held, before, bound, completion, gap, invocation, ordered_holds

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from fencepost.checker.history import Op
+from fencepost.checker.history.history import Op
 from oracles.drawn import Drawing
 from oracles.holds import Held, before, completion, gap, ordered_holds
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from fencepost.checker.checker import Run
 from fencepost.checker.checkers import CHECKERS
-from fencepost.checker.history import History, Op
+from fencepost.checker.history.history import History, Op
 from fencepost.checker.verdict import Verdict
 
 Draw = Callable[[Random], tuple[list[Op], dict[str, Any]]]

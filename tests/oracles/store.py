@@ -10,7 +10,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any, NamedTuple
 
-from fencepost.checker.history import Op
+from fencepost.checker.history.history import Op
 from oracles.drawn import MS, in_order
 from oracles.holds import before
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost.checker.history import Op
+from fencepost.checker.history.history import Op
 from oracles.holds import FOREVER, Held, by_harness, completion
 
 

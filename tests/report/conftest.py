@@ -12,8 +12,8 @@ import pytest
 
 from fencepost.checker.checker import Run
 from fencepost.checker.checkers import CHECKERS, check, valid
-from fencepost.checker.faults import faults
-from fencepost.checker.history import History, Op, write
+from fencepost.checker.facts.faults import faults
+from fencepost.checker.history.history import History, Op, write
 
 MS = 1_000_000
 TTL = 1000 * MS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.report.settings import again, named
+from fencepost.report.words.settings import again, named
 
 RUN = Path("results/redlock-clock-jump-none/20260102T030405Z")
 

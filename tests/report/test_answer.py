@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fencepost.report.answer import counted, sentence
+from fencepost.report.words.answer import counted, sentence
 
 CHECKED = ["lease_exclusion", "mutual_exclusion", "resource"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.report.cells import STATES, figure, summed
+from fencepost.report.words.cells import STATES, figure, summed
 from report.matrices import cell, run, violated
 
 

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from fencepost.report.badge import svg
-from fencepost.report.summary import markdown
+from fencepost.report.exports.badge import svg
+from fencepost.report.words.summary import markdown
 
 
 def test_the_summary_has_every_checker_under_its_question_and_the_evidence(store, clash):

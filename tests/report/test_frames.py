@@ -9,9 +9,9 @@ import sys
 import pandas as pd
 import pytest
 
-from fencepost import load, report
-from fencepost.checker.history import HistoryError
-from fencepost.report import frames
+from fencepost import load
+from fencepost.checker.history.history import HistoryError
+from fencepost.report.exports import frames
 from fencepost.report.stored import ReportError
 from report.matrices import cell, stored, violated
 from report.matrices import run as ran
@@ -107,8 +107,8 @@ def test_a_history_that_cannot_be_read_is_refused_and_not_taken_for_an_empty_one
 def test_who_has_no_pandas_is_told_how_to_get_it(store, calm, monkeypatch):
     result = load(store(calm))
     monkeypatch.setitem(sys.modules, "pandas", None)
-    monkeypatch.delitem(sys.modules, "fencepost.report.frames")
-    monkeypatch.delattr(report, "frames")
+    monkeypatch.delitem(sys.modules, "fencepost.report.exports.frames")
+    monkeypatch.delattr(exports, "frames")
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'fencepost\[frames\]'"):
         result.to_pandas()
 

@@ -7,7 +7,7 @@ from math import comb, inf
 
 import pytest
 
-from fencepost.report.intervals import median, not_seen, share
+from fencepost.report.words.intervals import median, not_seen, share
 
 
 @pytest.mark.parametrize(

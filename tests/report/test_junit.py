@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from fencepost.report import junit
+from fencepost.report.exports import junit
 
 CHECKED = ["lease_exclusion", "mutual_exclusion", "fencing", "resource"]
 

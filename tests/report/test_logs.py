@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.report.logs import LINES, LONGEST, excerpts, moments, unix_s, windows
+from fencepost.report.figures.logs import LINES, LONGEST, excerpts, moments, unix_s, windows
 
 S = 1_000_000_000
 BEGAN = 1_795_477_932.0  # 2026-11-23T23:52:12Z

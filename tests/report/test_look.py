@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fencepost.checker.faults import Fault
-from fencepost.checker.holds import holds
-from fencepost.report.look import look
+from fencepost.checker.facts.faults import Fault
+from fencepost.checker.facts.holds import holds
+from fencepost.report.figures.look import look
 from histories import MS, Story
 
 TEST = {"servers": ["redis-1", "redis-2", "redis-3"], "clients": ["client-1", "client-2"]}

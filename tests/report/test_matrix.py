@@ -10,10 +10,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from fencepost.report.cells import STATES
-from fencepost.report.findings import findings, headline
-from fencepost.report.matrix import render, with_sums
+from fencepost.report.pages.matrix import render, with_sums
 from fencepost.report.stored import ReportError
+from fencepost.report.words.cells import STATES
+from fencepost.report.words.findings import findings, headline
 from report.matrices import cell, run, stored, violated
 
 CELLS = (

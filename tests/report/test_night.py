@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.report import night
+from fencepost.report.pages import night
 
 
 def entry(state, **more):

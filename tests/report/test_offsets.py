@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fencepost.checker.history import History, Op
-from fencepost.report.offsets import CLOCKS, courses, offsets
+from fencepost.checker.history.history import History, Op
+from fencepost.report.figures.offsets import CLOCKS, courses, offsets
 
 S = 1_000_000_000
 

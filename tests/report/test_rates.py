@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.report.rates import SPANS, Rates
+from fencepost.report.figures.rates import SPANS, Rates
 
 S = 1_000_000_000
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fencepost.report.run import render
+from fencepost.report.pages.run import render
 from fencepost.report.stored import ReportError
 
 pytestmark = pytest.mark.slow

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from fencepost.report.pages.suite import render
 from fencepost.report.stored import ReportError
-from fencepost.report.suite import render
 
 
 def entry(scenario: str = "client-pause", guard: str = "none", **more: Any) -> dict[str, Any]:

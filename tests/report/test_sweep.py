@@ -8,8 +8,8 @@ import re
 
 import pytest
 
+from fencepost.report.pages.sweep import contents, frontier, render, with_sums
 from fencepost.report.stored import ReportError
-from fencepost.report.sweep import contents, frontier, render, with_sums
 from report.matrices import run, violated
 from report.test_matrix import Page
 

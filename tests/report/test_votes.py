@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fencepost.report.drawn import drawn
-from fencepost.report.timeline import timeline
+from fencepost.report.figures.drawn import drawn
+from fencepost.report.figures.timeline import timeline
 from histories import MS, Story
 
 TEST = {"servers": ["redis-1", "redis-2", "redis-3"], "clients": ["client-1", "client-2"]}

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from fakeredis import TcpFakeServer
 
-from fencepost.harness.run.answer import decode
-from fencepost.harness.run.event import decode as decode_event
+from fencepost.harness.clients.answer import decode
+from fencepost.harness.clients.event import decode as decode_event
 from fencepost.workloads.resources.redis_register import write_script
 from fencepost.workloads.resources.registry import GUARDS
 from harness.talk import Talk

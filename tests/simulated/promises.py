@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from fencepost.checker.history import Op
+from fencepost.checker.history.history import Op
 from simulated.truth import FaultSeen, Truth
 from simulated.world import MS, SECOND
 

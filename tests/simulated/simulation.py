@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from fencepost.checker.history import Op
+from fencepost.checker.history.history import Op
 from simulated.clients import Client
 from simulated.cluster import Cluster
 from simulated.defects import Defect

@@ -20,7 +20,7 @@ from typing import Any
 
 from fencepost.checker.checker import Run as Recorded
 from fencepost.checker.checkers import CHECKERS
-from fencepost.checker.history import History
+from fencepost.checker.history.history import History
 from simulated.defects import KINDS
 from simulated.judgement import facts, wrong
 from simulated.plan import ENDS_WITH

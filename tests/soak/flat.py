@@ -27,10 +27,10 @@ from typing import Any
 import docker
 
 import fencepost
-from fencepost.compose.node.places import DATA, LOGS, MARK
 from fencepost.harness.cluster import ours
+from fencepost.harness.execute.progress import Status
 from fencepost.harness.remote.processes import CLIENT
-from fencepost.harness.run.progress import Status
+from fencepost.node.places import DATA, LOGS, MARK
 from fencepost.times import describe, seconds
 from soak.judgement import growth
 from soak.measures import MB, resident
@@ -59,7 +59,7 @@ class Sampler:
     rooms_s: float = 0.0
 
     def look(self, phase: str, ops: int) -> None:
-        """Look, if it is time. Called twice a second (harness/run/progress.py)."""
+        """Look, if it is time. Called twice a second (harness/execute/progress.py)."""
         now = time.monotonic() - self.begun
         if not phase.endswith("running") or now < self.next_s:
             return
@@ -88,7 +88,7 @@ def _group(pid: int) -> str:
     """What a process on a node is of a run; empty if it is none of ours."""
     with suppress(OSError):
         words = Path(f"/proc/{pid}/cmdline").read_bytes()
-        if b"fencepost.compose.node.command" in words:
+        if b"fencepost.node.command" in words:
             verb = words.split(b"\0")[3:5]
             return {b"agent": "agents", b"lazy": "disks"}.get(verb[0], "") if verb else ""
         environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")

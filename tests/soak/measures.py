@@ -17,8 +17,8 @@ from pathlib import Path
 
 import docker
 
-from fencepost.compose.node.places import LOGS, RUN
 from fencepost.harness.cluster import ours
+from fencepost.node.places import LOGS, RUN
 from soak.judgement import Bound
 
 MB = 1 << 20

@@ -22,10 +22,10 @@ from pathlib import Path
 import fencepost
 from fencepost.harness.cluster.brought_up import Way, brought_up
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.run import written
-from fencepost.harness.run.needs import nodes
-from fencepost.harness.run.run import run as carry_out
-from fencepost.harness.run.spec import Spec
+from fencepost.harness.execute.run import run as carry_out
+from fencepost.harness.spec import written
+from fencepost.harness.spec.needs import nodes
+from fencepost.harness.spec.spec import Spec
 from fencepost.nemesis.families import FAMILIES
 from fencepost.times import seconds
 from soak import measures

@@ -12,7 +12,7 @@ import fakeredis
 import pytest
 from redis.exceptions import ResponseError
 
-from fencepost.workloads.locks.lock import Env, Failed, Indeterminate
+from fencepost.workloads.contract.lock import Env, Failed, Indeterminate
 
 MS = 1_000_000
 

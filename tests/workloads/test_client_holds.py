@@ -13,7 +13,7 @@ from fencepost.workloads.client.client import Client
 from fencepost.workloads.client.failpoints import Failpoints
 from fencepost.workloads.client.holds import Holds
 from fencepost.workloads.client.wire import Outbox, Setup
-from fencepost.workloads.locks.lock import Grant
+from fencepost.workloads.contract.lock import Grant
 
 
 @pytest.fixture

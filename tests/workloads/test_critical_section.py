@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencepost.workloads.critical_section import GIVE_UP, SPARE, CriticalSection, Settings
+from fencepost.workloads.client.critical_section import GIVE_UP, SPARE, CriticalSection, Settings
 
 TTL_NS = Settings().ttl_ns
 TTL_S = TTL_NS / 1e9

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.workloads.deferred import Deferred, load
 from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.transport.deferred import Deferred, load
 
 ROOT = Path(__file__).parents[2]
 CLIENTS = (

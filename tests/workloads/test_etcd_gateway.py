@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from fencepost.workloads.etcd_gateway import Gateway, after, plain, text
-from fencepost.workloads.locks.lock import Failed, Indeterminate
+from fencepost.workloads.contract.lock import Failed, Indeterminate
+from fencepost.workloads.transport.etcd_gateway import Gateway, after, plain, text
 
 
 class Server(http.server.ThreadingHTTPServer):

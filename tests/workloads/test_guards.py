@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.workloads.locks.lock import Failed, Grant
+from fencepost.workloads.contract.guard import served
+from fencepost.workloads.contract.lock import Failed, Grant
 from fencepost.workloads.locks.registry import LOCKS
-from fencepost.workloads.resources.guards.guard import served
 from fencepost.workloads.resources.registry import GUARDS, STORES
 
 GRANTS = {

@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
+from fencepost.workloads.contract.lock import Env, Failed, Indeterminate
 from fencepost.workloads.locks.keepalive import Keepalive
-from fencepost.workloads.locks.lock import Env, Failed, Indeterminate
 
 pytestmark = pytest.mark.slow
 

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from fencepost.compose.node.places import PYTHON
+from fencepost.harness.clients.client_program import command
 from fencepost.harness.cluster import libraries
-from fencepost.harness.run.client_program import command
+from fencepost.node.places import PYTHON
 from fencepost.workloads.locks.libraries.kazoo import KazooLock
 from fencepost.workloads.locks.registry import LOCKS
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-WORKER = Path(__file__).parents[2] / "workloads/programs/node-redlock/worker.js"
+WORKER = Path(__file__).parents[2] / "sdk/clients/node-redlock/worker.js"
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fencepost.workloads.locks.lock import Failed, Indeterminate
+from fencepost.workloads.contract.lock import Failed, Indeterminate
 from fencepost.workloads.locks.plain import BadAnswer, Deadline, Grant, PlainLock
 
 S = 10**9

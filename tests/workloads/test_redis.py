@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from fencepost.workloads.contract.lock import Failed, Grant, Indeterminate
+from fencepost.workloads.contract.store import Opening
 from fencepost.workloads.locks.broken import always_yes, no_owner_check, no_ttl
-from fencepost.workloads.locks.lock import Failed, Grant, Indeterminate
 from fencepost.workloads.locks.redis import RedisLock
 from fencepost.workloads.resources.redis_register import RedisRegister
 from fencepost.workloads.resources.registry import GUARDS
-from fencepost.workloads.resources.store import Opening
 
 MS = 1_000_000
 TTL = 1000 * MS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.workloads.locks.lock import Failed, Indeterminate
+from fencepost.workloads.contract.lock import Failed, Indeterminate
 from fencepost.workloads.locks.redlock_npm import NpmRedlock
 from fencepost.workloads.locks.registry import LOCKS
 

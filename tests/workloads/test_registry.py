@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from fencepost.checker import ends
-from fencepost.workloads.locks import locktype
+from fencepost.checker.facts import ends
+from fencepost.workloads.contract import locktype
 from fencepost.workloads.locks.registry import LOCKS
 
 REDLOCK = LOCKS["redlock"]

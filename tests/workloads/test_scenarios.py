@@ -8,9 +8,9 @@ from typing import get_args
 
 import pytest
 
-from fencepost.checker.cause import Sort
 from fencepost.checker.checkers import CHECKERS, sound
 from fencepost.checker.verdict import Verdict
+from fencepost.checker.why.cause import Sort
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.pause import ALL_FAILPOINTS
 from fencepost.settings import SETTINGS

@@ -9,7 +9,7 @@ import pytest
 
 from fencepost.workloads.client.failpoints import Failpoints
 from fencepost.workloads.client.steps import Step, Steps, Stops, before, connected
-from fencepost.workloads.locks.lock import Env, Failed
+from fencepost.workloads.contract.lock import Env, Failed
 
 
 class Link:

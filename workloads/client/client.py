@@ -15,12 +15,12 @@ from fencepost.workloads.client.holds import Holds
 from fencepost.workloads.client.machine import Machine, real
 from fencepost.workloads.client.steps import Steps
 from fencepost.workloads.client.wire import Said, Setup
+from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate, Lock, SharedLock
+from fencepost.workloads.contract.resource import Resource
+from fencepost.workloads.contract.store import Opening
 from fencepost.workloads.locks import own
-from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate, Lock, SharedLock
 from fencepost.workloads.locks.plain import BadAnswer
 from fencepost.workloads.resources.registry import GUARDS, STORES
-from fencepost.workloads.resources.resource import Resource
-from fencepost.workloads.resources.store import Opening
 
 # A write held back in the network must be able to arrive late: GitHub's took 90 s.
 RESOURCE_TIMEOUT_S = 120.0

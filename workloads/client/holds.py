@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fencepost.workloads.client.wire import Said
-from fencepost.workloads.locks.lock import Failed, Grant
+from fencepost.workloads.contract.lock import Failed, Grant
 
 # So many that are over are remembered: those that are held, and those that no `acquire` returned.
 _LOST = 1000

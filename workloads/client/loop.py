@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from fencepost.workloads.client.client import Client
+from fencepost.workloads.client.critical_section import GIVE_UP, CriticalSection, Settings
 from fencepost.workloads.client.orders import Orders
 from fencepost.workloads.client.wire import Outbox
-from fencepost.workloads.critical_section import GIVE_UP, CriticalSection, Settings
 
 # How long a client that never waits may work before it looks for orders.
 LISTEN_NS = 5_000_000

@@ -12,15 +12,15 @@ from random import Random
 from typing import Any
 
 from fencepost.workloads.client.wire import Setup
-from fencepost.workloads.dialled import dial
-from fencepost.workloads.etcd_gateway import pool
-from fencepost.workloads.locks.lock import Link
-from fencepost.workloads.redis_link import RedisLink
+from fencepost.workloads.contract.lock import Link
+from fencepost.workloads.transport.dialled import dial
+from fencepost.workloads.transport.etcd_gateway import pool
+from fencepost.workloads.transport.redis_link import RedisLink
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What an Env hands to a lock, as far as it is not the client's own (workloads/locks/lock.py).
+    """The part of an Env that belongs to the machine (workloads/contract/lock.py).
 
     `random` makes the source of one process' chance from its seed.
     """

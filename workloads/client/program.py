@@ -17,11 +17,11 @@ import msgspec
 
 from fencepost.workloads.client import loop, sockets
 from fencepost.workloads.client.client import Client
+from fencepost.workloads.client.critical_section import work_seed
 from fencepost.workloads.client.failpoints import Failpoints
 from fencepost.workloads.client.orders import Orders
 from fencepost.workloads.client.steps import Steps, Stops
 from fencepost.workloads.client.wire import Inbox, NoMoreOrders, Outbox, Own, Setup
-from fencepost.workloads.critical_section import work_seed
 from fencepost.workloads.locks.plain import BadAnswer
 
 

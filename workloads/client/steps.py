@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from fencepost.workloads.client.failpoints import Failpoints
-from fencepost.workloads.locks.lock import Env, Failed, Link
+from fencepost.workloads.contract.lock import Env, Failed, Link
 
 
 @dataclass(frozen=True)

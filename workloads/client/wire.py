@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from fencepost.workloads.locks.lock import Failed
+from fencepost.workloads.contract.lock import Failed
 
 
 class Own(msgspec.Struct, frozen=True):

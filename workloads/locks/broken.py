@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fencepost.workloads.locks.lock import Env, Failed, Grant, Link, Lock
-from fencepost.workloads.locks.locktype import LockType
-from fencepost.workloads.locks.option import POLLS, WAITS, Option
+from fencepost.workloads.contract.lock import Env, Failed, Grant, Link, Lock
+from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.option import POLLS, WAITS, Option
 from fencepost.workloads.locks.redis import RedisLock, key
 from fencepost.workloads.locks.zookeeper import ZooKeeperLock
 

@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost.workloads.etcd_gateway import Gateway, after, key_is, plain, text
+from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.option import POLLS, WAITS, Option
 from fencepost.workloads.locks.etcd_session import Session
-from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
-from fencepost.workloads.locks.locktype import LockType
-from fencepost.workloads.locks.option import POLLS, WAITS, Option
 from fencepost.workloads.locks.retry import tries
+from fencepost.workloads.transport.etcd_gateway import Gateway, after, key_is, plain, text
 
 
 class ChubbyLock:

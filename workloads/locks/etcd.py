@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fencepost.workloads.etcd_gateway import Gateway, after, key_is, plain, text
+from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.option import WAITS, Option
 from fencepost.workloads.locks.etcd_session import Session
-from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
-from fencepost.workloads.locks.locktype import LockType
-from fencepost.workloads.locks.option import WAITS, Option
+from fencepost.workloads.transport.etcd_gateway import Gateway, after, key_is, plain, text
 
 # A watch on a server that is cut off says nothing: so often it is asked again, elsewhere.
 _WATCH_S = 1.0

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from fencepost.workloads.dialled import dial
-from fencepost.workloads.etcd_gateway import Gateway, plain, read, text
+from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.option import WAITS, Option
 from fencepost.workloads.locks.etcd_session import Session
-from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
-from fencepost.workloads.locks.locktype import LockType
-from fencepost.workloads.locks.option import WAITS, Option
+from fencepost.workloads.transport.dialled import dial
+from fencepost.workloads.transport.etcd_gateway import Gateway, plain, read, text
 
 
 class EtcdLockApi:

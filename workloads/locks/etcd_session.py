@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from fencepost.workloads.etcd_gateway import Gateway
+from fencepost.workloads.contract.lock import Env, Failed, Grant
 from fencepost.workloads.locks.keepalive import Keepalive
-from fencepost.workloads.locks.lock import Env, Failed, Grant
+from fencepost.workloads.transport.etcd_gateway import Gateway
 
 
 class Session:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from fencepost.workloads.locks.lock import Env, Failed, Indeterminate
+from fencepost.workloads.contract.lock import Env, Failed, Indeterminate
 
 # Renewed every third of the TTL, as etcd's client and Redisson do; what nobody answered is asked
 # again so many times a TTL.

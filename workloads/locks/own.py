@@ -15,8 +15,8 @@ from types import ModuleType
 from typing import Any
 from zlib import crc32
 
-from fencepost.workloads.locks.lock import Env, Lock
-from fencepost.workloads.locks.locktype import LockType
+from fencepost.workloads.contract.lock import Env, Lock
+from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.locks.plain import BadAnswer, PlainLock
 
 

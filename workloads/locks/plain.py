@@ -28,8 +28,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from fencepost.workloads.locks import lock
-from fencepost.workloads.locks.lock import Env, Failed, Indeterminate
+from fencepost.workloads.contract import lock
+from fencepost.workloads.contract.lock import Env, Failed, Indeterminate
 
 # A lock's code is wrong where it raises one of these, whatever became of the request.
 _MISTAKES = (NameError, ImportError, NotImplementedError)

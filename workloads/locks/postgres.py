@@ -16,11 +16,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fencepost.workloads.deferred import Deferred, load
+from fencepost.workloads.contract.lock import Env, Failed, Grant
+from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.option import WAITS, Option
 from fencepost.workloads.locks.keepalive import Keepalive
-from fencepost.workloads.locks.lock import Env, Failed, Grant
-from fencepost.workloads.locks.locktype import LockType
-from fencepost.workloads.locks.option import WAITS, Option
+from fencepost.workloads.transport.deferred import Deferred, load
 
 if TYPE_CHECKING:
     import psycopg

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from fencepost.workloads.contract.lock import Env, Failed, Grant, Link
+from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.option import POLLS, Option
 from fencepost.workloads.locks.keepalive import Keepalive
-from fencepost.workloads.locks.lock import Env, Failed, Grant, Link
-from fencepost.workloads.locks.locktype import LockType
-from fencepost.workloads.locks.option import POLLS, Option
 from fencepost.workloads.locks.retry import tries
 
 # Sets KEYS[1] if it is free and, only then, counts the grant in KEYS[2].

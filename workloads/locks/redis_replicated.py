@@ -14,9 +14,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate, Link
-from fencepost.workloads.locks.locktype import LockType
-from fencepost.workloads.locks.option import POLLS, Option
+from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate, Link
+from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.option import POLLS, Option
 from fencepost.workloads.locks.redis import RedisLock
 from fencepost.workloads.locks.retry import tries
 

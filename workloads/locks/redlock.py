@@ -20,9 +20,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate, Link
-from fencepost.workloads.locks.locktype import LockType
-from fencepost.workloads.locks.option import POLLS, Option
+from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate, Link
+from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.option import POLLS, Option
 from fencepost.workloads.locks.redis import ACQUIRE_COUNTED, EXTEND, RELEASE, counter, key
 from fencepost.workloads.locks.retry import tries
 

@@ -19,9 +19,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate, Link
-from fencepost.workloads.locks.locktype import LockType
-from fencepost.workloads.locks.option import Option
+from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate, Link
+from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.option import Option
 from fencepost.workloads.locks.redis import EXTEND, RELEASE, key
 
 _DRIFT_FACTOR = 0.01

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fencepost.registry import Registry
+from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.locks import (
     broken,
     chubby,
@@ -26,7 +27,6 @@ from fencepost.workloads.locks.libraries import (
     redis_py,
     redlock_py,
 )
-from fencepost.workloads.locks.locktype import LockType
 
 LOCKS = Registry(
     "fencepost.locks",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fencepost.workloads.locks.lock import Env
+from fencepost.workloads.contract.lock import Env
 
 
 def tries(env: Env, options: Mapping[str, Any], shortest: float = 0.5) -> Iterator[int]:

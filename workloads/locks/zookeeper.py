@@ -13,11 +13,11 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from fencepost.workloads.deferred import Deferred
-from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
-from fencepost.workloads.locks.locktype import LockType
-from fencepost.workloads.locks.option import WAITS, Option
+from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.option import WAITS, Option
 from fencepost.workloads.locks.zookeeper_session import Session, gone, unsure
+from fencepost.workloads.transport.deferred import Deferred
 
 if TYPE_CHECKING:
     from kazoo import exceptions

@@ -17,9 +17,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fencepost.workloads.deferred import Deferred, load
+from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate
 from fencepost.workloads.locks.keepalive import Keepalive
-from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.transport.deferred import Deferred, load
 
 if TYPE_CHECKING:
     from kazoo import client as clients
@@ -31,7 +31,7 @@ else:
     retry, handler = Deferred("kazoo.retry"), Deferred("kazoo.handlers.threading")
     states = Deferred("kazoo.protocol.states")
 
-# harness/db/zookeeper.py starts the servers with this tick.
+# harness/servers/zookeeper.py starts the servers with this tick.
 TICK_NS = 500_000_000
 _HEARTBEATS = 6
 

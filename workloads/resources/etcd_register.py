@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fencepost.workloads.etcd_gateway import Gateway, key_is, plain, text
-from fencepost.workloads.locks.lock import Failed, Grant
-from fencepost.workloads.resources.resource import register
-from fencepost.workloads.resources.store import Opening, Store
+from fencepost.workloads.contract.lock import Failed, Grant
+from fencepost.workloads.contract.resource import register
+from fencepost.workloads.contract.store import Opening, Store
+from fencepost.workloads.transport.etcd_gateway import Gateway, key_is, plain, text
 
 
 class EtcdRegister:

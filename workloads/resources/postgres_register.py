@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, LiteralString
 
-from fencepost.workloads.deferred import Deferred, load
-from fencepost.workloads.locks.lock import Failed, Grant, Indeterminate
-from fencepost.workloads.resources.resource import register
-from fencepost.workloads.resources.store import Opening, Store
+from fencepost.workloads.contract.lock import Failed, Grant, Indeterminate
+from fencepost.workloads.contract.resource import register
+from fencepost.workloads.contract.store import Opening, Store
+from fencepost.workloads.transport.deferred import Deferred, load
 
 if TYPE_CHECKING:
     import psycopg

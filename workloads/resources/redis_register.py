@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from fencepost.workloads.locks.lock import Failed, Grant
-from fencepost.workloads.resources.guards.guard import Guard
-from fencepost.workloads.resources.resource import register
-from fencepost.workloads.resources.store import Opening, Store
+from fencepost.workloads.contract.guard import Guard
+from fencepost.workloads.contract.lock import Failed, Grant
+from fencepost.workloads.contract.resource import register
+from fencepost.workloads.contract.store import Opening, Store
 
 _BEFORE = """
 local function seen(field) return tonumber(redis.call('hget', KEYS[1], field) or '-1') end
@@ -41,7 +41,7 @@ def key(resource: str) -> str:
 
 
 class Calls(Protocol):
-    """What a register needs of a connection; see Link (workloads/locks/lock.py)."""
+    """What a register needs of a connection; see Link (workloads/contract/lock.py)."""
 
     def call(self, *command: Any) -> Any: ...
     def close(self) -> None: ...

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from fencepost.registry import Registry
+from fencepost.workloads.contract.guard import Guard
+from fencepost.workloads.contract.store import Store
 from fencepost.workloads.resources import (
     etcd_register,
     postgres_register,
@@ -21,8 +23,6 @@ from fencepost.workloads.resources.guards import (
     paired,
     transaction,
 )
-from fencepost.workloads.resources.guards.guard import Guard
-from fencepost.workloads.resources.store import Store
 
 GUARDS = Registry(
     "fencepost.guards",

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fencepost.workloads.deferred import Deferred, load
+from fencepost.workloads.contract.lock import Failed, Indeterminate
+from fencepost.workloads.contract.store import Opening, Store
 from fencepost.workloads.locks.libraries.redis_client import primary
-from fencepost.workloads.locks.lock import Failed, Indeterminate
 from fencepost.workloads.resources.redis_register import RedisRegister
-from fencepost.workloads.resources.store import Opening, Store
+from fencepost.workloads.transport.deferred import Deferred, load
 
 if TYPE_CHECKING:
     from redis import exceptions

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fencepost.workloads.dialled import dial
-from fencepost.workloads.locks.lock import Failed, Grant
+from fencepost.workloads.contract.lock import Failed, Grant
+from fencepost.workloads.contract.store import Opening, Store
 from fencepost.workloads.resources.server import PORT
-from fencepost.workloads.resources.store import Opening, Store
+from fencepost.workloads.transport.dialled import dial
 
 _CONNECT_S = 5.0
 

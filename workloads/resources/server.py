@@ -19,10 +19,10 @@ import threading
 import time
 from typing import Any
 
-from fencepost.workloads.etcd_gateway import Gateway
-from fencepost.workloads.locks.lock import Failed, Link
+from fencepost.workloads.contract.lock import Failed, Link
 from fencepost.workloads.resources.guards import none
 from fencepost.workloads.resources.redis_register import key, write_script
+from fencepost.workloads.transport.etcd_gateway import Gateway
 
 PORT = 7000
 ASK_S = 1.0
@@ -78,7 +78,7 @@ class _Server(socketserver.ThreadingTCPServer):
 
 def main(arguments: list[str]) -> None:
     # Imported here: who only wants to know the port need not load a client of Redis.
-    from fencepost.workloads.redis_link import RedisLink
+    from fencepost.workloads.transport.redis_link import RedisLink
 
     own, port, redis_port, *etcd = arguments
     addresses = [(host, int(number)) for host, _, number in (a.partition(":") for a in etcd)]

@@ -28,7 +28,7 @@ def unnamed(scenario: Scenario, verdicts: Mapping[str, Verdict]) -> list[str]:
 
 
 def causes(scenario: Scenario) -> tuple[str, ...]:
-    """The names of the faults that break the lock, or sorts of what does (checker/cause.py)."""
+    """The names of the faults that break the lock, or sorts of what does (checker/why/cause.py)."""
     if scenario.causes:
         return scenario.causes
     # A partition alone breaks no lock: it only limits which servers a client can ask.

@@ -1,6 +1,6 @@
 """The defects that were found in software which people use, and how each is shown again.
 
-`fencepost track-record` plays them one after the other (harness/run/track_record.py), and
+`fencepost track-record` plays them one after the other (harness/campaigns/track_record.py), and
 docs/track-record.md is the table of what came of it. A defect is one entry of DEFECTS: what it is,
 in which software, where it is known in public, and the ways to show it. A way is data, so that the
 command line that shows it can be printed from it.
@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fencepost.checker.history import History
+from fencepost.checker.history.history import History
 
 Shows = Callable[[History], str]
 """What in a history shows the defect, in words; '' where nothing does."""

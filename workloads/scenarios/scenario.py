@@ -211,7 +211,7 @@ class Scenario:
     `lock` is the suite's where none is named, `settings` are the run's other ones by name
     (fencepost/settings.py). `what` says in a sentence or two what happens, and what its author says
     comes of it. `causes`: what breaks the lock, each the name of one of its faults or a sort of
-    checker/cause.py; () stands for its one fault that is no partition.
+    checker/why/cause.py; () stands for its one fault that is no partition.
     """
 
     name: str

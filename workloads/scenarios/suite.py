@@ -18,8 +18,8 @@ class Rate:
     """What is counted of a timed run, over runs with so many seeds that follow one another.
 
     `of`: of all holds those that broke a promise (`violations`), or of all acknowledged updates
-    those that are lost (`lost`; harness/run/counted.py). `published` is the figure that somebody
-    else has published, as a sentence.
+    those that are lost (`lost`; harness/campaigns/counted.py). `published` is the
+    published figure, as a sentence.
     """
 
     of: Literal["violations", "lost"]
@@ -51,7 +51,7 @@ class TimedRun:
 
 @dataclass(frozen=True)
 class Cost:
-    """What locks cost without faults, against one Redis server (harness/run/bench.py).
+    """What locks cost without faults, against one Redis server (harness/campaigns/bench.py).
 
     Each of `locks` is measured for `time_s` a phase, and is expected to take longer than the one
     Redis server. `published` are the figures that somebody else has published, as a sentence.

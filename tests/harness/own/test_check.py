@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from fencepost.harness.own import check, turns
-from fencepost.harness.own.check import Trial
-from fencepost.harness.run import results
-from fencepost.harness.run.carry_out import carry_out
-from fencepost.harness.run.timed import Played
+from fencepost.harness.execute import check, turns
+from fencepost.harness.execute.carry_out import carry_out
+from fencepost.harness.execute.check import Trial
+from fencepost.harness.execute.timed import Played
+from fencepost.harness.results import results
 from fencepost.nemesis import kill
 from harness.disturbed import SPEC
 from harness.memory import STOPPED

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
+from fencepost.harness.clients.worker import Worker
 from fencepost.harness.errors import Crashed
-from fencepost.harness.run import timed
-from fencepost.harness.run.worker import Worker
+from fencepost.harness.execute import timed
 from harness.local import COMMAND, Local
 from harness.talk import ACQUIRE, PROGRAM, WORK, Talk
 

@@ -9,10 +9,10 @@ from importlib import import_module
 import pytest
 
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.own import files
-from fencepost.harness.own.given import Asked, given
-from fencepost.harness.own.own import Own
-from fencepost.harness.own.servers import Servers
+from fencepost.harness.userlock import files
+from fencepost.harness.userlock.given import Asked, given
+from fencepost.harness.userlock.own import Own
+from fencepost.harness.userlock.servers import Servers
 
 LOCK = """
 import client_of_the_nodes_alone
@@ -96,8 +96,8 @@ def test_a_class_is_its_file_and_its_name(here, monkeypatch):
 
 BUNDLE = """
 from fencepost.workloads.locks.broken import NoLock
-from fencepost.workloads.locks.locktype import LockType
-from fencepost.workloads.locks.option import Option
+from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.option import Option
 
 def make(env, nodes, options):
     return NoLock(env, token=1)

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.own.given import Asked, given
-from fencepost.harness.own.own import OWN, stored
-from fencepost.harness.run import written
-from fencepost.harness.run.needs import cluster_for
+from fencepost.harness.spec import written
+from fencepost.harness.spec.needs import cluster_for
+from fencepost.harness.userlock.given import Asked, given
+from fencepost.harness.userlock.own import OWN, stored
 from harness.talk import ACQUIRE, Talk
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from fencepost.harness.command import app, check, test
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.own.project import PLACES
-from fencepost.harness.run.spec import schedule_of
+from fencepost.harness.spec.spec import schedule_of
+from fencepost.harness.userlock.project import PLACES
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.compose.node.places import CODE
+from fencepost.harness.clients.client_program import command
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.own import requirements
-from fencepost.harness.own.given import Asked, given
-from fencepost.harness.run.client_program import command
+from fencepost.harness.userlock import requirements
+from fencepost.harness.userlock.given import Asked, given
+from fencepost.node.places import CODE
 
 pytestmark = pytest.mark.slow
 

@@ -10,11 +10,11 @@ from dataclasses import replace
 import pytest
 
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.own.given import Asked, given
-from fencepost.harness.own.own import OWN
-from fencepost.harness.run import written
-from fencepost.harness.run.judge import judge
-from fencepost.report.settings import again
+from fencepost.harness.judge.judge import judge
+from fencepost.harness.spec import written
+from fencepost.harness.userlock.given import Asked, given
+from fencepost.harness.userlock.own import OWN
+from fencepost.report.words.settings import again
 from harness.disturbed import SPEC, carried_out
 
 TEXT = "class MyLock:\n    def __init__(self, servers, **options): ...\n"

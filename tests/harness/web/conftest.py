@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from fencepost.harness.run import results
+from fencepost.harness.results import results
 from fencepost.harness.web.site import site
 
 HERE = "http://127.0.0.1:8080"

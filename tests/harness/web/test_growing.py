@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fencepost.harness.run import results
-from fencepost.harness.run.locked import locked
-from fencepost.harness.run.progress import Status, logged, read
+from fencepost.harness.execute.progress import Status, logged, read
+from fencepost.harness.locked import locked
+from fencepost.harness.results import results
 from fencepost.harness.web.growing import growth
 from harness.web.conftest import name_of
 

@@ -8,7 +8,7 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
-from fencepost.harness.run import results
+from fencepost.harness.results import results
 from fencepost.harness.web import place
 from fencepost.harness.web.site import site
 from harness.web.conftest import HERE, name_of

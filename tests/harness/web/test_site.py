@@ -8,8 +8,8 @@ import zipfile
 
 import pytest
 
-from fencepost.harness.run import results
-from fencepost.harness.run.locked import locked
+from fencepost.harness.locked import locked
+from fencepost.harness.results import results
 from harness.web.conftest import HERE, name_of
 
 

@@ -1,9 +1,9 @@
-"""Curator's InterProcessMutex: its client is a program in Java (workloads/programs/curator)."""
+"""Curator's InterProcessMutex: its client is a program in Java (sdk/clients/curator)."""
 
 from __future__ import annotations
 
-from fencepost.workloads.locks.locktype import LockType
-from fencepost.workloads.locks.option import Option
+from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.option import Option
 
 _JARS = (
     "curator-recipes", "curator-framework", "curator-client", "zookeeper", "zookeeper-jute",

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fencepost.workloads.deferred import Deferred, load
-from fencepost.workloads.locks.lock import Env, Failed, Grant, Indeterminate
-from fencepost.workloads.locks.locktype import LockType
-from fencepost.workloads.locks.option import Option
+from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.option import Option
+from fencepost.workloads.transport.deferred import Deferred, load
 
 if TYPE_CHECKING:
     import etcd3gw

@@ -1,9 +1,9 @@
-"""npm's redlock: its client is a program in JavaScript (workloads/programs/node-redlock)."""
+"""npm's redlock: its client is a program in JavaScript (sdk/clients/node-redlock)."""
 
 from __future__ import annotations
 
-from fencepost.workloads.locks.locktype import LockType
-from fencepost.workloads.locks.option import Option
+from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.option import Option
 
 LOCK = LockType(
     name="node-redlock",
@@ -19,6 +19,6 @@ LOCK = LockType(
     library="node-redlock",
     program=(
         "env", "NODE_PATH=/opt/fencepost/libraries/node-redlock/node_modules", "nodejs",
-        "/run/fencepost/code/fencepost/workloads/programs/node-redlock/worker.js",
+        "/run/fencepost/code/fencepost/sdk/clients/node-redlock/worker.js",
     ),
 )  # fmt: skip

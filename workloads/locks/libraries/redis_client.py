@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fencepost.workloads.deferred import Deferred
-from fencepost.workloads.locks.lock import Env
+from fencepost.workloads.contract.lock import Env
+from fencepost.workloads.transport.deferred import Deferred
 
 if TYPE_CHECKING:
     import redis

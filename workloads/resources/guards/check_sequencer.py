@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencepost.workloads.resources.guards.guard import SEQUENCER, Guard
+from fencepost.workloads.contract.guard import SEQUENCER, Guard
 
 GUARD = Guard(
     "check-sequencer",

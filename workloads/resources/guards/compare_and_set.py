@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencepost.workloads.resources.guards.guard import Guard
+from fencepost.workloads.contract.guard import Guard
 
 _LUA = """
 local version = tonumber(redis.call('hget', KEYS[1], 'version') or '0')

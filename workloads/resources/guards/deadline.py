@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencepost.workloads.resources.guards.guard import Guard
+from fencepost.workloads.contract.guard import Guard
 
 GUARD = Guard(
     "deadline",

@@ -8,7 +8,7 @@ refused.
 
 from __future__ import annotations
 
-from fencepost.workloads.resources.guards.guard import TOKEN, Guard
+from fencepost.workloads.contract.guard import TOKEN, Guard
 
 _LUA = """
 local highest = seen('highest')

@@ -7,7 +7,7 @@ sleeper whose first write is late shows a value that is new, and is let in (Klep
 
 from __future__ import annotations
 
-from fencepost.workloads.resources.guards.guard import TOKEN, Guard
+from fencepost.workloads.contract.guard import TOKEN, Guard
 
 _LUA = """
 local last = redis.call('hget', KEYS[1], 'last')

@@ -8,7 +8,7 @@ wrote and died is in the way of one successor and not of all.
 
 from __future__ import annotations
 
-from fencepost.workloads.resources.guards.guard import PAIR, Guard
+from fencepost.workloads.contract.guard import PAIR, Guard
 
 _LUA = """
 local highest = seen('highest')

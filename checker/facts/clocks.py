@@ -1,0 +1,56 @@
+"""How well the clocks of a run's nodes are known against one another.
+
+Clients on one kernel share a clock. Clients on other hosts are stamped with their own, whose
+offset the harness measured to a bound before the run (`clocks` in test.json). Two moments on two
+hosts are in order only where they lie further apart than both bounds together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fencepost.checker.history.history import Op
+
+
+class Clocks:
+    """The bounds of a test's clocks, in ns; 0 for a node whose clock is the harness' own."""
+
+    def __init__(self, test: Mapping[str, Any] | None = None) -> None:
+        told = (test or {}).get("clocks") or {}
+        self._bounds = {node: _bound(clock) for node, clock in told.items()}
+        self._any = any(self._bounds.values())
+
+    def __bool__(self) -> bool:
+        """Whether any clock is known with a bound only."""
+        return self._any
+
+    @property
+    def key(self) -> tuple[tuple[str, int], ...]:
+        """What two tests share whose clocks are known alike, for History.once."""
+        return tuple(sorted((node, bound) for node, bound in self._bounds.items() if bound))
+
+    def bound(self, node: str | None) -> int:
+        """How far this node's stamps may be off, in ns."""
+        return self._bounds.get(node or "", 0)
+
+    def between(self, one: str | None, other: str | None) -> int:
+        """How far apart stamps of two nodes must be to be in order: 0 on one node."""
+        if not self._any or one == other:
+            return 0
+        return self.bound(one) + self.bound(other)
+
+    def before(self, first: Op, second: Op) -> bool:
+        """Whether `first` certainly happened before `second`.
+
+        The history's order decides where the clocks leave no doubt: it also orders equal stamps.
+        """
+        gap = self.between(first.node, second.node)
+        if gap:
+            return first.time + gap < second.time
+        return first.index < second.index
+
+
+def _bound(clock: Mapping[str, Any]) -> int:
+    # Earlier runs call it the error.
+    return int(clock.get("bound_ns", clock.get("error_ns", 0)))

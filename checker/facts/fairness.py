@@ -1,0 +1,301 @@
+"""Order of grants, and how many clients a release wakes; part of what `liveness` judges.
+
+Both are promises of queueing locks (ZooKeeper's and etcd's recipes), and both are told from the
+history alone. Who asked first can be told only where the one had been asking for a while, in
+calm, when the other began: before that, either may have come to the service first. Who was granted
+first does not follow from whose answer arrived first.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from operator import attrgetter, itemgetter
+from typing import Any
+
+from msgspec import Struct
+
+from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.ends import DEAD
+from fencepost.checker.facts.faults import Fault
+from fencepost.checker.facts.holds import FOREVER, Hold, lock_of, seconds
+from fencepost.checker.history.history import Call, History
+
+SETTLED_NS = 500_000_000
+"""How long an acquire must have been under way for the service to have it in its queue, and how
+long before its end a client that gives up may have left the queue: at the least."""
+_REQUESTS = 4
+"""That is as long as so many of the slowest ops that wait for nobody, in calm, where it is longer:
+on a busy machine a client may take seconds to connect and to enter the queue. The first grants show
+how long it takes to connect: they wait for no holder."""
+_UNKNOWN = 10
+"""And so many times that for a process whose acquires were never granted before: it may still be
+starting. A Java library's first acquire came to ZooKeeper after more than 0.6 s, of those of the
+other clients none later than 0.09 s. Who is starved from its first acquire on is still told of."""
+
+
+@dataclass
+class Fairness:
+    """`waited`: acquires that were under way for so long that an overtaking would be told.
+
+    `ordered`: whether any grant could have come out of order. `wakeups`: how often waiters were
+    woken, None where the locks do not say; `asked`: how often a lock was asked for. Each such
+    request makes one entry in the queue, whose end wakes one. `herds`: evidence of more than that.
+    """
+
+    waited: int = 0
+    ordered: bool = False
+    overtakings: list[dict[str, Any]] = field(default_factory=list)
+    wakeups: int | None = None
+    asked: int = 0
+    herds: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def woken(self) -> bool:
+        return bool(self.wakeups)
+
+    def details(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "fifo": {"waited_long": self.waited, "overtakings": len(self.overtakings)}
+        }
+        if self.wakeups is not None:
+            found["wakeups"] = {"in_all": self.wakeups, "acquires": self.asked}
+        return found
+
+
+class _Asked(Struct, frozen=True, gc=False):
+    """An acquire. `queued`: from when on its client certainly had its place in the queue; `until`:
+    until when."""
+
+    call: Call
+    begin: int
+    queued: int
+    until: float
+    hold: Hold | None
+
+    @property
+    def node(self) -> str | None:
+        return self.call.begin.node
+
+    @property
+    def who(self) -> str:
+        return f"{self.node or 'a client'} (process {self.call.begin.process})"
+
+
+def fairness(
+    calls: list[Call], holds: list[Hold], on: list[Fault], history: History, clocks: Clocks
+) -> Fairness:
+    """`calls` are acquires, in order of invocation."""
+    found = Fairness(asked=len(calls))
+    calm = _Calm(on, history.end_ns)
+    by_grant = {hold.index: hold for hold in holds}
+    expired = _expired(history)
+    settled = _settled_ns(history, holds, calm)
+    by_lock: dict[str, list[_Asked]] = {}
+    known: set[int | str] = set()
+    for call in calls:
+        begin, process = call.begin.time, call.begin.process
+        hold = by_grant.get(call.end.index) if call.end is not None else None
+        queued = begin + (settled if process in known else settled * _UNKNOWN)
+        asked = _Asked(call, begin, queued, _until(call, expired), hold)
+        if hold is not None:
+            known.add(process)
+        found.waited += min(asked.until, history.end_ns) > queued
+        by_lock.setdefault(lock_of(call.begin.value), []).append(asked)
+    for mine in by_lock.values():
+        _Queue(mine, calm, clocks, settled).judge(found)
+        _wakeups(mine, found)
+    return found
+
+
+def _settled_ns(history: History, holds: list[Hold], calm: _Calm) -> int:
+    """How long it takes a client, for certain, to enter a queue or to leave it."""
+    answered = (
+        (call.begin.time, call.end.time)
+        for call in history.calls()
+        if call.end is not None and call.end.type == "ok" and call.begin.f != "acquire"
+    )
+    slowest = 0
+    for begin, end in chain(answered, _unhindered(holds)):
+        if end - begin > slowest and calm.between(begin, end):
+            slowest = end - begin
+    return max(SETTLED_NS, _REQUESTS * slowest)
+
+
+def _unhindered(holds: list[Hold]) -> Iterator[tuple[int, int]]:
+    """The acquires, each by begin and grant, in which nobody else held the lock. `holds` are in
+    order of grant."""
+    free: dict[str, float] = {}
+    for hold in holds:
+        since = free.get(hold.lock, -FOREVER)
+        if since <= hold.asked:
+            yield hold.asked, hold.start
+        free[hold.lock] = max(since, hold.strict_end)
+
+
+def _expired(history: History) -> dict[int | str, list[int]]:
+    """When each process was told that it lost its place in a queue: `lost` without a hold."""
+    found: dict[int | str, list[int]] = {}
+    for op in history.lost():
+        if op.value.get("hold") is None:
+            found.setdefault(op.process, []).append(op.time)
+    return found
+
+
+def _until(call: Call, expired: dict[int | str, list[int]]) -> float:
+    """Until when an acquire certainly had its place in the queue. A dead client waited for nothing;
+    one whose session ended heard of that at any time after."""
+    end = FOREVER if call.end is None else call.end.time
+    dead = call.end is not None and call.end.error and call.end.error[0] in DEAD
+    told = expired.get(call.begin.process)
+    if dead or (told and any(call.begin.time <= time <= end for time in told)):
+        return call.begin.time
+    return end
+
+
+class _Queue:
+    """The acquires of one lock, in order of invocation."""
+
+    def __init__(self, asked: list[_Asked], calm: _Calm, clocks: Clocks, settled: int) -> None:
+        self._asked = asked
+        self._settled_ns = settled
+        self._calm = calm
+        self._clocks = clocks
+        held = [one.hold for one in asked if one.hold is not None and not one.hold.shared]
+        self._exclusive = sorted(held, key=attrgetter("start"))
+        self._starts = [hold.start for hold in self._exclusive]
+
+    def judge(self, found: Fairness) -> None:
+        """Each grant against all who waited when it was given."""
+        for call, hold, waiting in self._grants():
+            found.ordered = found.ordered or any(
+                self._orders(call, hold, other) for other in waiting
+            )
+            for other in waiting:
+                # Before anything else: of most who wait it is not certain who came first.
+                if other.queued > call.begin:
+                    continue
+                if self._settled(other, call) and self._overtakes(call, hold, other):
+                    found.overtakings.append(_overtaking(call, hold, other))
+                    break
+
+    def _grants(self) -> Iterator[tuple[_Asked, Hold, Collection[_Asked]]]:
+        """Each granted acquire in order of grant, and the others that were under way then."""
+        begun = [(one.call.begin.index, one) for one in self._asked]
+        ended = [(one.call.end.index, one) for one in self._asked if one.call.end is not None]
+        begun.sort(key=itemgetter(0))
+        ended.sort(key=itemgetter(0))
+        waiting: dict[int, _Asked] = {}
+        place = 0
+        for over, call in ended:
+            while place < len(begun) and begun[place][0] < over:
+                waiting[begun[place][0]] = begun[place][1]
+                place += 1
+            del waiting[call.call.begin.index]
+            if call.hold is not None:
+                yield call, call.hold, waiting.values()
+
+    def _settled(self, first: _Asked, second: _Asked) -> bool:
+        """Whether the one was in the queue when the other asked."""
+        gap = self._clocks.between(first.node, second.node)
+        return first.queued + gap <= second.begin
+
+    def _orders(self, call: _Asked, hold: Hold, other: _Asked) -> bool:
+        """Whether it can be told of another, who still waited, which of the two came first."""
+        first, second = (call, other) if call.begin < other.begin else (other, call)
+        return (
+            not (hold.shared and other.hold is not None and other.hold.shared)
+            and self._settled(first, second)
+            and hold.start < other.until
+            and self._calm.between(first.begin, hold.start)
+        )
+
+    def _overtakes(self, call: _Asked, hold: Hold, other: _Asked) -> bool:
+        """Whether `call`, which asked later, was certainly granted while `other` waited in calm.
+
+        Who gives up leaves the queue some time before its acquire ends, and may have been granted
+        the lock, unheard, once a fault is on.
+        """
+        gap = self._clocks.between(call.node, other.node)
+        leaves = 0 if other.hold else self._settled_ns
+        if hold.start + gap + leaves >= other.until:
+            return False
+        if not self._calm.between(other.begin, hold.start + leaves):
+            return False
+        if other.hold is None:
+            return True
+        if hold.shared and other.hold.shared:
+            return self._separated(hold, other.hold)
+        return self._before(hold, other.hold)
+
+    def _before(self, first: Hold, second: Hold) -> bool:
+        """Whether the service certainly granted the one before the other: their tokens say so. Or
+        the one was over when the other's grant arrived, whose lease cannot have been before it:
+        it ran on when the one was granted, and nothing may have ended it by then."""
+        if None not in (first.token, second.token) and first.token != second.token:
+            return bool(first.token < second.token)  # type: ignore[operator]
+        gap = self._clocks.between(first.node, second.node)
+        over = first.believed_end + gap <= second.start
+        return over and first.start + gap < min(second.leases[0][1], second.may_end)
+
+    def _separated(self, first: Hold, second: Hold) -> bool:
+        """Whether an exclusive hold lay between two shared ones."""
+        for place in range(bisect_left(self._starts, first.start), len(self._exclusive)):
+            hold = self._exclusive[place]
+            if hold.start > second.start:
+                return False
+            if self._before(first, hold) and self._before(hold, second):
+                return True
+        return False
+
+
+def _overtaking(call: _Asked, hold: Hold, other: _Asked) -> dict[str, Any]:
+    return {
+        "what": f"{call.who} asked at {seconds(call.begin)} and was granted the lock at "
+        f"{seconds(hold.start)}, before {other.who}, which had been waiting since "
+        f"{seconds(other.begin)}.",
+        "time_ns": hold.start,
+        "valid": False,
+        "ops": [call.call.begin.index, other.call.begin.index],
+    }
+
+
+def _wakeups(asked: list[_Asked], found: Fairness) -> None:
+    """A lock's wakeups against its requests."""
+    values = [one.call.get("wakeups") for one in asked if one.hold is not None]
+    told = [wakeups for wakeups in values if wakeups is not None]
+    if not told:
+        return
+    found.wakeups = sum(told) + (found.wakeups or 0)
+    if sum(told) > len(asked):
+        each = sum(told) / len(asked)
+        found.herds.append(
+            {
+                "what": f"Waiters were woken {sum(told)} times for {len(asked)} requests, "
+                f"{each:.1f} for each: the end of one hold or wait wakes a herd.",
+                "time_ns": 0,
+                "valid": False,
+            }
+        )
+
+
+class _Calm:
+    """Whether any fault was on between two times, or was over for less long than it had been on.
+
+    TCP and the clients' own reconnecting wait twice as long after each try: what could not be
+    reached for a while may not be tried again for as long.
+    """
+
+    def __init__(self, on: list[Fault], end_ns: int) -> None:
+        whole = [(f.start, f.end if f.end is not None else end_ns) for f in on]
+        spans = sorted((start, end + (end - start)) for start, end in whole)
+        self._starts = [start for start, _ in spans]
+        self._ends: list[int] = []
+        for _, end in spans:
+            self._ends.append(max(end, self._ends[-1] if self._ends else end))
+
+    def between(self, start: int, end: int) -> bool:
+        place = bisect_left(self._starts, end)
+        return place == 0 or self._ends[place - 1] < start

@@ -1,0 +1,177 @@
+"""The faults of a run, read back from the nemesis' ops: when each was on, and its receipt.
+
+A nemesis op is invoked when the fault is ordered and completes with its receipt: `ok` where
+the receipt proves it, `info` where nothing proves it. Its value carries `phase`, "start" or
+"end", and `fault`, a name that both share.
+
+What a fault keeps from answering, which links it cuts and whether servers can forget by it, its
+family says (nemesis/families.py), and the nemesis writes it into the op. No checker keeps a list
+of families: of one that is not known, and does not say it itself, nothing follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+from fencepost.checker.facts.spans import Spans
+from fencepost.checker.history.history import History, Op
+from fencepost.checker.verdict import Verdict
+from fencepost.nemesis.asked import families, today
+from fencepost.nemesis.families import facts
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault, on from `start` to `end` (ns; `end` None: never seen to end).
+
+    `impairs`: the nodes that cannot answer, or not in time, while it is on; `links`: the pairs of
+    nodes that it keeps apart; `forgets`: whether servers may lose, or end before its time, what
+    they have granted. Each is None where nobody says. `surely`: from when to when it was on in any
+    case, from its receipt until it was to be healed; None where one of these was never seen.
+    """
+
+    name: str
+    family: str
+    targets: list[str]
+    arguments: dict[str, Any]
+    start: int
+    end: int | None
+    proved: bool
+    healed: bool
+    receipts: list[dict[str, Any]] = field(default_factory=list)
+    impairs: frozenset[str] | None = None
+    links: tuple[tuple[str, str], ...] | None = None
+    forgets: bool | None = None
+    surely: tuple[int, int] | None = None
+
+    def disconnects(self, node: str | None, servers: Set[str]) -> bool:
+        """Whether it may end this node's connections to one of the servers (to any node, if none is
+        told): it cuts them, or the server goes and loses what it had. One of which nothing is known
+        may."""
+        if self.links is None or self.impairs is None or self.forgets is None:
+            return True
+        others = {far for link in self.links for far in link if node in link and far != node}
+        if self.forgets:
+            others |= self.impairs - {node}
+        return bool(others & servers if servers else others)
+
+    @property
+    def what(self) -> str:
+        """What it does, in the words that the nemesis wrote into the history."""
+        return str(self.arguments.get("words") or f"{self.family} of {', '.join(self.targets)}")
+
+    def describe(self) -> str:
+        """What it does, and from when."""
+        return f"{self.what} (from {self.start / 1e9:.3f} s)"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "fault": self.name,
+            "family": self.family,
+            "targets": self.targets,
+            "arguments": self.arguments,
+            "start_ns": self.start,
+            "end_ns": self.end,
+            "proved": self.proved,
+            "healed": self.healed,
+            "receipts": self.receipts,
+        }
+
+
+def faults(history: History) -> list[Fault]:
+    """Every fault that was ordered, in order of start."""
+    return history.once("faults", lambda: _faults(history))
+
+
+def _faults(history: History) -> list[Fault]:
+    started: dict[str, list[Op]] = {}
+    ended: dict[str, list[Op]] = {}
+    for op in history.nemesis():
+        name = str(op.value.get("fault", op.f))
+        by = ended if op.value.get("phase") == "end" else started
+        by.setdefault(name, []).append(op)
+    return [_fault(name, ops, ended.get(name, [])) for name, ops in started.items()]
+
+
+def _fault(name: str, start: list[Op], end: list[Op]) -> Fault:
+    value = start[0].value
+    targets, arguments = list(value.get("targets", [])), dict(value.get("arguments", {}))
+    said = facts(start[0].f, targets, arguments) | {
+        fact: value[fact] for fact in ("impairs", "links", "forgets") if fact in value
+    }
+    return Fault(
+        name=name,
+        family=today(start[0].f),
+        targets=targets,
+        arguments=arguments,
+        start=start[0].time,
+        end=end[-1].time if end else None,
+        proved=_proved(start),
+        healed=_proved(end),
+        receipts=[op.value["receipt"] for op in (*start, *end) if op.value.get("receipt")],
+        impairs=frozenset(said["impairs"]) if "impairs" in said else None,
+        links=tuple((near, far) for near, far in said["links"]) if "links" in said else None,
+        forgets=said.get("forgets"),
+        surely=next(((op.time, end[0].time) for op in start if end and _proved([op])), None),
+    )
+
+
+def _proved(ops: list[Op]) -> bool:
+    return any(
+        op.type == "ok" and bool((op.value.get("receipt") or {}).get("proved")) for op in ops
+    )
+
+
+def stopped_at(found: Iterable[Fault], point: str) -> dict[int, list[tuple[int, int]]]:
+    """When each client's process was stopped at a failpoint of its code, as receipts prove."""
+    spans: dict[int, list[tuple[int, int]]] = {}
+    for fault in found:
+        if fault.family != "pause" or fault.surely is None:
+            continue
+        receipt = fault.receipts[0]
+        if receipt.get("at") == f"at {point}" and "process" in receipt:
+            spans.setdefault(receipt["process"], []).append(fault.surely)
+    return spans
+
+
+def over_time(found: Iterable[Fault]) -> Spans[Fault]:
+    """Faults by when they were on."""
+    return Spans((fault.start, fault.end, fault) for fault in found)
+
+
+def during(found: Spans[Fault], start: float, end: float) -> str:
+    """What was on between two times, as the end of a sentence."""
+    on = [fault.describe() for fault in found.touching(start, end)]
+    return f" On at that time: {'; '.join(on)}." if on else " No fault was on at that time."
+
+
+def check(history: History, test: Mapping[str, Any]) -> Verdict:
+    """Whether every fault took hold and was healed; without its receipt nothing was tested."""
+    found = faults(history)
+    unproved = [f for f in found if not f.proved]
+    unhealed = [f for f in found if f.proved and not f.healed]
+    evidence = [
+        {
+            "what": f"{f.describe()}: no receipt; nothing proves that it took hold.",
+            "time_ns": f.start,
+        }
+        for f in unproved
+    ] + [
+        {"what": f"{f.describe()}: nothing proves that it was healed.", "time_ns": f.start}
+        for f in unhealed
+    ]
+    if evidence:
+        return Verdict(
+            "unknown", f"{len(evidence)} of {len(found)} faults lack a receipt.", evidence
+        )
+    came = {fault.family for fault in found}
+    asked = families(test.get("nemesis") or ())
+    missed = [family for family in asked if family not in came]
+    if missed:
+        wanted = ", ".join(missed)
+        return Verdict("unknown", f"Faults were asked for ({wanted}) and none was injected.")
+    if not found:
+        return Verdict(True, "No faults were asked for.")
+    return Verdict(True, f"All {len(found)} faults have their receipts, and were healed.")

@@ -1,0 +1,186 @@
+"""Holds: each grant of a lock to one process, and when it ended.
+
+Two meanings are kept apart, because the debate turns on them. *Strictly* a hold lasts until its
+holder gives it up: the invocation of its release, `lost`, its client's `close`, or the end of its
+process. As *believed* it lasts no longer than its lease. ends.py says when each end may have been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
+from typing import Any
+
+from msgspec import Struct
+
+from fencepost.checker.facts.ends import FOREVER, Departures, ends_with, first
+from fencepost.checker.facts.told import Told, lock_of
+from fencepost.checker.history.history import Call, History, Op
+
+__all__ = ["FOREVER", "Hold", "holds", "lock_of", "seconds"]
+
+
+class Hold(Struct, frozen=True, gc=False):
+    """One grant. Times in ns since the test's start; an end of `FOREVER` was never seen.
+
+    asked, start: the acquire's invocation and its answer.
+    strict_end, gone_by: until when the holder certainly held on, and by when it had let go.
+    may_end: from when on the service may have ended the grant early; FOREVER where only a
+        release or time can.
+    leases: [from, until) each; more than one where an extension came after the lease was over.
+    furthest: until when the last lease may run on, if no extend of unknown outcome shortened it.
+    renewals: (time, deadline) of each renewal in the background, in order of time.
+    extends: the positions in the history of its extends that were answered ok.
+    granted_by: the servers that granted it, where its client says which.
+    ended_by: see ends.End.
+    asked_index, index: the positions of the acquire's invocation and answer in the history.
+    """
+
+    lock: str
+    name: str
+    process: int | str
+    node: str | None
+    token: int | None
+    ttl: int | None
+    asked: int
+    start: int
+    strict_end: float
+    leases: tuple[tuple[int, float], ...]
+    ended_by: str
+    index: int
+    asked_index: int = -1
+    shared: bool = False
+    gone_by: float = FOREVER
+    may_end: float = FOREVER
+    renewals: tuple[tuple[int, float], ...] = ()
+    extends: tuple[int, ...] = ()
+    furthest: float = FOREVER
+    granted_by: tuple[str, ...] = ()
+
+    @property
+    def deadline(self) -> float:
+        """When the last lease runs out; FOREVER for a lock whose lease the client cannot see."""
+        return self.leases[-1][1]
+
+    @property
+    def believed(self) -> list[tuple[int, float]]:
+        """When the holder believed, rightly as far as the service promised: each lease
+        [from, until), cut off at the strict end and at `may_end`.
+
+        A lease that was over before its grant arrived was never believed; one that was given up
+        in the same instant (stamps may be coarse) was, for that instant.
+        """
+        over = min(self.strict_end, self.may_end)
+        if len(self.leases) == 1:  # as nearly always: it is asked often, and this is quicker
+            start, end = self.leases[0]
+            return [(start, min(end, over))] if start < end and start <= over else []
+        return [
+            (start, min(end, over)) for start, end in self.leases if start < end and start <= over
+        ]
+
+    @property
+    def believed_end(self) -> float:
+        found = self.believed
+        return found[-1][1] if found else self.start
+
+    @property
+    def who(self) -> str:
+        return f"{self.node or 'a client'} (process {self.process})"
+
+
+def seconds(time_ns: float) -> str:
+    """A time for people: '12.345 s'."""
+    return "the end of the run" if time_ns == FOREVER else f"{time_ns / 1e9:.3f} s"
+
+
+def holds(history: History, test: Mapping[str, Any] | None = None) -> list[Hold]:
+    """Every hold in the history, in order of grant.
+
+    What a release that failed did is the test's `failed_release`: "ended" (the default: the
+    hold was over, by it or before it) or "nothing" (the hold goes on).
+    """
+    keeps_on, ends, servers = facts(test)
+
+    def found() -> list[Hold]:
+        told = Told(history, keeps_on)
+        departures = Departures(history, ends, servers)
+        grants = [_hold(call, told, departures) for call in told.grants]
+        return sorted(grants, key=attrgetter("start", "index"))
+
+    return history.once(("holds", keeps_on, ends, servers), found)
+
+
+def facts(test: Mapping[str, Any] | None) -> tuple[bool, str, frozenset[str]]:
+    """What a history's holds depend on beside it: whether a hold goes on after a release that
+    failed, how it may end early, and the servers."""
+    told = test or {}
+    keeps_on = told.get("failed_release", "ended") == "nothing"
+    return keeps_on, ends_with(test), frozenset(told.get("servers") or ())
+
+
+def _hold(call: Call, told: Told, departures: Departures) -> Hold:
+    assert call.end is not None
+    value, grant = call.value, call.end
+    place = grant.index
+    gone, given_up = departures.of(grant), told.ends.get(place, ())
+    end = first((*given_up, gone))
+    lost = min((end.earliest for end in given_up if end.by == "lost"), default=FOREVER)
+    longer = told.longer.get(place)
+    # A history of Jepsen's own names no holds: the grant's position then serves as its name.
+    name = value.get("hold")
+    leases = _leases(grant, longer or ())
+    return Hold(
+        lock=lock_of(value),
+        name=str(name if name is not None else place),
+        process=call.begin.process,
+        node=call.begin.node,
+        token=value.get("token"),
+        ttl=value.get("ttl"),
+        asked=call.begin.time,
+        start=grant.time,
+        strict_end=end.earliest,
+        leases=leases,
+        ended_by=end.by,
+        index=place,
+        asked_index=call.begin.index,
+        shared=value.get("mode") == "shared",
+        gone_by=end.latest,
+        may_end=departures.service_may_end(call.begin, gone, lost),
+        renewals=_renewals(longer) if longer else (),
+        extends=tuple(op.index for op in longer if op.f == "extend" and op.type == "ok")
+        if longer
+        else (),
+        furthest=(_leases(grant, told.certain(place)) if longer else leases)[-1][1],
+        granted_by=tuple(value.get("granted_by") or ()),
+    )
+
+
+def _renewals(longer: Iterable[Op]) -> tuple[tuple[int, float], ...]:
+    return tuple(
+        (op.time, float(op.value["deadline"]))
+        for op in longer
+        if op.f == "renewed" and op.value.get("deadline") is not None
+    )
+
+
+def _leases(grant: Op, longer: Iterable[Op]) -> tuple[tuple[int, float], ...]:
+    """The leases of a grant; `longer` are the ops that may have given it another deadline: extends
+    with their invocations, and renewals, in order.
+
+    Who asks for a shorter lease counts on no more than that from then on.
+    """
+    deadline = grant.value.get("deadline")
+    given = grant.time, FOREVER if deadline is None else float(deadline)
+    if not longer:
+        return (given,)
+    leases = [given]
+    for op in longer:
+        start, end = leases[-1]
+        if op.f == "extend" and op.type != "ok":
+            ttl = op.value.get("ttl")
+            if op.type == "invoke" and ttl is not None and op.time <= end < FOREVER:
+                leases[-1] = (start, min(end, float(op.time + ttl)))
+        elif op.value.get("deadline") is not None:
+            later = float(op.value["deadline"])
+            leases[-1:] = [(start, later)] if op.time <= end else [leases[-1], (op.time, later)]
+    return tuple(leases)

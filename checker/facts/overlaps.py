@@ -1,0 +1,116 @@
+"""Holds of one lock that were on at the same time."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.holds import Hold, facts, holds
+from fencepost.checker.history.history import History
+
+Kind = Literal["believed", "strict"]
+Span = tuple[float, float, Hold]
+"""[start, end) of a hold, in ns."""
+
+
+def believed(found: Iterable[Hold]) -> list[Span]:
+    """When each holder believed in its lease."""
+    return [(start, end, hold) for hold in found for start, end in hold.believed]
+
+
+def strictly(found: Iterable[Hold]) -> list[Span]:
+    """From each grant until it was given up. One that was lost before it arrived was never on."""
+    return [(h.start, h.strict_end, h) for h in found if h.start <= h.strict_end]
+
+
+class Overlap(Struct, frozen=True, gc=False):
+    """Two holds of one lock at one time: `second` began while `first` was on. Times in ns."""
+
+    first: Hold
+    second: Hold
+    start: float
+    end: float
+
+
+def overlaps_of(
+    history: History, test: Mapping[str, Any], kind: Kind, clocks: Clocks
+) -> list[Overlap]:
+    """The overlaps of a history's believed or strict holds."""
+
+    def found() -> list[Overlap]:
+        held = holds(history, test)
+        return overlaps(believed(held) if kind == "believed" else strictly(held), clocks)
+
+    return history.once(("overlaps", kind, clocks.key, facts(test)), found)
+
+
+def overlaps(intervals: Iterable[Span], clocks: Clocks | None = None) -> list[Overlap]:
+    """Intervals [start, end) of one lock that certainly overlap, in order; [t, t] is an instant.
+
+    Each must have begun before the other ended by more than the bounds of both nodes' clocks.
+    Each is compared with the earlier one that ends last, so that n holds give at most n
+    overlaps: enough to name every hold that should not have been granted, without the square.
+    Shared holds may overlap one another, and so are compared with exclusive ones only.
+    """
+    rows = sorted(intervals, key=lambda row: (row[0], row[2].index))
+    return _on_several_clocks(rows, clocks) if clocks else _on_one_clock(rows)
+
+
+def _on_one_clock(rows: Iterable[Span]) -> list[Overlap]:
+    """What began in the very instant of an end has met it."""
+    found: list[Overlap] = []
+    last: dict[tuple[str, bool], tuple[float, Hold]] = {}  # by lock, and whether it is shared
+    for start, end, hold in rows:
+        before = last.get((hold.lock, False))
+        other = last.get((hold.lock, True))
+        if not hold.shared and other and (before is None or other[0] > before[0]):
+            before = other
+        if before is not None and start < before[0]:
+            found.append(Overlap(before[1], hold, start, min(end, before[0])))
+        mine = last.get((hold.lock, hold.shared))
+        if mine is None or mine[0] < end:
+            last[hold.lock, hold.shared] = (end, hold)
+    return found
+
+
+def _on_several_clocks(rows: Iterable[Span], clocks: Clocks) -> list[Overlap]:
+    found: list[Overlap] = []
+    lanes: dict[tuple[str, bool], dict[str | None, _Lane]] = {}
+    for start, end, hold in rows:
+        rivals = [(hold.lock, False)] if hold.shared else [(hold.lock, False), (hold.lock, True)]
+        before = [
+            (until, other)
+            for rival in rivals
+            for node, lane in lanes.get(rival, {}).items()
+            for until, other in lane.last(end, clocks.between(hold.node, node))
+            if start + clocks.between(hold.node, node) < until
+        ]
+        if before:
+            until, other = max(before, key=lambda one: one[0])
+            found.append(Overlap(other, hold, start, min(end, until)))
+        lane = lanes.setdefault((hold.lock, hold.shared), {}).setdefault(hold.node, _Lane())
+        lane.add(start, end, hold)
+    return found
+
+
+class _Lane:
+    """Intervals in order of start, and of each beginning of the list the one that ends last."""
+
+    def __init__(self) -> None:
+        self._starts: list[float] = []
+        self._last: list[tuple[float, Hold]] = []
+
+    def add(self, start: float, end: float, hold: Hold) -> None:
+        self._starts.append(start)
+        last = self._last[-1] if self._last else None
+        self._last.append(last if last and last[0] >= end else (end, hold))
+
+    def last(self, end: float, gap: int) -> list[tuple[float, Hold]]:
+        """Of those that certainly began before `end`, the one that ends last."""
+        # On one clock what began in the very instant of an end has met it.
+        place = bisect_left(self._starts, end - gap) if gap else bisect_right(self._starts, end)
+        return [self._last[place - 1]] if place else []

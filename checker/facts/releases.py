@@ -1,0 +1,226 @@
+"""Which releases may have ended a hold that was another's?
+
+A release takes effect between its invocation and its answer; one without an answer, at any time
+after. While its client is stopped between its check and its delete it has not taken effect yet. It
+steals where its own hold was over and another had been granted the lock by then.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
+from typing import Any
+
+from msgspec import Struct
+
+from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.faults import Fault, stopped_at
+from fencepost.checker.facts.holds import FOREVER, Hold
+from fencepost.checker.facts.losses import Loss
+from fencepost.checker.facts.spoken import Spoken, ends
+from fencepost.checker.history.history import Call, Op
+
+_UNSENT = "between-check-and-delete"
+"""A client that is stopped at this failpoint has yet to send what ends a hold."""
+
+
+class Release(Struct, frozen=True, gc=False):
+    """A release that happened or may have, and what is known of the hold that it names without it.
+
+    since: when it took effect at the earliest: when it was sent, or its stopped client went on.
+    over_by: by when that hold was certainly over; on_until: until when it was certainly on.
+    foreign: it is another process' hold.
+    """
+
+    call: Call
+    hold: Hold
+    since: int
+    over_by: float
+    on_until: float
+    foreign: bool = False
+
+    @property
+    def sent(self) -> Op:
+        return self.call.begin
+
+    @property
+    def answered(self) -> Op | None:
+        """Its answer, if it was ok; None where nobody knows when it took effect."""
+        return self.call.end if self.call.type == "ok" else None
+
+    @property
+    def late(self) -> bool:
+        """Whether it took effect, if at all, when its own hold was certainly over."""
+        return self.over_by <= self.since
+
+    @property
+    def held_back(self) -> bool:
+        return self.since > self.sent.time
+
+
+def releases(
+    found: Iterable[Hold],
+    said: Spoken,
+    test: Mapping[str, Any],
+    struck: Iterable[Fault],
+    clocks: Clocks,
+) -> Iterator[Release]:
+    """Every release, refused ones too."""
+    stops = stopped_at(struck, _UNSENT)
+    for hold in found:
+        ended_by = began = FOREVER
+        for call in said.own.get(hold.index, ()):
+            if call.begin.f != "release":
+                continue
+            since = _since(call, stops.get(call.begin.process, ()), clocks)  # type: ignore[arg-type]
+            yield _release(call, hold, since, said.lost.get(hold.index), ended_by, began)
+            if ends(call, test):
+                began = min(began, call.begin.time)
+                if call.type != "info" and call.end is not None:
+                    ended_by = min(ended_by, call.end.time)
+    for call, hold in said.foreign:
+        yield Release(call, hold, call.begin.time, FOREVER, FOREVER, foreign=True)
+
+
+def _since(call: Call, stops: Iterable[tuple[int, int]], clocks: Clocks) -> int:
+    """When a release took effect at the earliest, by the clock of its own client."""
+    sent, bound = call.begin.time, clocks.bound(call.begin.node)
+    for stopped, went_on in stops:
+        over = call.end is not None and call.end.time + bound < went_on
+        if sent + bound <= stopped and not over:
+            return max(sent, went_on - bound)
+    return sent
+
+
+def _release(
+    call: Call, hold: Hold, since: int, lost: Op | None, ended_by: float, began: float
+) -> Release:
+    """`ended_by`, `began`: of the releases of this hold before this one."""
+    sent = call.begin
+    leases = [until for since, until in hold.leases if since <= sent.time]
+    lease = leases[-1] if leases else hold.deadline
+    told = FOREVER if lost is None else lost.time
+    known = told if lost is not None and lost.index < sent.index else FOREVER
+    return Release(
+        call=call,
+        hold=hold,
+        since=since,
+        over_by=min(lease, ended_by, known),
+        on_until=min(lease, began, told, hold.may_end),
+    )
+
+
+def doubt(release: Release, loss: Loss, clocks: Clocks) -> str | None:
+    """Why it is uncertain whether a possible release ended the hold that was lost; "" where it is
+    certain, as far as anything seen from the outside is, and None where it ended its own."""
+    if _own(release, loss, clocks):
+        return None
+    if release.answered is None:
+        return "the outcome of that release is not known"
+    if _before_loss(release, loss, clocks) and _stole(release, release.answered, loss, clocks):
+        return ""
+    return "that release may have come while its own hold was on, or before the other was granted"
+
+
+def possible(release: Release, loss: Loss, clocks: Clocks) -> bool:
+    """Whether this release, not refused, may have come between the grant of a hold and its loss."""
+    if clocks.before(loss.shown, release.sent):
+        return False
+    if release.held_back and loss.shown.time + _gap(release, loss.shown, clocks) < release.since:
+        return False
+    return release.answered is None or not clocks.before(release.answered, loss.asked)
+
+
+def _own(release: Release, loss: Loss, clocks: Clocks) -> bool:
+    """Whether it ended what was its own: it was answered while its own hold was on; or it was sent
+    then, and the other granted the lock then, by this release or by a double grant."""
+    if release.foreign:
+        return False
+    if release.answered is not None and release.answered.time <= release.on_until:
+        return True
+    return (
+        _conflict(release, loss)
+        and release.since < release.on_until
+        and clocks.between(release.sent.node, loss.granted.node) + loss.granted.time
+        < release.on_until
+    )
+
+
+def _stole(release: Release, answered: Op, loss: Loss, clocks: Clocks) -> bool:
+    """Whether this release certainly came too late.
+
+    Either it took effect after its own hold was over and after the victim's grant, which was given
+    later; or it was answered after that grant, and its own hold was over before the victim asked.
+    """
+    gap = _gap(release, loss.granted, clocks)
+    if release.over_by + gap <= loss.asked.time and clocks.before(loss.granted, answered):
+        return True
+    given_after = not _conflict(release, loss) or release.on_until + gap <= loss.granted.time
+    before = clocks.before(loss.granted, release.sent)
+    if release.held_back:
+        before = loss.granted.time + gap <= release.since
+    return release.late and given_after and before
+
+
+def _before_loss(release: Release, loss: Loss, clocks: Clocks) -> bool:
+    """Whether this release may have taken effect before the loss was seen, whatever the clocks."""
+    if release.held_back:
+        return release.since + _gap(release, loss.shown, clocks) <= loss.shown.time
+    return clocks.before(release.sent, loss.shown)
+
+
+def _gap(release: Release, op: Op, clocks: Clocks) -> int:
+    return clocks.between(release.sent.node, op.node)
+
+
+def _conflict(release: Release, loss: Loss) -> bool:
+    return not (release.hold.shared and loss.hold.shared)
+
+
+class Suspects:
+    """The releases of each lock in order of time, to find those near a loss without looking at
+    all. One that was never answered is near every later loss."""
+
+    def __init__(self, found: Iterable[Release], clocks: Clocks) -> None:
+        self._clocks = clocks
+        rows: dict[str, list[Release]] = {}
+        for release in sorted(found, key=lambda release: release.sent.index):
+            if release.call.type != "fail":
+                rows.setdefault(release.hold.lock, []).append(release)
+        self._locks = {lock: _Row(row) for lock, row in rows.items()}
+        nodes = {release.sent.node for row in rows.values() for release in row}
+        self._bound = max((clocks.bound(node) for node in nodes), default=0)
+
+    def near(self, loss: Loss) -> Iterator[Release]:
+        """Those that may have taken effect between a grant and its loss, in order of invocation."""
+        row = self._locks.get(loss.hold.lock)
+        if row is None:
+            return
+        since = loss.asked.time - self._bound - self._clocks.bound(loss.asked.node)
+        until = loss.shown.time + self._bound + self._clocks.bound(loss.shown.node)
+        for release in row.within(since, until):
+            if release.hold is not loss.hold and possible(release, loss, self._clocks):
+                yield release
+
+
+class _Row:
+    """Releases in order of invocation."""
+
+    def __init__(self, found: list[Release]) -> None:
+        answered = [release for release in found if release.answered is not None]
+        self._open = [release for release in found if release.answered is None]
+        self._answered = answered
+        self._sent = [release.sent.time for release in answered]
+        # Of each beginning of the list, when the last was answered.
+        self._last = list(accumulate((r.answered.time for r in answered if r.answered), max))
+
+    def within(self, since: float, until: float) -> Iterator[Release]:
+        """Those answered at `since` or later and sent by `until`; then what was never answered."""
+        end = bisect_right(self._sent, until)
+        first = bisect_left(self._last, since, 0, end)
+        yield from self._answered[first:end]
+        for release in self._open:
+            if release.sent.time > until:
+                return
+            yield release

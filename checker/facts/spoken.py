@@ -1,0 +1,90 @@
+"""What was said of each hold after its grant: its extends and releases, and `lost`.
+
+An op speaks of a hold by its name. In a history whose holds have no names (Jepsen's) it speaks of
+the latest grant of its own process and lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.holds import Hold, facts, lock_of
+from fencepost.checker.facts.tokens import trusted
+from fencepost.checker.history.history import Call, History, Op
+
+NOT_HELD = "not-held"
+"""The error kind of an extend or release that was refused because the hold was gone."""
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """`own`: what the holder's process called, by the grant's index, in order; `lost`: when that
+    process was first told that the hold is over; `foreign`: releases by other processes."""
+
+    own: dict[int, list[Call]] = field(default_factory=dict)
+    lost: dict[int, Op] = field(default_factory=dict)
+    foreign: list[tuple[Call, Hold]] = field(default_factory=list)
+
+
+def said_in(history: History, test: Mapping[str, Any], clocks: Clocks) -> Spoken:
+    """What was said of the holds that `trusted` finds in a history."""
+    key = "spoken", clocks.key, facts(test)
+    return history.once(key, lambda: [spoken(history, trusted(history, test, clocks))])[0]
+
+
+def spoken(history: History, found: list[Hold]) -> Spoken:
+    granted = {hold.index: hold for hold in found}
+    named: dict[tuple[int | str, str], Hold] = {}
+    anybody: dict[str, Hold] = {}
+    calls: list[tuple[Call, Hold | None]] = []  # grants without a name, and all that is no grant
+    for call in history.calls():
+        f = call.begin.f
+        if f == "acquire":
+            hold = granted.get(call.end.index) if call.end is not None else None
+            if hold is not None and call.get("hold") is not None:
+                named[hold.process, hold.name] = anybody[hold.name] = hold
+            elif hold is not None:
+                calls.append((call, hold))
+        elif f == "extend" or f == "release":
+            calls.append((call, None))
+    said = Spoken()
+    latest: dict[tuple[int | str, str], Hold] = {}
+    for call, hold in calls:
+        value, process = call.begin.value, call.begin.process
+        if hold is not None:
+            latest[process, hold.lock] = hold
+            continue
+        name = value.get("hold")
+        own = (
+            latest.get((process, lock_of(value)))
+            if name is None
+            else named.get((process, str(name)))
+        )
+        if own is not None:
+            said.own.setdefault(own.index, []).append(call)
+        elif call.begin.f == "release" and str(name) in anybody:
+            said.foreign.append((call, anybody[str(name)]))
+    for op in history.lost():
+        if (op.process, str(op.value.get("hold"))) in named:
+            said.lost.setdefault(named[op.process, str(op.value["hold"])].index, op)
+    return said
+
+
+def refusal(call: Call) -> Op | None:
+    """The answer that refused a call because the hold was gone; None where it was not refused."""
+    end = call.end
+    if end is None or end.type != "fail" or not end.error:
+        return None
+    return end if end.error[0] == NOT_HELD else None
+
+
+def ends(call: Call, test: Mapping[str, Any]) -> bool:
+    """Whether a release, whatever was answered, may have ended its hold.
+
+    What one that failed did is the test's `failed_release`.
+    """
+    keeps_on = test.get("failed_release", "ended") == "nothing"
+    return call.begin.f == "release" and not (keeps_on and call.type == "fail")

@@ -1,0 +1,143 @@
+"""Stale writes: accepted after the write of a hold that is certainly later.
+
+A grant may arrive long after it was given, so that the order in which grants arrived says nothing.
+Of two holds of one lock one is later if its token is higher, both having one and they differ; else
+if it was asked for after the other had been granted, and granted after the other's believed hold
+was over. What is neither later nor earlier is not ordered, and nobody is accused by it.
+
+Every pair counts: a write of another lock, or of a hold that is in no order with it, stands in no
+one's way. To compare without the square, the writes seen so far are kept for each lock as what a
+stale write could meet: the highest token, and of the holds that only time orders those that no
+other beats both in when they were asked for and in when they were granted.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fencepost.checker.facts.holds import Hold
+from fencepost.checker.facts.rulers import Rulers
+from fencepost.checker.facts.writes import Register, Write, after_others
+
+
+def stale(
+    register: Register, owners: Mapping[str, Hold], rulers: Rulers
+) -> list[tuple[Write, Write]]:
+    """Each stale write with one of a later hold that the resource had accepted before it.
+
+    A write whose hold the history does not have is in no order.
+    """
+    held = [write for write in register.writes if write.hold in owners]
+    groups = _Groups(owners.values())
+    return after_others(held, rulers, lambda: _Later(owners, rulers, groups))
+
+
+class _Groups:
+    """The holds of a lock that time may have to order, in groups: all of them, and those of each
+    token. Tokens decide where both have one and they differ, so that most meet no other."""
+
+    def __init__(self, found: Iterable[Hold]) -> None:
+        self._many = Counter((hold.lock, hold.token) for hold in found)
+        self._without = {lock for lock, token in self._many if token is None}
+
+    def of(self, hold: Hold) -> list[Any]:
+        """The groups in which another may look for this hold."""
+        found: list[Any] = ["all"] if hold.lock in self._without else []
+        return [*found, hold.token] if hold.token is None or self._twice(hold) else found
+
+    def against(self, hold: Hold) -> list[Any]:
+        """The groups in which those are that time orders against this hold."""
+        if hold.token is None:
+            return ["all"]
+        found: list[Any] = [None] if hold.lock in self._without else []
+        return [*found, hold.token] if self._twice(hold) else found
+
+    def _twice(self, hold: Hold) -> bool:
+        return self._many[hold.lock, hold.token] > 1
+
+
+class _Later:
+    """Writes that were accepted, by what makes their holds later than another: writes.Seen."""
+
+    def __init__(self, owners: Mapping[str, Hold], rulers: Rulers, groups: _Groups) -> None:
+        self._owners = owners
+        self._rulers = rulers
+        self._groups = groups
+        self._highest: dict[str, tuple[int, Write]] = {}
+        self._stairs: dict[Any, _Staircase] = {}
+
+    def add(self, write: Write) -> None:
+        hold = self._owners[str(write.hold)]
+        if hold.token is not None:
+            highest = self._highest.get(hold.lock)
+            if highest is None or hold.token > highest[0]:
+                self._highest[hold.lock] = (hold.token, write)
+        groups = self._groups.of(hold)
+        for ruler, asked, start in self._begun(hold) if groups else ():
+            for group in groups:
+                stairs = self._stairs.setdefault((hold.lock, group, ruler), _Staircase())
+                stairs.add(asked, start, write)
+
+    def against(self, write: Write) -> Write | None:
+        hold = self._owners[str(write.hold)]
+        highest = self._highest.get(hold.lock)
+        if hold.token is not None and highest is not None and hold.token < highest[0]:
+            return highest[1]
+        groups = self._groups.against(hold)
+        for ruler, granted, over in self._over(hold) if groups else ():
+            for group in groups:
+                stairs = self._stairs.get((hold.lock, group, ruler))
+                found = stairs.beyond(granted, over) if stairs else None
+                if found is not None:
+                    return found
+        return None
+
+    def _begun(self, hold: Hold) -> list[tuple[Any, float, float]]:
+        """When it was asked for and granted, on each ruler."""
+        marks: list[tuple[Any, float, float]] = [
+            (self._rulers.own(hold.node), hold.asked_index, hold.start)
+        ]
+        shared = self._rulers.shared(hold.node)
+        if shared:
+            marks.append((shared[0], hold.asked - shared[1], hold.start - shared[1]))
+        return marks
+
+    def _over(self, hold: Hold) -> list[tuple[Any, float, float]]:
+        """When it was granted and no longer believed, on each ruler."""
+        marks: list[tuple[Any, float, float]] = [
+            (self._rulers.own(hold.node), hold.index, hold.believed_end)
+        ]
+        shared = self._rulers.shared(hold.node)
+        if shared:
+            marks.append((shared[0], hold.start + shared[1], hold.believed_end + shared[1]))
+        return marks
+
+
+class _Staircase:
+    """Points of which no other is as far in both: `asked` rises, `start` falls."""
+
+    def __init__(self) -> None:
+        self._asked: list[float] = []
+        self._start: list[float] = []
+        self._write: list[Write] = []
+
+    def add(self, asked: float, start: float, write: Write) -> None:
+        place = bisect_left(self._asked, asked)
+        if place < len(self._asked) and self._start[place] >= start:
+            return
+        first = place
+        while first and self._start[first - 1] <= start:
+            first -= 1
+        self._asked[first:place] = [asked]
+        self._start[first:place] = [start]
+        self._write[first:place] = [write]
+
+    def beyond(self, asked: float, start: float) -> Write | None:
+        """One that was asked for after this and granted no sooner than that."""
+        place = bisect_right(self._asked, asked)
+        if place < len(self._asked) and self._start[place] >= start:
+            return self._write[place]
+        return None

@@ -1,0 +1,186 @@
+"""Do the tokens of one lock tell its grants apart, and in the order in which they were given?
+
+A grant is given between its invocation and its answer, so only a grant that was answered certainly
+before another was asked for is before it. Shared holds may carry one token, that of their
+generation (Burrows 2006, section 2.2): the order of two readers decides nothing. An exclusive grant
+begins a new generation, also one that carries no token itself.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+
+from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.holds import Hold, facts, holds
+from fencepost.checker.facts.rulers import Rulers, highest_before
+from fencepost.checker.history.history import History, Op
+
+
+@dataclass(frozen=True)
+class Misorder:
+    """`second` carries a token that it cannot have, as `first` shows; `how` says so in words."""
+
+    first: Hold
+    second: Hold
+    how: str
+
+
+@dataclass(frozen=True)
+class Grants:
+    """The grants of one lock with their acquires, in the history's order of answers."""
+
+    holds: list[Hold]
+    ops: Sequence[Op]
+    clocks: Clocks
+
+    def asked(self, hold: Hold) -> Op:
+        return self.ops[hold.asked_index]
+
+    def answered(self, hold: Hold) -> Op:
+        return self.ops[hold.index]
+
+    def before(self, first: Hold, second: Hold) -> bool:
+        """Whether `first` was certainly granted before `second`."""
+        return self.clocks.before(self.answered(first), self.asked(second))
+
+    @property
+    def tokens(self) -> list[tuple[int, Hold]]:
+        return [(hold.token, hold) for hold in self.holds if hold.token is not None]
+
+
+def grants(history: History, found: list[Hold], clocks: Clocks) -> list[Grants]:
+    """The grants of each lock."""
+    ops = history.ops
+    locks: dict[str, list[Hold]] = {}
+    for hold in found:
+        locks.setdefault(hold.lock, []).append(hold)
+    return [Grants(mine, ops, clocks) for mine in locks.values()]
+
+
+Numbered = tuple[int, Hold]
+"""A grant behind its token."""
+
+Pair = tuple[Numbered, Numbered]
+
+
+def above(mine: Grants) -> list[Pair]:
+    """Each grant that was certainly given after others, behind the one of these that has the
+    highest token."""
+    if not mine.clocks:
+        return _above_on_one_clock(mine.tokens)
+    highest = highest_before(
+        Rulers(mine.clocks), [(mine.answered(hold), token, hold) for token, hold in mine.tokens]
+    )
+    found = [(highest(mine.asked(hold)), (token, hold)) for token, hold in mine.tokens]
+    return [(before, grant) for before, grant in found if before is not None]
+
+
+def _above_on_one_clock(tokens: list[Numbered]) -> list[Pair]:
+    """The same where the places of ops in the history are in the order of time."""
+    answered = sorted(tokens, key=lambda grant: grant[1].index)
+    places = [hold.index for _, hold in answered]
+    best: list[Numbered] = []
+    for grant in answered:
+        best.append(best[-1] if best and best[-1][0] >= grant[0] else grant)
+    found = ((bisect_left(places, grant[1].asked_index), grant) for grant in tokens)
+    return [(best[place - 1], grant) for place, grant in found if place]
+
+
+def fallen(pairs: list[Pair]) -> list[Misorder]:
+    """Of the pairs that `above` found, those whose second token is the lower one."""
+    return [
+        Misorder(first, second, f"a lower token than {higher}")
+        for (higher, first), (token, second) in pairs
+        if token < higher
+    ]
+
+
+def ordered(history: History, test: Mapping[str, Any], clocks: Clocks) -> list[Pair]:
+    """What `above` finds of each lock."""
+
+    def found() -> list[Pair]:
+        per_lock = grants(history, holds(history, test), clocks)
+        return [pair for mine in per_lock for pair in above(mine)]
+
+    return history.once(("ordered", clocks.key, facts(test)), found)
+
+
+def trusted(history: History, test: Mapping[str, Any], clocks: Clocks) -> list[Hold]:
+    """The holds, without their tokens where a lock's tokens fell along certain time: such tokens
+    say nothing of the order of its holds."""
+
+    def found() -> list[Hold]:
+        held = holds(history, test)
+        bad = {wrong.second.lock for wrong in fallen(ordered(history, test, clocks))}
+        if not bad:
+            return held
+        return [replace(hold, token=None) if hold.lock in bad else hold for hold in held]
+
+    return history.once(("trusted", clocks.key, facts(test)), found)
+
+
+def repeated(mine: Grants) -> list[Misorder]:
+    """Grants with the token of an earlier one, unless both are shared and may be of one generation:
+    no exclusive grant came certainly between them."""
+    same: dict[int, list[Hold]] = {}
+    tokens = mine.tokens
+    if len({token for token, _ in tokens}) == len(tokens):
+        return []
+    for token, hold in tokens:
+        same.setdefault(token, []).append(hold)
+    twice = [found for found in same.values() if len(found) > 1]
+    if not twice:
+        return []
+    between = _Between(mine)
+    return [wrong for found in twice for wrong in _repeats(found, between)]
+
+
+def _repeats(found: list[Hold], between: _Between) -> Iterator[Misorder]:
+    exclusive: Hold | None = None
+    # The first to be answered on each node: if any there is before another grant, this one is.
+    shared: dict[str | None, Hold] = {}
+    for hold in found:
+        how = f"the same token as {hold.token}"
+        if not hold.shared and hold is not found[0]:
+            yield Misorder(found[0], hold, how)
+        elif exclusive is not None:
+            yield Misorder(exclusive, hold, how)
+        else:
+            apart = ((first, between.find(first, hold)) for first in shared.values())
+            for first, other in apart:
+                if other is not None:
+                    yield Misorder(first, hold, f"after the exclusive hold {other.name} {how}")
+                    break
+        if hold.shared:
+            shared.setdefault(hold.node, hold)
+        else:
+            exclusive = hold
+
+
+class _Between:
+    """Finds an exclusive grant that came certainly between two others."""
+
+    def __init__(self, mine: Grants) -> None:
+        self._mine = mine
+        rulers = Rulers(mine.clocks)
+        clocks: dict[object, list[Hold]] = {}
+        for hold in mine.holds:
+            if not hold.shared:
+                clocks.setdefault(rulers.own(hold.node), []).append(hold)
+        # Of those of one clock that were over, the one that was asked for last decides.
+        self._last = [
+            highest_before(rulers, [(mine.answered(one), one.asked_index, one) for one in holds])
+            for holds in clocks.values()
+        ]
+
+    def find(self, first: Hold, second: Hold) -> Hold | None:
+        for last in self._last:
+            found = last(self._mine.asked(second))
+            if found is not None and self._mine.before(first, found[1]):
+                return found[1]
+        return None

@@ -1,0 +1,124 @@
+"""What was told of each grant: its acquire, and what gave it another deadline or an end.
+
+One pass over the ops of clients. An op speaks of a hold by its name. In a history whose holds have
+no names (Jepsen's) it speaks of the latest grant of its own process and lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fencepost.checker.facts.ends import End
+from fencepost.checker.history.history import SPONTANEOUS, Call, History, Op
+
+
+class Told:
+    """`grants`: the acquires that were answered ok. By the position of a grant in the history:
+    `longer` has what may have given it another deadline, in order (extends that did not fail, with
+    their invocations, and renewals); `ends` the ends that its holder told.
+
+    keeps_on: a hold goes on after a release that failed.
+    """
+
+    def __init__(self, history: History, keeps_on: bool) -> None:
+        self.grants: list[Call] = []
+        self.longer: dict[int, list[Op]] = {}
+        self.ends: dict[int, list[End]] = {}
+        self._named: dict[Any, int] = {}
+        self._nameless: dict[tuple[int | str, str], int] = {}
+        self._calls: dict[int, Call] = {}  # of grants, by their answers, and of extends
+        self._idle: set[int] = set()  # releases that ended nothing
+        self._early: dict[tuple[int | str, Any], Op] | None = None
+        self._look_at(history.calls(), keeps_on)
+        self._take(history.clients())
+
+    def _look_at(self, calls: list[Call], keeps_on: bool) -> None:
+        for call in calls:
+            f, end = call.begin.f, call.end
+            if f == "extend":
+                self._calls[call.begin.index] = call
+            elif f == "release" and keeps_on and call.type == "fail":
+                self._idle.add(call.begin.index)
+            if end is not None and (f == "extend" or (f == "acquire" and end.type == "ok")):
+                self._calls[end.index] = call
+
+    def _take(self, ops: list[Op]) -> None:
+        done: set[int] = set()  # grants that came late
+        for op in ops:
+            f = op.f
+            if f == "acquire":
+                if op.type == "ok" and op.index not in done:
+                    self._granted(op)
+            elif f == "release":
+                if op.type == "invoke" and op.index not in self._idle:
+                    self._end(op, "release")
+            elif f == "extend":
+                said = self._calls.get(op.index)
+                if said is not None and said.type != "fail":
+                    self._longer(op)
+            elif f in SPONTANEOUS:
+                grant = self._later_grant(op, ops)
+                if grant is not None and grant.index not in done:
+                    done.add(grant.index)
+                    self._granted(grant)
+                if f == "renewed":
+                    self._longer(op)
+                elif op.value.get("hold") is not None:
+                    self._end(op, "lost")
+
+    def certain(self, grant: int) -> list[Op]:
+        """What certainly gave this grant another deadline."""
+        return [op for op in self.longer.get(grant, ()) if op.f == "renewed" or op.type == "ok"]
+
+    def _granted(self, op: Op) -> None:
+        call = self._calls.get(op.index)
+        if call is None:
+            return
+        self.grants.append(call)
+        hold = call.get("hold")
+        if hold is not None:
+            self._named[op.process, hold] = op.index
+        else:
+            self._nameless[op.process, lock_of(call.value)] = op.index
+
+    def _later_grant(self, op: Op, ops: list[Op]) -> Op | None:
+        """The grant that a library's own thread speaks of before the answer is written."""
+        about = op.process, op.value.get("hold")
+        if about[1] is None or about in self._named:
+            return None
+        if self._early is None:
+            self._early = _grants_by_name(ops)
+        grant = self._early.get(about)
+        return grant if grant is not None and op.index < grant.index else None
+
+    def _end(self, op: Op, by: str) -> None:
+        grant = self._grant(op)
+        if grant is not None:
+            self.ends.setdefault(grant, []).append(End(op.time, op.time, by))
+
+    def _longer(self, op: Op) -> None:
+        grant = self._grant(op)
+        if grant is not None:
+            self.longer.setdefault(grant, []).append(op)
+
+    def _grant(self, op: Op) -> int | None:
+        """The grant that an op of its own process speaks of: by name, else the latest."""
+        hold = op.value.get("hold")
+        if hold is not None:
+            return self._named.get((op.process, hold))
+        return self._nameless.get((op.process, lock_of(op.value)))
+
+
+def lock_of(value: Mapping[str, Any]) -> str:
+    """The lock that an op is about; '' where it does not say."""
+    return str(value.get("lock", ""))
+
+
+def _grants_by_name(ops: Iterable[Op]) -> dict[tuple[int | str, Any], Op]:
+    """The first grant of each process and hold."""
+    found: dict[tuple[int | str, Any], Op] = {}
+    for op in ops:
+        if op.f == "acquire" and op.type == "ok" and op.value.get("hold") is not None:
+            found.setdefault((op.process, op.value["hold"]), op)
+    return found

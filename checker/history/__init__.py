@@ -1,0 +1,1 @@
+"""The history: ops, how they are decoded, and what each resource saw."""

@@ -1,0 +1,65 @@
+"""The reads and writes of each resource, and what each says.
+
+Several checkers ask for it, of each of them more than once, so it is found once for a history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from msgspec import Struct
+
+from fencepost.checker.history.history import Call, History
+from fencepost.checker.history.op import Type
+
+Key = Hashable
+"""What two equal values share, be they numbers, texts or lists."""
+
+
+class Access(Struct, frozen=True, gc=False):
+    """A read or a write. `key` is that of its value, by its answer if that has one; `asked` by its
+    invocation. `version`: the one that was read, or that a write was given (`stored`)."""
+
+    call: Call
+    is_read: bool
+    type: Type
+    key: Key
+    asked: Key
+    version: int | None
+
+
+def accesses(history: History) -> list[tuple[Any, list[Access]]]:
+    """Each resource with its reads and writes, in order of invocation."""
+
+    def found() -> list[tuple[Any, list[Access]]]:
+        rows: dict[Any, list[Access]] = {}
+        for call in history.calls():
+            f = call.begin.f
+            if f in ("read", "write"):
+                rows.setdefault(call.begin.value.get("resource"), []).append(_access(call, f))
+        return list(rows.items())
+
+    return history.once("accesses", found)
+
+
+def _access(call: Call, f: str) -> Access:
+    is_read = f == "read"
+    about = "version" if is_read else "stored"
+    value, end = call.begin.value, call.end
+    asked = key(value.get("value"))
+    if end is None:
+        return Access(call, is_read, "info", asked, asked, None)
+    said = end.value
+    told = key(said["value"]) if "value" in said else asked
+    return Access(call, is_read, end.type, told, asked, number(said.get(about)))
+
+
+def number(value: Any) -> int | None:
+    """A version or token as a number; None where none was given."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def key(value: Any) -> Key:
+    """See Key."""
+    return value if type(value) is str else (repr(value),)

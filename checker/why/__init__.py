@@ -1,0 +1,1 @@
+"""Why a promise was broken: the chain of causes."""

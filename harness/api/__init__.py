@@ -1,0 +1,1 @@
+"""What `import fencepost` gives: run, Session, Result, hunt."""

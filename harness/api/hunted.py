@@ -1,0 +1,183 @@
+"""What a hunt came to, as Python has it in hand: a story, or that nothing was found."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fencepost.harness.api.result import Result
+from fencepost.harness.errors import choose
+from fencepost.harness.hunting import hunting
+from fencepost.harness.hunting.confirming import Confirmation, confirm
+from fencepost.harness.judge.judge import Outcome
+from fencepost.harness.spec.spec import Spec
+from fencepost.harness.userlock.given import named
+from fencepost.hunt.story.story import drawn, numbered
+from fencepost.workloads.scenarios.scenario import Scenario
+
+Play = Callable[[Spec, Scenario], Outcome]
+"""Plays a scenario on real servers, as this test."""
+
+_SETTINGS = ("guard", "ttl", "persistence", "restart")
+
+
+@dataclass(frozen=True, repr=False)
+class Hunted:
+    """A hunt that is over.
+
+    `story`: the steps that break the lock, a sentence each, and `drawing` of them; empty where none
+    were found. `result` is the run of that schedule, None where there is none. `schedules`: how
+    many were tried, in `seconds`. `command` hunts again from the same seed. `confirmation`: what
+    real servers did with it, where they were asked.
+    """
+
+    lock: str
+    seed: int
+    story: tuple[str, ...]
+    drawing: tuple[str, ...]
+    result: Result | None
+    schedules: int
+    seconds: float
+    command: str
+    confirmation: Confirmation | None = None
+
+    @property
+    def found(self) -> bool:
+        """Whether a schedule was found that breaks a promise."""
+        return self.result is not None
+
+    @property
+    def valid(self) -> bool:
+        """Whether nothing was found. It does not show that the lock is right (docs/hunt.md)."""
+        return not self.found
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether real servers did the same."""
+        return self.confirmation is not None and self.confirmation.confirmed
+
+    def assert_valid(self) -> None:
+        """Raise AssertionError with the story if a schedule was found."""
+        if self.found:
+            raise AssertionError(self.explain())
+
+    def explain(self) -> str:
+        """The story, what it breaks, and where its report is; or what was tried, a line each."""
+        tried = f"{self.schedules:,} schedules, {self.seconds:.1f} s"
+        if self.result is None:
+            return (
+                f"Nothing was found that breaks {self.lock} in {tried}, which does not show that "
+                f"it is right.\nseed {self.seed}, again: {self.command}"
+            )
+        lines = [
+            f"{self.lock} is broken by this schedule, found after {tried}:",
+            *self.story,
+            *self.drawing,
+            self.result.sentence,
+            *(f"  {words}" for words in self.result.evidence),
+            *([self.confirmation.sentence] if self.confirmation else []),
+            f"seed {self.seed}, report: {self.result.report}",
+            f"again: {self.command}",
+        ]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<{self.explain()}>"
+
+
+def hunt(
+    lock: str | type,
+    *,
+    servers: str = "",
+    ends_with: str = "",
+    options: Mapping[str, Any] | None = None,
+    faults: str | list[str] | None = None,
+    until: str | list[str] | None = None,
+    budget: str | float = "60s",
+    clients: int = 2,
+    seed: int | str | None = None,
+    processes: int | None = None,
+    server: str | list[str] | None = None,
+    play: Play | None = None,
+    **settings: Any,
+) -> Hunted:
+    """Search simulated runs of a lock for a schedule that breaks it (docs/hunt.md).
+
+    It takes what `fencepost hunt` takes, or the class of a lock of your own, with its `servers`:
+    `settings` are its guard, ttl, persistence and restart, `server` the version of its servers
+    ("etcd=3.4"). A number as `budget` is seconds. Of what is found a run's folder is written. With
+    `play` it is confirmed on real servers.
+
+    Raises:
+        BadArguments: this lock cannot be simulated so.
+        Crashed: the lock's own code failed in the simulation.
+    """
+    for name in settings:
+        choose("setting of a hunt", name, _SETTINGS)
+    given = {name: str(value) for name, value in settings.items() if value is not None}
+    given_faults, goals = _list(faults), _list(until)
+    versions = [server] if isinstance(server, str) else server or []
+    budget = budget if isinstance(budget, str) else f"{budget:g}s"
+    lock = lock if isinstance(lock, str) else named(lock)
+    asked = hunting.described(
+        lock,
+        {name: str(value) for name, value in (options or {}).items()},
+        given
+        | ({} if seed is None else {"seed": seed})
+        | ({"server": versions} if versions else {}),
+        servers=servers,
+        ends_with=ends_with,
+        clients=clients,
+        faults=given_faults,
+        until=goals,
+        budget=budget,
+    )
+    tried, find = asked.carry_out(processes)
+    words = {
+        "servers": servers or None,
+        "ends-with": ends_with or None,
+        "faults": given_faults,
+        "until": goals,
+        **given,
+        "budget": budget,
+        "clients": clients,
+        "seed": asked.spec.seed,
+    }
+    command = ["fencepost", "hunt", lock]
+    command += [word for each in (options or {}).items() for word in ("-o", "{}={}".format(*each))]
+    for name, value in words.items():
+        command += [f"--{name}", str(value)] if value is not None else []
+    command += [word for version in versions for word in ("--server", version)]
+    command += ["--confirm"] if play is not None else []
+    again = shlex.join(command)
+    story: tuple[str, ...] = ()
+    drawing: tuple[str, ...] = ()
+    result = confirmation = None
+    if find is not None:
+        outcome, made = asked.store(tried, find, again)
+        result = Result(outcome.folder.resolve(), outcome.results)
+        story, drawing = tuple(numbered(find.story)), tuple(drawn(find.story, find.run))
+        if play is not None:
+            scenario = made.scenario
+
+            def played(number: int) -> Outcome:
+                return play(asked.test_of(scenario, number), scenario)
+
+            confirmation = confirm(made, played, lambda text: None)
+    return Hunted(
+        lock,
+        asked.spec.seed,
+        story,
+        drawing,
+        result,
+        tried.schedules,
+        tried.seconds,
+        again,
+        confirmation,
+    )
+
+
+def _list(names: str | list[str] | None) -> str | None:
+    return ",".join(names) if isinstance(names, list) else names

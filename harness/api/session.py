@@ -1,0 +1,125 @@
+"""Several runs on one cluster, which stays up between them: what a test suite needs.
+
+The cluster comes up with the first run, and anew where a later one needs more of it. It goes
+down with the session, however that ends. Each session has a cluster of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fencepost.harness.api.result import Result
+from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.execute.progress import Status
+from fencepost.harness.execute.run import run as carry_out
+from fencepost.harness.spec import written
+from fencepost.harness.spec.needs import cluster_for, images, libraries, mounts, nodes
+from fencepost.harness.spec.spec import Spec
+from fencepost.harness.userlock.given import Asked, given
+
+if TYPE_CHECKING:
+    from fencepost.harness.api.hunted import Hunted
+    from fencepost.harness.judge.judge import Outcome
+    from fencepost.workloads.scenarios.scenario import Scenario
+
+
+class Session:
+    """Runs tests; to be used in a `with` block, or closed.
+
+    with fencepost.Session() as session:
+        for seed in range(3):
+            session.run("redis", faults="pause", time="10s", seed=seed).assert_valid("service")
+
+    `remote`, `hosts` and `leave_up`: as for `fencepost test`. `say` is told what is being set up.
+    """
+
+    def __init__(
+        self,
+        *,
+        leave_up: bool = False,
+        remote: str = "docker",
+        hosts: Path | str | None = None,
+        say: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self._leave_up = leave_up
+        self._remote = remote
+        self._hosts = None if hosts is None else Path(hosts)
+        self._say = say
+        self._stack = ExitStack()
+        self._cluster: Cluster | None = None
+        self._specs: list[Spec] = []
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the cluster."""
+        self._cluster, self._specs = None, []
+        self._stack.close()
+
+    def run(
+        self,
+        lock: str | type = "",
+        *,
+        servers: str = "",
+        ends_with: str = "",
+        requirements: Path | str | None = None,
+        program: str = "",
+        ship: Path | str | None = None,
+        client_image: str = "",
+        options: Mapping[str, Any] | None = None,
+        schedule: Path | str | None = None,
+        progress: Callable[[Status], None] = lambda status: None,
+        **settings: Any,
+    ) -> Result:
+        """Test a lock on the session's cluster: what `fencepost.run` takes, and what it raises."""
+        needs = Path(requirements) if requirements is not None else None
+        beside = written.beside(servers, settings)
+        files = Path(ship) if ship is not None else None
+        asked = Asked(servers, ends_with, needs, beside, program, files, client_image)
+        name, own = given(lock, asked)
+        spec = written.spec(name, options or {}, settings, own)
+        spec, faults = written.scheduled(spec, Path(schedule) if schedule is not None else None)
+        outcome = carry_out(spec, self._ready(spec), progress, schedule=faults)
+        return Result(outcome.folder.resolve(), outcome.results)
+
+    def hunt(self, lock: str | type, *, confirm: bool = False, **settings: Any) -> Hunted:
+        """Search simulated runs of a lock for a schedule that breaks it. It needs no cluster, and
+        brings none up, unless with `confirm`: what is found is then played on real servers. What
+        else it takes and raises: see `fencepost.harness.api.hunted.hunt`."""
+        from fencepost.harness.api.hunted import hunt
+
+        return hunt(lock, play=self._play if confirm else None, **settings)
+
+    def _play(self, spec: Spec, scenario: Scenario) -> Outcome:
+        return carry_out(spec, self._ready(spec), lambda status: None, scenario)
+
+    def _ready(self, spec: Spec) -> Cluster:
+        """The cluster, with what this test needs."""
+        if self._cluster is None or self._lacks(spec):
+            # Servers that are not ours are looked at, and left as they were, by each run.
+            apart = spec.foreign or any(one.foreign for one in self._specs)
+            both = [spec] if apart else [*self._specs, spec]
+            self.close()
+            self._stack = ExitStack()
+            self._cluster = self._stack.enter_context(
+                cluster_for(both, self._say, self._leave_up, self._remote, self._hosts)
+            )
+            self._specs = both
+        return self._cluster
+
+    def _lacks(self, spec: Spec) -> bool:
+        assert self._cluster is not None
+        more = not set(nodes([spec])) <= set(self._cluster.nodes)
+        rights = mounts([spec]) and not mounts(self._specs)
+        apart = spec.foreign or self._specs[-1].foreign
+        known = libraries([spec]) <= libraries(self._specs) and images([spec]) <= images(
+            self._specs
+        )
+        return bool(apart) or more or rights or not known

@@ -1,0 +1,95 @@
+"""What a rate counts of each run, and what its runs come to together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fencepost.checker.history.accesses import Access, Key, accesses
+from fencepost.checker.history.history import History
+from fencepost.harness.campaigns.tally import tally
+from fencepost.harness.judge.judge import Outcome
+from fencepost.report import stored
+from fencepost.report.words import intervals
+
+Counts = Mapping[str, tuple[int, int]]
+"""By what was counted: how often it was seen, of how many."""
+
+
+def counts(outcome: Outcome, what: str) -> Counts:
+    """What is counted of a run that was judged: `what` as a rate's bundle has it.
+
+    `violations`: holds that broke each promise, of all holds (tally.py). `lost`: acknowledged
+    updates that are lost, of all of them.
+    """
+    if what == "violations":
+        row = tally(outcome)
+        return {name: (count, row["holds"]) for name, count in row["violations"].items()}
+    run = stored.load(outcome.folder, results=outcome.results)
+    return {"updates": lost_updates(run.history)}
+
+
+def lost_updates(history: History) -> tuple[int, int]:
+    """How many acknowledged updates are lost, and how many there were.
+
+    An update is a write on top of what its writer had read. What the resource has at the end is
+    made of the last write, the one that this one built on, and so on: as a set to which each update
+    adds an element, which is how Jepsen counts (etcd 3.4.3, 2020). What was acknowledged and is
+    none of these is lost.
+
+    Values tell writes apart, and not versions: what a failover has lost gives its versions again.
+    """
+    lost = acknowledged = 0
+    for _, found in accesses(history):
+        ended = [one for one in found if one.type == "ok" and one.call.end is not None]
+        mine = {one.key for one in ended if not one.is_read}
+        acknowledged += len(mine)
+        lost += len(mine - _kept(found, ended))
+    return lost, acknowledged
+
+
+def _kept(found: Iterable[Access], ended: list[Access]) -> set[Key]:
+    """The values that what is there at the end is made of."""
+    built_on: dict[Key, Key] = {}
+    read: dict[int | str, Key] = {}
+    for one in found:
+        process = one.call.begin.process
+        if not one.is_read and process in read:
+            built_on.setdefault(one.asked, read[process])
+        elif one.is_read and one.type == "ok":
+            read[process] = one.key
+    kept: set[Key] = set()
+    value = _last(ended)
+    while value is not None and value not in kept:
+        kept.add(value)
+        value = built_on.get(value)
+    return kept
+
+
+def _last(ended: list[Access]) -> Key | None:
+    """The value that was there last: of the ops that may have been last, that of the highest
+    version."""
+    if not ended:
+        return None
+    last = max(ended, key=_end)
+    late = [one for one in ended if _end(one) >= last.call.begin.time]
+    return max(late, key=lambda one: (one.version or 0, _end(one))).key
+
+
+def _end(one: Access) -> int:
+    assert one.call.end is not None
+    return one.call.end.time
+
+
+def summed(runs: Iterable[Counts]) -> dict[str, dict[str, Any]]:
+    """What was counted in all these runs, with the 95 % interval of each share."""
+    totals: dict[str, tuple[int, int]] = {}
+    for run in runs:
+        for name, (count, of) in run.items():
+            before = totals.get(name, (0, 0))
+            totals[name] = (before[0] + count, before[1] + of)
+    found = {}
+    for name, (count, of) in totals.items():
+        low, high = intervals.share(count, of)
+        found[name] = {"count": count, "of": of, "low": low, "high": high}
+    return found

@@ -1,0 +1,239 @@
+"""What the parts of a night come to: an entry for each scenario, rate, cell, hunt and defect.
+
+An entry's outcome is a set of marks in words: `as published`; `broken`, `data damaged` of a cell;
+`seen` of a defect. Where all is scheduled (`sure`), the next night has to have the same marks.
+Where chance decides, a mark that was never there before is news, and one that is missing is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import msgspec
+
+from fencepost.checker.history.history import HistoryError, read
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.results import results
+from fencepost.report.figures.measures import QUANTILES, quantiles
+from fencepost.report.pages import matrix
+from fencepost.report.pages.suite import shares
+from fencepost.report.words.cells import STATES
+from fencepost.report.words.questions import verdict
+from fencepost.strictjson import decode
+
+UNKNOWN = "unknown"
+CALM = frozenset(("kept", "nothing broken", "nothing found", "measured"))
+"""Marks that say that nothing was seen."""
+
+
+class Entry(msgspec.Struct):
+    """One line of night.json. `run`: its run's folder, relative to the results folder.
+
+    `expected`: what was published, in words. `rates`: violating holds by question. `acquire_ms`:
+    QUANTILES of granted acquires by per cent. `regrant_s`: how long the lock took to be granted
+    again after each death of a holder. `state` and `known` are filled in beside a baseline.
+    """
+
+    key: str
+    lock: str = ""
+    sure: bool = False
+    marks: list[str] = []
+    crashed: bool = False
+    expected: str = ""
+    said: str = ""
+    run: str = ""
+    holds: int | None = None
+    rates: dict[str, Any] = {}
+    acquire_ms: dict[str, float] = {}
+    regrant_s: list[float] = []
+    duration_s: float | None = None
+    state: str = ""
+    known: dict[str, Any] = {}
+
+    @property
+    def outcome(self) -> str:
+        """The marks as people read them."""
+        return "; ".join(self.marks) or ("crashed" if self.crashed else "not run")
+
+
+def of_suite(folder: Path) -> list[Entry]:
+    """The entries of a suite's folder."""
+    return [_suite(row, folder) for row in _rows(folder / "suite.json")]
+
+
+def _suite(row: Mapping[str, Any], folder: Path) -> Entry:
+    made = Entry(f"suite/{row['test']}", str(row.get("lock", "")), said=str(row.get("why", "")))
+    made.run = _named(folder / row["run"])
+    if made.said.startswith("run: "):
+        made.crashed = True
+    elif made.said.startswith("faults: "):
+        made.marks = [UNKNOWN]
+    elif "rate" in row:
+        found = row["rate"]["shares"]
+        made.rates = {name: dict(one) for name, one in found.items()}
+        made.holds = max(
+            (one["of"] for name, one in found.items() if name != "updates"), default=None
+        )
+        seen = [f"{name} violated" for name, one in found.items() if one["count"]]
+        made.marks = [UNKNOWN] if made.said else seen or ["measured"]
+        made.said = made.said or " ".join(shares(row["rate"]))
+    elif "cost" in row:
+        made.marks = ["measured" if row["as_expected"] else "NOT as published"]
+    else:
+        _judged(made, row)
+    return _measured(made, folder / row["run"])
+
+
+def _judged(made: Entry, row: Mapping[str, Any]) -> None:
+    """The marks of a scenario, or of a run without expectation."""
+    expected = {name: verdict(valid) for name, valid in row["expected"].items()}
+    observed = {name: verdict(valid) for name, valid in row["observed"].items()}
+    made.sure = bool(expected)
+    if not expected:
+        made.marks = sorted(f"{name} broken" for name, valid in observed.items() if valid is False)
+        made.marks += [UNKNOWN] * (UNKNOWN in observed.values())
+        made.marks = made.marks or ["nothing broken"]
+        return
+    made.expected = ", ".join(f"{name} {_WORDS[valid]}" for name, valid in expected.items())
+    odd = {name: observed.get(name) for name in expected if observed.get(name) != expected[name]}
+    if row["as_expected"]:
+        made.marks = ["as published"]
+    elif odd and all(valid == UNKNOWN for valid in odd.values()):
+        made.marks = [UNKNOWN]
+    else:
+        made.marks = ["NOT as published"]
+        made.marks += sorted(
+            f"{name} {_WORDS[valid]}" for name, valid in odd.items() if valid is not None
+        )
+
+
+_WORDS = {True: "holds", False: "broken", UNKNOWN: UNKNOWN}
+
+
+def of_matrix(folder: Path) -> list[Entry]:
+    """The entries of a matrix' folder. What cannot apply is none."""
+    found = []
+    for row in matrix.read(folder)["cells"]:
+        if row["reason"]:
+            continue
+        total = row["sum"]
+        made = Entry(f"matrix/{row['lock']}/{row['fault']}/{row['guard']}", str(row["lock"]))
+        runs = [one for one in row["runs"] if not one.get("crashed")]
+        made.crashed = bool(row["runs"]) and not runs
+        made.marks = [STATES[mark].word for mark in total["marks"]] if runs else []
+        made.said, made.holds = total["words"], total["holds"]
+        made.rates = {
+            name: {"count": one["count"], "of": total["holds"], "per_1000": one["per_1000"],
+                   "low": one["low"], "high": one["high"]}
+            for name, one in total["violations"].items() if total["holds"]
+        }  # fmt: skip
+        places = [folder / one["run"] for one in runs]
+        if places:
+            worst = next(
+                (p for p, one in zip(places, runs, strict=True) if not one["valid"]), places[-1]
+            )
+            made.run = _named(worst)
+        found.append(_measured(made, *places))
+    return found
+
+
+def of_record(folder: Path) -> list[Entry]:
+    """The entries of a track record's folder."""
+    found = []
+    for row in _rows(folder / "track-record.json"):
+        outcome = str(row["outcome"])
+        made = Entry(f"track-record/{row['key']}", sure=True, said=str(row.get("said", "")))
+        made.crashed, made.expected = outcome == "not played", "seen"
+        made.marks = [] if made.crashed else [outcome]
+        if row.get("run"):
+            # Relative to this folder or to where the command was run; TEST/TIME are the same.
+            run = results.root().joinpath(*Path(row["run"]).parts[-2:])
+            made.run = _named(run)
+            _measured(made, run)
+        found.append(made)
+    return found
+
+
+def of_hunt(lock: str, code: int, folder: Path | None) -> Entry:
+    """The entry of a hunt that ended with this exit code, and left this folder if it found
+    something."""
+    made = Entry(f"hunt/{lock}", lock)
+    if code == 0:
+        made.marks = ["nothing found"]
+    elif code == 1 and folder is not None:
+        checkers = results.read(folder)["checkers"]
+        made.marks = sorted(
+            f"{name} broken" for name, one in checkers.items() if one["valid"] is False
+        )
+        made.run = _named(folder)
+    else:
+        made.crashed, made.said = True, f"the hunt ended with exit code {code}"
+    return made
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    try:
+        rows = decode(path.read_bytes())
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise ValueError("it is no list of rows")
+    except (OSError, ValueError) as error:
+        raise BadArguments(f"{path} cannot be used: {error}") from error
+    return rows
+
+
+def _named(folder: Path) -> str:
+    place, root = folder.resolve(), results.root().resolve()
+    return str(place.relative_to(root)) if place.is_relative_to(root) else str(place)
+
+
+def _measured(made: Entry, *runs: Path) -> Entry:
+    """Add the latencies, the times after deaths and the length of these runs."""
+    took: list[float] = []
+    for run in runs:
+        try:
+            stored = results.read(run)
+            made.regrant_s += stored["checkers"].get("liveness", {}).get("after_deaths_s") or []
+            length = float((stored.get("stats") or {}).get("duration_s") or 0.0)
+            made.duration_s = (made.duration_s or 0.0) + length
+            if len(runs) == 1 and made.holds is None:
+                made.holds = (stored.get("stats") or {}).get("holds")
+            took += _granted_ms(run)
+        except (BadArguments, HistoryError, OSError, KeyError):
+            continue  # a bench has no history, a crashed run not all of it
+    if took:
+        found = zip(QUANTILES, quantiles(took), strict=True)
+        made.acquire_ms = {f"p{percent}": round(ms, 3) for percent, ms in found}
+    return made
+
+
+def _granted_ms(run: Path) -> Iterator[float]:
+    for call in read(run / "history.jsonl").calls():
+        if call.begin.f == "acquire" and call.end is not None and call.end.type == "ok":
+            yield (call.end.time - call.begin.time) / 1e6
+
+
+def figures(entries: Sequence[Entry]) -> dict[str, Any]:
+    """What a night comes to in numbers, for the trend: violating holds of all holds that were
+    counted, the middle latency of each lock without faults, times to a grant after a death."""
+    rates = {}
+    for question in ("service", "clients", "data"):
+        # Rates count over what is scheduled to fail; cells are the same each night.
+        found = [one.rates[question] for one in entries
+                 if one.key.startswith("matrix/") and question in one.rates]  # fmt: skip
+        rates[question] = {
+            "count": sum(one["count"] for one in found), "of": sum(one["of"] for one in found)
+        }  # fmt: skip
+    calm = [one for one in entries if one.key.startswith("matrix/") and "/none/" in one.key]
+    deaths = [time_s for one in entries for time_s in one.regrant_s]
+    return {
+        "rates": rates,
+        "acquire_p50_ms": {one.lock: one.acquire_ms["p50"] for one in calm if one.acquire_ms},
+        "regrant_s": {
+            "count": len(deaths),
+            "median": round(median(deaths), 3) if deaths else None,
+            "longest": max(deaths, default=None),
+        },
+    }

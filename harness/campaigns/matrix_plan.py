@@ -1,0 +1,269 @@
+"""The cells of a matrix: each lock under each fault with each guard, and the test of each.
+
+What cannot apply is found before anything starts: a cell that is not tested says why. All runs are
+of one length and under one lease where the lock permits it, so that they can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from fencepost.harness.campaigns import rounds
+from fencepost.harness.errors import BadArguments, choose
+from fencepost.harness.spec.spec import Spec, layout_of, schedule_of
+from fencepost.harness.spec.validation import validate
+from fencepost.nemesis.asked import families
+from fencepost.nemesis.families import FAMILIES, check
+from fencepost.settings import SETTINGS
+from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.resources.registry import GUARDS
+
+COLUMNS = (
+    "none", "pause:client", "pause:server", "partition", "clock", "kill", "power", "disk", "all",
+)  # fmt: skip
+"""The faults that are asked for if none are named. `all` stands for all of these together."""
+GUARD_ROWS = ("none", "fenced")
+QUICK_S = 14 * 60.0
+_USUAL_S, _SHORTEST_S, _LONGEST_S, _MOST_S = 20.0, 2.5, 60.0, 600.0
+_TTL_MS, _QUICK_TTL_MS = 2000, 1000
+# A client takes a while to start, of which two show as much as five.
+_CLIENTS, _QUICK_CLIENTS = 5, 3
+# With the usual holds and rests a run of some seconds has a hold or two a second. These give three
+# times as many, and some of them still end after their leases.
+_QUICK_HOLD, _QUICK_THINK = "0..1.1ttl", "0..20ms"
+# A fault of each family comes within a run's time in most of the seeds.
+_TRIES = 50
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a matrix is to run. `time_s`: for how long the clients of each run work. `ttl_ms`: the
+    lease, where the lock can have it; else the shortest that it can have. `hold` and `think`: how
+    long clients hold the lock, and rest, as for a test. `aim`: faults wait for their moment."""
+
+    locks: tuple[str, ...]
+    faults: tuple[str, ...]
+    guards: tuple[str, ...]
+    seed: int
+    time_s: float
+    ttl_ms: int
+    clients: int = _CLIENTS
+    hold: str = SETTINGS["hold"].default
+    think: str = SETTINGS["think"].default
+    aim: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "locks": list(self.locks),
+            "faults": list(self.faults),
+            "guards": list(self.guards),
+            "seed": self.seed,
+            "time_s": self.time_s,
+            "ttl_ms": self.ttl_ms,
+            "clients": self.clients,
+            "hold": self.hold,
+            "think": self.think,
+            "aim": self.aim,
+        }
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One lock under one fault with one guard; `spec` None where that cannot be, for a `reason`."""
+
+    lock: str
+    fault: str
+    guard: str
+    spec: Spec | None
+    reason: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.lock}/{self.fault}/{self.guard}"
+
+    @property
+    def kind(self) -> str:
+        return LOCKS[self.lock].kind
+
+
+def plan(
+    locks: Sequence[str],
+    faults: Sequence[str],
+    guards: Sequence[str],
+    seed: int,
+    time_s: float | None = None,
+    budget_s: float | None = None,
+    quick: bool = False,
+    lanes: int = 1,
+    aim: bool = False,
+) -> Plan:
+    """What was asked for; what was not has its default. The length of a run is such that one round
+    fits the budget, with so many cells (`lanes`) at a time.
+
+    Raises:
+        BadArguments: there is no such lock, fault or guard.
+    """
+    chosen = tuple(choose("lock", name, LOCKS) for name in locks) or tuple(usual_locks())
+    columns = tuple(map(_fault, faults)) or COLUMNS
+    rows = tuple(choose("guard", name, GUARDS) for name in guards)
+    rows = rows or (GUARD_ROWS[:1] if quick else GUARD_ROWS)
+    if time_s is not None and not 1 <= time_s <= _MOST_S:
+        raise BadArguments(f"time {time_s:g} s is out of range (1 s to {_MOST_S / 60:.0f} min)")
+    chosen, columns, rows = map(_each_once, (chosen, columns, rows))
+    asked = Plan(chosen, columns, rows, seed, time_s or _USUAL_S, _TTL_MS, aim=aim)
+    if quick:
+        asked = replace(
+            asked,
+            ttl_ms=_QUICK_TTL_MS,
+            clients=_QUICK_CLIENTS,
+            hold=_QUICK_HOLD,
+            think=_QUICK_THINK,
+        )
+    found = cells(asked)
+    for entry in asked.faults:
+        column = [cell for cell in found if cell.fault == entry]
+        if not any(cell.spec for cell in column):
+            raise BadArguments(f"fault {entry}: {column[0].reason}")
+    if time_s is None and budget_s is not None:
+        asked = replace(asked, time_s=_fitting(found, budget_s, lanes))
+    return asked
+
+
+def _fault(entry: str) -> str:
+    """An entry as `--nemesis` has it, `none` or `all`. Whether a lock's servers can have it is for
+    its cell to say."""
+    for family in families([] if entry in ("none", "all") else [entry]):
+        choose("fault", family, ("none", "all", *FAMILIES))
+    return entry
+
+
+def usual_locks() -> list[str]:
+    """Every lock but those that are there to be broken."""
+    return [name for name in LOCKS if name != "none" and not name.startswith("broken-")]
+
+
+def _each_once(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+def _fitting(found: Sequence[Cell], budget_s: float, lanes: int) -> float:
+    """How long the clients of each run may work, so that one round of all cells takes no longer."""
+    kinds = kinds_of(found)
+    fixed_s = rounds.round_s(kinds, 0.0, lanes)
+    of_each_s = rounds.round_s(kinds, 1.0, lanes) - fixed_s
+    each_s = (budget_s - fixed_s) / max(of_each_s, 1e-9)
+    return round(min(max(each_s, _SHORTEST_S), _LONGEST_S), 1)
+
+
+def kinds_of(found: Sequence[Cell]) -> list[str]:
+    """The kind of server of each cell that can be run."""
+    return [cell.kind for cell in found if cell.spec is not None]
+
+
+def cells(asked: Plan) -> list[Cell]:
+    """All cells, in the order of the table. Those that cannot be run say why."""
+    return [
+        _cell(asked, lock, fault, guard)
+        for lock in asked.locks
+        for guard in asked.guards
+        for fault in asked.faults
+    ]
+
+
+def _cell(asked: Plan, lock: str, fault: str, guard: str) -> Cell:
+    try:
+        spec = _spec(asked, lock, guard)
+        entries = _entries(fault, asked, spec)
+        spec = validate(replace(spec, nemesis=entries, aim=asked.aim and bool(entries)))
+    except BadArguments as error:
+        return Cell(lock, fault, guard, None, _reason(str(error), fault))
+    return Cell(lock, fault, guard, spec)
+
+
+def _spec(asked: Plan, lock: str, guard: str) -> Spec:
+    """The test of a lock with a guard, without faults. Where the guard needs a token that the lock
+    gives on demand, it is demanded."""
+    found = LOCKS[lock]
+    options = found.read_options({})
+    if not GUARDS[guard].serves(found, options):
+        for token in found.tokens():
+            if GUARDS[guard].serves(found, options | {"token": token}):
+                options |= {"token": token}
+                break
+    # A client that waits for servers which do not answer must not use up its lease.
+    waits_ms = options.get("node_timeout_ms", 0) * (found.servers if found.kind == "redis" else 1)
+    ttl_ms = max(asked.ttl_ms, found.least_ttl_ms)
+    if waits_ms >= ttl_ms:
+        ttl_ms = 2 * waits_ms
+    if found.whole_seconds:
+        ttl_ms = -(-ttl_ms // 1000) * 1000
+    spec = Spec(
+        f"matrix-{lock}",
+        lock,
+        options,
+        guard=guard,
+        time_s=asked.time_s,
+        ttl_ms=ttl_ms,
+        concurrency=asked.clients,
+        hold=asked.hold,
+        think=asked.think,
+        interval_s=round(min(5.0, asked.time_s / 4), 2),
+        segment_s=3600.0,
+    )
+    return validate(spec)
+
+
+def _entries(fault: str, asked: Plan, spec: Spec) -> tuple[str, ...]:
+    """What `--nemesis` says for a column: of `all`, what this lock's servers can have of the
+    others."""
+    if fault == "none":
+        return ()
+    if fault != "all":
+        return (fault,)
+    others = [one for one in asked.faults if one not in ("none", "all")] or [
+        one for one in COLUMNS if one not in ("none", "all")
+    ]
+    found = tuple(one for one in others if _possible(one, spec))
+    if not found:
+        raise BadArguments("none of the other faults can strike its servers")
+    return found
+
+
+def _possible(entry: str, spec: Spec) -> bool:
+    try:
+        check([entry], layout_of(spec))
+    except ValueError:
+        return False
+    return True
+
+
+def _reason(text: str, fault: str) -> str:
+    """Why a cell cannot be, without the hints for somebody who has mistyped."""
+    return text.removeprefix(f"nemesis {fault}: ").partition(". These do:")[0]
+
+
+def seeded(cell: Cell, seed: int, number: int) -> Spec:
+    """A cell's test in one round: of the seeds that follow from the matrix', the cell and the
+    round, the first that draws a fault of each family that is asked for, or the one that draws
+    most. Of all families at once a run is asked for those for which there is room in it: faults
+    that strike the same server come one after another. With an aim it is the first seed and every
+    family: its faults are drawn while it runs, for as long as it runs."""
+    assert cell.spec is not None
+    random = Random(f"{seed}/{cell.name}/{number}")
+    if cell.spec.aim:
+        return replace(cell.spec, seed=random.randrange(1_000_000_000))
+    wanted = set(cell.spec.families)
+    tried: list[tuple[Spec, set[str]]] = []
+    for _ in range(_TRIES):
+        spec = replace(cell.spec, seed=random.randrange(1_000_000_000))
+        drawn = {fault.family for fault in schedule_of(spec)} & wanted if wanted else set()
+        tried.append((spec, drawn))
+        if drawn == wanted:
+            break
+    best, drawn = max(tried, key=lambda one: len(one[1]))
+    if cell.fault != "all":
+        return best
+    return replace(best, nemesis=tuple(e for e in best.nemesis if drawn.issuperset(families([e]))))

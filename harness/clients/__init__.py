@@ -1,0 +1,1 @@
+"""The harness' side of the clients: programs, events, and the recorder of the history."""

@@ -1,0 +1,36 @@
+"""The command that starts a client on its node.
+
+The client runs under a pump, which takes all that it writes, and under the skew that a clock
+fault left for its node, if one is on.
+"""
+
+from __future__ import annotations
+
+from fencepost.harness.remote.processes import CLIENT
+from fencepost.node.places import CODE, LIBRARIES, MARK, PROGRAM_PATH, PYTHON
+from fencepost.workloads.client import PROGRAM
+from fencepost.workloads.contract.locktype import LockType
+
+# By which `fencepost heal` knows it again.
+_ENV = ("env", f"{MARK}={CLIENT}")
+_PUMP = (
+    PYTHON,
+    "-m",
+    "fencepost.workloads.client.pump",
+    PROGRAM_PATH,
+    "launch",
+)
+
+
+def command(lock: LockType, packages: str = "", code: str = CODE) -> tuple[str, ...]:
+    """The lock's own program, or ours in the Python environment that the lock's library needs.
+
+    `packages` is a folder of packages that come before those of that environment; `code` is where
+    ours is, a folder or an archive.
+    """
+    pump = (*_ENV, f"PYTHONPATH={code}", *_PUMP)
+    if lock.program:
+        return (*pump, *lock.program)
+    python = f"{LIBRARIES}/{lock.library}/bin/python" if lock.library else PYTHON
+    path = ("env", f"PYTHONPATH={code}:{packages}") if packages else ()
+    return (*pump, *path, python, "-m", PROGRAM)

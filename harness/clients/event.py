@@ -1,0 +1,98 @@
+"""One line of a client as an event, by the rules of the history that it goes into.
+
+A line that the history's reader does not understand would make the whole history unreadable, so
+each is decoded as a whole before it is recorded: a part that is only skipped may hold anything.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from fencepost.checker.history.history import SPONTANEOUS
+
+# Numbers that a double and a signed word of 64 bits hold are safe with every reader.
+Number = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Process = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+# Brackets in a line, in strings as well: no event has many, and a reader's stack is not endless.
+_BRACKETS = 200
+
+
+class Value(msgspec.Struct):
+    """What is asked and answered (docs/protocol.md), as far as a checker reads it."""
+
+    lock: str | None = None
+    resource: str | None = None
+    mode: str | None = None
+    ttl: Number | None = None
+    hold: str | None = None
+    token: Number | None = None
+    minor: Number | None = None
+    deadline: Number | None = None
+    wakeups: Number | None = None
+    granted_by: list[str] | None = None
+    value: str | Number | None = None
+    version: Number | None = None
+    stored: Number | None = None
+
+
+class Event(msgspec.Struct):
+    """An event of a client, without its place in the history."""
+
+    time: Number
+    process: Process
+    type: Literal["invoke", "ok", "fail", "info"]
+    f: str
+    value: Value | None = None
+    error: Annotated[list[Any], msgspec.Meta(min_length=1)] | None = None
+    node: str | None = None
+
+
+# What an `ok` tells (docs/protocol.md): without it a checker would hold the lock to what its client
+# has not said. What is never null is more than a key.
+_TELLS = {
+    "acquire": ("lock", "hold", "token", "deadline"),
+    "extend": ("lock", "hold", "deadline"),
+    "release": ("lock", "hold"),
+    "read": ("resource", "value", "version"),
+    "write": ("resource", "value", "version"),
+}
+_NULLABLE = ("token", "deadline", "value")
+
+# What msgspec has to know of an event it finds out here, and not at the first event: where several
+# threads have their first one at the same time, it crashes (0.22, a null pointer).
+_KNOWN = msgspec.json.Decoder(Event)
+
+_decode = msgspec.json.Decoder().decode
+
+
+def decode(line: bytes) -> Event:
+    """A line as an event.
+
+    Raises:
+        ValueError: with the reason, where the line is none.
+    """
+    if line.count(b"{") + line.count(b"[") > _BRACKETS:
+        raise ValueError("it is nested too deep")
+    fields = _decode(line)
+    event = msgspec.convert(fields, Event)
+    if "index" in fields:
+        raise ValueError("it has an index, which is the recorder's to give")
+    if event.error is not None and not isinstance(event.error[0], str):
+        raise ValueError(f"its error {event.error!r} is not [kind, text]")
+    if event.f in SPONTANEOUS and event.type != "info":
+        raise ValueError(f"{event.f} is always info, and not {event.type}")
+    return event
+
+
+def must_tell(event: Event, line: bytes) -> None:
+    """Raise ValueError if the `ok` of a program in another language lacks what it has to tell."""
+    if event.type != "ok":
+        return
+    value = _decode(line).get("value") or {}
+    for name in _TELLS.get(event.f, ()):
+        if name not in value:
+            raise ValueError(f"an ok of {event.f} has to tell its {name!r}, and this one does not")
+        if value[name] is None and name not in _NULLABLE:
+            raise ValueError(f"an ok of {event.f} has to tell its {name!r}, and here it is null")

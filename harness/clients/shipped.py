@@ -1,0 +1,68 @@
+"""The code that a client's node needs, as a tar archive: ours, and a lock of another package.
+
+Such a lock is sent with its package's metadata, so that the node finds it by its entry point. What
+its package depends on must be on the node already.
+"""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from importlib.metadata import EntryPoint
+from importlib.util import find_spec
+from pathlib import Path
+
+from fencepost.harness.errors import Crashed
+from fencepost.harness.package import PACKAGE
+from fencepost.workloads.locks.registry import LOCKS
+
+_OURS = ("__init__.py", "registry.py", "workloads", "sdk/javascript", "sdk/clients/node-redlock")
+# The harness alone reads these, and each client's node unpacks what it is sent.
+_LEFT_OUT = "fencepost/workloads/scenarios"
+# What the nodes' Python, Debian 12's, calls a compiled file. It ignores one that is out of date.
+_COMPILED = ".cpython-311.pyc"
+_METADATA = ("METADATA", "entry_points.txt")
+
+
+def archive_for(lock: str) -> bytes:
+    """Return the archive for a test of this lock, to be unpacked into a folder of PYTHONPATH.
+
+    Empty text: a lock that is in no registry, whose files are sent apart (harness/userlock).
+    """
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", dereference=True) as archive:
+        for path in _OURS:
+            archive.add(PACKAGE / path, arcname=f"fencepost/{path}", filter=_of_clients)
+        point = LOCKS.point(lock) if lock else None
+        if point is not None:
+            _add(archive, point)
+    return buffer.getvalue()
+
+
+def _add(archive: tarfile.TarFile, point: EntryPoint) -> None:
+    """Add the module or package of an entry point, and its package's metadata."""
+    name = point.module.partition(".")[0]
+    spec = find_spec(name)
+    if spec is None or spec.origin is None or point.dist is None:
+        raise Crashed(f"the files of {point.value} cannot be found: install its package again")
+    path = Path(spec.origin)
+    if spec.submodule_search_locations:
+        archive.add(path.parent, arcname=name, filter=_without_caches)
+    else:
+        archive.add(path, arcname=path.name)
+    for file in _METADATA:
+        data = (point.dist.read_text(file) or "").encode()
+        member = tarfile.TarInfo(f"{name}-{point.dist.version}.dist-info/{file}")
+        member.size = len(data)
+        archive.addfile(member, io.BytesIO(data))
+
+
+def _of_clients(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    return None if member.name == _LEFT_OUT else _without_caches(member)
+
+
+def _without_caches(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    """A member of the archive; of compiled files those that the nodes' Python can use, which then
+    need not be compiled again by each client of each run."""
+    cached = "__pycache__" in member.name and not member.isdir()
+    return None if cached and not member.name.endswith(_COMPILED) else member

@@ -1,0 +1,380 @@
+"""The harness' side of a worker: starts it, sends it ops, takes its events.
+
+Its program is read until it ends (streams.py). An op that it had begun by then is completed as
+`info`, because it is not known whether it happened. What it writes is checked first (hearing.py): a
+line that is no event is set aside. Answers to orders are kept until somebody waits for them
+(answers.py), and what the client is doing is told from its events (doing.py).
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from fencepost.checker.history.history import SPONTANEOUS
+from fencepost.harness.clients.answer import (
+    VERSIONS,
+    Answer,
+    Broken,
+    Clock,
+    Cut,
+    Idle,
+    Over,
+    Point,
+    Ready,
+)
+from fencepost.harness.clients.answers import Answered, Answers
+from fencepost.harness.clients.doing import Doing
+from fencepost.harness.clients.driver import Driver
+from fencepost.harness.clients.hearing import Heard, Hearing
+from fencepost.harness.clients.recorder import Recorder
+from fencepost.harness.clients.streams import Streams
+from fencepost.harness.cluster.cluster import Spawn
+from fencepost.harness.errors import Crashed
+from fencepost.harness.lines import TooLong
+from fencepost.harness.remote.processes import CLIENT, own
+from fencepost.harness.remote.remote import Remote
+from fencepost.workloads.client.critical_section import work_seed
+
+# A client that comes up takes a second; on a machine that has too much to do, a hundred.
+_START_S = 180.0
+# A client reads orders between two ops, and some ops take a while.
+_CLOCK_S = 10.0
+# Exit codes: of a program that cannot be found; of one that a fault has killed, or nobody heard.
+_NO_PROGRAM, _KILLED = 127, (None, -9, 137)
+
+
+class Worker:
+    """One worker on one node. `pid` is its pid there, `started` when that process was started.
+
+    `broken` says what is wrong with the client itself: as it has said, by a line that it wrote, or
+    because it ended by itself. `called` is what its program is called; `spawn` starts it, if the
+    node's remote does not.
+    """
+
+    def __init__(
+        self,
+        remote: Remote,
+        recorder: Recorder,
+        setup: dict[str, Any],
+        command: Sequence[str],
+        called: str = "the worker",
+        spawn: Spawn | None = None,
+    ) -> None:
+        self.node = remote.node
+        self.pid = 0
+        self.started: str | None = None
+        self._called = f"{called} on {remote.node}"
+        self._remote = remote
+        self._own = "own" in setup
+        self._seed = work_seed(setup["seed"], setup["process"])
+        self._generates = self._extends = True
+        self.broken = ""
+        self._driver: Driver | None = None
+        self._recorder = recorder
+        self.working: tuple[dict[str, Any], int] | None = None
+        # What it said of holds unasked, for who generates its ops here.
+        self._lost_hold: str | None = None
+        self._renewed: dict[str, int] = {}
+        # Held for all that the thread which reads may change: what follows.
+        self._changed = threading.Condition()
+        self._answers = Answers(self._changed)
+        self._doing = Doing(setup["process"], setup["stride"])
+        self._point: str | None = None
+        self.connection = 0
+        self._gone = False
+        # All that it wrote was heard; it is being closed; its exit code, once it has ended.
+        self._heard_all = self._told_to_end = False
+        self._code: int | None = None
+        self._hearing = Hearing(
+            self.node, setup["process"], setup["stride"], recorder.now, recorder.aside
+        )
+        self._begun = time.monotonic()
+        self._streams = Streams((spawn or remote.spawn)(command), self.node)
+        self._streams.read(self._take, self._end)
+        self._send({"control": "setup", **setup})
+
+    @property
+    def process(self) -> int:
+        """The number that the client goes by now."""
+        return self._doing.process
+
+    def wait_ready(self, say: Callable[[str], None] = lambda words: None) -> None:
+        """Wait until it is up; say so if that takes long.
+
+        Raises:
+            Crashed: with its last output, if it does not come up; or it speaks another protocol,
+                or gives the pid of a process that is not its own.
+        """
+
+        def slow() -> None:
+            waited_s = time.monotonic() - self._begun
+            say(f"waiting for {self.node}, which was started {waited_s:.0f} s ago")
+
+        ready = self._answer(Ready, _START_S, slow)
+        if ready.version not in VERSIONS:
+            raise Crashed(
+                f"{self._called} speaks version {ready.version} of the line protocol, and this "
+                f"fencepost speaks {', '.join(map(str, VERSIONS))}: build it with the SDK that "
+                'comes with this one, or see docs/protocol.md, "setup, and `ready`"'
+            )
+        process = own(self._remote, ready.pid, CLIENT) if ready.pid > 0 else None
+        if process is None:
+            raise Crashed(
+                f"the client on {self.node} says that its pid is {ready.pid}, and no process of "
+                "its own has it: `ready` needs the pid of the program itself (docs/protocol.md)"
+            )
+        self.pid, self.started = process.pid, process.started
+        self._generates, self._extends = ready.generates, ready.extends
+
+    def _answer(
+        self, wanted: type[Answered], timeout_s: float, slow: Callable[[], None] = lambda: None
+    ) -> Answered:
+        answer = self._answers.wait(wanted, timeout_s, lambda: self._gone or self.broken, slow)
+        if answer is None and self.broken:
+            raise Crashed(self.broken)
+        if answer is None:
+            asked = wanted.__struct_config__.tag
+            raise Crashed(f"{self._called} did not say {asked!r}; {self._end_said(timeout_s)}")
+        return answer
+
+    def _end_said(self, waited_s: float) -> str:
+        """How its program ended, if it did, and what it said last."""
+        words = self.last_words()
+        if self._code is None:
+            return f"it said: {words or f'nothing within {waited_s:.0f} s'}"
+        missing = " (its node has no such program, or not what it is run by)"
+        hint = missing if self._code == _NO_PROGRAM else ""
+        return f"it ended with exit code {self._code}{hint}; it said: {words or 'nothing'}"
+
+    def last_words(self) -> str:
+        """What the program wrote to its standard error last."""
+        return self._streams.said
+
+    def describe(self) -> str:
+        """Describe what it is doing now."""
+        with self._changed:
+            if self._gone:
+                doing = "its program has ended"
+            elif (op := self._doing.op) is not None:
+                doing = f"its {op.f} has no answer yet"
+            else:
+                doing = "it is in no op"
+        said = self.last_words()
+        return f"{doing}; it said: {said}" if said else doing
+
+    def do(self, f: str, value: dict[str, Any], timeout_s: float) -> dict[str, Any] | None:
+        """Send an op; return its completion, or None if none came in time."""
+        self.begin(f, value)
+        return self.finish(timeout_s)
+
+    def begin(self, f: str, value: dict[str, Any]) -> None:
+        """Send an op and do not wait for it."""
+        with self._changed:
+            self._doing.sent()
+        self._send({"f": f, "value": value})
+
+    def wait_begun(self, timeout_s: float) -> bool:
+        """Wait until the op that was sent is invoked or over; False if it is not in time."""
+        with self._changed:
+            return bool(
+                self._changed.wait_for(
+                    lambda: self._doing.op or self._doing.completion or self._gone, timeout_s
+                )
+            )
+
+    def finish(self, timeout_s: float) -> dict[str, Any] | None:
+        """Return the completion of the op that was begun; None if none came in time."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._doing.completion or self._gone, timeout_s)
+            return self._doing.take_completion()
+
+    def work(self, settings: dict[str, Any], until_ns: int) -> None:
+        """Let it run the generator until `until_ns` (since the test's start)."""
+        if not self._extends:
+            settings = settings | {"extend": 0}
+        self.working = (settings, until_ns)
+        if not self._generates:
+            self._driver = Driver(self, settings, self._seed, until_ns, self._recorder.now)
+            return
+        self._doing.works = True
+        self._send({"control": "work", "settings": settings, "until_ns": until_ns})
+
+    def rest(self, timeout_s: float) -> bool:
+        """End its work; False if it does not end in time."""
+        self.working = None
+        if self._driver is not None:
+            return self._driver.rest(timeout_s)
+        self._send({"control": "rest"})
+        return self.wait_idle(timeout_s)
+
+    def wait_idle(self, timeout_s: float) -> bool:
+        """Wait until its work is over; False if it is not in time."""
+        try:
+            self._answer(Idle, timeout_s)
+        except Crashed:
+            return False
+        return True
+
+    def give_up(self, asked: dict[str, Any], deadline: int | None) -> dict[str, Any]:
+        """Say for a client without a generator that its hold is lost, if no more than `left` ns of
+        its lease are left: who works by its grants is the generator, which is here. `deadline`: as
+        the grant or its last extension had it. How the hold stands: `lost`, and its `deadline`."""
+        hold = asked["hold"]
+        with self._changed:
+            deadline = self._renewed.get(hold, deadline)
+            lost = hold == self._lost_hold
+        if not lost and deadline is not None and self._recorder.now() >= deadline - asked["left"]:
+            lost, value = True, {"lock": asked["lock"], "hold": hold}
+            why = ["lost", "its holder goes by the end of its lease"]
+            self._recorder.op(self.process, "info", "lost", value, why, self.node)
+        return {**asked, "lost": lost, "deadline": deadline}
+
+    def arm(self, point: str) -> None:
+        with self._changed:
+            self._point = None
+        self._send({"control": "arm", "point": point})
+
+    def disarm(self, point: str) -> None:
+        self._send({"control": "disarm", "point": point})
+
+    def wait_failpoint(self, point: str, timeout_s: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: self._point == point, timeout_s)
+
+    def leave_failpoint(self) -> None:
+        """It is about to be resumed: what it says of a failpoint from now on is new."""
+        with self._changed:
+            self._point = None
+
+    @property
+    def at_point(self) -> str | None:
+        """The failpoint at which it has stopped, if it has."""
+        return self._point
+
+    @property
+    def extends(self) -> bool:
+        """Whether its lock has that verb, as its `ready` said."""
+        return self._extends
+
+    @property
+    def busy(self) -> bool:
+        """Whether it is in an op."""
+        return self._doing.op is not None
+
+    @property
+    def gone(self) -> bool:
+        return self._gone
+
+    @property
+    def shown_clocks(self) -> tuple[str, ...]:
+        return ("wall",)
+
+    @property
+    def reads_clock_file(self) -> bool:
+        return False
+
+    def mark_clock(self, clock: str) -> dict[str, Any]:
+        return {}
+
+    def look_at_clock(self, clock: str, mark: dict[str, Any]) -> tuple[float, float]:
+        """Bounds of the offset of the wall clock that the program itself sees, in seconds.
+
+        Both sides give the wall clock relative to the monotonic clock, so the answer's delay does
+        not matter. Raise Crashed if the program does not answer in time.
+        """
+        self._answers.forget(Clock)
+        self._send({"control": "clock"})
+        shown = self._answer(Clock, _CLOCK_S)
+        mine = json.loads(self._remote.run(["fencepost-node", "clocks", "node", "wall"]).out)
+        low_ns, high_ns = shown.low_ns - mine["high_ns"], shown.high_ns - mine["low_ns"]
+        return low_ns / 1e9, high_ns / 1e9
+
+    def wait_gone(self, timeout_s: float) -> None:
+        self._streams.wait_over(timeout_s)
+
+    def close(self) -> None:
+        """Close its standard input; kill it if it does not end by that."""
+        self._told_to_end = True
+        self._streams.close(self._kill if self.pid else None)
+
+    def _kill(self) -> None:
+        self._remote.signal(self.pid, signal.SIGKILL, self.started)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self._streams.send(message)
+
+    def _take(self, lines: Sequence[bytes | TooLong]) -> None:
+        heard = self._hearing.take(lines)
+        events = heard.events
+        # If the history cannot be written, the recorder remembers that and the run ends. Until
+        # then this reads on, so that no client blocks at a full pipe.
+        with suppress(OSError):
+            if events:
+                self._recorder.append(heard.lines, events)
+        with self._changed:
+            self.broken = self.broken or self._hearing.mistake
+            self._point = None  # a program that writes more is past its failpoint
+            self._doing.take(events, heard.lines)
+            self._hear_of_holds(heard)
+            self._take_answers(heard.answers)
+            self._changed.notify_all()
+
+    def _hear_of_holds(self, heard: Heard) -> None:
+        """What a client without a generator says of a hold unasked, for who decides in its place.
+        It has one hold at a time: earlier ones are forgotten."""
+        if self._driver is None:
+            return
+        for line, event in zip(heard.lines, heard.events, strict=True):
+            if event.f not in SPONTANEOUS:
+                continue
+            value = msgspec.json.decode(line)["value"]
+            if event.f == "lost":
+                self._lost_hold = value.get("hold")
+            elif value.get("deadline") is not None:
+                self._renewed = {value["hold"]: value["deadline"]}
+
+    def _ended_by_itself(self) -> str:
+        """That a client of somebody's own ended in the middle of a run; empty for ours."""
+        if self._generates and not self._own:
+            return ""
+        return f"{self._called} ended by itself: {self._end_said(0)}"
+
+    def _take_answers(self, answers: Sequence[Answer]) -> None:
+        for answer in answers:
+            match answer:
+                case Point(point, port):
+                    self._point, self.connection = point, port
+                case Cut(bytes=count):
+                    why = f"its pump had to leave out {count} bytes, which nobody read in time"
+                    self._hearing.miss(why, b"", count, lost=True)
+                case Broken(why):
+                    self.broken = why
+                case Over(code):
+                    self._heard_all, self._code = True, code
+                case _:
+                    if isinstance(answer, Idle):
+                        self._doing.works = False
+                    self._answers.add(answer)
+
+    def _end(self) -> None:
+        with self._changed:
+            error = ["killed", "the worker is gone; whether this happened is not known"]
+            if not self._heard_all and self._doing.unheard:
+                self._recorder.aside.unheard(self.node, self._hearing.latest_ns)
+            try:
+                for event in self._doing.begun:
+                    self._recorder.op(event.process, "info", event.f, {}, error, self.node)
+            finally:
+                self._doing.end()
+                if not (self.broken or self._told_to_end or self._code in _KILLED):
+                    self.broken = self._ended_by_itself()
+                self._gone = True
+                self._changed.notify_all()

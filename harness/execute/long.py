@@ -1,0 +1,112 @@
+"""A long run: segment after segment on the same servers, each a run as any other.
+
+A history of a night can neither be judged nor shown in one piece in reasonable time and memory. So
+the run is cut into segments, as Jepsen cuts its long histories into keys. Servers go on with what
+they have; faults are healed, clients end and begin anew, and lock and resource have new names. Each
+segment is judged in a process of its own while the next one goes on (judging.py), and the sum of
+those that are over is in the run's results.json and on its page at any time (segments.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.cluster.healing import heal
+from fencepost.harness.errors import Crashed
+from fencepost.harness.execute.carry_out import Ended, carry_out, described
+from fencepost.harness.execute.interrupted import must_have_ended
+from fencepost.harness.execute.progress import Progress, Status
+from fencepost.harness.interrupts import undisturbed
+from fencepost.harness.judge import segments
+from fencepost.harness.judge.judge import Outcome
+from fencepost.harness.judge.judging import Judging
+from fencepost.harness.locked import locked
+from fencepost.harness.remote.remote import RemoteError
+from fencepost.harness.results import results
+from fencepost.harness.spec.early_stop import stopping
+from fencepost.harness.spec.spec import Spec, schedule_of
+
+_REST = 0.02
+"""Of a segment: what is left of a run is no segment of its own if it is shorter."""
+
+
+def is_long(spec: Spec) -> bool:
+    """Whether this run is cut into segments."""
+    return spec.time_s > 1.5 * spec.segment_s
+
+
+def run(spec: Spec, cluster: Cluster, progress: Progress) -> Outcome:
+    """Carry out a long run on a cluster that is up, and judge its segments.
+
+    It ends with the first segment that fails or that `until` stops. After one that has left a fault
+    unhealed the nodes are healed once more, and the servers begin anew, as they do in a new run.
+
+    Raises:
+        Interrupted, Crashed, RemoteError: as of a run that is not cut.
+    """
+    folder = results.create(spec.name)
+    (folder / segments.FOLDER).mkdir()
+    if spec.own is not None:
+        spec = replace(spec, own=spec.own.kept(folder))
+    with undisturbed(), locked(folder / segments.FOLDER):
+        test = described(spec, [], cluster.versions)
+        del test["schedule"]  # each segment has its own
+        results.write(folder / "test.json", test)
+        found = segments.Sum(folder, spec.time_s)
+        failure: BaseException | None = None
+        with Judging(found.add) as judging:
+            try:
+                for part, ended in _parts(spec, folder, cluster, progress):
+                    judging.begin(segments.place(folder, part.segment), ended.notes, ended.written)
+                    failure = ended.failure
+                    if failure is not None:
+                        break
+                    if spec.until and judging.finds(stopping(spec.to_json())):
+                        break
+            except (Crashed, RemoteError) as error:  # it cannot go on from one to the next
+                failure = error
+            if failure is not None:
+                found.notes.append(f"The run ended before it was over: {failure}".rstrip(": "))
+        outcome = found.write(live=False)
+        must_have_ended(failure, outcome)
+        return outcome
+
+
+def _parts(
+    spec: Spec, folder: Path, cluster: Cluster, progress: Progress
+) -> Iterator[tuple[Spec, Ended]]:
+    """The segments, each once it is over."""
+    many = max(1, round(spec.time_s / spec.segment_s))
+    gone_s, number = 0.0, 0
+    unhealed: list[str] = []
+    while spec.time_s - gone_s > _REST * spec.segment_s:
+        number += 1
+        part = segment(spec, number, min(spec.time_s / many, spec.time_s - gone_s))
+        place = segments.place(folder, number)
+        place.mkdir()
+        shown = _shown(progress, f"segment {number}, {gone_s:.0f} of {spec.time_s:.0f} s done")
+        if unhealed:
+            heal(cluster, cluster.nodes)  # or Crashed, which names the nodes that could not be
+        servers_run = number > 1 and not unhealed
+        ended = carry_out(place, part, cluster, shown, schedule_of(part), servers_run=servers_run)
+        unhealed = ended.unhealed
+        gone_s += ended.time_s
+        if 0 < ended.time_s < part.time_s:  # it was full, or stopped
+            results.write(place / "test.json", results.read_test(place) | {"time_s": ended.time_s})
+        yield part, ended
+
+
+def segment(spec: Spec, number: int, time_s: float) -> Spec:
+    """One segment of a long run, from 1. Each has a seed of its own, which follows from the
+    run's."""
+    return replace(spec, segment=number, seed=spec.seed + number - 1, time_s=time_s)
+
+
+def _shown(progress: Progress, done: str) -> Progress:
+    def tell(status: Status) -> None:
+        progress(replace(status, phase=f"{done}: {status.phase}"))
+
+    return tell

@@ -1,0 +1,27 @@
+"""A run while it goes on: its parts, and how it reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fencepost.harness.clients.recorder import Recorder
+from fencepost.harness.execute.site import RunSite
+from fencepost.harness.judge.following import LiveVerdict
+from fencepost.harness.spec.spec import Spec
+from fencepost.nemesis.director import Director
+
+
+@dataclass(frozen=True)
+class Running:
+    """`say` reports to the person who waits. `note` stores a sentence about what went wrong with
+    the run itself, which makes its verdict unknown. `follow` is told who judges the run while it
+    goes on, None if nobody does."""
+
+    spec: Spec
+    site: RunSite
+    director: Director
+    recorder: Recorder
+    say: Callable[[str], None]
+    note: Callable[[str], None]
+    follow: Callable[[LiveVerdict | None], None]

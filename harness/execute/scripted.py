@@ -1,0 +1,132 @@
+"""A test whose faults are the steps of a scenario: a suite's, or one in a file that was kept, by a
+hunt say (hunting.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.spec import written
+from fencepost.harness.spec.spec import Spec, layout_of
+from fencepost.harness.spec.validation import validate
+from fencepost.harness.userlock.own import Own
+from fencepost.nemesis import families
+from fencepost.nemesis.targets import Layout
+from fencepost.strictjson import decode
+from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.scenarios import file
+from fencepost.workloads.scenarios.scenario import Heal, Inject, Scenario, plain
+
+_SETTINGS = ("persistence", "store", "server")
+
+
+def read(path: Path) -> Scenario | None:
+    """The scenario in a file; None where it holds something else, such as the faults of a timed
+    run.
+
+    Raises:
+        BadArguments: naming the step and what is wrong with it.
+    """
+    try:
+        decoded = decode(path.read_bytes())
+    except (OSError, ValueError):
+        return None  # who reads it as a schedule of faults says what is wrong
+    if not file.is_scenario(decoded):
+        return None
+    try:
+        return file.read(decoded)[0]
+    except ValueError as error:
+        raise BadArguments(f"schedule {path}: {error}") from error
+
+
+def spec(
+    lock: str,
+    scenario: Scenario,
+    options: Mapping[str, Any],
+    own: Own | None = None,
+    seed: str | None = None,
+) -> Spec:
+    """The test of a scenario on a lock. `options` are given beside those of the scenario.
+
+    Raises:
+        BadArguments: the lock cannot be put to it.
+    """
+    same = own is not None or lock == scenario.lock
+    chosen = ({**scenario.options} if same else {}) | dict(options)
+    settings: dict[str, Any] = {
+        "guard": scenario.guard,
+        "ttl": f"{scenario.ttl_ms}ms",
+        "concurrency": scenario.clients,
+        **({} if seed is None else {"seed": seed}),
+    }
+    for name, value in scenario.settings.items():
+        if name not in _SETTINGS:
+            raise BadArguments(f"schedule: there is no setting {name!r}")
+        settings[name] = [value] if name == "server" else value
+    made = _of(written.spec(lock, chosen, settings, own), scenario)
+    _must_fit(scenario, layout_of(made))
+    return made
+
+
+def of_suite(name: str, lock: str, scenario: Scenario, seed: int, **changed: Any) -> Spec:
+    """The test of a suite's scenario, on the lock that it names, or else on this one.
+
+    Raises:
+        BadArguments: the lock cannot be put to it, with what was changed.
+    """
+    lock = scenario.lock or lock
+    settings: dict[str, Any] = {
+        "guard": scenario.guard,
+        "concurrency": scenario.clients,
+        "ttl_ms": scenario.ttl_ms,
+        **scenario.settings,
+    }
+    made = Spec(
+        name=name,
+        lock=lock,
+        options=LOCKS[lock].read_options({}) | dict(scenario.options),
+        time_s=0,
+        seed=seed,
+        scenario=scenario.to_json(),
+        **settings | changed,
+    )
+    return validate(made)
+
+
+def of_hunt(hunted: Spec, scenario: Scenario, seed: int) -> Spec:
+    """The test of a scenario that a hunt of this test has found."""
+    made = replace(
+        hunted,
+        name=scenario.name,
+        options={**hunted.options, **scenario.options},
+        guard=scenario.guard,
+        ttl_ms=scenario.ttl_ms,
+        seed=seed,
+    )
+    return _of(made, scenario)
+
+
+def _of(made: Spec, scenario: Scenario) -> Spec:
+    return replace(made, name=scenario.name, time_s=0, scenario=scenario.to_json())
+
+
+def _must_fit(scenario: Scenario, layout: Layout) -> None:
+    """BadArguments where a step is about a node or a fault that the test does not have."""
+    begun: set[str] = set()
+    for number, step in enumerate(map(plain, scenario.steps), 1):
+        client = getattr(step, "client", layout.clients[0])
+        try:
+            if client not in layout.clients:
+                raise ValueError(f"the test has no client {client!r}")
+            if isinstance(step, Inject):
+                # Where a client stops is a place of its code, and any will do here.
+                rest = {k: v for k, v in step.arguments.items() if k not in ("point", "words")}
+                families.validate(step.family, list(step.targets), rest, layout)
+                begun.add(step.name)
+            if isinstance(step, Heal) and step.name not in begun:
+                raise ValueError(f"no fault {step.name!r} has begun before it")
+        except (TypeError, ValueError) as error:
+            raise BadArguments(f"schedule, step {number}: {error}") from error

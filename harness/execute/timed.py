@@ -1,0 +1,196 @@
+"""A timed run: clients work on their own while a schedule of faults is carried out.
+
+Then everything is healed, and the run goes on until each lock was granted once more. A lock that is
+not granted within its bound is a violation of liveness, so the run has to wait for that long.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from fencepost.harness.clients.holding import Held
+from fencepost.harness.clients.recorder import Recorder
+from fencepost.harness.clients.worker import Worker
+from fencepost.harness.errors import Crashed
+from fencepost.harness.execute.running import Running
+from fencepost.harness.execute.site import RunSite
+from fencepost.harness.judge.following import EVERY_S, LiveVerdict
+from fencepost.harness.results import results
+from fencepost.harness.spec.early_stop import stopping
+from fencepost.harness.spec.spec import Spec, layout_of, work_of
+from fencepost.nemesis.aim import Aim
+from fencepost.nemesis.schedule import Scheduled
+
+_LOOK_S = 0.05
+# Added to the bound of liveness: until a grant at its very end is recorded, until a client has
+# left its critical section, and until a client ends that cannot be told to.
+_MARGIN_S, _REST_S, _UNTOLD_S = 0.5, 10.0, 60.0
+_READ_S = 30.0
+# Shorter runs are over before anybody looks.
+WHILE_S = 30.0
+
+
+MOST_EVENTS = 250_000
+"""A segment of a long run ends with so many, so that judging it takes seconds."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """How long the clients worked and faults came (s), and the checker whose violation stopped it
+    ('': none did)."""
+
+    time_s: float = 0.0
+    stopped: str = ""
+
+
+def play(running: Running, schedule: Sequence[Scheduled]) -> Played:
+    """Let the clients work, inject the faults, heal them, wait for grants, and read a last time.
+
+    Raises:
+        OSError: the history could not be written.
+        Crashed: a client is wrong itself, and has said so.
+    """
+    spec, site, recorder = running.spec, running.site, running.recorder
+    bound_s = spec.ttl_ms / 1000 + spec.liveness_bound_s
+    until_ns = recorder.now() + int((spec.time_s + bound_s + _UNTOLD_S) * 1e9)
+    running.say("running")
+    calm_ns = recorder.now() + int(spec.time_s * 1e9)
+    for number, worker in enumerate(site.workers):
+        worker.work(client_settings(spec) | {"client": number, "calm_ns": calm_ns}, until_ns)
+    played = _strike(running, schedule)
+    must_be_sound(site)
+    if played.stopped:
+        running.say(f"{played.stopped} is violated; stopping")
+    if recorder.failure is not None:
+        raise recorder.failure
+    running.say("healed; recovering")
+    await_grants(spec, recorder, bound_s + _MARGIN_S)
+    must_be_sound(site)
+    running.say("stopping clients")
+    # Side by side: one that is told later would go on taking locks meanwhile.
+    with ThreadPoolExecutor(len(site.workers)) as pool:
+        over = list(pool.map(lambda worker: worker.rest(bound_s + _REST_S), site.workers))
+    rested = [worker for worker, rests in zip(site.workers, over, strict=True) if rests]
+    for worker in site.workers:
+        if worker not in rested:
+            running.note(f"{worker.node} did not come to rest: {worker.describe()}.")
+    if rested:
+        # Any other takes no op.
+        read_all(spec, rested[-1])
+    return played
+
+
+def _strike(running: Running, schedule: Sequence[Scheduled]) -> Played:
+    """Carry out the schedule until the time is up, a checker finds a violation, or a segment is
+    full."""
+    spec, recorder = running.spec, running.recorder
+    began = time.monotonic()
+    most = MOST_EVENTS if spec.segment else math.inf
+    with _followed(spec, recorder) as live:
+        running.follow(live)
+
+        def over() -> bool:
+            late = time.monotonic() - began > spec.time_s or recorder.failure is not None
+            full = recorder.written >= most
+            return late or full or broken(running.site) != "" or bool(live and live.stopped)
+
+        if spec.aim:
+            _aimed(running, over)
+        else:
+            running.director.run(schedule, over, layout_of(spec))
+        while not over():
+            time.sleep(_LOOK_S)
+    return Played(time.monotonic() - began, live.stopped if live else "")
+
+
+def _aimed(running: Running, over: Callable[[], bool]) -> None:
+    """Let faults strike at their moments; write what was played, and the faults as a schedule, into
+    test.json."""
+    spec, director, recorder = running.spec, running.director, running.recorder
+    watch = _Watch(running.site, recorder)
+    aim = Aim(spec.nemesis, spec.seed, layout_of(spec), watch, spec.plays)
+    try:
+        aim.run(director, over)
+    finally:
+        director.heal_all()
+        path = recorder.path.parent / "test.json"
+        test = msgspec.json.decode(path.read_bytes())
+        test["plays"] = [play.to_json() for play in aim.played]
+        test["schedule"] = [fault.to_json() for fault in aim.schedule]
+        results.write(path, test)
+
+
+@dataclass(frozen=True)
+class _Watch:
+    """What an aim sees of a run."""
+
+    site: RunSite
+    recorder: Recorder
+
+    def now(self) -> int:
+        return self.recorder.now()
+
+    def leases(self) -> Sequence[Held]:
+        return self.recorder.holding.unreleased
+
+    def grants(self, without: str) -> int:
+        return self.site.grants(without)
+
+
+def broken(site: RunSite) -> str:
+    """What is wrong with a client itself, as the first one of them says; empty if none does."""
+    return next((worker.broken for worker in site.workers if worker.broken), "")
+
+
+def must_be_sound(site: RunSite) -> None:
+    """Raise Crashed if a client says that it is wrong itself: nothing of that is its lock's."""
+    if why := broken(site):
+        raise Crashed(why)
+
+
+def _followed(spec: Spec, recorder: Recorder) -> AbstractContextManager[LiveVerdict | None]:
+    """What judges the run while it goes on, where that is asked for or the run takes a while."""
+    if not spec.until and spec.time_s < WHILE_S:
+        return nullcontext()
+    return LiveVerdict(recorder.path.parent, stopping(spec.to_json()), EVERY_S)
+
+
+def client_settings(spec: Spec) -> dict[str, Any]:
+    """The settings of the clients' generators (workloads/client/critical_section.py), without the
+    client that each belongs to."""
+    settings: dict[str, Any] = {
+        "ttl_ns": spec.ttl_ms * 1_000_000,
+        "shared": spec.shared,
+        "locks": spec.locks,
+        "lock": spec.lock_name,
+        "resource": spec.resource_name,
+        "clients": spec.concurrency,
+        "shared_seed": str(spec.seed),
+        "extend": None if spec.lock_type.extends else 0,
+    }
+    return settings | work_of(spec)
+
+
+def await_grants(spec: Spec, recorder: Recorder, timeout_s: float) -> None:
+    """Wait until every lock was granted once more, or the time is up."""
+    before = {lock: recorder.grants_of(lock) for lock, _ in spec.locked}
+    end = time.monotonic() + timeout_s
+    while time.monotonic() < end and any(
+        recorder.grants_of(lock) <= count for lock, count in before.items()
+    ):
+        time.sleep(_LOOK_S)
+
+
+def read_all(spec: Spec, worker: Worker) -> None:
+    """Read every resource a last time, so that lost writes are seen."""
+    for _, resource in spec.locked:
+        if worker.do("read", {"resource": resource}, _READ_S) is None:
+            return  # it does not answer, and takes no other op before that

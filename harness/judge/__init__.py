@@ -1,0 +1,1 @@
+"""Verdicts on runs: at their end, while they go on, and of stored ones."""

@@ -1,0 +1,1 @@
+"""The results folder as a static site."""

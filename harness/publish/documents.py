@@ -1,0 +1,77 @@
+"""Documents in Markdown as pages of a site. Links between them hold; those to what the site does
+not have, the code say, become plain text."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+
+from fencepost.report.pages import page
+
+FIRST = ("findings", "claims", "track-record")
+"""Those that the index names first."""
+_COMMENT = re.compile(r"<!--.*?-->\n?", re.S)
+_NO_WORD = re.compile(r"[^\w\- ]")
+
+
+def write(docs: Path, to: Path) -> list[tuple[str, str]]:
+    """Write a page for each document of a folder; returns the name and the title of each."""
+    found = {path.stem: path.read_text(encoding="utf-8") for path in sorted(docs.glob("*.md"))}
+    if found:
+        to.mkdir()
+    rows = []
+    for name in sorted(found, key=lambda name: (name not in FIRST, name)):
+        title, body = rendered(found[name], set(found))
+        page.write(to / f"{name}.html", "document.html", {"title": title, "body": Markup(body)})
+        rows.append((name, title))
+    return rows
+
+
+def rendered(text: str, names: set[str]) -> tuple[str, str]:
+    """The title of a document and its HTML, with links to documents of these names. HTML in it is
+    shown as it is written."""
+    made = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = made.parse(_COMMENT.sub("", text))
+    title, seen = "", dict[str, int]()
+    for place, token in enumerate(tokens):
+        if token.type == "heading_open":
+            words = _text(tokens[place + 1])
+            title = title or words
+            token.attrSet("id", _anchor(words, seen))
+        for piece in token.children or ():
+            if piece.type == "link_open":
+                _lead(piece, names)
+    body: str = made.renderer.render(tokens, made.options, {})
+    # A wide table is scrolled by itself, and not with the page.
+    body = body.replace("<table>", '<div class="wide"><table>').replace(
+        "</table>", "</table></div>"
+    )
+    return title, body
+
+
+def _text(inline: Token) -> str:
+    return "".join(piece.content for piece in inline.children or ())
+
+
+def _anchor(words: str, seen: dict[str, int]) -> str:
+    """As GitHub names headings, so that the documents' own links hold."""
+    base = _NO_WORD.sub("", words.lower()).replace(" ", "-")
+    number = seen[base] = seen.get(base, -1) + 1
+    return f"{base}-{number}" if number else base
+
+
+def _lead(link: Token, names: set[str]) -> None:
+    href = str(link.attrGet("href") or "")
+    parts = urlsplit(href)
+    if parts.scheme in ("http", "https", "mailto") or (not parts.path and parts.fragment):
+        return
+    name = parts.path.removeprefix("../docs/").removesuffix(".md")
+    if parts.path.endswith(".md") and name in names:
+        link.attrSet("href", f"{name}.html" + (f"#{parts.fragment}" if parts.fragment else ""))
+    else:
+        del link.attrs["href"]

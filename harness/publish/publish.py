@@ -1,0 +1,243 @@
+"""The results folder as a static site: pages with relative links alone, which open from a disk.
+
+    DIR/index.html  trend.html  runs.html  style.css  badge.json
+    DIR/docs/*.html                 what is kept in words: findings, claims, the track record, ...
+    DIR/runs/TEST/TIME/report.html  as the results folder has them, so that their links hold
+
+A site has a bound of bytes. Suites, matrices and the like come first, the newest first, each with
+a summary of every run that it names. Then reports take the places of summaries while there is room:
+of runs in which an outcome changed, then of those that broke something, then of others.
+
+A new site is written beside the old one, which it takes the place of once it is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from fencepost.harness.campaigns import nights
+from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.harness.publish import documents
+from fencepost.harness.results import results, store
+from fencepost.harness.results.store import Stored
+from fencepost.report.pages import night, page
+from fencepost.report.words.settings import again
+from fencepost.wholefile import beside
+
+MARK = ".fencepost-site"
+MOST_BYTES = 50_000_000
+_SUMMARY_BYTES = 3_000
+"""What a summary and its row take, at the most but for long names."""
+_ROOM = 1_000_000
+"""For what is not a run's: documents, index, trend."""
+_DATA = ("night.json", "suite.json", "matrix.json", "matrix.csv", "sweep.json", "sweep.csv")
+
+
+@dataclass
+class _Shelf:
+    """What the site has: collections and runs by name, and which runs have their whole report."""
+
+    collections: dict[str, Stored] = field(default_factory=dict)
+    runs: dict[str, Stored] = field(default_factory=dict)
+    whole: set[str] = field(default_factory=set)
+    left_out: int = 0
+    room: int = 0
+
+
+def build(to: Path, docs: Path, most_bytes: int, say: Callable[[str], None]) -> Path:
+    """Write the site into this folder; returns its index.
+
+    Raises:
+        BadArguments: the folder is there, has something in it, and is no site of ours; or the
+            documents alone have no room.
+        Crashed: it cannot be written.
+    """
+    _must_be_ours(to)
+    shelf = _chosen(most_bytes)
+    scratch = beside(to)
+    try:
+        scratch.mkdir(parents=True)
+        _write(scratch, shelf, docs, most_bytes)
+        size = sum(path.stat().st_size for path in scratch.rglob("*") if path.is_file())
+        if size > most_bytes:
+            raise BadArguments(
+                f"the site would have {store.sized(size)}, and the bound is "
+                f"{store.sized(most_bytes)}: raise --most"
+            )
+        if to.exists():
+            shutil.rmtree(to)
+        scratch.rename(to)
+    except OSError as error:
+        raise Crashed(f"the site {to} cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    say(
+        f"{len(shelf.collections)} collections, {len(shelf.runs)} runs ({len(shelf.whole)} with "
+        f"their whole report, {shelf.left_out} left out), {store.sized(size)}"
+    )
+    return to / "index.html"
+
+
+def _must_be_ours(to: Path) -> None:
+    if to.is_symlink() or (to.exists() and not to.is_dir()):
+        raise BadArguments(f"{to} is no folder: name one that is to be made")
+    if results.root().resolve().is_relative_to(to.resolve()):
+        raise BadArguments(f"{to} holds the results folder {results.root()}: name another folder")
+    if to.is_dir() and any(to.iterdir()) and not (to / MARK).is_file():
+        raise BadArguments(
+            f"{to} has files in it and is no site of fencepost's: nothing is written; name another "
+            "folder, or empty it"
+        )
+
+
+def _chosen(most_bytes: int) -> _Shelf:
+    """Which runs are in it, and which of them whole, so that it stays within the bound."""
+    shelf = _Shelf(room=most_bytes - _ROOM)
+    every = {one.name: one for one in store.runs() if not one.live and not one.problem}
+    kinds = {name: one for name, one in every.items() if one.came is not None}
+    # A night is what everything else stands below.
+    for name, one in sorted(kinds.items(), key=lambda row: row[1].kind != "night"):
+        _add(shelf, name, one, every)
+    for name, one in every.items():
+        if one.came is None and name not in shelf.runs:
+            _take(shelf, name, one)
+    first = _changed(shelf)
+    order = sorted(
+        shelf.runs, key=lambda name: (name not in first, shelf.runs[name].valid is not False)
+    )
+    for name in order:
+        size = _size(shelf.runs[name].folder / "report.html")
+        if size and shelf.room >= size:
+            shelf.room -= size
+            shelf.whole.add(name)
+    return shelf
+
+
+def _add(shelf: _Shelf, name: str, one: Stored, every: dict[str, Stored]) -> None:
+    """Add what stands for many with its runs, if all of it fits."""
+    assert one.came is not None
+    places = (one.folder / run for run in one.came.runs)
+    names = dict.fromkeys(store.name_of(place.resolve()) for place in places)
+    runs = {run: every[run] for run in names if run in every and every[run].came is None}
+    new = [run for run in runs if run not in shelf.runs]
+    size = sum(_size(one.folder / file) for file in ("report.html", *_DATA))
+    needed = size + len(new) * _SUMMARY_BYTES + _SUMMARY_BYTES
+    if not _size(one.folder / "report.html") or shelf.room < needed:
+        shelf.left_out += 1
+        return
+    shelf.room -= needed
+    shelf.collections[name] = one
+    shelf.runs |= runs
+
+
+def _take(shelf: _Shelf, name: str, one: Stored) -> None:
+    if shelf.room < _SUMMARY_BYTES:
+        shelf.left_out += 1
+        return
+    shelf.room -= _SUMMARY_BYTES
+    shelf.runs[name] = one
+
+
+def _changed(shelf: _Shelf) -> set[str]:
+    """The runs of outcomes that changed in a night."""
+    found = set()
+    for one in shelf.collections.values():
+        if one.kind == "night":
+            found |= {row.run for row in nights.read(one.folder).entries if row.state == "changed"}
+    return found
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file; 0 where there is none, or only a link to one."""
+    return path.stat().st_size if path.is_file() and not path.is_symlink() else 0
+
+
+def _write(to: Path, shelf: _Shelf, docs: Path, most_bytes: int) -> None:
+    (to / MARK).write_text("made by `fencepost site`, which replaces this folder\n")
+    (to / "style.css").write_text(page.source("page.css"), encoding="utf-8")
+    for name, one in shelf.collections.items():
+        place = _folder(to, name)
+        for file in ("report.html", *_DATA):
+            if _size(one.folder / file):
+                shutil.copyfile(one.folder / file, place / file)
+    for name, one in shelf.runs.items():
+        place = _folder(to, name)
+        if name in shelf.whole:
+            shutil.copyfile(one.folder / "report.html", place / "report.html")
+        else:
+            page.write(place / "report.html", "summary.html", _summary(name, one))
+    texts = documents.write(docs, to / "docs")
+    rows = _nights(shelf)
+    if rows:
+        page.write(to / "trend.html", "trend.html", night.trend(rows) | {"back": "index.html"})
+        newest = rows[-1][1]
+        (to / "badge.json").write_text(json.dumps(night.badge(newest)) + "\n", encoding="utf-8")
+    about = {"whole": len(shelf.whole), "runs": len(shelf.runs), "left_out": shelf.left_out,
+             "most": store.sized(most_bytes)}  # fmt: skip
+    values = {"about": about, "documents": texts, "trend": bool(rows),
+              "headline": night.headline(rows[-1][1]) if rows else ""}  # fmt: skip
+    page.write(to / "index.html", "index.html", values | {"groups": list(_groups(shelf))})
+    page.write(to / "runs.html", "runs.html", {"about": about, "rows": [
+        _row(name, one) | {"whole": name in shelf.whole} for name, one in shelf.runs.items()
+    ]})  # fmt: skip
+
+
+def _folder(to: Path, name: str) -> Path:
+    place = to / "runs" / name
+    place.mkdir(parents=True)
+    return place
+
+
+def _nights(shelf: _Shelf) -> list[tuple[str, dict[str, Any]]]:
+    """The nights with their links, the oldest first."""
+    found = [(name, one) for name, one in shelf.collections.items() if one.kind == "night"]
+    return [
+        (_link(name), msgspec.to_builtins(nights.read(one.folder)))
+        for name, one in sorted(found, key=lambda row: row[1].folder.name)
+    ]
+
+
+_TITLES = {
+    "night": "Nights", "suite": "Suites", "matrix": "Matrix", "sweep": "Sweeps",
+    "track-record": "Track record", "campaign": "Campaigns of hunts", "bench": "Costs",
+}  # fmt: skip
+
+
+def _groups(shelf: _Shelf) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    for kind, title in _TITLES.items():
+        rows = [_row(name, one) for name, one in shelf.collections.items() if one.kind == kind]
+        if rows:
+            yield title, sorted(rows, key=lambda row: str(row["began"]), reverse=True)
+
+
+def _row(name: str, one: Stored) -> dict[str, Any]:
+    return {
+        "name": name, "link": _link(name), "kind": one.kind, "said": one.said, "valid": one.valid,
+        "lock": one.lock, "holds": one.holds, "faults": ", ".join(one.faults),
+        "seed": one.came.seed if one.came else one.test.get("seed"),
+        "began": one.began.strftime("%Y-%m-%d %H:%M"),
+    }  # fmt: skip
+
+
+def _link(name: str) -> str:
+    return f"runs/{quote(name)}/report.html"
+
+
+def _summary(name: str, one: Stored) -> dict[str, Any]:
+    checkers = one.results.get("checkers") or {}
+    return _row(name, one) | {
+        "guard": one.test.get("guard") or "",
+        "checkers": {
+            title: (found.get("valid"), str(found.get("summary", ""))[:300])
+            for title, found in checkers.items()
+        },
+        "again": again(one.test, one.folder) or "",
+    }

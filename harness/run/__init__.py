@@ -1,1 +1,0 @@
-"""One run: what it is to be, carried out, recorded, judged and stored; and many of them."""

@@ -1,0 +1,44 @@
+"""The kinds of servers, ours and those of installed packages; each is a file."""
+
+from __future__ import annotations
+
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.servers import etcd, postgres, redis, sentinel, valkey, zookeeper
+from fencepost.node.kind import Kind
+from fencepost.registry import Registry
+
+KINDS: Registry[Kind] = Registry(
+    "fencepost.servers",
+    Kind,
+    (redis.KIND, zookeeper.KIND, etcd.KIND, postgres.KIND, valkey.KIND, sentinel.KIND),
+)
+
+
+def roles() -> list[str]:
+    """The kinds that have nodes of their own."""
+    return [kind.name for kind in KINDS.values() if not kind.serves]
+
+
+def versions(role: str) -> list[str]:
+    """What `--server ROLE=` takes: the kind's own versions, the default first, and other kinds."""
+    others = [kind.name for kind in KINDS.values() if kind.serves == role]
+    return [*KINDS[role].versions, *others]
+
+
+def chosen(role: str, version: str = "") -> tuple[Kind, str]:
+    """The kind and the version that run in this role: as chosen, or the defaults.
+
+    Raises:
+        BadArguments: there is no such kind or version; the text lists all.
+    """
+    if role not in KINDS or KINDS[role].serves:
+        raise BadArguments(f"there is no server {role!r}; choose one of: {', '.join(roles())}")
+    kind = KINDS[role]
+    if not version or version in kind.versions:
+        return kind, version or kind.versions[0]
+    other = KINDS.get(version)
+    if other is None or other.serves != role:
+        raise BadArguments(
+            f"there is no {role} {version!r}; choose one of: {', '.join(versions(role))}"
+        )
+    return other, other.versions[0]

@@ -1,0 +1,91 @@
+"""PostgreSQL: one server, whose sessions hold locks without a lease."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+
+from fencepost.node.kind import Clock, Image, Kind, Mark, Start
+from fencepost.node.places import HOME, RUN
+from fencepost.node.watch import Bounds, Watch
+
+_SERVER = "/usr/lib/postgresql/15/bin/postgres"
+_EMPTY = f"{HOME}/postgres"
+"""An empty cluster, which every server starts from: to make one takes longer than a test waits."""
+_AS_POSTGRES = ("setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups")
+SOCKETS = f"{RUN}/postgres"
+_TIMEOUT_S = 2.0
+
+
+def _command(start: Start) -> Sequence[str]:
+    if not os.path.exists(f"{start.data}/PG_VERSION"):
+        subprocess.run(["cp", "-a", f"{_EMPTY}/.", start.data], check=True)
+    os.makedirs(SOCKETS, exist_ok=True)
+    for folder in (start.data, SOCKETS):
+        shutil.chown(folder, "postgres")
+        os.chmod(folder, 0o700)
+    server = [
+        _SERVER,
+        "-D",
+        start.data,
+        "-k",
+        SOCKETS,
+        "-h",
+        ",".join(start.listen),
+        "-c",
+        "max_connections=200",
+    ]
+    return [*_AS_POSTGRES, *server]
+
+
+def _health() -> bool:
+    _query("select 1")
+    return True
+
+
+def _version() -> str:
+    return f"PostgreSQL {_query('show server_version')}"
+
+
+def _wall(mark: Mark) -> Bounds:
+    watch = Watch(time.CLOCK_REALTIME)
+    second, _, micro = _query("select extract(epoch from clock_timestamp())").partition(".")
+    return watch.bounds(int(second) * 10**9 + int(micro) * 1000, grain_ns=1000)
+
+
+def _query(statement: str) -> str:
+    command = [*_AS_POSTGRES, "psql", "-h", SOCKETS, "-qAtc", statement]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=True)
+    except subprocess.SubprocessError as error:
+        raise OSError(f"psql: {error}") from error
+    return done.stdout.decode().strip()
+
+
+_BEFORE = """\
+RUN mkdir -p /etc/postgresql-common \\
+ && echo create_main_cluster=false > /etc/postgresql-common/createcluster.conf
+"""
+_AFTER = f"""\
+RUN install -d -o postgres {_EMPTY} \\
+ && setpriv --reuid postgres --regid postgres --init-groups \\
+      /usr/lib/postgresql/15/bin/initdb -A trust -E UTF8 --no-locale -D {_EMPTY} \\
+ && echo 'host all all all trust' >> {_EMPTY}/pg_hba.conf
+"""
+
+KIND = Kind(
+    "postgres",
+    __name__,
+    port=5432,
+    versions=("15",),
+    image=Image(packages=("postgresql-15",), before=_BEFORE, after=_AFTER),
+    needs=(_SERVER, _EMPTY, "psql"),
+    command=_command,
+    health=_health,
+    version=_version,
+    clocks={"wall": Clock(_wall)},
+    forks=True,
+)

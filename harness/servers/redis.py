@@ -1,0 +1,125 @@
+"""Redis: one server, or a primary with replicas."""
+
+from __future__ import annotations
+
+import glob
+import os
+import socket
+import time
+from collections.abc import Sequence
+from typing import IO
+
+from fencepost.node.kind import Clock, Image, Kind, Mark, Start
+from fencepost.node.places import RUN
+from fencepost.node.watch import Bounds, Watch
+
+CLOCK_FILE = f"{RUN}/clock"
+_PORT = 6379
+_TIMEOUT_S = 2.0
+
+
+def command(start: Start, program: str = "redis-server") -> list[str]:
+    """The server's command line; another program takes the same (Valkey)."""
+    words = [program, "--port", str(_PORT), "--bind", *start.listen, "--protected-mode", "no"]
+    words += ["--dir", start.data, "--save", ""]
+    persistence = start.settings.get("PERSISTENCE", "none")
+    if persistence == "none":
+        words += ["--appendonly", "no"]
+    else:
+        words += ["--appendonly", "yes", "--appendfsync", persistence]
+        # From 64 MB on by default, which a small disk has not.
+        words += ["--auto-aof-rewrite-min-size", "16mb"]
+    # A primary waits 5 s for more replicas before it sends the first one what it has.
+    words += ["--repl-diskless-sync-delay", "0"]
+    if primary := start.settings.get("PRIMARY"):
+        words += ["--replicaof", primary, str(_PORT)]
+    if start.settings.get("CLOCK") == "fake":
+        words = [*_faked(), *words]
+    return words
+
+
+def _faked() -> list[str]:
+    """What lets a server take its clock's offset from a file."""
+    # libc's malloc first: under jemalloc, libfaketime 0.9.10 calls itself while it starts.
+    (library,) = glob.glob("/usr/lib/*/faketime/libfaketime.so.1")
+    if not os.path.exists(CLOCK_FILE):
+        with open(CLOCK_FILE, "w") as file:
+            file.write("+0\n")
+    return [
+        "env", f"LD_PRELOAD={library}:libc.so.6", f"FAKETIME_TIMESTAMP_FILE={CLOCK_FILE}",
+        "FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1", "DONT_FAKE_MONOTONIC=1",
+    ]  # fmt: skip
+
+
+def health() -> bool:
+    """A replica serves once it has what its primary has."""
+    (pong,) = ask("PING")
+    return pong == "PONG" and "master_link_status:down" not in ask("INFO replication")[0]
+
+
+def leads() -> bool:
+    return ask("ROLE")[0] == "master"
+
+
+def identity() -> str:
+    return f"run {_info()['run_id']}"
+
+
+def _info() -> dict[str, str]:
+    """What the server says of itself; its name and version are others' in a server like Redis."""
+    rows = ask("INFO server")[0].splitlines()
+    return dict(row.split(":", 1) for row in rows if ":" in row)
+
+
+def wall(mark: Mark) -> Bounds:
+    watch = Watch(time.CLOCK_REALTIME)
+    second, micro = ask("TIME")
+    return watch.bounds(int(second) * 10**9 + int(micro) * 1000, grain_ns=1000)
+
+
+def version() -> str:
+    info = _info()
+    name = info.get("server_name", "redis")
+    return f"{name.capitalize()} {info[f'{name}_version']}"
+
+
+def ask(words: str, port: int = _PORT) -> Sequence[str]:
+    """The server's answer to an inline command; one string where it is no array."""
+    with socket.create_connection(("127.0.0.1", port), _TIMEOUT_S) as link:
+        link.sendall(words.encode() + b"\r\n")
+        with link.makefile("rb") as stream:
+            return _answer(stream)
+
+
+def _answer(stream: IO[bytes]) -> list[str]:
+    line = stream.readline().decode().rstrip("\r\n")
+    if not line:
+        raise OSError("the server closed the connection")
+    kind, rest = line[0], line[1:]
+    if kind == "-":
+        raise OSError(f"the server refused: {rest}")
+    if kind == "$":
+        return [stream.read(int(rest) + 2)[:-2].decode(errors="replace")]
+    if kind == "*":
+        return [text for _ in range(int(rest)) for text in _answer(stream)]
+    return [rest]
+
+
+KIND = Kind(
+    "redis",
+    __name__,
+    port=_PORT,
+    nodes=5,
+    versions=("7.0",),
+    image=Image(packages=("libfaketime", "redis-server")),
+    needs=("redis-server", "redis-cli"),
+    command=command,
+    health=health,
+    leads=leads,
+    identity=identity,
+    version=version,
+    clocks={"wall": Clock(wall)},
+    disk_mb=64,
+    user="redis",
+    faketime=True,
+)

@@ -1,0 +1,153 @@
+"""ZooKeeper: an ensemble of three."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from fencepost.node.kind import Clock, Image, Kind, Mark, Start
+from fencepost.node.listen import own
+from fencepost.node.places import DATA, RUN
+from fencepost.node.watch import Bounds, Hidden, Watch
+
+_PORT = 2181
+_PEERS = (2888, 3888)
+_NODES = 3
+_TIMEOUT_S = 2.0
+_SERVER = "/usr/share/zookeeper/bin/zkServer.sh"
+# A tick of 500 ms, because a session is at least two ticks and a test may ask for 1 s. Without
+# autopurge (hours, and how many snapshots stay) each snapshot and each log would stay.
+_CONFIG = """\
+tickTime=500
+initLimit=20
+syncLimit=10
+dataDir={data}
+clientPort=2181
+4lw.commands.whitelist=srvr,ruok,mntr,cons
+admin.enableServer=false
+maxClientCnxns=0
+autopurge.purgeInterval=1
+autopurge.snapRetainCount=3
+"""
+
+
+def _command(start: Start) -> Sequence[str]:
+    peers = ":".join(map(str, _PEERS))
+    members = [f"server.{n}=zookeeper-{n}:{peers}\n" for n in range(1, _NODES + 1)]
+    config = Path(RUN) / "zoo.cfg"
+    # It takes one address; between themselves the members listen on the one of their name.
+    listens = f"clientPortAddress={start.listen[0]}\n"
+    config.write_text(_CONFIG.format(data=start.data) + listens + "".join(members))
+    (Path(start.data) / "myid").write_text(f"{start.node.rpartition('-')[2]}\n")
+    return ["env", "JVMFLAGS=-Xmx256m", _SERVER, "start-foreground", str(config)]
+
+
+def _health() -> bool:
+    # Only a server that knows of a quorum says one of these, or one that needs none.
+    return _mode() in ("leader", "follower", "observer", "standalone")
+
+
+def _leads() -> bool:
+    return _mode() in ("leader", "standalone")
+
+
+def _mode() -> str:
+    found = re.search(r"^Mode: (\w+)", _four_letters(b"srvr"), re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _identity() -> str:
+    """Its number is its place; what it knows of the past begins where its disk does."""
+    disk = f"{DATA}/zookeeper/version-2"
+    done = subprocess.run(
+        ["stat", "-c", "%W.%i", disk], capture_output=True, text=True, check=False
+    )
+    return f"disk {done.stdout.strip()}"
+
+
+def _version() -> str:
+    found = re.search(r"^Zookeeper version: ([\w.]+)", _four_letters(b"srvr"), re.MULTILINE)
+    return f"ZooKeeper {found[1] if found else 'of unknown version'}"
+
+
+# A new client of ZooKeeper's protocol, version 0: session timeout 10 s, no session to go on with.
+HELLO = struct.pack(">iqiqi16s?", 0, 0, 10_000, 0, 16, bytes(16), False)
+_GOODBYE = struct.pack(">iii", 8, -1, -11)
+
+
+def _wall(mark: Mark) -> Bounds:
+    return _shown("est", time.CLOCK_REALTIME)
+
+
+def _monotonic(mark: Mark) -> Bounds:
+    return _shown("lresp", time.CLOCK_MONOTONIC)
+
+
+def _shown(field: str, clock: int) -> Bounds:
+    """Open a session and see what `cons` says of its connection, in ms."""
+    watch = Watch(clock)
+    with socket.create_connection((own(), _PORT), _TIMEOUT_S) as session:
+        session.sendall(struct.pack(">i", len(HELLO)) + HELLO)
+        while len(answer := _some(session)) < 4:
+            pass
+        if struct.unpack_from(">i", answer, 8)[0] <= 0:
+            raise OSError("ZooKeeper refused a session")
+        watched = Watch(clock)
+        port = session.getsockname()[1]
+        listed = _four_letters(b"cons")
+        session.sendall(_GOODBYE)
+        with contextlib.suppress(OSError):
+            session.recv(64)
+    shown = re.search(rf":{port}\[.*?\b{field}=(\d+)", listed)
+    if shown is None:
+        raise Hidden(f"ZooKeeper's `cons` says nothing of {field}: {listed.strip()[:200]}")
+    return {
+        "low_s": int(shown[1]) / 1e3 - watched.before_ns / 1e9,
+        "high_s": (int(shown[1]) + 1) / 1e3 - watch.before_ns / 1e9,
+    }
+
+
+def _some(link: socket.socket) -> bytes:
+    chunk = link.recv(65536)
+    if not chunk:
+        raise OSError("the server closed the connection")
+    return chunk
+
+
+def _four_letters(word: bytes) -> str:
+    with socket.create_connection((own(), _PORT), _TIMEOUT_S) as link:
+        link.sendall(word)
+        answer = b""
+        while chunk := link.recv(65536):
+            answer += chunk
+    return answer.decode(errors="replace")
+
+
+KIND = Kind(
+    "zookeeper",
+    __name__,
+    port=_PORT,
+    peers=_PEERS,
+    nodes=_NODES,
+    versions=("3.8",),
+    image=Image(packages=("zookeeper",)),
+    needs=(_SERVER,),
+    command=_command,
+    health=_health,
+    leads=_leads,
+    identity=_identity,
+    version=_version,
+    # When a connection was opened (est), and when it was last answered (lresp).
+    clocks={
+        "wall": Clock(_wall),
+        "monotonic": Clock(_monotonic),
+    },
+    user="zookeeper",
+    elects=True,
+)

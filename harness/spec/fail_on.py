@@ -1,0 +1,37 @@
+"""What an exit code or an assertion answers (`--fail-on`), checked before a run starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from fencepost.checker.checkers import CHECKERS
+from fencepost.harness.errors import BadArguments
+from fencepost.report.words.answer import QUESTIONS
+
+ALL = "all"
+
+
+def read(given: str | Iterable[str] | None) -> tuple[str, ...]:
+    """The questions and checkers that were named; none means all.
+
+    Raises:
+        BadArguments: one of them is neither.
+    """
+    words = given.split(",") if isinstance(given, str) else list(given or ())
+    names = tuple(dict.fromkeys(word.strip() for word in words if word.strip()))
+    if names == (ALL,):
+        return ()
+    for name in names:
+        if name not in QUESTIONS and name not in CHECKERS:
+            raise BadArguments(
+                f"fail-on {name}: there is no such question or checker; choose from: "
+                f"{', '.join((ALL, *QUESTIONS, *CHECKERS))}"
+            )
+    return names
+
+
+def must_be_judged(asked: Iterable[str], not_checked: Mapping[str, str]) -> None:
+    """Raise BadArguments if one of these is a checker that the test does not run, and say why."""
+    for name in asked:
+        if why := not_checked.get(name):
+            raise BadArguments(f"fail-on {name}: this test does not run it ({why})")

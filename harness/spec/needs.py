@@ -1,0 +1,102 @@
+"""The nodes that tests need, and a cluster that has them while the tests run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+
+from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.errors import BadArguments, choose
+from fencepost.harness.servers.foreign import ForeignServer
+from fencepost.harness.spec.spec import Spec, layout_of
+from fencepost.nemesis.families import FAMILIES, check, possible
+from fencepost.nemesis.targets import STORAGE
+
+REMOTES = ("docker", "ssh")
+
+
+def nodes(specs: Sequence[Spec]) -> list[str]:
+    """Every node of ours that one of these tests needs, each once."""
+    needed = [
+        node
+        for spec in specs
+        for node in (*(() if spec.foreign else spec.servers), STORAGE, *spec.clients)
+    ]
+    return list(dict.fromkeys(needed))
+
+
+def mounts(specs: Sequence[Spec]) -> bool:
+    """Whether a fault of one of these tests mounts something in a server's node."""
+    asked = {family for spec in specs for family in spec.families}
+    return any(FAMILIES[family].mounts for family in asked)
+
+
+def libraries(specs: Sequence[Spec]) -> set[str]:
+    """The libraries under test that the nodes need."""
+    return {spec.lock_type.library for spec in specs} - {""}
+
+
+def must_suit(spec: Spec, servers: Mapping[str, ForeignServer], say: Callable[[str], None]) -> None:
+    """Say which faults servers that are not ours can have.
+
+    Raises:
+        BadArguments: they cannot have one that the test asks for.
+    """
+    layout = layout_of(spec, servers)
+    families: dict[str, list[str]] = {}
+    for family, why in possible(layout).items():
+        families.setdefault(why, []).append(family)
+    say(f"Faults that these servers can have: {', '.join(families.pop('', ['none']))}")
+    if families:
+        said = (f"{', '.join(names)} ({why})" for why, names in families.items())
+        say(f"Not: {'; '.join(said)}")
+    try:
+        check(spec.nemesis, layout)
+    except ValueError as error:
+        raise BadArguments(str(error)) from error
+
+
+def images(specs: Sequence[Spec]) -> set[tuple[str, bool]]:
+    """The images of clients, where they have their own, and whether each has to have a Python."""
+    owns = [spec.own for spec in specs if spec.own and spec.own.image]
+    return {(own.image, own.needs_python) for own in owns}
+
+
+def cluster_for(
+    specs: Sequence[Spec],
+    say: Callable[[str], None],
+    leave_up: bool = False,
+    remote: str = "docker",
+    hosts: Path | None = None,
+) -> AbstractContextManager[Cluster]:
+    """The cluster that these tests need: containers, or the hosts of a file.
+
+    Raises, before anything is started:
+        BadArguments: no such remote, or a file that cannot be read or lacks a node.
+    """
+    # Imported here: to describe or judge a test needs no Docker, and most clusters no SSH.
+    from fencepost.harness.cluster.brought_up import Way, brought_up
+
+    choose("remote", remote, REMOTES)
+    needed = nodes(specs)
+    apart = images(specs)
+    if apart and (remote != "docker" or hosts is not None):
+        raise BadArguments("--client-image needs containers: leave --remote and --hosts out")
+    way = Way(remote, mounts=mounts(specs), images=tuple(sorted(apart)))
+    if hosts is not None:
+        from fencepost.harness.cluster import hostsfile
+
+        found = hostsfile.read(hosts)
+        found.must_name(needed)
+        way = Way("ssh", found)
+    if foreign := next((spec.foreign for spec in specs if spec.foreign), None):
+        if hosts is not None or remote != "docker" or leave_up:
+            raise BadArguments(
+                "servers in containers that are there already are reached by docker, and no node "
+                "stays up beside them: leave --hosts, --remote and --leave-db-running out"
+            )
+        (spec,) = specs
+        way = Way(images=way.images, foreign=foreign, check=partial(must_suit, spec, say=say))
+    return brought_up(needed, say, leave_up, libraries(specs), way)

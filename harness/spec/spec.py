@@ -1,0 +1,207 @@
+"""The description of a test: everything that is needed to run it again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fencepost import ranges, times
+from fencepost.checker.checkers import CHECKERS
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.servers.foreign import ForeignServer
+from fencepost.harness.servers.kinds import chosen
+from fencepost.harness.servers.named import Foreign
+from fencepost.harness.servers.named import read as read_named
+from fencepost.harness.userlock.own import Own
+from fencepost.nemesis.asked import families
+from fencepost.nemesis.plays import Play
+from fencepost.nemesis.restart import NEVER_S
+from fencepost.nemesis.schedule import Scheduled, draw
+from fencepost.nemesis.targets import Layout
+from fencepost.settings import SETTINGS, Settings
+from fencepost.workloads.client import critical_section
+from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.resources.registry import GUARDS
+
+
+@dataclass(frozen=True)
+class Spec(Settings):
+    """One test: its settings, and what follows from them for nodes and checkers.
+
+    `own` is its lock, if that is in no registry; `lock` is only its name then. `plays` are those of
+    an aim that a stored run has carried out, to be carried out again.
+    """
+
+    own: Own | None = None
+    plays: tuple[Play, ...] = ()
+
+    @property
+    def lock_type(self) -> LockType:
+        if self.own is not None:
+            return self.own.lock_type(self.lock, self.options)
+        return LOCKS[self.lock]
+
+    @property
+    def foreign(self) -> Foreign | None:
+        """Its servers, if they are in containers that are not ours."""
+        named = self.services or self.containers
+        return read_named(named, self.lock_type.kind, self.compose) if named else None
+
+    @property
+    def servers(self) -> list[str]:
+        if self.foreign is not None:
+            return [one.node for one in self.foreign.servers]
+        return [f"{self.lock_type.kind}-{n + 1}" for n in range(self.lock_type.servers)]
+
+    @property
+    def server_version(self) -> str:
+        """The version or the kind of its servers: as chosen, else what the lock needs; "": any."""
+        return self.server.get(self.lock_type.kind, "") or self.lock_type.server
+
+    @property
+    def stored_in(self) -> str:
+        """The store of the resource: the one that was set, or the guard's first."""
+        return self.store or GUARDS[self.guard].stores[0]
+
+    @property
+    def locked(self) -> list[tuple[str, str]]:
+        """Every lock that the clients acquire, with the resource that it protects."""
+        names = self.lock_name, self.resource_name
+        return critical_section.Settings(*names, locks=self.locks).pairs()
+
+    @property
+    def lock_name(self) -> str:
+        """What the servers know the lock by: another one in each segment of a long run."""
+        return self._own(critical_section.Settings.lock)
+
+    @property
+    def resource_name(self) -> str:
+        return self._own(critical_section.Settings.resource)
+
+    def _own(self, name: str) -> str:
+        # No name begins with another: etcd finds by beginnings.
+        return f"{name}.{self.segment:04d}" if self.segment else name
+
+    @property
+    def clients(self) -> list[str]:
+        return [f"client-{n + 1}" for n in range(self.concurrency)]
+
+    @property
+    def families(self) -> list[str]:
+        """The families of its faults, those of a schedule and of a scenario too."""
+        return [*families(self.nemesis), *((self.scenario or {}).get("families") or ())]
+
+    @property
+    def checkers(self) -> dict[str, str | None]:
+        """Every checker by name: None, or the reason why it has nothing to check here."""
+        test = self._described()
+        return {name: checker.applies(test) for name, checker in CHECKERS.items()}
+
+    def to_json(self) -> dict[str, Any]:
+        """The spec as in test.json: the lock with its options, each setting by its name, and what
+        follows from them. `store` is the one in use, even if none was set."""
+        return self._described() | {
+            "checkers": [name for name, why in self.checkers.items() if why is None],
+            "not_checked": {name: why for name, why in self.checkers.items() if why},
+        }
+
+    def _described(self) -> dict[str, Any]:
+        """All of `to_json` but the checkers, which depend on the rest."""
+        used = replace(self, store=self.stored_in)
+        return {
+            "name": self.name,
+            "lock": {
+                "name": self.lock,
+                "options": dict(self.options),
+                "ends_with": self.lock_type.ends_with,
+                "token": self.lock_type.has_token(self.options),
+                **({"own": self.own.to_json()} if self.own else {}),
+            },
+            **{name: getattr(used, name) for name in SETTINGS},
+            "scheduled": self.scheduled,
+            "scenario": self.scenario,
+            "servers": self.servers,
+            "clients": self.clients,
+            "promises": dict(self.lock_type.promises),
+            **({"segment": self.segment} if self.segment else {}),
+        }
+
+
+def seconds(what: str, text: str) -> float:
+    """A time like 500ms, 60s, 2m or 60 in seconds.
+
+    Raises:
+        BadArguments: it is no time, or not above zero.
+    """
+    try:
+        return times.seconds(text)
+    except ValueError as error:
+        raise BadArguments(f"{what} {error}") from error
+
+
+def layout_of(spec: Spec, known: Mapping[str, ForeignServer] | None = None) -> Layout:
+    """The nodes of a test as its faults see them. `known`: its servers that are not ours, once they
+    were looked at."""
+    lock, role = spec.lock_type, spec.lock_type.kind
+    kind = spec.foreign.kind if spec.foreign else chosen(role, spec.server_version)[0]
+    ttl_s = spec.ttl_ms / 1000
+    clocks = tuple(kind.clocks) if kind else ()
+    shown = dict.fromkeys(spec.servers, clocks) | dict.fromkeys(spec.clients, ("wall",))
+    if known is not None:
+        shown |= {node: one.shown_clocks for node, one in known.items()}
+    return Layout(
+        spec.servers,
+        spec.clients,
+        ttl_s,
+        restart_s(spec, ttl_s),
+        kind=kind.role if kind else "",
+        leads=bool(kind and kind.elects) or lock.replicated,
+        # Where the servers elect, nobody else promotes one.
+        replicated=lock.replicated and not (kind and kind.elects),
+        loses=bool(kind and kind.loses),
+        shown=shown,
+        foreign=spec.foreign is not None,
+        mortal=tuple(node for node, one in (known or {}).items() if one.mortal),
+        failpoints=lock.failpoints,
+        renews=lock.renews_with(spec.options),
+    )
+
+
+def schedule_of(spec: Spec) -> list[Scheduled]:
+    """The faults of a timed run, from its seed; none where they are to wait for their moment."""
+    if spec.aim:
+        return []
+    return draw(spec.nemesis, spec.seed, spec.time_s, spec.interval_s, layout_of(spec))
+
+
+def restart_s(spec: Spec, ttl_s: float) -> float:
+    match spec.restart:
+        case "at-once":
+            return 0.0
+        case "after-ttl":
+            return ttl_s * 1.1
+        case "never":
+            return NEVER_S
+    return seconds("restart", spec.restart)
+
+
+def work_of(spec: Spec) -> dict[str, Any]:
+    """The clients' work, as their generator takes it (workloads/client/critical_section.py).
+
+    Raises:
+        BadArguments: naming the setting that makes no sense.
+    """
+    found: dict[str, Any] = dict(spec.work)
+    for name, read, of in (
+        ("hold", ranges.lengths, spec.ttl_ms),
+        ("think", ranges.lengths, spec.ttl_ms),
+        ("contention", ranges.clients, spec.concurrency),
+    ):
+        try:
+            found[name] = read(getattr(spec, name), of)
+        except ValueError as error:
+            raise BadArguments(f"{name} {error}") from error
+    found |= {"hold_ms": found.pop("hold"), "think_ms": found.pop("think")}
+    return found

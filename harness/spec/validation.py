@@ -1,0 +1,166 @@
+"""Whether a test makes sense, before anything is started for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fencepost.harness.errors import BadArguments, choose
+from fencepost.harness.results.results import must_name_a_folder
+from fencepost.harness.servers.kinds import KINDS, chosen
+from fencepost.harness.spec.early_stop import check_until
+from fencepost.harness.spec.spec import Spec, layout_of, restart_s, work_of
+from fencepost.harness.userlock.servers import Servers
+from fencepost.nemesis.families import check
+from fencepost.nemesis.plays import must_fit, must_make_sense
+from fencepost.nemesis.restart import NEVER_S
+from fencepost.settings import SETTINGS
+from fencepost.workloads.contract.guard import served
+from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.resources.registry import GUARDS, STORES
+
+# The most of what may be set of the clients' generator.
+_WORK = {"extend": 1}
+
+
+def validate(spec: Spec) -> Spec:
+    """Return the spec if it makes sense.
+
+    Raises:
+        BadArguments: naming the setting that is wrong, and what is valid.
+    """
+    must_name_a_folder(spec.name)
+    if spec.own is None:
+        choose("lock", spec.lock, LOCKS)
+    elif spec.foreign is None:
+        Servers.read(str(spec.own.servers))
+    choose("guard", spec.guard, GUARDS)
+    for role, version in spec.server.items():
+        chosen(role, version)
+    try:
+        for name, setting in SETTINGS.items():
+            if name == "time_s" and spec.scenario is not None:
+                continue  # it takes as long as its steps
+            setting.check(getattr(spec, name))
+    except ValueError as error:
+        raise BadArguments(str(error)) from error
+    _must_work(spec.work)
+    work_of(spec)
+    if restart_s(spec, 0) > NEVER_S:
+        raise BadArguments(f"restart {spec.restart} is out of range (up to {NEVER_S / 3600:.0f} h)")
+    if spec.shared and not spec.lock_type.shared:
+        modes = [lock.name for lock in LOCKS.values() if lock.shared]
+        raise BadArguments(
+            f"{spec.lock} has no shared mode; these have: {', '.join(modes) or 'none'}"
+        )
+    _must_have_servers(spec)
+    _must_suit(spec)
+    lock = spec.lock_type
+    if spec.ttl_ms < lock.least_ttl_ms:
+        raise BadArguments(
+            f"TTL {spec.ttl_ms} ms is too short: the servers of {lock.name} give no lease or "
+            f"session below {lock.least_ttl_ms} ms"
+        )
+    if lock.whole_seconds and spec.ttl_ms % 1000:
+        raise BadArguments(
+            f"TTL {spec.ttl_ms} ms cannot be given: the leases of {lock.name} are whole seconds, "
+            "2s say"
+        )
+    # Redlock asks every server in turn; a client of a cluster asks one.
+    servers = spec.lock_type.servers if spec.lock_type.kind == "redis" else 1
+    timeouts_ms = 0 if spec.own else spec.options.get("node_timeout_ms", 0) * servers
+    if timeouts_ms >= spec.ttl_ms:
+        raise BadArguments(
+            f"node_timeout_ms {spec.options['node_timeout_ms']} on {servers} "
+            f"server(s) can use up the whole TTL of {spec.ttl_ms} ms: it must be far below it"
+        )
+    _guarded(spec)
+    if spec.own and spec.own.image and {"clock", "kill"} <= set(spec.families):
+        raise BadArguments(
+            "a client in an image of yours that is killed comes back with the right clock: ask for "
+            "clock or for kill, and not for both"
+        )
+    check_until(spec.until, spec.checkers)
+    try:
+        check(spec.nemesis, layout_of(spec))
+        if spec.aim:
+            must_fit(spec.nemesis, layout_of(spec))
+            must_make_sense(spec.plays, layout_of(spec))
+    except ValueError as error:
+        raise BadArguments(str(error)) from error
+    return spec
+
+
+def _must_have_servers(spec: Spec) -> None:
+    """Raise BadArguments if what is said of servers that are there already makes no sense."""
+    if spec.services and not spec.compose:
+        raise BadArguments(
+            f"--servers {','.join(spec.services)}: of which Compose file? Name it with --compose, "
+            "or name containers that run with --containers"
+        )
+    if spec.compose and not spec.services:
+        raise BadArguments(
+            f"which services of {spec.compose} are the servers? Name them with --servers"
+        )
+    if spec.compose and spec.containers:
+        raise BadArguments("--compose and --containers exclude one another")
+    if spec.foreign is None:
+        return
+    given = {"--server": spec.server, "--persistence": spec.persistence != "none"}
+    if wrong := [option for option, value in given.items() if value]:
+        raise BadArguments(f"{wrong[0]} is about servers that fencepost starts: leave it out")
+    lock, count = spec.lock_type, len(spec.servers)
+    if lock.servers == 1 and count > 1:
+        raise BadArguments(f"{lock.name} runs on one server, and {count} are named")
+    kind = spec.foreign.kind
+    if spec.own is None and kind and kind.name in KINDS and kind.role != lock.kind:
+        raise BadArguments(f"{lock.name} runs on {lock.kind}, and the servers are {kind.name}")
+
+
+def _must_suit(spec: Spec) -> None:
+    """Raise BadArguments if the lock needs servers of another kind than was chosen."""
+    lock = spec.lock_type
+    kind = chosen(lock.kind, spec.server_version)[0] if lock.kind in KINDS else None
+    if lock.server and kind and kind.name != lock.server:
+        raise BadArguments(
+            f"{lock.name} needs {lock.kind}={lock.server}, which it has if --server is left out"
+        )
+    if kind and kind.serves and kind.elects and kind.name != lock.server:
+        able = [one.name for one in LOCKS.values() if one.server == kind.name]
+        raise BadArguments(
+            f"--server {lock.kind}={kind.name}: {lock.name} does not ask {kind.name} for the "
+            f"primary; these locks do: {', '.join(able)}"
+        )
+
+
+def _must_work(work: Mapping[str, float]) -> None:
+    """Raise BadArguments if a setting of the clients' generator is not one, or makes no sense."""
+    for name, value in work.items():
+        most = _WORK[choose("setting of work", name, _WORK)]
+        if not isinstance(value, int | float) or not 0 <= value <= most:
+            raise BadArguments(f"work {name} {value!r} is out of range (0 to {most})")
+
+
+def _guarded(spec: Spec) -> None:
+    """Raise BadArguments if the guard cannot work with this lock's tokens, or with the store."""
+    guard, lock = GUARDS[spec.guard], spec.lock_type
+    if not guard.serves(lock, spec.options):
+        raise BadArguments(
+            f"guard {guard.name} needs {guard.needs.what}, and {lock.name} gives none as it is "
+            f"set. These do: {', '.join(served(guard, LOCKS.values()))}"
+        )
+    if spec.store and spec.store not in guard.stores:
+        raise BadArguments(
+            f"guard {guard.name} cannot be kept in store {spec.store!r}; choose one of: "
+            f"{', '.join(guard.stores)}"
+        )
+    if STORES[spec.stored_in].beside not in ("", lock.server):
+        able = [one.name for one in LOCKS.values() if one.server == STORES[spec.stored_in].beside]
+        raise BadArguments(
+            f"store {spec.stored_in} is kept by the lock's servers, which {lock.name} has not; "
+            f"these have: {', '.join(able)}"
+        )
+    if lock.program and spec.stored_in != "redis":
+        raise BadArguments(
+            f"the client of {lock.name} writes to a store in redis, not in {spec.stored_in}: "
+            "leave --store out"
+        )

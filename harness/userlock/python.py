@@ -1,0 +1,162 @@
+"""A lock of one's own in Python: FILE.py:NAME, looked at here and run on the clients' nodes.
+
+Its file is read and not imported: what it imports may be on the nodes alone. What it needs of its
+neighbours is found by its import statements, and sent with it; a package goes as a whole. Only a
+file that makes a LockType of fencepost's is imported here, because fencepost has to know the
+bundle.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.userlock.files import tree
+from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.locks import own
+
+_MARK = "LockType"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A lock's file with its neighbours: `reference` is FILE:NAME below the folder of all."""
+
+    name: str
+    reference: str
+    files: dict[str, Path]
+    bundle: LockType | None
+
+
+def find(given: str) -> Source:
+    """What FILE.py:NAME means in the current folder.
+
+    Raises:
+        BadArguments: there is no such file, it is no Python, or has no such name.
+    """
+    text, _, name = given.rpartition(":")
+    path = Path(text).absolute()
+    if not path.is_file():
+        raise BadArguments(
+            f"{given}: there is no file {text}; name the lock as FILE.py:CLASS, of a file here"
+        )
+    names = _names(_parsed(path, given))
+    if name not in names and "*" not in names:
+        classes = [one for one, is_class in names.items() if is_class]
+        has = f"it has {', '.join(classes)}" if classes else "it has no class"
+        raise BadArguments(f"{given}: {text} has no {name!r} at its top level; {has}")
+    root = _root(path)
+    if root != path.parent:  # a package, or a module of one
+        top = root / path.relative_to(root).parts[0]
+        files = tree(top, top.name)
+    else:
+        files = {file.relative_to(root).as_posix(): file for file in _needed(path, root)}
+    reference = f"{path.relative_to(root).as_posix()}:{name}"
+    return Source(name, reference, dict(sorted(files.items())), bundle(root, reference))
+
+
+def bundle(folder: Path, reference: str) -> LockType | None:
+    """The LockType that FILE:NAME names, where its file makes one; None for a class.
+
+    Raises:
+        BadArguments: its file cannot be imported here, or is no Python.
+    """
+    file, _, name = reference.rpartition(":")
+    module = _parsed(folder / file, reference)
+    if not any(_MARK in ast.dump(value) for value in _assigned(module, name)):
+        return None
+    try:
+        found = own.load(folder, reference)
+    except Exception as error:  # whatever the file raises
+        raise BadArguments(
+            f"{reference} makes a LockType, so it is imported here too, and that failed: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    return found if isinstance(found, LockType) else None
+
+
+def _parsed(path: Path, given: str) -> ast.Module:
+    try:
+        return ast.parse(path.read_bytes(), path.name)
+    except SyntaxError as error:
+        raise BadArguments(
+            f"{given}: {path.name}, line {error.lineno}, is no Python: {error.msg}"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise BadArguments(f"{given}: {path.name} cannot be read: {error}") from error
+
+
+def _names(module: ast.Module) -> dict[str, bool]:
+    """What a module has at its top level, and whether it is a class; `*`: nobody knows what."""
+    found: dict[str, bool] = {}
+    for node in _top(module.body):
+        match node:
+            case ast.ClassDef(name=name):
+                found[name] = True
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                found[name] = False
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                found |= {(one.asname or one.name).partition(".")[0]: False for one in names}
+            case ast.Assign() | ast.AnnAssign():
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                parts = (one for each in targets for one in ast.walk(each))
+                found |= {one.id: False for one in parts if isinstance(one, ast.Name)}
+    return found
+
+
+def _top(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a module, those under `if`, `try` and `with` too."""
+    for node in body:
+        yield node
+        for inner in ("body", "orelse", "finalbody"):
+            if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                yield from _top(getattr(node, inner, []))
+        for handler in getattr(node, "handlers", []):
+            yield from _top(handler.body)
+
+
+def _assigned(module: ast.Module, name: str) -> Iterator[ast.expr]:
+    for node in _top(module.body):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(one, ast.Name) and one.id == name for one in targets):
+                yield node.value
+
+
+def _root(path: Path) -> Path:
+    """The folder that a module is imported from: above all packages that it is in."""
+    folder = path.parent
+    while (folder / "__init__.py").is_file():
+        folder = folder.parent
+    return folder
+
+
+def _needed(path: Path, folder: Path) -> set[Path]:
+    """A file and all that it imports from its own folder, and that these import."""
+    found, new = {path}, [path]
+    while new:
+        for name in _imported(new.pop()):
+            beside = folder / f"{name}.py"
+            package = folder / name / "__init__.py"
+            here = [beside] if beside.is_file() else []
+            if package.is_file():
+                here = list(tree(package.parent).values())
+            fresh = [file for file in here if file not in found]
+            found.update(fresh)
+            new += [file for file in fresh if file.suffix == ".py"]
+    return found
+
+
+def _imported(path: Path) -> set[str]:
+    """The first part of each module that a file imports, wherever in it."""
+    found = set()
+    for node in ast.walk(_parsed(path, path.name)):
+        match node:
+            case ast.Import(names=names):
+                found |= {one.name.partition(".")[0] for one in names}
+            case ast.ImportFrom(module=str(module), level=0):
+                found.add(module.partition(".")[0])
+    return found

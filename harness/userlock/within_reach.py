@@ -1,0 +1,57 @@
+"""Check whether a user's lock can run on simulated connections: read its files, import none.
+
+Sockets, `time`, `threading`, `random` and `uuid` have stand-ins (hunt/intercept). The modules named
+here have none: code that uses them would reach the real machine, and its run could not be repeated.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+_WHY = {
+    "asyncio": "its event loop waits by itself",
+    "datetime": "its clock has no stand-in: use time.time() or time.monotonic()",
+    "multiprocessing": "other processes are not simulated",
+    "subprocess": "other processes are not simulated",
+    "ssl": "TLS is not simulated",
+    "signal": "signals are not simulated",
+    "kazoo": "there is no model of ZooKeeper",
+    "psycopg": "there is no model of PostgreSQL",
+    "psycopg2": "there is no model of PostgreSQL",
+    "grpc": "its connections are made outside of Python",
+    "etcd3": "its connections are made outside of Python",
+    "gevent": "it brings a scheduler of its own",
+    "trio": "its event loop waits by itself",
+    "redis.asyncio": "its event loop waits by itself",
+    "redis.cluster": "Redis Cluster has no model",
+    "redis.sentinel": "Sentinel has no model",
+}
+
+
+def installed(module: str) -> bool:
+    """Whether a module can be imported here."""
+    return find_spec(module) is not None
+
+
+def outside_of_reach(files: Mapping[str, Path]) -> str:
+    """The first import that has no stand-in, and why, as a sentence says it; '' for none."""
+    for name, path in sorted(files.items()):
+        if path.suffix != ".py":
+            continue
+        for module in _imported(ast.parse(path.read_bytes())):
+            why = _WHY.get(module) or _WHY.get(module.partition(".")[0])
+            if why:
+                return f"{name} imports {module}, and {why}"
+    return ""
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{one.name}" for one in node.names)

@@ -1,0 +1,148 @@
+"""Makes a scenario of a schedule that was found: what real clients and servers do to do it again.
+
+The run is played once more and listened to (trace.py); what happened up to the broken promise
+(deeds.py) is put in an order that real clients can keep (order.py), and written as steps
+(writer.py). Times are those of the simulation, stretched: real servers need some of a lease for
+themselves.
+
+What real means cannot do as the simulation did it is said in `notes`; what they cannot do at all in
+`cannot`, and then nothing that comes of it confirms anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fencepost.checker.checker import Run as Judged
+from fencepost.checker.checkers import CHECKERS
+from fencepost.checker.history.history import NEMESIS
+from fencepost.hunt.bridge.deeds import Deed, deeds, long_ns, unseen
+from fencepost.hunt.bridge.order import segments, straightened
+from fencepost.hunt.bridge.trace import Trace
+from fencepost.hunt.bridge.writer import Writer
+from fencepost.hunt.faults.actions import table
+from fencepost.hunt.run import Run
+from fencepost.hunt.search.hunt import Find
+from fencepost.hunt.sim.record import to_history
+from fencepost.hunt.sim.setting import Setting
+from fencepost.workloads.scenarios.scenario import (
+    Begin,
+    Do,
+    Inject,
+    Plain,
+    Scenario,
+    SyncDue,
+    Timed,
+)
+
+TTL_MS = 8000
+"""The lease on real servers, at the least."""
+_SOURCE = "found by fencepost hunt"
+
+
+@dataclass(frozen=True)
+class Bridge:
+    """A scenario, and what of it is otherwise than in the simulation."""
+
+    scenario: Scenario
+    notes: tuple[str, ...]
+    cannot: tuple[str, ...]
+
+
+def bridge(setting: Setting, find: Find) -> Bridge:
+    """The scenario of what was found."""
+    trace = Trace()
+    run = trace.play(setting, find.schedule, table(setting))
+    checker = next(iter(find.broken))
+    until = min(_seen(run, checker, find.story[-1].time_ns), run.healed_ns)
+    ttl_ms = max(TTL_MS, setting.ttl_ns // 1_000_000)
+    scale = ttl_ms * 1e6 / setting.ttl_ns
+    writer = Writer(setting, scale, checker, unseen(setting, trace))
+    happened = deeds(run, trace, until)
+    for segment in segments(happened, long_ns(setting)):
+        writer.segment(straightened(segment))
+    steps = (
+        _unsynced(writer.written(), writer)
+        if setting.persistence == "everysec"
+        else writer.written()
+    )
+    served = {"server": f"{setting.kind}={setting.version}"} if setting.version else {}
+    scenario = Scenario(
+        name=f"confirm-{setting.test['name']}",
+        claim="",
+        source=_SOURCE,
+        what=" ".join(step.words for step in find.story),
+        guard=setting.guard,
+        steps=steps,
+        expected={checker: False},
+        options=_stretched(setting, happened, scale),
+        clients=len(setting.clients),
+        ttl_ms=ttl_ms,
+        lock=setting.lock,
+        settings={"persistence": setting.persistence, "store": setting.store, **served},
+    )
+    return Bridge(scenario, tuple(dict.fromkeys(writer.notes)), tuple(dict.fromkeys(writer.cannot)))
+
+
+def _stretched(setting: Setting, happened: Sequence[Deed], scale: float) -> dict[str, Any]:
+    """A lock waits for its turn for as much longer as the lease is. Where one tried again until a
+    good part of a lease was over, and was granted it, it has as many more tries; the time between
+    two is left as it is: clients that stop for one another need some."""
+    begun = {deed.op: deed.time_ns for deed in happened if deed.what == "begin"}
+    outlasts = any(
+        deed.op.tries_again
+        and deed.op.type == "ok"
+        and deed.time_ns - begun.get(deed.op, deed.time_ns) >= setting.ttl_ns // 2
+        for deed in happened
+        if deed.what == "end" and deed.op is not None
+    )
+    names = {"wait_ms", "retries"} if outlasts else {"wait_ms"}
+    found = dict(setting.options)
+    for name in found.keys() & names:
+        found[name] = round(found[name] * scale)
+    return found
+
+
+def _seen(run: Run, checker: str, since_ns: int) -> int:
+    """When the checker has seen enough to say no: what was taken from somebody, say, shows when
+    another is granted it. The story may end before."""
+    for place, row in enumerate(run.rows):
+        ends = row[1] != NEMESIS and row[2] != "invoke"
+        if row[0] >= since_ns and ends:
+            judged = Judged(to_history(run.rows[: place + 1]), run.setting.test)
+            if CHECKERS[checker].check(judged).valid is False:
+                return row[0]
+    return run.healed_ns
+
+
+def _unsynced(steps: tuple[Timed, ...], writer: Writer) -> tuple[Timed, ...]:
+    """With `appendfsync everysec`: Redis syncs the first write after a second of rest at once, so
+    that the grant that is to be lost has to be another write in the same second."""
+    made = list(steps)
+    grants = [
+        place
+        for place, timed in enumerate(steps)
+        if isinstance(timed.step, Begin | Do) and timed.step.f == "acquire"
+    ]
+    losses = [
+        place
+        for place, timed in enumerate(steps)
+        if isinstance(timed.step, Inject) and timed.step.family == "power"
+    ]
+    for loss in reversed(losses):
+        ahead = [place for place in grants if place < loss]
+        if not ahead:
+            continue
+        timed = made[ahead[-1]]
+        assert isinstance(timed.step, Begin | Do)
+        client = timed.step.client
+        first: list[Plain] = [Do(client, "acquire"), SyncDue(), Do(client, "release")]
+        made[ahead[-1] : ahead[-1]] = [Timed(step, timed.at_s) for step in first]
+        writer.notes.append(
+            f"Redis syncs the first write after a second of rest at once: {client} takes and "
+            "releases the lock before, so that what is to be lost is the next write"
+        )
+        break
+    return tuple(made)

@@ -1,0 +1,1 @@
+"""Faults as decisions of a schedule, and what they do to simulated servers and clients."""

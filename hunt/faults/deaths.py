@@ -1,0 +1,97 @@
+"""How servers and clients of a run die, and what comes after that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fencepost.hunt.models.redis.server import RedisServer
+from fencepost.hunt.sim.network import Server
+from fencepost.hunt.sim.record import Outbox
+from fencepost.hunt.sim.world import MS, NEVER, Reaper
+from fencepost.workloads.contract.lock import Failed
+
+if TYPE_CHECKING:
+    from fencepost.hunt.run import ClientNode, Run
+
+BOOT = 5 * MS
+"""How long a server takes to be back at once."""
+
+
+def crash(run: Run, server: Server, power: bool) -> None:
+    """A server dies, with its `power` perhaps, and is back when the setting says."""
+    what = "loses power" if power else "crashes"
+    lasts = run.setting.restart_ns
+    back = "" if lasts is None else " and restarts"
+    if lasts:
+        back = f" and restarts {lasts / 1e9:.3g} s later"
+    server.crash(power)
+    words = f"{server.name} {what}{back}" + ("" if server.kept else ", its data gone")
+    family = "power" if power else "kill"
+    run.faults.begin(
+        family, [server.name], {}, words, server.start,
+        None if lasts is None else max(lasts, BOOT),
+    )  # fmt: skip
+
+
+def kill_client(run: Run, node: ClientNode) -> None:
+    """It dies at once; the harness then writes that what it was doing is unknown."""
+    world = run.world
+    node.up = False
+    # Whatever runs on it gets no further than to its next step.
+    node.paused_until = NEVER
+    process = node.out.process
+    words = f"{node.name} is killed"
+    run.faults.begin("kill", [node.name], {}, words, lambda: None, 1, {"processes": [process]})
+
+    def die() -> None:
+        for task in world.tasks:
+            if task.node is node:
+                world.running = task
+                task.kill()
+        world.running = None
+        invoked = [row for row in run.rows if row[1] == node.out.process]
+        if invoked and invoked[-1][2] == "invoke":
+            gone = Failed("killed", "the worker is gone; whether this happened is not known")
+            f = invoked[-1][3]
+            process, step = node.out.process, world.step
+            run.rows.append((world.now, process, "info", f, {}, gone, node.name, step))
+        run.working -= 1
+        if run.working == 0:
+            _begin_end(run)
+
+    world.at(world.now, Reaper(world.nowhere, die))
+
+
+def _begin_end(run: Run) -> None:
+    """The last one at work was killed: somebody who had finished looks after the lock."""
+    alive = next(client for client in run.clients if client.up)
+    process = alive.out.process + len(run.clients) * 1000
+    out = Outbox(run.world, run.rows, process, alive.name)
+
+    def look() -> None:
+        run.finish(alive, run.client(alive, out))
+
+    run.world.start(alive, run.thread(look), run.world.now)
+
+
+def fail_over(run: Run) -> None:
+    """The primary dies; its replica is promoted as it is. The old one comes back following."""
+    old = primary(run)
+    if old is None or old.replica is None or not old.up:
+        return
+    new = old.replica
+    old.crash(power=False)
+    new.follow(None)
+    words = f"{old.name} dies and {new.name} is promoted"
+
+    def back() -> None:
+        old.start()
+        old.follow(new)
+
+    run.faults.begin("failover", [old.name, new.name], {}, words, back)
+
+
+def primary(run: Run) -> RedisServer | None:
+    """The server that has a replica."""
+    redis = (one for one in run.servers if isinstance(one, RedisServer))
+    return next((one for one in redis if one.replica is not None), None)

@@ -1,0 +1,96 @@
+"""Where code runs just now: in a simulated client, or outside of the simulation."""
+
+from __future__ import annotations
+
+import random
+import sys
+from _thread import get_ident
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from greenlet import GreenletExit, getcurrent
+
+from fencepost.hunt.sim.unknown import Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fencepost.hunt.sim.network import Network, Server
+    from fencepost.hunt.sim.world import Node, Task, World
+    from fencepost.workloads.client.sockets import Sockets
+
+
+@dataclass
+class Place:
+    """The simulated world that stands in for the real one. `fail` ends the run with an error, also
+    where the code under test catches what is raised. `thread` starts a thread of a client.
+    `sockets` count what a client sends, where anybody wants to know. `numbered`: how many objects
+    of each client have a number (numbers.py); `locks`: of modules, by the module's own and the
+    client (threads.py)."""
+
+    world: World
+    network: Network
+    servers: Mapping[str, Server]
+    fail: Callable[[BaseException], None]
+    thread: Callable[[Node, Callable[[], None]], Task]
+    sockets: Mapping[Node, Sockets]
+    ident: int = field(default_factory=get_ident)
+    """The one thread that simulates. Any other is outside."""
+    numbered: Counter[int] = field(default_factory=Counter)
+    locks: dict[tuple[int, int], Any] = field(default_factory=dict)
+
+    @property
+    def task(self) -> Task:
+        task = self.world.running
+        assert task is not None
+        return task
+
+    def unknown(self, words: str) -> Unknown:
+        """The error for what is not simulated: the run ends with it."""
+        error = Unknown(words)
+        self.fail(error)
+        return error
+
+    def step(self) -> int:
+        """A step; return the time (ns)."""
+        world = self.world
+        if world.stopped or world.running is None or world.running.over:
+            raise GreenletExit
+        world.point()
+        return world.now
+
+
+_place: Place | None = None
+
+
+def enter(place: Place | None) -> None:
+    """From now on this is the world that tasks run in; None: there is none."""
+    global _place
+    _place = place
+
+
+def here() -> Place | None:
+    """The world of the code that calls this; None where it runs outside of one."""
+    place = _place
+    if place is None or place.world.running is None or getcurrent() is place.world.hub:
+        return None
+    if get_ident() != place.ident:
+        return None
+    return place
+
+
+def load(module: str) -> None:
+    """Import a library outside of the simulation, if it is not there yet: what it does then would
+    take steps and chance of a process's first run alone."""
+    if module in sys.modules:
+        return
+    place, state = _place, random.getstate()
+    enter(None)
+    try:
+        import_module(module)
+    finally:
+        enter(place)
+        random.setstate(state)

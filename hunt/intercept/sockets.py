@@ -1,0 +1,309 @@
+"""TCP sockets to simulated Redis servers, for clients that bring their own.
+
+A connection is what the kernel shows of one: bytes arrive in order, a reply that comes late is
+still there to be read, a server that dies ends it, and what is sent into a cut gets no answer. Left
+out: names that are looked up, addresses other than the servers', sockets that wait for nobody
+(non-blocking connects, select), TLS.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import socket
+from typing import TYPE_CHECKING, Any
+
+from fencepost.hunt.intercept.here import Place, here
+from fencepost.hunt.intercept.talk import Talk
+from fencepost.hunt.models.redis.resp import Decoder, Session
+from fencepost.hunt.sim.network import Network, Request, Server
+from fencepost.hunt.sim.world import Task, Wake
+
+if TYPE_CHECKING:
+    from fencepost.hunt.sim.world import Node
+
+PORT = 6379
+# How long Linux tries to connect, and to send (tcp_syn_retries 6, tcp_retries2 15).
+_CONNECTS_NS, _SENDS_NS = 127_000_000_000, 924_000_000_000
+
+
+class Socket:
+    """A stand-in for socket.socket."""
+
+    def __init__(self, family: int = -1, type: int = -1, proto: int = -1) -> None:
+        self.family = socket.AF_INET
+        self.type = socket.SOCK_STREAM
+        self.proto = 0
+        self._timeout = socket.getdefaulttimeout()
+        self._place: Place | None = None
+        self._decoder = Decoder()
+        self._inbox = b""
+        self._under_way: list[Talk] = []
+        self._waiting: Task | None = None
+        self._alarm: Wake | None = None
+        self._ended = False
+        self.closed = False
+        self.session = Session()
+        self.command: tuple[Any, ...] = ()
+        self.network: Network
+        self.client: Node
+        self.server: Server
+        self.ends = (-1, -1)
+        self.latency = 0
+
+    # Options.
+
+    def settimeout(self, seconds: float | None) -> None:
+        self._timeout = seconds
+
+    def gettimeout(self) -> float | None:
+        return self._timeout
+
+    def setblocking(self, blocks: bool) -> None:
+        self._timeout = None if blocks else 0.0
+
+    def getblocking(self) -> bool:
+        return self._timeout != 0
+
+    def setsockopt(self, *_: Any) -> None: ...
+
+    def getsockopt(self, *_: Any) -> int:
+        return 0
+
+    def fileno(self) -> int:
+        return -1
+
+    def getpeername(self) -> tuple[str, int]:
+        self._must_be_open()
+        return self.server.name, PORT
+
+    def getsockname(self) -> tuple[str, int]:
+        self._must_be_open()
+        return self.client.name, 40000
+
+    # Connecting.
+
+    def connect(self, address: tuple[str, int]) -> None:
+        place = here()
+        assert place is not None, "a simulated socket is used outside of its run"
+        host, port = address[0], address[1]
+        server = place.servers.get(host)
+        if server is None or port != PORT:
+            raise place.unknown(f"it connects to {host}:{port}, which is none of its servers")
+        if self._timeout == 0:
+            raise place.unknown("it connects without waiting, which is not simulated")
+        counted = place.sockets.get(place.task.node)
+        if counted is None:
+            self._open(place, server)
+        else:
+            counted.connect(self, host, lambda: self._open(place, server))
+
+    def _open(self, place: Place, server: Server) -> None:
+        place.step()
+        self._place, self.network, self.server = place, place.network, server
+        self.client = place.task.node
+        self.ends = (self.client.index, server.index)
+        self.latency = self.network.latency(*self.ends)
+        if self.ends in self.network.requests_cut or self.ends in self.network.replies_cut:
+            place.world.sleep(_CONNECTS_NS if self._timeout is None else round(self._timeout * 1e9))
+            raise TimeoutError("timed out")
+        if not server.up:
+            raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+        self.network.open[server.index][self] = None
+
+    def connect_ex(self, address: tuple[str, int]) -> int:
+        try:
+            self.connect(address)
+        except OSError as error:
+            return error.errno or errno.ETIMEDOUT
+        return 0
+
+    # Sending.
+
+    def sendall(self, data: Any, flags: int = 0) -> None:
+        place = self._must_be_open()
+        counted = place.sockets.get(place.task.node)
+        if counted is None:
+            self._send(place, data)
+        else:
+            counted.send(self, self.server.name, bytes(data), lambda: self._send(place, data))
+
+    def _send(self, place: Place, data: Any) -> None:
+        place.step()
+        if self._ended:
+            raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
+        commands = tuple((one[0].upper(), *one[1:]) for one in self._decoder.feed(bytes(data)))
+        if not commands:
+            return
+        self.command = commands
+        world = place.world
+        if world.unsent is not None:
+            world.unsent.queue()
+        talk = Talk(self, commands, world.now, self.server.boots)
+        self._under_way.append(talk)
+        if self.ends in self.network.requests_cut:
+            if self.network.tap is not None:
+                talk.miss(self.network.tap)
+        else:
+            world.at(world.now + self.latency, talk)
+
+    def send(self, data: Any, flags: int = 0) -> int:
+        self.sendall(data, flags)
+        return len(data)
+
+    # Receiving.
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        place = self._must_be_open()
+        counted = place.sockets.get(place.task.node)
+        if counted is None:
+            return self._receive(place, size, flags)
+        name = self.server.name
+        found: bytes = counted.receive(self, name, lambda: self._receive(place, size, flags))
+        return found
+
+    def _receive(self, place: Place, size: int, flags: int) -> bytes:
+        place.step()
+        if not self._inbox and not self._ended:
+            self._wait(place)
+        found = self._inbox[:size]
+        if not flags & socket.MSG_PEEK:
+            self._inbox = self._inbox[size:]
+        return found
+
+    def recv_into(self, buffer: Any, size: int = 0, flags: int = 0) -> int:
+        view = memoryview(buffer).cast("B")
+        found = self.recv(size or len(view), flags)
+        view[: len(found)] = found
+        return len(found)
+
+    def _wait(self, place: Place) -> None:
+        """Wait until there are bytes, or none will come."""
+        world = place.world
+        if self._timeout == 0:
+            self._take_what_came(world.now)
+            if self._inbox or self._ended:
+                return
+            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+        for_ns = _SENDS_NS if self._timeout is None else round(self._timeout * 1e9)
+        alarm = self._alarm = Wake(place.task)
+        world.at(world.now + for_ns, alarm)
+        self._waiting = place.task
+        try:
+            world.wait()
+        finally:
+            alarm.off = self._alarm.off = True
+            self._waiting = None
+        # Who slept past its timeout finds what has arrived meanwhile.
+        self._take_what_came(world.now)
+        if not self._inbox and not self._ended:
+            if self._timeout is None:
+                raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
+            raise TimeoutError("timed out")
+
+    def _take_what_came(self, now: int) -> None:
+        for talk in list(self._under_way):
+            if talk.back and not talk.off and talk.arrives <= now:
+                talk.off = True
+                self._take(talk)
+
+    def _take(self, talk: Talk) -> None:
+        if talk in self._under_way:
+            self._under_way.remove(talk)
+            self._inbox += talk.reply
+
+    def arrived(self, request: Request) -> None:
+        if self.closed or self._ended:
+            return
+        assert isinstance(request, Talk)
+        self._take(request)
+        if self._waiting is not None:
+            self._waiting.resume()
+
+    def parted(self, whole: Talk, parts: list[Talk]) -> None:
+        """What was sent at once is answered in parts."""
+        if whole in self._under_way:
+            place = self._under_way.index(whole)
+            self._under_way[place : place + 1] = parts
+
+    def moved(self, request: Request, late: Request) -> None:
+        self._under_way = [late if one is request else one for one in self._under_way]  # type: ignore[misc]
+
+    def reset(self) -> None:
+        """The server has gone: whoever waits hears of it, unless cut off."""
+        if self.closed or self.ends in self.network.replies_cut:
+            return
+        self._ended = True
+        if self._waiting is not None and self._alarm is not None:
+            self._alarm.off = True
+            self._alarm = Wake(self._waiting)
+            self.network.world.at(self.network.world.now + self.latency, self._alarm)
+
+    # The end.
+
+    def shutdown(self, how: int) -> None:
+        self._must_be_open()
+
+    def close(self) -> None:
+        """What was sent may still arrive. No step: Python closes sockets when it likes."""
+        if not self.closed and self._place is not None:
+            self.network.open.get(self.server.index, {}).pop(self, None)
+            if self.session.waits:
+                self.server.left(self)
+        self.closed = True
+
+    def detach(self) -> int:
+        self.close()
+        return -1
+
+    def makefile(self, mode: str = "r", buffering: int | None = None, **text: Any) -> Any:
+        raw = _Raw(self)
+        if "b" not in mode:
+            return io.TextIOWrapper(io.BufferedRWPair(raw, raw), **text)
+        return io.BufferedWriter(raw) if "w" in mode and "r" not in mode else io.BufferedReader(raw)
+
+    def __enter__(self) -> Socket:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _must_be_open(self) -> Place:
+        if self.closed:
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        if self._place is None:
+            raise OSError(errno.ENOTCONN, "Transport endpoint is not connected")
+        return self._place
+
+
+class _Raw(io.RawIOBase):
+    """A socket as a file."""
+
+    def __init__(self, of: Socket) -> None:
+        self._of = of
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return self._of.recv_into(buffer)
+
+    def write(self, data: Any) -> int:
+        return self._of.send(bytes(data))
+
+
+def address_info(host: Any, port: Any, *_: Any, **__: Any) -> list[Any]:
+    """getaddrinfo for servers by their names: a name is its own address."""
+    place = here()
+    assert place is not None
+    if host not in place.servers:
+        raise place.unknown(f"it looks up {host}, which is none of its servers")
+    return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, int(port or 0)))]
+
+
+def host_address(host: str) -> str:
+    """gethostbyname."""
+    return str(address_info(host, 0)[0][4][0])

@@ -1,0 +1,187 @@
+"""Threads and what keeps them apart, in virtual time: a thread is one more task of its client.
+
+Conditions, events, semaphores and queues are made of locks, so that these two are all that there is
+to stand in for. Nothing runs beside anything else, so that a lock that is free is taken at once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import Any
+
+from fencepost.hunt.intercept.here import Place, here
+from fencepost.hunt.sim.world import Task, Wake
+
+_REAL_IDENT = threading.get_ident
+# No real thread has such a number.
+_FIRST = 1 << 62
+
+
+def ident() -> int:
+    """The number of the thread that runs now."""
+    place = here()
+    return _REAL_IDENT() if place is None else _FIRST + place.world.tasks.index(place.task)
+
+
+class Lock:
+    """A stand-in for threading.Lock."""
+
+    def __init__(self) -> None:
+        self._taken = False
+        self._waiting: deque[Wake] = deque()
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        if not self._taken:
+            self._taken = True
+            return True
+        place = here()
+        if not blocking or timeout == 0:
+            return False
+        if place is None:
+            raise RuntimeError("a lock of the simulation is taken, and waited for outside of it")
+        return self._wait(place, timeout)
+
+    def _wait(self, place: Place, timeout: float) -> bool:
+        world = place.world
+        until = None if timeout < 0 else world.now + round(timeout * 1e9)
+        while self._taken:
+            if until is not None and world.now >= until:
+                return False
+            turn = Wake(place.task)
+            self._waiting.append(turn)
+            alarm = Wake(place.task)
+            if until is not None:
+                world.at(until, alarm)
+            try:
+                world.wait()
+            finally:
+                alarm.off = turn.off = True
+                if turn in self._waiting:
+                    self._waiting.remove(turn)
+        self._taken = True
+        return True
+
+    def release(self) -> None:
+        if not self._taken:
+            raise RuntimeError("release unlocked lock")
+        self._taken = False
+        if self._waiting:
+            turn = self._waiting.popleft()
+            world = _world_of(turn)
+            if world is not None:
+                world.world.at(world.world.now, turn)
+
+    def locked(self) -> bool:
+        return self._taken
+
+    def _at_fork_reinit(self) -> None:
+        self._taken = False
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+class Own:
+    """In the place of a lock that a module has: each client has one for itself, as in a process of
+    its own."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def _mine(self) -> Any:
+        place = here()
+        if place is None:
+            return self._real
+        return place.locks.setdefault((id(self), place.task.node.index), Lock())
+
+    def __enter__(self) -> bool:
+        taken: bool = self._mine().acquire()
+        return taken
+
+    def __exit__(self, *_: object) -> None:
+        self._mine().release()
+
+
+def _world_of(turn: Wake) -> Place | None:
+    return None if turn.off else here()
+
+
+class Local:
+    """A stand-in for threading.local: each task has attributes of its own."""
+
+    def __getattribute__(self, name: str) -> Any:
+        own = object.__getattribute__(self, "__dict__").setdefault(ident(), {})
+        if name == "__dict__":
+            return own
+        try:
+            return own[name]
+        except KeyError:
+            return object.__getattribute__(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__dict__[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        try:
+            del self.__dict__[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+# The task of a thread, and a lock that is taken until it has ended.
+_TASK, _ALIVE = "_fencepost_task", "_fencepost_alive"
+_REAL_START, _REAL_JOIN = threading.Thread.start, threading.Thread.join
+_REAL_ALIVE = threading.Thread.is_alive
+_REAL_CURRENT = threading.current_thread
+
+
+def start(thread: threading.Thread) -> None:
+    """Thread.start."""
+    place = here()
+    if place is None:
+        return _REAL_START(thread)
+    if getattr(thread, _TASK, None) is not None:
+        raise RuntimeError("threads can only be started once")
+    alive = Lock()
+    alive.acquire()
+
+    def work() -> None:
+        try:
+            thread.run()
+        finally:
+            alive.release()
+
+    task = place.thread(place.task.node, work)
+    setattr(thread, _TASK, task)
+    setattr(thread, _ALIVE, alive)
+    task.thread = thread
+    return None
+
+
+def join(thread: threading.Thread, timeout: float | None = None) -> None:
+    """Thread.join."""
+    alive: Lock | None = getattr(thread, _ALIVE, None)
+    if alive is None:
+        return _REAL_JOIN(thread, timeout)
+    if here() is None:
+        return None  # its run is over: pools of threads are joined where Python ends
+    if alive.acquire(timeout=-1 if timeout is None else max(timeout, 0)):
+        alive.release()
+    return None
+
+
+def is_alive(thread: threading.Thread) -> bool:
+    """Thread.is_alive."""
+    task: Task | None = getattr(thread, _TASK, None)
+    return _REAL_ALIVE(thread) if task is None else not task.over
+
+
+def current() -> threading.Thread:
+    """threading.current_thread."""
+    place = here()
+    thread = None if place is None else place.task.thread
+    return _REAL_CURRENT() if thread is None else thread

@@ -1,0 +1,1 @@
+"""Models of the servers: Redis, etcd, and the resource that asks the lock service."""

@@ -1,0 +1,150 @@
+"""The requests of etcd's JSON gateway that read or change keys, as State carries them out.
+
+Keys and values are in base64, integers of 64 bits are strings, zero and false are left out. What
+is not modelled is refused by its name.
+"""
+
+from __future__ import annotations
+
+import base64
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from fencepost.hunt.sim.unknown import Unknown
+
+Body = dict[str, Any]
+_KNOWN_RANGE = {
+    "key", "range_end", "limit", "sort_order", "sort_target", "max_create_revision",
+}  # fmt: skip
+# What a comparison looks at: its name in a request, and in Key.
+_FIELDS = {
+    "CREATE": ("create_revision", "created"),
+    "MOD": ("mod_revision", "modified"),
+    "VERSION": ("version", "version"),
+}
+
+
+# The same few keys come again and again.
+@lru_cache(4096)
+def bytes_of(text: str) -> bytes:
+    return base64.b64decode(text)
+
+
+class Keys(NamedTuple):
+    """A key, or with an `end` those from `first` up to it."""
+
+    first: bytes
+    end: bytes
+
+    @staticmethod
+    def of(body: Body) -> Keys:
+        return Keys(bytes_of(body["key"]), bytes_of(body.get("range_end", "")))
+
+
+class Range(NamedTuple):
+    """A request to read keys."""
+
+    keys: Keys
+    most: int
+    by_creation: bool
+    descends: bool
+    limit: int
+
+    @staticmethod
+    def of(body: Body) -> Range:
+        if strange := body.keys() - _KNOWN_RANGE:
+            raise Unknown(f"the model of etcd has no range with {min(strange)}")
+        return Range(
+            Keys.of(body),
+            int(body.get("max_create_revision", 0)),
+            body.get("sort_target") == "CREATE",
+            body.get("sort_order") == "DESCEND",
+            int(body.get("limit", 0)),
+        )
+
+
+class Put(NamedTuple):
+    key: bytes
+    value: bytes
+    lease: int
+
+    @staticmethod
+    def of(body: Body) -> Put:
+        lease = int(body.get("lease", 0))
+        return Put(bytes_of(body["key"]), bytes_of(body.get("value", "")), lease)
+
+
+class Delete(NamedTuple):
+    keys: Keys
+
+    @staticmethod
+    def of(body: Body) -> Delete:
+        return Delete(Keys.of(body))
+
+
+Op = Range | Put | Delete
+
+
+class Compare(NamedTuple):
+    """Whether a field of Key has this value in all of these keys; 0: or there is none."""
+
+    keys: Keys
+    field: str
+    wanted: int
+
+    @staticmethod
+    def of(body: Body) -> Compare:
+        target = body.get("target", "VERSION")
+        if target not in _FIELDS or body.get("result") != "EQUAL":
+            raise Unknown(f"the model of etcd has no comparison {target} {body.get('result')}")
+        asked, name = _FIELDS[target]
+        return Compare(Keys.of(body), name, int(body.get(asked, 0)))
+
+
+class Txn(NamedTuple):
+    """A transaction. `clashes`: it writes a key twice, or writes and deletes it."""
+
+    compares: list[Compare]
+    success: list[Op]
+    failure: list[Op]
+    clashes: bool
+
+    @staticmethod
+    def of(body: Body) -> Txn:
+        success = [_op(one) for one in body.get("success", ())]
+        failure = [_op(one) for one in body.get("failure", ())]
+        compares = [Compare.of(one) for one in body.get("compare", ())]
+        return Txn(compares, success, failure, _clash(success) or _clash(failure))
+
+
+def parsed(path: str, body: Body) -> Body | Range | Txn:
+    """A request as `State.carry_out` has it, where the same one comes more than once."""
+    match path:
+        case "kv/range":
+            return Range.of(body)
+        case "kv/txn":
+            return Txn.of(body)
+    return body
+
+
+_KINDS: dict[str, type[Op]] = {
+    "request_range": Range,
+    "request_put": Put,
+    "request_delete_range": Delete,
+}
+
+
+def _op(one: Body) -> Op:
+    """One op of a transaction."""
+    ((name, body),) = one.items()
+    if name not in _KINDS:
+        raise Unknown(f"the model of etcd has no {name}")
+    return _KINDS[name].of(body)
+
+
+def _clash(ops: list[Op]) -> bool:
+    puts = [op.key for op in ops if isinstance(op, Put)]
+    deleted = [op.keys for op in ops if isinstance(op, Delete)]
+    return len(puts) > len(set(puts)) or any(
+        key == first or first <= key < end for key in puts for first, end in deleted
+    )

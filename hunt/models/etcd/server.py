@@ -1,0 +1,237 @@
+"""A simulated etcd cluster: servers that agree on one state as long as most of them are there.
+
+Left out: links between servers are never cut (a server that is paused or down is), there is one
+request at a time, and a follower answers as fast as the leader. What a server is asked while there
+is no leader waits until there is one, for as long as etcd lets it (5 s and two elections).
+
+Leases run on the leader's monotonic clock, which is right. It looks at them twice a second, so that
+a lease lasts up to half a second longer than it says (lessor.go); a new leader begins all of them
+again. Servers forget nothing: etcd syncs what it answers.
+"""
+
+from __future__ import annotations
+
+import base64
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from fencepost.hunt.models.etcd.queue import Queue
+from fencepost.hunt.models.etcd.requests import Body, Range, Txn, parsed
+from fencepost.hunt.models.etcd.state import Refused, State
+from fencepost.hunt.sim.link import SimLink
+from fencepost.hunt.sim.network import LATER, Network, Request, Server, Wire
+from fencepost.hunt.sim.world import MS, Timer
+
+_LOOK = 500 * MS
+_ELECTION = 1000 * MS
+_PATIENCE = 7000 * MS
+
+_LOCK = "lock/lock"
+_WAITS = ("watch", _LOCK)
+
+Answer = tuple[int, bytes]
+
+
+class Cluster:
+    """The state, who leads, and who waits for what. `looks`: see queue.py."""
+
+    def __init__(self, network: Network, looks: bool = True) -> None:
+        self.network = network
+        self.world = network.world
+        self.state = State()
+        self.queue = Queue(self.state, looks)
+        self.servers: list[EtcdServer] = []
+        self._leader = 0
+        self._lost: int | None = None
+        self._watching: list[tuple[EtcdServer, Request, bytes]] = []
+        self._parked: list[tuple[EtcdServer, Request]] = []
+        self.world.at(_LOOK, Timer(self.world.nowhere, self._look))
+
+    def _there(self, server: EtcdServer) -> bool:
+        return server.up and server.paused_until <= self.world.now
+
+    def leads(self) -> bool:
+        """Whether there is a leader with a majority; elects one where the last is long gone."""
+        now = self.world.now
+        if self._lost is None:
+            for server in self.servers:
+                if not server.up or server.paused_until > now:
+                    break
+            else:
+                return True
+        there = [server for server in self.servers if self._there(server)]
+        if len(there) <= len(self.servers) // 2:
+            self._lost = now if self._lost is None else self._lost
+            return False
+        if self._there(self.servers[self._leader]) and self._lost is None:
+            return True
+        if self._lost is None:
+            self._lost = now
+        if now - self._lost < _ELECTION:
+            return False
+        self._lost = None
+        if not self._there(self.servers[self._leader]):
+            self._leader = there[0].index
+        self.state.promoted(now)
+        self._answer_parked()
+        return True
+
+    def answer(self, path: str, text: bytes) -> Answer:
+        """Carry out a request, and tell those who watch."""
+        try:
+            answer = self.state.carry_out(path, _parsed(path, text), self.world.now)
+        except Refused as error:
+            return _refused(error)
+        finally:
+            if self.state.deleted:
+                self._tell()
+        return 200, msgspec.json.encode(answer)
+
+    def lock(self, server: EtcdServer, request: Request) -> None:
+        """Answer who asks the lock service, now or once its turn has come."""
+        try:
+            self.queue.enter(server, request, _body(request.command[1]))
+        except Refused as error:
+            self.network.answer(request, _refused(error))
+        else:
+            self._grant()
+
+    def _grant(self) -> None:
+        """Answer those who waited for the lock service and whose turn it is."""
+        for waiter in self.queue.due():
+            if waiter.server.paused_until > self.world.now:
+                continue
+            try:
+                answer = 200, msgspec.json.encode(self.queue.answer(waiter))
+            except Refused as error:
+                answer = _refused(error)
+            self.network.answer(waiter.request, answer)
+
+    def left(self, link: Wire) -> None:
+        """A client has closed a connection."""
+        if self.queue.left(link):
+            world = self.world
+            world.at(world.now + link.latency, Timer(link.server, self._sweep))
+
+    def _sweep(self) -> None:
+        self.queue.sweep(self.network.requests_cut)
+        if self.state.deleted:
+            self._tell()
+
+    def watch(self, server: EtcdServer, request: Request, key: bytes) -> None:
+        self._watching.append((server, request, key))
+
+    def park(self, server: EtcdServer, request: Request) -> None:
+        self._parked.append((server, request))
+
+    def gone(self, server: EtcdServer) -> None:
+        """A server is down: whoever waited there has to ask elsewhere."""
+        self._watching = [one for one in self._watching if one[0] is not server]
+        self._parked = [one for one in self._parked if one[0] is not server]
+        self.queue.crashed(server)
+        self.leads()
+
+    def _tell(self) -> None:
+        """Tell those who watch what was deleted."""
+        gone, self.state.deleted = set(self.state.deleted), []
+        if gone:
+            told = [one for one in self._watching if one[2] in gone and self._there(one[0])]
+            self._watching = [one for one in self._watching if one not in told]
+            event = {"result": {"events": [{"type": "DELETE"}]}}
+            for _, request, _ in told:
+                self.network.answer(request, (200, msgspec.json.encode(event) + b"\n"))
+            self._grant()
+
+    def _look(self) -> None:
+        """What the leader does twice a second."""
+        world = self.world
+        if self.leads():
+            over = [n for n, lease in self.state.leases.items() if world.now >= lease.until]
+            for number in over:
+                self.state.revoke(number)
+            self.queue.sweep(self.network.requests_cut)
+            self._tell()
+            self._grant()
+            self._answer_parked()
+        world.at(world.now + _LOOK, Timer(world.nowhere, self._look))
+
+    def _answer_parked(self) -> None:
+        """There is a leader again: what had been asked meanwhile comes before what is asked now."""
+        parked, self._parked = self._parked, []
+        now = self.world.now
+        for server, request in parked:
+            # Who has given up has closed its connection, which takes the request back.
+            waits = isinstance(request.link, SimLink) and request.link.request is request
+            if not waits or now - request.sent >= _PATIENCE or not self._there(server):
+                continue
+            if request.command[0] == _LOCK:
+                self.lock(server, request)
+            else:
+                self.network.answer(request, server.carried_out(request.command))
+
+
+class EtcdServer(Server):
+    """One server. A command is a path of the gateway and the body of its request, as JSON."""
+
+    __slots__ = ("_cluster",)
+
+    def __init__(self, name: str, index: int, cluster: Cluster) -> None:
+        super().__init__(name, index)
+        self._cluster = cluster
+        self.kept = True
+        cluster.servers.append(self)
+
+    def handle(self, command: tuple[Any, ...]) -> Any:
+        if command[0] in _WAITS or not self._cluster.leads():
+            return LATER
+        return self.carried_out(command)
+
+    def carried_out(self, command: tuple[Any, ...]) -> Answer:
+        return self._cluster.answer(*command)
+
+    def wait(self, request: Request) -> None:
+        path, body = request.command
+        if path == "watch":
+            self._cluster.watch(self, request, _watched(_body(body)))
+        elif path == _LOCK and self._cluster.leads():
+            self._cluster.lock(self, request)
+        else:
+            self._cluster.park(self, request)
+
+    def left(self, link: Wire) -> None:
+        self._cluster.left(link)
+
+    def crash(self, power: bool) -> None:
+        self.up = False
+        self.boots += 1
+        self._cluster.gone(self)
+        self._cluster.network.broken(self)
+
+    def start(self) -> None:
+        self.up = True
+        self.paused_until = 0
+
+    def forget(self) -> None:
+        self._cluster.servers.clear()
+
+
+def _refused(error: Refused) -> Answer:
+    words = {"code": error.code, "message": str(error), "error": str(error)}
+    return 400, msgspec.json.encode(words)
+
+
+def _body(text: bytes) -> Body:
+    found: Body = msgspec.json.decode(text)
+    return found
+
+
+@lru_cache(4096)
+def _parsed(path: str, text: bytes) -> Body | Range | Txn:
+    """A request, which nobody may change: the same ones come again in every run."""
+    return parsed(path, _body(text))
+
+
+def _watched(body: dict[str, Any]) -> bytes:
+    return base64.b64decode(body["create_request"]["key"])

@@ -1,0 +1,117 @@
+"""Redis' lists. BLPOP and BRPOP are here as what they do at once: they take what there is, or give
+None. Whoever then waits is a matter of the server (waiting.py).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from fencepost.hunt.models.redis.arguments import (
+    LARGEST,
+    Arguments,
+    Command,
+    CommandError,
+    between,
+    integer,
+    made,
+    value_of,
+)
+from fencepost.hunt.models.redis.store import Store
+
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\Z|[-+]?inf\Z", re.IGNORECASE | re.ASCII)
+_POSITIVE = "ERR value is out of range, must be positive"
+
+
+def _push(left: bool) -> Command:
+    def push(store: Store, args: Arguments) -> Any:
+        key, *values = args
+        if value_of(store, key, list) is None:
+            store.lists_made[key] = None
+        found = made(store, key, list)
+        if left:
+            found[:0] = reversed(values)
+        else:
+            found += values
+        return len(found)
+
+    return push
+
+
+def _pop(left: bool) -> Command:
+    def pop(store: Store, args: Arguments) -> Any:
+        key, *more = args
+        if not more:
+            return pop_one(store, key, left)
+        try:
+            count = integer(more[0])
+        except CommandError:
+            raise CommandError(_POSITIVE) from None
+        if count < 0:
+            raise CommandError(_POSITIVE)
+        found = value_of(store, key, list)
+        if found is None:
+            return None
+        return [pop_one(store, key, left) for _ in range(min(count, len(found)))]
+
+    return pop
+
+
+def pop_one(store: Store, key: str, left: bool) -> str | None:
+    """Take the first or the last of a list, which is gone once it is empty."""
+    found = value_of(store, key, list)
+    if found is None:
+        return None
+    value: str = found.pop(0 if left else -1)
+    if not found:
+        store.delete(key)
+    return value
+
+
+def _pop_at_once(left: bool) -> Command:
+    def pop(store: Store, args: Arguments) -> Any:
+        *keys, timeout = args
+        timeout_ms(timeout)
+        for key in keys:
+            value = pop_one(store, key, left)
+            if value is not None:
+                return [key, value]
+        return None
+
+    return pop
+
+
+def timeout_ms(text: str) -> int:
+    """How long somebody waits at most; 0: for ever. Redis counts on in milliseconds, and rounds
+    up; what is too large for it comes out negative."""
+    if not _NUMBER.match(text):
+        raise CommandError("ERR timeout is not a float or out of range")
+    ms = float(text) * 1000
+    if not 0 <= ms < LARGEST:
+        raise CommandError("ERR timeout is negative")
+    return math.ceil(ms)
+
+
+def _length(store: Store, args: Arguments) -> Any:
+    return len(value_of(store, args[0], list) or ())
+
+
+def _range(store: Store, args: Arguments) -> Any:
+    first, last = integer(args[1]), integer(args[2])
+    return between(value_of(store, args[0], list) or [], first, last)
+
+
+LISTS: dict[str, tuple[Command, int, int | None]] = {
+    "LPUSH": (_push(True), 2, None),
+    "RPUSH": (_push(False), 2, None),
+    "LPOP": (_pop(True), 1, 2),
+    "RPOP": (_pop(False), 1, 2),
+    "LLEN": (_length, 1, 1),
+    "LRANGE": (_range, 3, 3),
+    "BLPOP": (_pop_at_once(True), 2, None),
+    "BRPOP": (_pop_at_once(False), 2, None),
+}
+"""Each with the least and the most arguments (commands.py)."""
+BLOCKS = frozenset({"BLPOP", "BRPOP"})
+"""The commands that wait where there is nothing to take."""

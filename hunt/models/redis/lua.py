@@ -1,0 +1,143 @@
+"""Redis' Lua scripts, run by a real Lua 5.1 (lupa) against the model's commands.
+
+How values are converted between Lua and Redis is Redis' own ("Scripting with Lua"): numbers lose
+their fractions, false is nil, a table is an array up to its first nil.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from fencepost.hunt.models.redis.arguments import CommandError
+from fencepost.hunt.models.redis.commands import OOM, WRITES, carry_out, text
+from fencepost.hunt.models.redis.lists import BLOCKS
+from fencepost.hunt.models.redis.store import Store
+
+# What Redis gives scripts of Lua itself, and nothing that reaches out of it.
+_PRELUDE = """
+local call, pcall_, null = ...
+local function run(body)
+  local env = {
+    tonumber = tonumber, tostring = tostring, type = type, pairs = pairs, ipairs = ipairs,
+    next = next, unpack = unpack, error = error, select = select, pcall = pcall,
+    math = math, string = string, table = table, assert = assert,
+    redis = {
+      call = call, pcall = pcall_,
+      error_reply = function(words) return {err = words} end,
+      status_reply = function(words) return {ok = words} end,
+      sha1hex = nil,
+    },
+  }
+  local made, why = loadstring(body, 'user_script')
+  if not made then return nil, why end
+  setfenv(made, env)
+  return function(keys, args)
+    env.KEYS, env.ARGV = keys, args
+    return made()
+  end
+end
+return run
+"""
+
+
+class _Lua:
+    """One Lua for this process; `store` is that of the script that runs now."""
+
+    def __init__(self) -> None:
+        from lupa import lua51
+
+        self.store = Store()
+        self.wrote = False
+        self._lupa = lua51
+        self._lua = lua51.LuaRuntime(unpack_returned_tuples=True)
+        self._run = self._lua.execute(_PRELUDE, self._call, self._pcall, None)
+        self._scripts: dict[str, Any] = {}
+
+    def script(self, body: str) -> Any:
+        if body not in self._scripts:
+            made = self._run(body)
+            if isinstance(made, tuple):
+                raise CommandError(f"ERR Error compiling script (new function): {made[1]}")
+            self._scripts[body] = made
+        return self._scripts[body]
+
+    def table(self, items: Sequence[str]) -> Any:
+        return self._lua.table_from(list(items))
+
+    def _call(self, name: str, *args: Any) -> Any:
+        store, command = self.store, name.upper()
+        if command in BLOCKS:
+            raise CommandError("ERR This Redis command is not allowed from script")
+        full, store.full = store.full, store.full and not self.wrote
+        try:
+            reply = carry_out(store, command, [_argument(one) for one in args])
+        except CommandError as error:
+            # What has begun to write may go on (script.c, scriptVerifyOOM).
+            self.wrote = self.wrote or (command in WRITES and str(error) != OOM)
+            raise
+        finally:
+            store.full = full
+        self.wrote = self.wrote or command in WRITES
+        return self._to_lua(reply)
+
+    def _pcall(self, name: str, *args: Any) -> Any:
+        try:
+            return self._call(name, *args)
+        except CommandError as error:
+            return self._lua.table_from({"err": str(error)})
+
+    def _to_lua(self, reply: Any) -> Any:
+        if reply is None:
+            return False
+        if isinstance(reply, list):
+            return self._lua.table_from([self._to_lua(one) for one in reply])
+        if reply in ("OK", "PONG") and isinstance(reply, str):
+            return self._lua.table_from({"ok": reply})
+        return reply
+
+    def from_lua(self, value: Any) -> Any:
+        if value is None or value is False:
+            return None
+        if value is True:
+            return 1
+        if isinstance(value, int | float):
+            return int(value)
+        if self._lupa.lua_type(value) != "table":
+            return value
+        if value["err"] is not None:
+            raise CommandError(str(value["err"]))
+        if value["ok"] is not None:
+            return value["ok"]
+        found, place = [], 1
+        while (one := value[place]) is not None:
+            found.append(self.from_lua(one))
+            place += 1
+        return found
+
+
+def _argument(value: Any) -> str:
+    """An argument of redis.call: numbers as Lua prints them to Redis (%.17g)."""
+    if isinstance(value, float):
+        return f"{value:.17g}"
+    return text(value)
+
+
+@cache
+def _lua() -> _Lua:
+    return _Lua()
+
+
+def evaluate(store: Store, body: str, keys: Sequence[str], args: Sequence[str]) -> Any:
+    """Run a script; return its reply. Raises CommandError where it fails, or a command in it."""
+    lua = _lua()
+    script = lua.script(body)
+    lua.store, lua.wrote = store, False
+    try:
+        return lua.from_lua(script(lua.table(keys), lua.table(args)))
+    except lua._lupa.LuaError as error:
+        raise CommandError(f"ERR Error running script: {error}") from None
+
+
+Evaluate = Callable[[Store, Sequence[str], Sequence[str]], Any]

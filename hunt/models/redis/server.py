@@ -1,0 +1,355 @@
+"""One simulated Redis server: it carries out requests, forgets, persists and replicates.
+
+What is not modelled is refused. Left out are: how much memory anything takes (`run_out`,
+`limit` come from outside), several databases, and the time that a command takes, which is none.
+
+**Persistence**, as redis.conf has it. `none`: a restart begins empty. `always`: what was answered
+is on the disk. `everysec`: what was answered is with the kernel, and so survives a crash; it is on
+the disk, and so survives a loss of power, once the wall clock shows a later second than that of the
+last sync (aof.c, flushAppendOnlyFile: `server.unixtime > server.aof_last_fsync`).
+
+**Expiry** is by the wall clock, when somebody looks at a key, or in a cycle ten times a second. The
+cycle shows only where the clock goes back, where a key is counted out by a primary, or where
+nobody had looked before a crash: it is caught up with then (`settle`).
+
+**Replication** is asynchronous. A replica has the state of its primary as of some time ago; the
+stream is TCP's, so that a cut link holds it back, and what is held back arrives in one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha1
+from typing import Any
+
+from fencepost.hunt.models.redis.arguments import WRONG_TYPE, CommandError
+from fencepost.hunt.models.redis.commands import WRITES, carry_out, text
+from fencepost.hunt.models.redis.lists import BLOCKS
+from fencepost.hunt.models.redis.lua import evaluate
+from fencepost.hunt.models.redis.scripts import KNOWN
+from fencepost.hunt.models.redis.store import Store
+from fencepost.hunt.models.redis.waiting import CYCLE, Line
+from fencepost.hunt.sim.network import LATENCY, LATER, Network, Refusal, Request, Server, Wire
+from fencepost.hunt.sim.unknown import Unknown
+from fencepost.hunt.sim.world import MS, Timer
+from fencepost.workloads.locks.redis import RELEASE
+
+_SECOND = 1_000_000_000
+# What is on the disk of a server that has synced nothing.
+_NOTHING = Store()
+READ_ONLY = "READONLY You can't write against a read only replica."
+
+
+class RedisServer(Server):
+    """`replica`: the server that follows this one, if any; `cut`: it hears nothing of this one."""
+
+    __slots__ = ("_acked", "_last_sync", "_line", "_plain", "_scripts", "_synced", "_synced_at",
+                 "_together", "_waiters", "_waiting", "cut", "network", "offset", "persistence",
+                 "primary", "replica", "store", "world")  # fmt: skip
+
+    def __init__(self, name: str, index: int, network: Network, persistence: str) -> None:
+        super().__init__(name, index)
+        self.network = network
+        self.world = network.world
+        self.store = Store()
+        self.persistence = persistence
+        self.kept = persistence != "none"
+        self.primary: RedisServer | None = None
+        self.replica: RedisServer | None = None
+        self.offset = 0
+        self.cut = False
+        # Neither synced now and then, nor replicated: a write is nothing more than that.
+        self._plain = persistence != "everysec"
+        self._line = Line(self)
+        self._waiting = self._line.waiters
+        self._together = False
+        self._acked = 0
+        self._waiters: list[tuple[Request, int, Timer]] = []
+        self._scripts: dict[str, str] = {}
+        self._synced, self._synced_at = _NOTHING, 0
+        self._last_sync = self.clock.ns(0) // _SECOND
+
+    def follow(self, primary: RedisServer | None) -> None:
+        """Become the replica of a primary, or a primary."""
+        if self.primary is not None:
+            self.primary.replica = None
+        self.primary = primary
+        self.store.keeps = primary is not None
+        self._plain = False
+        if primary is not None:
+            primary.replica = self
+            primary._plain = False
+            self._take_over(primary.store.copy(), primary.offset)
+
+    # Requests.
+
+    def handle(self, command: tuple[Any, ...]) -> Any:
+        store, clock = self.store, self.clock
+        now = self.world.now
+        store.now_ms = now_ms = (clock.base + now) // MS if clock.plain else clock.ms(now)
+        name = command[0]
+        if self._plain and not store.full and not self._waiting:
+            # By far the most frequent ones, as `carry_out` and scripts.py have them.
+            if name == "EVAL":
+                body = command[1]
+                if body == RELEASE and command[2] == 1:
+                    key = command[3]
+                    value = store.values.get(key)
+                    if value is None:
+                        return 0
+                    if value == command[4] and now_ms <= store.expires.get(key, now_ms):
+                        del store.values[key]
+                        store.expires.pop(key, None)
+                        return 1
+                    return 0 if type(store.look(key) or "") is str else Refusal(WRONG_TYPE)
+                known = KNOWN.get(body)
+                if known is not None:
+                    count = 3 + int(command[2])
+                    rest = [one if type(one) is str else text(one) for one in command[count:]]
+                    try:
+                        return known(store, command[3:count], rest)
+                    except CommandError as error:
+                        return Refusal(str(error))
+            elif name == "SET" and len(command) == 6 and command[3] == "NX" and command[4] == "PX":
+                key, ttl_ms = command[1], command[5]
+                if type(ttl_ms) is int and ttl_ms > 0:
+                    if key in store.values and now_ms <= store.expires.get(key, now_ms):
+                        return None
+                    store.values[key] = command[2]
+                    store.expires[key] = now_ms + ttl_ms
+                    return "OK"
+            elif name == "HMGET":
+                fields = store.look(command[1])
+                if type(fields) is dict:
+                    return [fields.get(one) for one in command[2:]]
+        if name == "WAIT":
+            return self._replicas(command)
+        return self._and_write(name.upper(), command[1:])
+
+    def _and_write(self, name: str, args: tuple[Any, ...]) -> Any:
+        """Carry out a command, and see to it that what it wrote is synced and replicated."""
+        self._sync_if_due()
+        before = dict(self.store.expires) if self.replica is not None else None
+        try:
+            reply = self._carry_out(name, args)
+        except CommandError as error:
+            reply = Refusal(str(error))
+        if reply is None and name in BLOCKS and not self._together:
+            return LATER
+        if name in WRITES or name.startswith("EVAL") or before not in (None, self.store.expires):
+            self._written()  # or something expired, which the replica is told
+        if self._waiting and not self._together:
+            self.attend()
+        return reply
+
+    def _carry_out(self, name: str, args: tuple[Any, ...]) -> Any:
+        if name == "EVAL":
+            body = args[0]
+            known = KNOWN.get(body)
+            if known is None:
+                self._known(body)
+            return self._evaluate(body, known, args)
+        if name == "EVALSHA":
+            found = self._scripts.get(str(args[0]).lower())
+            if found is None:
+                raise CommandError("NOSCRIPT No matching script. Please use EVAL.")
+            return self._evaluate(found, KNOWN.get(found), args)
+        if name == "SCRIPT":
+            return self._script(args)
+        if name == "ROLE":
+            return self._role()
+        if name == "TIME":
+            ns = self.clock.ns(self.world.now)
+            return [str(ns // _SECOND), str(ns % _SECOND // 1000)]
+        if self.primary is not None and name in WRITES:
+            raise CommandError(READ_ONLY)
+        return carry_out(self.store, name, [text(one) for one in args])
+
+    def _script(self, args: tuple[Any, ...]) -> Any:
+        word = text(args[0]).upper() if args else ""
+        if word == "LOAD" and len(args) == 2:
+            return self._known(text(args[1]))
+        if word == "EXISTS":
+            return [int(text(one).lower() in self._scripts) for one in args[1:]]
+        if word == "FLUSH":
+            self._scripts.clear()
+            return "OK"
+        raise Unknown(f"the model of Redis has no command SCRIPT {word}")
+
+    def _known(self, body: str) -> str:
+        """Remember a script; return the name that EVALSHA calls it by."""
+        name = sha1(body.encode("utf-8", "surrogateescape")).hexdigest()
+        self._scripts[name] = body
+        return name
+
+    def _evaluate(self, body: str, known: Any, args: tuple[Any, ...]) -> Any:
+        if self.primary is not None:
+            raise CommandError(READ_ONLY)
+        count = int(args[1])
+        keys = args[2 : 2 + count]
+        rest = [one if type(one) is str else text(one) for one in args[2 + count :]]
+        if known is not None and not self.store.full:
+            return known(self.store, keys, rest)
+        return evaluate(self.store, body, [text(one) for one in keys], rest)
+
+    def _role(self) -> Any:
+        if self.primary is not None:
+            state = "connected" if self.primary.up and not self.cut else "connect"
+            return ["slave", self.primary.name, 6379, state, self.offset]
+        followers = [[self.replica.name, "6379", str(self._acked)]] if self.replica else []
+        return ["master", self.offset, followers]
+
+    # Memory.
+
+    def run_out(self) -> None:
+        """Other data has come in, and under allkeys-lru all that was there made room for it."""
+        if self.primary is None:
+            self.store.values.clear()
+            self.store.expires.clear()
+            if not self._plain:
+                self._written()
+
+    def limit(self, reached: bool) -> None:
+        """Under noeviction, memory is at its limit, or is not any more."""
+        self.store.full = reached and self.primary is None
+
+    # Time and disks.
+
+    def settle(self) -> None:
+        """Catch up with Redis' own cycle of expiry, as its clock is now."""
+        now = self.world.now
+        phase = (13 * self.index) * MS % CYCLE
+        last = now - (now - phase) % CYCLE
+        if self.up and last >= self.clock.changed and self.store.sweep(self.clock.ms(last)):
+            self._written()
+        if self._waiting:
+            self._line.look_soon()
+
+    def _sync_if_due(self) -> None:
+        """What Redis' own cycle has done since the last command: it syncs only what is new."""
+        new = self.offset != self._synced_at
+        if (
+            new
+            and self.persistence == "everysec"
+            and self.clock.ns(self.world.now) // _SECOND > (self._last_sync)
+        ):
+            self._sync()
+
+    def _sync(self) -> None:
+        self._synced, self._synced_at = self.store.copy(), self.offset
+        self._last_sync = self.clock.ns(self.world.now) // _SECOND
+
+    def _written(self) -> None:
+        self.offset += 1
+        if self.persistence == "everysec" and self.clock.ns(self.world.now) // _SECOND > (
+            self._last_sync
+        ):
+            self._sync()
+        if self.replica is not None and not self.cut:
+            self._stream()
+
+    def crash(self, power: bool) -> None:
+        """It is gone. With its power goes what was not synced."""
+        self.settle()
+        if power:
+            self._sync_if_due()
+        self.up = False
+        self.boots += 1
+        self._waiters.clear()
+        self._line.clear()
+        if self.persistence == "none":
+            self.store = Store()
+        elif power and self.persistence == "everysec":
+            self.store = self._synced.copy()
+        self.network.broken(self)
+
+    def start(self) -> None:
+        self.up = True
+        self.paused_until = 0
+        self._last_sync = self.clock.ns(self.world.now) // _SECOND
+        if self.persistence == "everysec":
+            self._synced, self._synced_at = self.store.copy(), self.offset
+        self._scripts.clear()
+
+    def forget(self) -> None:
+        self.primary = self.replica = None
+        self._waiters.clear()
+        self._line.forget()
+
+    # Replication.
+
+    def _stream(self) -> None:
+        """Send the state as it is now."""
+        replica = self.replica
+        assert replica is not None
+        state, offset, boots = self.store.copy(), self.offset, self.boots
+
+        def arrive() -> None:
+            if self.boots == boots and replica.primary is self and not self.cut:
+                replica._take_over(state, offset)
+                self.world.at(self.world.now + LATENCY, Timer(self, lambda: self._ack(offset)))
+
+        self.world.at(self.world.now + LATENCY, Timer(replica, arrive))
+
+    def _take_over(self, state: Store, offset: int) -> None:
+        if offset >= self.offset:
+            state.keeps = self.store.keeps
+            self.store = state
+            self.offset = offset
+
+    def reconnect(self) -> None:
+        """The link to the replica is whole again: what was held back is sent."""
+        self.cut = False
+        if self.replica is not None and self.up:
+            self._stream()
+
+    def _ack(self, offset: int) -> None:
+        self._acked = max(self._acked, offset)
+        for _, wanted, alarm in list(self._waiters):
+            if self._acked >= wanted:
+                alarm.off = True
+                alarm.call()
+
+    def _replicas(self, command: tuple[Any, ...]) -> Any:
+        """WAIT: how many replicas have what was written so far."""
+        have = self._have(self.offset)
+        return have if have >= int(command[1]) or self._together else LATER
+
+    def _have(self, offset: int) -> int:
+        return int(self.replica is not None and self._acked >= offset)
+
+    def wait(self, request: Request) -> None:
+        name, *args = request.asked
+        if name.upper() in BLOCKS:
+            self._line.enter(request)
+            return
+        for_ms, wanted = int(args[1]), self.offset
+
+        def over() -> None:
+            self._waiters[:] = [one for one in self._waiters if one[0] is not request]
+            request.give(self._have(wanted))
+
+        alarm = Timer(self, over)
+        self._waiters.append((request, wanted, alarm))
+        if for_ms:
+            self.world.at(self.world.now + for_ms * MS, alarm)
+
+    # Who waits for a list.
+
+    def left(self, link: Wire) -> None:
+        self._line.leave(link)
+
+    def attend(self) -> None:
+        """See to those who wait for a list."""
+        if self._line.attend():
+            self._written()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """A transaction: nobody has to wait in it, and nobody is served before it is done."""
+        self._together = True
+        yield
+        self._together = False
+        if self._waiting:
+            self.attend()

@@ -1,0 +1,158 @@
+"""Who waits at a Redis server for a list to have something (BLPOP, BRPOP).
+
+Who came first is served first; of several lists, the one that was made first. Nobody is served in
+the middle of a script or a transaction. A wait is over once the server's *wall* clock is past its
+end (timeout.c: mstime), so that a clock that jumps ends waits; and only when the server looks,
+which is after every command, and ten times a second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fencepost.hunt.models.redis.commands import text
+from fencepost.hunt.models.redis.lists import pop_one, timeout_ms
+from fencepost.hunt.sim.network import Request, Wire
+from fencepost.hunt.sim.world import MS, NEVER, Timer
+
+if TYPE_CHECKING:
+    from fencepost.hunt.models.redis.server import RedisServer
+
+CYCLE = 100 * MS
+"""Ten times a second a server does what nobody asks for."""
+
+
+@dataclass(eq=False)
+class Waiter:
+    """A request that waits. `until_ms`: by the wall clock; NEVER: for ever. `left_ns`: when the
+    server would hear that its client has closed the connection."""
+
+    request: Request
+    keys: tuple[str, ...]
+    first: bool
+    until_ms: int
+    left_ns: int = NEVER
+
+
+class Line:
+    """The waiters of a server, in the order in which they came."""
+
+    def __init__(self, server: RedisServer) -> None:
+        self.waiters: list[Waiter] = []
+        self._server = server
+        self._phase = 13 * server.index * MS
+        self._alarm: Timer | None = None
+        self._alarm_at = 0
+
+    def enter(self, request: Request) -> None:
+        server = self._server
+        name, *args = [text(one) for one in request.asked]
+        if not self.waiters:
+            server.store.lists_made.clear()
+        for_ms = timeout_ms(args[-1])
+        until = server.clock.ms(server.world.now) + for_ms if for_ms else NEVER
+        self.waiters.append(Waiter(request, tuple(args[:-1]), name.upper() == "BLPOP", until))
+        self._look_in_time()
+
+    def leave(self, link: Wire) -> None:
+        """A client has closed its connection."""
+        for waiter in self.waiters:
+            if waiter.request.link is link:
+                waiter.left_ns = min(waiter.left_ns, link.network.world.now + link.latency)
+
+    def clear(self) -> None:
+        """The server is down, and nobody waits there any more."""
+        self.waiters.clear()
+        self._look_in_time()
+
+    def forget(self) -> None:
+        """The run is over."""
+        self.waiters.clear()
+        self._alarm = None
+        del self._server
+
+    def attend(self) -> bool:
+        """Serve those whose turn it is, and end the waits that are over; return whether anybody
+        was served."""
+        self._forget_gone()
+        served = self._served()
+        for request, pair in served:
+            request.give(pair)
+        for request in self._late():
+            request.give(None)
+        self._look_in_time()
+        return bool(served)
+
+    def _forget_gone(self) -> None:
+        """Forget waiters whose connection the server knows to be closed."""
+        server = self._server
+        now, cut = server.world.now, server.network.requests_cut
+        self.waiters[:] = [
+            one
+            for one in self.waiters
+            if (one.left_ns > now and one.request.link.client.up) or one.request.link.ends in cut
+        ]
+
+    def _served(self) -> list[tuple[Request, list[str]]]:
+        """Whose turn it is, with what each is given: a list's name, and what was taken from it."""
+        store, found = self._server.store, []
+        for key in store.lists_made:
+            for waiter in [one for one in self.waiters if key in one.keys]:
+                if type(store.look(key)) is not list:
+                    break
+                value = pop_one(store, key, waiter.first)
+                assert value is not None
+                self.waiters.remove(waiter)
+                found.append((waiter.request, [key, value]))
+        store.lists_made.clear()
+        return found
+
+    def _late(self) -> list[Request]:
+        """Those who have waited long enough."""
+        shown = self._server.clock.ms(self._server.world.now)
+        late = [one for one in self.waiters if one.until_ms < shown]
+        for one in late:
+            self.waiters.remove(one)
+        return [one.request for one in sorted(late, key=lambda one: one.until_ms)]
+
+    # When the server looks.
+
+    def look_soon(self) -> None:
+        """The clock is going to be changed: what it shows then is seen in the next cycle."""
+        self._look_from(self._server.world.now + 1)
+
+    def _look_in_time(self) -> None:
+        """See to it that a look comes in the cycle in which the first wait is over."""
+        first = min((one.until_ms for one in self.waiters), default=NEVER)
+        if first == NEVER:
+            if self._alarm is not None:
+                self._alarm.off = True
+            return
+        now, clock = self._server.world.now, self._server.clock
+        # Of a clock that runs fast or slow the next look will tell.
+        self._look_from(max(now + 1, (first + 1) * MS - clock.base) if clock.plain else now + 1)
+
+    def _look_from(self, time: int) -> None:
+        """Look in the first cycle from then on."""
+        at = time + (self._phase - time) % CYCLE
+        if self._alarm is not None and not self._alarm.off:
+            if self._alarm_at == at:
+                return
+            self._alarm.off = True
+        self._look_at(at)
+
+    def _look_at(self, at: int) -> None:
+        server = self._server
+
+        def look() -> None:
+            alarm.off = True
+            if server.world.now > at:
+                # It stood still, and reads first what has arrived meanwhile (ae.c).
+                self._look_at(server.world.now)
+            else:
+                server.attend()
+
+        alarm = self._alarm = Timer(server, look)
+        self._alarm_at = at
+        server.world.at(at, alarm)

@@ -1,0 +1,90 @@
+"""The resource's server that asks the lock service with each write, simulated.
+
+It is the very class that runs on the storage node (workloads/resources/server.py), with a Redis
+beside it that answers at once, and links to the simulated etcd servers, which no fault cuts. It
+takes one request at a time, in a task of its own, because a write waits for etcd.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from fencepost.hunt.models.http import Pool
+from fencepost.hunt.models.redis.server import RedisServer
+from fencepost.hunt.sim.network import LATER, Refusal, Request, Server
+from fencepost.workloads.contract.lock import Failed
+from fencepost.workloads.resources.server import ASK_S, Store
+from fencepost.workloads.transport.etcd_gateway import Gateway
+
+if TYPE_CHECKING:
+    from fencepost.hunt.run import Run
+
+_REDIS = 98
+
+
+class SequencerServer(Server):
+    """A command is one JSON object, as its client sends it."""
+
+    __slots__ = ("_answers", "_busy", "_run", "_waiting")
+
+    def __init__(self, name: str, index: int, run: Run) -> None:
+        super().__init__(name, index)
+        self._run = run
+        self._waiting: deque[Request] = deque()
+        self._busy = False
+        world, network = run.world, run.network
+        etcd = {server.name: server for server in run.servers}
+
+        def pool(host: str, port: int) -> Pool:
+            return Pool(network, self, etcd[host])
+
+        beside = RedisServer(f"{name}-redis", _REDIS, network, "always")
+        addresses = [(server, 0) for server in etcd]
+        self._answers = Store(_Beside(beside), Gateway(addresses, ASK_S, lambda: world.now, pool))
+
+    def handle(self, command: tuple[Any, ...]) -> Any:
+        return LATER
+
+    def wait(self, request: Request) -> None:
+        self._waiting.append(request)
+        if not self._busy:
+            self._busy = True
+            run = self._run
+            run.world.start(self, run.thread(self._serve), run.world.now)
+
+    def _serve(self) -> None:
+        while self._waiting:
+            request = self._waiting.popleft()
+            self._run.network.answer(request, self._answers.answer(request.command[0]))
+        self._busy = False
+
+    def crash(self, power: bool) -> None:
+        raise AssertionError("nothing strikes the storage")
+
+    def start(self) -> None: ...
+
+    def forget(self) -> None:
+        del self._run, self._answers
+
+
+class _Beside:
+    """A Link to a Redis on the same machine."""
+
+    def __init__(self, server: RedisServer) -> None:
+        self._server = server
+        self._reply: Any = None
+
+    def send(self, *command: Any) -> None:
+        self._reply = self._server.handle(command)
+
+    def receive(self) -> Any:
+        if isinstance(self._reply, Refusal):
+            raise Failed("refused", str(self._reply))
+        return self._reply
+
+    def call(self, *command: Any) -> Any:
+        self.send(*command)
+        return self.receive()
+
+    def close(self) -> None: ...

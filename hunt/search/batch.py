@@ -1,0 +1,143 @@
+"""One batch of a hunt: schedules that are drawn, or all of a kind; run, judged, and summed up.
+
+Every batch of drawn schedules has a seed of its own, so that the same schedules are tried whoever
+tries the batch.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from random import Random
+
+from fencepost.hunt.faults.actions import table
+from fencepost.hunt.run import LockError, Run
+from fencepost.hunt.search.draw import Drawer
+from fencepost.hunt.search.exhaustive import Every, Probe, probes
+from fencepost.hunt.search.judge import violations
+from fencepost.hunt.search.screen import SAMPLE
+from fencepost.hunt.sim.record import Row
+from fencepost.hunt.sim.schedule import Schedule
+from fencepost.hunt.sim.setting import Setting
+
+# Drawn schedules of a batch.
+SIZE = 50
+
+Covered = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The batch of this number of a seed. `weights` of the kinds of faults, by kind."""
+
+    seed: int | str
+    number: int
+    weights: tuple[tuple[str, float], ...] = ()
+
+
+Work = Drawn | Every
+
+
+@dataclass
+class Batch:
+    """What came of one batch. `found`: the schedule that broke a promise and the checkers.
+
+    Of an exhaustive search: `known`, how many schedules led to states that were known, and `kept`,
+    those that did not.
+    """
+
+    tried: int = 0
+    steps: int = 0
+    events: int = 0
+    known: int = 0
+    kept: list[Schedule] = field(default_factory=list)
+    states: set[int] = field(default_factory=set)
+    covered: dict[Covered, int] = field(default_factory=dict)
+    struck: Counter[str] = field(default_factory=Counter)
+    found: tuple[Schedule, tuple[str, ...]] | None = None
+    failure: str = ""
+
+    def take(self, run: Run, surely: bool) -> bool:
+        """Count a run that was carried out, and judge it; return whether it broke a promise."""
+        self.tried += 1
+        self.steps += run.world.step
+        self.events += len(run.rows)
+        self.states.add(shape(run.rows))
+        for pair in run.seen:
+            self.covered[pair] = self.covered.get(pair, 0) + 1
+            self.struck[pair[0]] += 1
+        broken = violations(run, run.setting.goals, surely)
+        if broken:
+            self.found = run.played, tuple(broken)
+        return bool(broken)
+
+
+def shape(rows: Iterable[Row]) -> int:
+    """A number for what happened, times and values left out: the state that a run has reached.
+
+    Two runs with the same ops of the same clients, with the same outcomes in the same order, are
+    taken for one.
+    """
+    return hash(tuple([_CODES[row[1:4]] for row in rows]))
+
+
+class _Codes(dict[tuple[int | str, str, str], int]):
+    """A number for the process, type and f of an event: the same in every process.
+
+    Successors of a process count as the client that they are.
+    """
+
+    def __missing__(self, event: tuple[int | str, str, str]) -> int:
+        process, type, f = event
+        code = 0
+        for letter in type + f + str(process)[0]:
+            code = (code * 1_000_003 + ord(letter)) & 0xFFFFFFFFFFFF
+        self[event] = code
+        return code
+
+
+_CODES = _Codes()
+
+
+class Searcher:
+    """Tries batches, in this process."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._actions = table(setting)
+        # What fails without any fault fails here.
+        self._steps = Run(setting, Schedule(), self._actions).carry_out().world.step
+
+    def batch(self, work: Work) -> Batch:
+        made = Batch()
+        for run, surely in self._every(work) if isinstance(work, Every) else self._drawn(work):
+            try:
+                run.carry_out()
+            except LockError as error:
+                made.failure = str(error)
+                made.found = run.played, ()
+                return made
+            if isinstance(run, Probe) and run.is_known:
+                made.known += 1
+                continue
+            if isinstance(work, Every):
+                made.kept.append(run.schedule)
+            if made.take(run, surely):
+                return made
+        return made
+
+    def _drawn(self, work: Drawn) -> Iterator[tuple[Run, bool]]:
+        """The runs of a batch, and whether each is to be judged by all checkers."""
+        setting, actions = self._setting, self._actions
+        random = Random(f"{work.seed}/{work.number}")
+        drawer = Drawer(setting, actions, self._steps, dict(work.weights))
+        for place in range(SIZE):
+            # The very first run is the one in which nothing goes wrong.
+            schedule, aims = (Schedule(), ()) if work.number == place == 0 else drawer.draw(random)
+            surely = (work.number * SIZE + place) % SAMPLE == 0
+            yield Run(setting, schedule, actions, aims=aims), surely
+
+    def _every(self, work: Every) -> Iterator[tuple[Run, bool]]:
+        for place, run in enumerate(probes(self._setting, self._actions, work)):
+            yield run, place % SAMPLE == 0

@@ -1,0 +1,150 @@
+"""A campaign: one hunt from each of many seeds, which may be anywhere, and all that came of them.
+
+A seed's hunt is a work item. What comes of it is plain data, so that it can be kept in a file and
+sent between machines, and is the same wherever it was done, as long as its time suffices.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from fencepost.hunt.run import LockError
+from fencepost.hunt.search.hunt import hunt
+from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.sim.unknown import Unknown
+
+
+@dataclass(frozen=True)
+class Item:
+    """A hunt from one seed, of at most `budget_s`. `depth`: exhaustively (search.py)."""
+
+    setting: Setting
+    seed: int
+    budget_s: float
+    depth: int | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a seed. `schedule`: the minimal one as a list of integers, None where nothing
+    was found; `broken`: the checkers that it violates, the one first that it was made small for.
+
+    `states`, the different histories, are numbers that mean the same in every process. `failure`:
+    why the lock's own code, or a model, ended the hunt.
+    """
+
+    seed: int
+    schedules: int
+    seconds: float
+    schedule: list[int] | None = None
+    broken: list[str] = field(default_factory=list)
+    strikes: int = 0
+    story: list[str] = field(default_factory=list)
+    struck: dict[str, int] = field(default_factory=dict)
+    covered: list[list[str]] = field(default_factory=list)
+    states: list[int] = field(default_factory=list)
+    failure: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def work(item: Item) -> Outcome:
+    """Hunt from one seed, in this process."""
+    try:
+        tried, find = hunt(item.setting, item.seed, item.budget_s, 1, depth=item.depth)
+    except (LockError, Unknown) as error:
+        return Outcome(item.seed, 0, 0.0, failure=str(error))
+    found: dict[str, Any] = {}
+    if find is not None:
+        found = {
+            "schedule": find.schedule.numbers(len(item.setting.clients)),
+            "broken": list(find.broken),
+            "strikes": len(find.schedule.strikes),
+            "story": [step.words for step in find.story],
+        }
+    return Outcome(
+        item.seed,
+        tried.schedules,
+        round(tried.seconds, 3),
+        struck=dict(sorted(tried.struck.items())),
+        covered=sorted(list(pair) for pair in tried.covered),
+        states=sorted(tried.states),
+        **found,
+    )
+
+
+@dataclass(frozen=True)
+class Group:
+    """The seeds that came to one minimal schedule."""
+
+    schedule: tuple[int, ...]
+    broken: tuple[str, ...]
+    strikes: int
+    story: tuple[str, ...]
+    seeds: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Merged:
+    """All that seeds came to. `groups`: the finds, those of most seeds first, then the shortest;
+    `rate`: schedules a second of one hunt, `new`: how many seeds showed a pair of a fault and
+    what clients were doing that none before had shown."""
+
+    seeds: int
+    schedules: int
+    seconds: float
+    states: int
+    covered: int
+    new: int
+    struck: dict[str, int]
+    groups: tuple[Group, ...]
+    failures: tuple[tuple[int, str], ...]
+
+    @property
+    def found(self) -> int:
+        return sum(len(group.seeds) for group in self.groups)
+
+    @property
+    def rate(self) -> float:
+        return self.schedules / self.seconds if self.seconds else 0.0
+
+
+def merged(outcomes: Iterable[Outcome]) -> Merged:
+    """The same whichever order they come in."""
+    rows = sorted(outcomes, key=lambda one: one.seed)
+    groups: dict[tuple[int, ...], list[Outcome]] = {}
+    states: set[int] = set()
+    covered: set[tuple[str, ...]] = set()
+    struck: Counter[str] = Counter()
+    new = 0
+    for one in rows:
+        pairs = {tuple(pair) for pair in one.covered}
+        new += bool(pairs - covered)
+        covered |= pairs
+        states.update(one.states)
+        struck.update(one.struck)
+        if one.schedule is not None:
+            groups.setdefault(tuple(one.schedule), []).append(one)
+    made = [
+        Group(
+            schedule, tuple(mine[0].broken), mine[0].strikes, tuple(mine[0].story),
+            tuple(one.seed for one in mine),
+        )
+        for schedule, mine in groups.items()
+    ]  # fmt: skip
+    made.sort(key=lambda group: (-len(group.seeds), group.strikes, group.schedule))
+    return Merged(
+        len(rows),
+        sum(one.schedules for one in rows),
+        sum(one.seconds for one in rows),
+        len(states),
+        len(covered),
+        new,
+        dict(sorted(struck.items())),
+        tuple(made),
+        tuple((one.seed, one.failure) for one in rows if one.failure),
+    )

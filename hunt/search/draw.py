@@ -1,0 +1,132 @@
+"""Draws schedules at random: what a hunt tries next.
+
+Three strategies, in turns. *Random* strikes with a probability before each step, so that early and
+late steps are as likely. *PCT* (Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS 2010) bounds
+the depth instead: it draws how few things have to go wrong, from one to `_DEEPEST`, and places
+those uniformly over the steps that a run has. A violation of depth d among n steps is met with
+probability 1/n^d at the least for each choice of what strikes; most locks break at a depth of one
+to three. *Aimed* strikes count from the beginning of an op: a release takes six steps of three
+hundred, and is where owners are to be checked. Some of them come in bursts: the same thing to
+several servers at once, as what breaks a majority often needs. (What PCT does with priorities of
+threads is done here by when messages arrive: which of two clients is first is a matter of the
+set-up and of delays.)
+
+What strikes is drawn by kind, by weights that a hunt learns from what it has covered, then by way,
+then evenly among those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from random import Random
+
+from fencepost.hunt.faults.actions import Action
+from fencepost.hunt.sim.schedule import Aim, Schedule
+from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.work import begin_times, work_times
+
+_DEEPEST = 6
+_CHANCE = 0.02
+_AIMED, _AIMS = 0.5, 4
+_BURST = 0.25
+_OPS = ("acquire", "release", "release", "read", "write", "extend")
+_VARIATIONS = 1 << 16
+# Long holds make for long runs: whoever waits asks again and again.
+_UNUSUAL = 0.3
+_OWN = 0.4
+
+
+class Drawer:
+    """`steps`: how many a run has that nothing disturbs. `weights` of the kinds of actions."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        actions: Sequence[Action],
+        steps: int,
+        weights: Mapping[str, float],
+    ) -> None:
+        self._setting = setting
+        self._steps = steps
+        by_kind: dict[str, dict[str, list[int]]] = {}
+        for number, action in enumerate(actions, 1):
+            by_kind.setdefault(action.kind, {}).setdefault(action.way, []).append(number)
+        # What strikes a client itself in the middle of its op.
+        self._own: dict[int, list[int]] = {}
+        for number, action in enumerate(actions, 1):
+            if action.client is not None:
+                self._own.setdefault(action.client, []).append(number)
+        self._groups = [list(ways.values()) for ways in by_kind.values()]
+        self._weights = list(accumulate(weights.get(kind, 1.0) for kind in by_kind))
+        self._begins = len(begin_times(setting))
+        self._works = len(work_times(setting))
+        self._lengths = (4, 4 + 3 * len(setting.servers), 10 * len(setting.servers))
+
+    def draw(self, random: Random) -> tuple[Schedule, Sequence[Aim]]:
+        head = [random.randrange(_VARIATIONS)]
+        for _ in self._setting.clients:
+            head += [
+                int(random.random() * self._begins) if random.random() < _UNUSUAL else 0,
+                int(random.random() * self._works) if random.random() < _UNUSUAL else 0,
+                int(random.random() < 0.25),
+                int(random.random() * self._setting.holds),
+            ]
+        if random.random() < _AIMED:
+            return Schedule(tuple(head)), self._aims(random)
+        return Schedule(tuple(head), self._strikes(random)), ()
+
+    def _aims(self, random: Random) -> list[Aim]:
+        """Strikes at ops: each op is as likely, however few of a run's steps it takes."""
+        if self._groups and random.random() < _BURST:
+            return self._burst(random)
+        found = []
+        for _ in range(1 + int(random.random() * _AIMS)):
+            client = int(random.random() * len(self._setting.clients))
+            f = _OPS[int(random.random() * len(_OPS))]
+            nth = int(random.random() * 2)
+            # An op asks servers one after the other: some steps for each.
+            after = int(random.random() * random.choice(self._lengths))
+            own = self._own.get(client)
+            if own and random.random() < _OWN:
+                action = own[int(random.random() * len(own))]
+            else:
+                action = self._action(random)
+            found.append(Aim(client, f, nth, after, action))
+        return found
+
+    def _burst(self, random: Random) -> list[Aim]:
+        """The same to several servers, one step after the other; perhaps with something before."""
+        client = int(random.random() * len(self._setting.clients))
+        f = _OPS[int(random.random() * len(_OPS))]
+        after = int(random.random() * random.choice(self._lengths))
+        groups = random.choices(self._groups, cum_weights=self._weights)[0]
+        way = groups[int(random.random() * len(groups))]
+        many = min(len(way), 1 + int(random.random() * max(2, len(self._setting.servers))))
+        struck = random.sample(way, many)
+        found = [Aim(client, f, 0, after + place, action) for place, action in enumerate(struck)]
+        if random.random() < 0.5:
+            found.append(Aim(client, "acquire", 0, 0, self._action(random)))
+        return found
+
+    def _strikes(self, random: Random) -> tuple[tuple[int, int], ...]:
+        if not self._groups:
+            return ()
+        steps = self._steps
+        if random.random() < 0.75:
+            depth = 1 + int(random.random() * _DEEPEST)
+            places = {1 + int(random.random() * steps) for _ in range(depth)}
+        else:
+            places = set()
+            place = 0
+            while True:
+                place += 1 + int(random.expovariate(_CHANCE))
+                if place > steps:
+                    break
+                places.add(place)
+        return tuple((place, self._action(random)) for place in sorted(places))
+
+    def _action(self, random: Random) -> int:
+        groups = random.choices(self._groups, cum_weights=self._weights)[0]
+        ways = groups[int(random.random() * len(groups))]
+        return ways[int(random.random() * len(ways))]

@@ -1,0 +1,33 @@
+"""The verdict on a simulated run: that of the same checkers as on a real one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fencepost.checker.checker import Run as Judged
+from fencepost.checker.checkers import CHECKERS
+from fencepost.checker.verdict import Verdict
+from fencepost.hunt.run import Run
+from fencepost.hunt.search.screen import suspects
+from fencepost.hunt.sim.record import to_history
+
+
+def violations(run: Run, goals: Iterable[str], surely: bool = False) -> dict[str, Verdict]:
+    """The checkers among `goals` that find a violation, with what they say.
+
+    A checker is asked only where a quick look leaves its verdict open (screen.py); with `surely`
+    in any case.
+    """
+    setting = run.setting
+    asked = [name for name in goals if name in CHECKERS]
+    if not surely:
+        open_ = suspects(
+            run.rows, run.came_back, setting.bound_ns, setting.fifo, setting.keeps_on,
+            setting.refuses,
+        )  # fmt: skip
+        asked = [name for name in asked if name in open_]
+    if not asked:
+        return {}
+    judged = Judged(to_history(run.rows), setting.test)
+    found = {name: CHECKERS[name].check(judged) for name in asked}
+    return {name: verdict for name, verdict in found.items() if verdict.valid is False}

@@ -1,0 +1,155 @@
+"""The hunt: schedules are drawn, run and judged, until a promise is broken or the time is up.
+
+Drawn schedules come in rounds of batches. Between rounds the weights of faults are learnt: a kind
+whose schedules showed more that was new gets more of the next round. An exhaustive search has a
+round for each depth (exhaustive.py).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from fencepost.hunt.faults.actions import table
+from fencepost.hunt.search.batch import Batch, Covered, Drawn, Work
+from fencepost.hunt.search.crew import Crew, Do, local
+from fencepost.hunt.search.exhaustive import batches
+from fencepost.hunt.sim.schedule import Schedule
+from fencepost.hunt.sim.setting import Setting
+
+# Batches of the first round and of a late one.
+_FIRST_ROUND, _ROUND = 4, 64
+_LEAST_WEIGHT = 0.3
+
+Tell = Callable[["Tried"], None]
+
+
+@dataclass
+class Tried:
+    """All that a hunt tried. `seconds` of real time; `steps` and `events` of all runs together.
+
+    Of an exhaustive search: `depth`, how many strikes all schedules were tried with, None for any
+    other search; `known`, how many led to states that were known.
+    """
+
+    schedules: int = 0
+    steps: int = 0
+    events: int = 0
+    known: int = 0
+    depth: int | None = None
+    states: set[int] = field(default_factory=set)
+    covered: set[Covered] = field(default_factory=set)
+    struck: Counter[str] = field(default_factory=Counter)
+    weights: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+    found: tuple[Schedule, tuple[str, ...]] | None = None
+    failure: str = ""
+
+    def add(self, made: Batch) -> None:
+        self.schedules += made.tried
+        self.steps += made.steps
+        self.events += made.events
+        self.known += made.known
+        self.states |= made.states
+        self.covered.update(made.covered)
+        self.struck.update(made.struck)
+        if made.found is not None:
+            self.found, self.failure = made.found, made.failure
+
+
+class _Budget:
+    """Takes in batches until something is found, or the time or `most` schedules are used up."""
+
+    def __init__(self, do: Do, budget_s: float, most: int | None, tell: Tell) -> None:
+        self._do = do
+        self._budget_s = budget_s
+        self._most = most
+        self._tell = tell
+        self._begun = time.monotonic()
+        self.tried = Tried()
+
+    @property
+    def over(self) -> bool:
+        tried = self.tried
+        tried.seconds = time.monotonic() - self._begun
+        enough = self._most is not None and tried.schedules >= self._most
+        return tried.found is not None or enough or tried.seconds >= self._budget_s
+
+    def spend(self, works: Iterable[Work], heed: Callable[[Batch], None] | None = None) -> bool:
+        """Try all of this work; return whether it could be done to its end."""
+        for made in self._do(works):
+            self.tried.add(made)
+            if heed is not None:
+                heed(made)
+            if self.over:
+                break
+        else:
+            self._tell(self.tried)
+            return True
+        self._tell(self.tried)
+        return False
+
+
+def search(
+    setting: Setting,
+    seed: int,
+    budget_s: float,
+    processes: int | None = None,
+    tell: Tell = lambda tried: None,
+    most: int | None = None,
+    crew: Crew | None = None,
+) -> Tried:
+    """Hunt for `budget_s` seconds, and through `most` schedules, at the most. The find does not
+    depend on who tries, as long as the time does not run out."""
+    with (crew or local(processes))(setting) as do:
+        budget = _Budget(do, budget_s, most, tell)
+        tried, first = budget.tried, 0
+        while not budget.over:
+            count = min(_ROUND, max(_FIRST_ROUND, first))
+            weights = tuple(sorted(tried.weights.items()))
+            budget.spend(Drawn(seed, number, weights) for number in range(first, first + count))
+            first += count
+            tried.weights = _learnt(tried)
+    return tried
+
+
+def search_all(
+    setting: Setting,
+    depth: int,
+    budget_s: float,
+    processes: int | None = None,
+    tell: Tell = lambda tried: None,
+    crew: Crew | None = None,
+) -> Tried:
+    """Try every schedule with up to `depth` strikes, as long as the time suffices."""
+    actions = table(setting)
+    with (crew or local(processes))(setting) as do:
+        budget = _Budget(do, budget_s, None, tell)
+        tried = budget.tried
+        tried.depth, parents = 0, [Schedule()]
+        for struck in range(1, depth + 1):
+            kept: list[Schedule] = []
+
+            def keep(
+                made: Batch, kept: list[Schedule] = kept, last: bool = struck == depth
+            ) -> None:
+                if not last:
+                    kept += [one for one in made.kept if one.strikes]
+
+            works = (work for parent in parents for work in batches(parent, actions))
+            if not budget.spend(works, keep) and tried.found is None:
+                break
+            tried.depth, parents = struck, kept
+            if budget.over:
+                break
+    return tried
+
+
+def _learnt(tried: Tried) -> dict[str, float]:
+    """Weights by what each kind has shown that was new, for each time that it struck."""
+    new = Counter(pair[0] for pair in tried.covered)
+    rates = {kind: new[kind] / count for kind, count in tried.struck.items() if count}
+    mean = sum(rates.values()) / len(rates) if rates else 1.0
+    return {kind: max(_LEAST_WEIGHT, min(3.0, rate / mean)) for kind, rate in rates.items()}

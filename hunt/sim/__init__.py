@@ -1,0 +1,1 @@
+"""The simulated world: virtual time, network, clocks, the record of a run."""

@@ -1,0 +1,75 @@
+"""What happens in a simulated run, as ops of a history (checker/history/history.py)."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from fencepost.checker.history import history
+from fencepost.checker.history.history import NEMESIS, History, Op
+from fencepost.hunt.sim.world import World
+from fencepost.workloads.contract.lock import Failed
+
+Row = tuple[int, int | str, str, str, dict[str, Any], Failed | None, str | None, int]
+"""An event: time, process, type, f, value, error, node; and the step of the run that it came in."""
+
+
+class Outbox:
+    """Where one simulated client says what it does (`Said`, workloads/client/wire.py)."""
+
+    __slots__ = ("_node", "_rows", "_world", "process", "speaking")
+
+    def __init__(self, world: World, rows: list[Row], process: int, node: str) -> None:
+        self.process = process
+        # Nobody interrupts: a greenlet goes on until it waits.
+        self.speaking: AbstractContextManager[Any] = nullcontext()
+        self._world = world
+        self._rows = rows
+        self._node = node
+
+    def now(self) -> int:
+        """A look at the clock, which is a step."""
+        world = self._world
+        world.step += 1
+        if world.step >= world.decision:
+            world.decide_here()
+        return world.now
+
+    def event(self, type: str, f: str, value: dict[str, Any], error: Failed | None = None) -> None:
+        world = self._world
+        if error is not None:
+            # It would keep alive all that the client had in hand.
+            error.__traceback__ = error.__cause__ = error.__context__ = None
+        self._rows.append((world.now, self.process, type, f, value, error, self._node, world.step))
+
+    def flush(self) -> None:
+        """What was said is in the record at once."""
+
+
+def of_nemesis(rows: list[Row], now: int, family: str, value: dict[str, Any], how: str) -> None:
+    """An op of the nemesis, with its receipt."""
+    rows.append((now, NEMESIS, "invoke", family, value, None, None, 0))
+    receipt = {"proved": True, "how": how, **value.get("receipt", {})}
+    rows.append((now, NEMESIS, "ok", family, value | {"receipt": receipt}, None, None, 0))
+
+
+def to_history(rows: list[Row]) -> History:
+    return History([_op(index, row) for index, row in enumerate(rows)])
+
+
+def _op(index: int, row: Row) -> Op:
+    time, process, type, f, value, error, node, _ = row
+    said = None if error is None else [error.kind, error.text]
+    return Op(index, time, process, type, f, value, said, node)  # type: ignore[arg-type]
+
+
+def write(path: Path, rows: list[Row]) -> None:
+    history.write(path, to_history(rows))
+
+
+def lines(rows: list[Row]) -> bytes:
+    """The bytes of history.jsonl."""
+    made = (json.dumps(_op(i, row).to_json(), separators=(",", ":")) for i, row in enumerate(rows))
+    return "".join(f"{line}\n" for line in made).encode()

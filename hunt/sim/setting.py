@@ -1,0 +1,91 @@
+"""What a hunt is about: a lock, the servers and the clients that it runs with, faults, a guard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fencepost.hunt.sim.world import MS
+from fencepost.workloads.client.wire import Own, Setup
+
+STORAGE = "storage"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """`test` describes it as test.json does. `faults`: which may strike (actions.py).
+
+    `goals`: the checkers whose violation ends the hunt. `restart_ns`: how long a server that was
+    killed stays away, None for good. `slow`: a client may hold the lock for longer than its lease.
+    `version`: that of the servers, '' for the usual one.
+    `outside`: it brings its own connections (hunt/intercept); `library`: the module that does;
+    `own`: it is in no registry.
+    """
+
+    test: Mapping[str, Any]
+    lock: str
+    options: Mapping[str, Any]
+    servers: tuple[str, ...]
+    clients: tuple[str, ...]
+    faults: tuple[str, ...]
+    goals: tuple[str, ...]
+    guard: str = "none"
+    store: str = "redis"
+    ttl_ns: int = 2000 * MS
+    persistence: str = "none"
+    restart_ns: int | None = 0
+    bound_ns: int = 5000 * MS
+    holds: int = 2
+    replicated: bool = False
+    extends: bool = True
+    kind: str = "redis"
+    slow: bool = False
+    ends_with: str = "lease"
+    version: str = ""
+    outside: bool = False
+    library: str = ""
+    own: Own | None = None
+    modules: tuple[str, ...] = ()
+    _setups: dict[int, Setup] = field(default_factory=dict, repr=False, compare=False)
+
+    def setup(self, client: int) -> Setup:
+        """What a client is told at its beginning, made once."""
+        made = self._setups.get(client)
+        if made is None:
+            made = self._setups[client] = Setup(
+                process=client,
+                stride=len(self.clients),
+                node=self.clients[client],
+                lock=self.lock,
+                options=dict(self.options),
+                servers=list(self.servers),
+                addresses={},
+                storage=STORAGE,
+                store=self.store,
+                guard=self.guard,
+                seed="",
+                origin_ns=0,
+                own=self.own,
+            )
+        return made
+
+    @property
+    def fifo(self) -> bool:
+        """Whether the lock promises to grant in the order of asking."""
+        return bool((self.test.get("promises") or {}).get("fifo"))
+
+    @property
+    def minority(self) -> bool:
+        """Whether the lock promises to be granted beside a minority of servers that is gone."""
+        return bool((self.test.get("promises") or {}).get("minority"))
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the lock promises to refuse only what somebody has."""
+        return bool((self.test.get("promises") or {}).get("true_refusals"))
+
+    @property
+    def keeps_on(self) -> bool:
+        """Whether a hold goes on after a release that failed (checker/facts/holds.py)."""
+        return self.test.get("failed_release") == "nothing"

@@ -1,0 +1,25 @@
+"""Where in its own code a lock is, or failed."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+_HUNT = str(Path(__file__).parents[1])
+
+
+def where_in(error: BaseException) -> str:
+    """The last line of a lock's own code in a traceback."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [frame for frame in frames if not frame.filename.startswith(_HUNT)]
+    last = (theirs or frames)[-1]
+    return f"{last.filename}:{last.lineno}: {last.line}" if last.line else last.filename
+
+
+def where_now() -> str:
+    """The line of a lock's own code that is being carried out."""
+    for frame, line in traceback.walk_stack(None):
+        name = frame.f_code.co_filename
+        if not name.startswith(_HUNT):
+            return f" ({name}:{line})"
+    return ""

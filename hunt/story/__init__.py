@@ -1,0 +1,1 @@
+"""A counterexample in words."""

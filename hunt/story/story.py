@@ -1,0 +1,351 @@
+"""Tells a schedule as a person would: numbered steps, in words, up to the broken promise.
+
+The story has the faults, and what clients did that matters to the promise: which servers granted
+them the lock, what they wrote, what their releases did. It leaves out what changed nothing, such as
+a failed try, or a read where the data are not the point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fencepost.checker.history.history import NEMESIS, SPONTANEOUS
+from fencepost.checker.verdict import Verdict
+from fencepost.hunt.run import Run
+from fencepost.hunt.sim.network import Refusal, Wire
+from fencepost.hunt.sim.record import Row
+from fencepost.nemesis.targets import listed
+from fencepost.workloads.locks.redis import RELEASE
+
+_DOES = {
+    "acquire": "asks for the lock",
+    "extend": "extends its lease",
+    "release": "releases",
+    "read": "reads",
+    "write": "writes",
+    "close": "closes",
+}
+_FORGETS = ("kill", "power", "failover", "memory")
+_DATA = ("resource", "fencing", "store")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: its time (ns), the node that it is about, and what happened."""
+
+    time_ns: int
+    who: str
+    words: str
+
+
+@dataclass
+class _Heard:
+    """What one op of a client met at the servers: who said yes and when, who did not."""
+
+    yes: dict[str, int] = field(default_factory=dict)
+    no: dict[str, None] = field(default_factory=dict)
+
+
+class Teller:
+    """Listens to a run that is played once more (network.Tap), and puts it into steps."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self._requests: list[tuple[int, str, str, tuple[Any, ...], Any]] = []
+        self._missing: list[tuple[int, str, str, tuple[Any, ...]]] = []
+        # Whose key each server has, since when.
+        self._owners: dict[str, tuple[int, str]] = {}
+        self._asking: dict[str, int] = {}
+        # What each client is doing, since when; until when each hold is believed.
+        self._doing: dict[str, tuple[str, int]] = {}
+        self._until: dict[str, int] = {}
+
+    def handled(self, link: Wire, command: tuple[Any, ...], reply: Any) -> None:
+        now = link.network.world.now
+        self._requests.append((now, link.client.name, link.server.name, command, reply))
+
+    def lost(self, link: Wire, command: tuple[Any, ...]) -> None:
+        now = link.network.world.now
+        self._missing.append((now, link.client.name, link.server.name, command))
+
+    def refused(self, link: Wire) -> None:
+        """What a client then does is in its ops."""
+
+    def about(self, run: Run, until: int, data: bool) -> None:
+        """Tell what happened until then; `data`: reads and writes matter."""
+        ok = _granted(run.rows)
+        if run.denied:
+            until = min(until, run.healed_ns - 1)  # what comes back then is not the point
+        for place, row in enumerate(run.rows):
+            time, process, type, f, value, error, node, _ = row
+            if time > until:
+                break
+            if process == NEMESIS:
+                if type == "ok" and value["phase"] == "start":
+                    self._so_far(time)
+                    struck = str(value["targets"][0])
+                    words = value["arguments"]["words"] + self._where(struck, time)
+                    self.steps.append(Step(time, struck, _sentence(words)))
+                continue
+            who = str(node)
+            begun = self._doing.get(who, ("", time))[1]
+            late = self._late(who, type, value, time)
+            if type == "invoke":
+                self._doing[who] = f, time
+            elif f not in SPONTANEOUS:
+                self._doing.pop(who, None)
+            if f == "acquire":
+                if type == "invoke":
+                    if place in ok:
+                        self._asking[who] = time
+                elif type == "ok":
+                    self._grant(run, who, time, value)
+                elif type == "info" and (kept := self._kept(who, begun, time)):
+                    self.steps.append(Step(time, who, kept))
+                elif not run.came_back and (
+                    until - time < run.setting.bound_ns // 2 or time > run.worked_ns
+                ):
+                    words = f"{who} asks for the lock in vain, with nobody else asking."
+                    if not any(step.words == words for step in self.steps):
+                        self.steps.append(Step(time, who, words))
+            elif type != "invoke" and (said := _said(who + late, f, type, value, error, data)):
+                self.steps.append(Step(time, who, said))
+
+    def _where(self, who: str, time: int) -> str:
+        """In the middle of what it strikes a client."""
+        if who not in self._doing:
+            return ""
+        f, since = self._doing[who]
+        asked = [
+            (str(command[0]), server)
+            for at, client, server, command, _ in self._requests
+            if client == who and since <= at <= time
+        ]
+        if f == "acquire" or not asked:
+            return f" while it {_DOES[f]}"
+        return f" while it {_DOES[f]}, after its {asked[-1][0]} at {asked[-1][1]}"
+
+    def _late(self, who: str, type: str, value: dict[str, Any], time: int) -> str:
+        """That a client acts in the name of a hold whose lease is over."""
+        hold = str(value.get("hold"))
+        if type == "ok" and value.get("deadline") is not None:
+            self._until[hold] = value["deadline"]
+        begun = self._doing.get(who, ("", time))[1]
+        over = type != "invoke" and begun >= self._until.get(hold, begun + 1)
+        return (
+            f", whose lease is over since {(begun - self._until[hold]) / 1e9:.3g} s,"
+            if over
+            else ""
+        )
+
+    def _so_far(self, time: int) -> None:
+        """Whoever is about to be granted the lock has part of it already."""
+        for who, since in self._asking.items():
+            heard = self._heard(who, since, time)
+            new = [server for server in heard.yes if self._owners.get(server, (0, ""))[1] != who]
+            if new:
+                words = f"{who} asks for the lock: {self._told_of(who, heard, new, None)} "
+                words += "grants it." if len(new) == 1 else "grant it."
+                self.steps.append(Step(time, who, words))
+                self._own(heard, who)
+
+    def _grant(self, run: Run, who: str, time: int, value: dict[str, Any]) -> None:
+        heard = self._heard(who, self._asking.pop(who, 0), time)
+        said = f"{who} is granted the lock"
+        if heard.yes:
+            said += f" by {self._told_of(who, heard, list(heard.yes), run)}"
+            deaf = [n for n in run.setting.servers if n not in heard.yes and n not in heard.no]
+            if deaf:
+                said += f"; {listed(deaf)} {'does' if len(deaf) == 1 else 'do'} not hear of it"
+        self._own(heard, who)
+        token = "" if value["token"] is None else f", with token {value['token']}"
+        self.steps.append(Step(time, who, f"{said}{token}."))
+
+    def _kept(self, who: str, since: int, time: int) -> str:
+        """That a client does not know of a lock that servers gave it; "" where none did."""
+        heard = self._heard(who, since, time)
+        if not heard.yes:
+            return ""
+        self._own(heard, who)
+        grants = "grants it" if len(heard.yes) == 1 else "grant it"
+        told = self._told_of(who, heard, list(heard.yes), None)
+        return f"{who} asks for the lock: {told} {grants}, and its op ends with no outcome."
+
+    def _own(self, heard: _Heard, who: str) -> None:
+        self._owners |= {server: (at, who) for server, at in heard.yes.items()}
+
+    def _told_of(self, who: str, heard: _Heard, servers: list[str], run: Run | None) -> str:
+        """These servers, and why each could grant the lock where another has it still."""
+        why = {name: self._why(who, name, heard.yes[name], run) for name in servers}
+        groups: dict[str, list[str]] = {}
+        for name, words in why.items():
+            groups.setdefault(words, []).append(name)
+        said = [
+            f"{listed(names)} ({words})" if words else listed(names)
+            for words, names in groups.items()
+        ]
+        return ", and ".join(said)
+
+    def _why(self, who: str, server: str, at: int, run: Run | None) -> str:
+        since, other = self._owners.get(server, (0, ""))
+        mine = not other or other == who or since == at
+        if run is None or mine or at - since >= run.setting.ttl_ns:
+            return ""
+        struck = [
+            (row[3], row[0])
+            for row in run.rows
+            if row[1] == NEMESIS and row[0] <= at and server in row[4]["targets"]
+        ]
+        if any(family in _FORGETS and since <= time for family, time in struck):
+            return f"which forgot {other}'s key"
+        if any(family == "clock" for family, _ in struck):
+            return f"{other}'s key has expired there"
+        if self._gave_away(run, other, server, since, at):
+            return f"{other} has deleted its key there, while it extended its lease"
+        return ""
+
+    def _gave_away(self, run: Run, who: str, server: str, since: int, until: int) -> bool:
+        """Whether an extension deleted the key that it was to keep."""
+        deleted = (
+            time
+            for time, client, at, command, reply in self._requests
+            if (client, at) == (who, server) and command[:2] == ("EVAL", RELEASE) and reply == 1
+        )
+        time = next((time for time in deleted if since <= time <= until), None)
+        if time is None:
+            return False
+        begun = [row[3] for row in run.rows if row[6] == who and row[2] == "invoke"
+                 and row[0] <= time]  # fmt: skip
+        return begun[-1:] == ["extend"]
+
+    def _heard(self, who: str, since: int, until: int) -> _Heard:
+        """The last that each server answered, in the last round of asking."""
+        heard = _Heard()
+        for time, client, server, command, reply in self._requests:
+            if client != who or not since <= time <= until:
+                continue
+            if not _asks(command):
+                heard = _Heard() if command[:2] == ("EVAL", RELEASE) else heard
+                continue
+            heard.yes.pop(server, None)
+            heard.no.pop(server, None)
+            if reply and not isinstance(reply, Refusal):
+                heard.yes[server] = time
+            else:
+                heard.no[server] = None
+        for time, client, server, command in self._missing:
+            if client == who and since <= time <= until and _asks(command):
+                heard.yes.pop(server, None)
+        return heard
+
+
+def _granted(rows: Sequence[Row]) -> dict[int, int]:
+    """The places of invocations of acquire that end ok, each with that of its end."""
+    begun: dict[Any, int] = {}
+    found: dict[int, int] = {}
+    for place, row in enumerate(rows):
+        if row[3] == "acquire":
+            if row[2] == "invoke":
+                begun[row[1]] = place
+            elif row[2] == "ok":
+                found[begun[row[1]]] = place
+    return found
+
+
+def acquires(rows: Sequence[Row]) -> list[tuple[int, int]]:
+    """The steps from the beginning to the end of each acquire that was granted."""
+    return [(rows[begin][-1], rows[end][-1]) for begin, end in _granted(rows).items()]
+
+
+def tell(run: Run, teller: Teller, broken: dict[str, Verdict]) -> list[Step]:
+    """The story of a run that broke promises, the first of `broken` above all."""
+    name, verdict = next(iter(broken.items()))
+    until = run.world.now if name == "liveness" else _shown(run.rows, verdict)
+    teller.about(run, until, name in _DATA or name == "mutual_exclusion")
+    what = _shorter(verdict.evidence[0]) if verdict.evidence else verdict.summary
+    return [*teller.steps, Step(until, "", f"{name} is violated: {what}")]
+
+
+def _shown(rows: Sequence[Row], verdict: Verdict) -> int:
+    """When the first piece of evidence is complete: its last op has been answered."""
+    if not verdict.evidence:
+        return rows[-1][0]
+    piece = verdict.evidence[0]
+    ends = [int(piece.get("time_ns", 0))]
+    for index in piece.get("ops") or ():
+        op = rows[index]
+        if op[2] == "invoke":
+            answers = (row[0] for row in rows[index + 1 :] if row[1] == op[1] and row[3] == op[3])
+            ends.append(next(answers, op[0]))
+    return max(ends)
+
+
+def _shorter(piece: dict[str, Any]) -> str:
+    """Evidence without its causes and the faults that were on: they have been told."""
+    what = str(piece["what"])
+    marks = [link["what"] for link in piece.get("cause", [])[:1]]
+    for mark in (*marks, "On at that time:", "No fault was on at that time."):
+        what = what.partition(f" {mark}")[0]
+    return what
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}." if words.startswith("the ") else f"{words}."
+
+
+def _asks(command: tuple[Any, ...]) -> bool:
+    """Whether this asks for the lock."""
+    if command[0] == "SET":
+        return True
+    return command[0] == "EVAL" and "'NX'" in command[1]
+
+
+def _said(who: str, f: str, type: str, value: dict[str, Any], error: Any, data: bool) -> str:
+    """What an op did, if it matters; '' where it does not."""
+    match f, type:
+        case "release", "ok":
+            return f"{who} releases, which is answered ok."
+        case "release", "fail":
+            return f"{who} releases; it is told that the lock is not its own any more."
+        case "release", "info":
+            return f"{who} releases; whether that reached the lock is not known."
+        case "extend", "ok":
+            return f"{who} extends its lease."
+        case "extend", _:
+            return f"{who} tries to extend its lease: {error.text}."
+        case "lost", _:
+            return f"{who} takes its hold for lost: {error.text}."
+        case "read", "ok" if data and value.get("hold"):
+            return f"{who} reads version {value['version']}."
+        case "write", "ok" if data:
+            based = f"on top of version {value['version']}"
+            return f"{who} writes {based}, and is given version {value['stored']}."
+        case "write", "fail" if data:
+            return f"{who} writes on top of version {value['version']}: refused."
+    return ""
+
+
+def numbered(steps: Sequence[Step]) -> list[str]:
+    return [f"{number}. {step.words}" for number, step in enumerate(steps, 1)]
+
+
+_LANE = 46
+
+
+def drawn(steps: Sequence[Step], run: Run) -> list[str]:
+    """The story over time: a lane for each client and for the servers that faults struck."""
+    names = [*run.setting.clients, *run.setting.servers]
+    lanes = [name for name in names if any(step.who == name for step in steps)]
+    count = len(steps)
+    width = max(map(len, lanes), default=0)
+    places = [round(number * (_LANE - 1) / max(1, count - 1)) for number in range(count)]
+    found = []
+    for name in lanes:
+        line = ["·"] * _LANE
+        for number, step in enumerate(steps):
+            if step.who == name or (not step.who and name in run.setting.clients):
+                line[places[number]] = str((number + 1) % 10) if step.who else "×"
+        found.append(f"{name:<{width}}  {''.join(line)}")
+    return found

@@ -1,0 +1,178 @@
+"""`agent`: runs a node's commands for the harness: requests in, results out, a JSON line each.
+
+One process stays for the whole run, because starting a process in a container from outside
+takes some 70 ms, and a fault is to take hold at once. It ends with its standard input.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from fencepost.node import processes
+from fencepost.node.command import Verb, said, verb
+from fencepost.node.image import Refused
+from fencepost.node.places import PROGRAM, PROGRAM_PATH
+
+Request = dict[str, Any]
+Answer = dict[str, Any]
+
+# Verbs of our own that are quicker called than started: a fault is to take hold at once.
+_CALLED = ("clocks", "vdso", "health", "leads", "identity", "log", "process", "threads")
+# Those that may take long, or whose children are to be nobody's: each in a copy of the agent.
+_FORKED = ("start", "wipe", "version")
+
+
+def run(request: Request) -> Answer:
+    command = request["run"]
+    if command[0] == PROGRAM and command[1] in _CALLED:
+        return _call(verb(command[1]), command[2:])
+    if command[0] == PROGRAM and command[1] in _FORKED:
+        return _fork(verb(command[1]), command[2:], request["timeout_s"])
+    if command[0] == PROGRAM:
+        command = [PROGRAM_PATH, *command[1:]]  # on a host it is in nobody's PATH
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=request["timeout_s"],
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return {"error": f"still running after {request['timeout_s']} s"}
+    return {
+        "code": done.returncode,
+        "out": done.stdout.decode(errors="replace"),
+        "err": done.stderr.decode(errors="replace"),
+    }
+
+
+def _call(act: Verb, words: list[str]) -> Answer:
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            answer = act(words)
+    except SystemExit as refused:  # argparse, of arguments that it does not know
+        return {"code": refused.code, "out": "", "err": complaint.getvalue()}
+    except (OSError, Refused) as error:
+        return {"code": 1, "out": "", "err": str(error)}
+    return {"code": 1 if answer is False else 0, "out": said(answer), "err": ""}
+
+
+def _fork(act: Verb, words: list[str], timeout_s: float) -> Answer:
+    """Call it in a process of its own, which is ended if it takes too long."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _apart(act, words, write)
+    os.close(write)
+    end, said = time.monotonic() + timeout_s, b""
+    try:
+        while select.select([read], [], [], max(0.0, end - time.monotonic()))[0]:
+            if not (chunk := os.read(read, 1 << 16)):
+                break
+            said += chunk
+        else:
+            os.kill(child, signal.SIGKILL)
+            return {"error": f"still running after {timeout_s} s"}
+    finally:
+        os.close(read)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    answer: Answer = json.loads(said) if said else {"code": code or 1, "out": "", "err": "killed"}
+    return answer
+
+
+def _apart(act: Verb, words: list[str], write: int) -> NoReturn:
+    """What the process does that was forked: never what comes after."""
+    try:
+        # The agent's own are the harness' lines.
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(nowhere, stream)
+        try:
+            answer = _call(act, words)
+        except BaseException:
+            answer = {"code": 1, "out": "", "err": traceback.format_exc()}
+        with open(write, "wb") as file:
+            file.write(json.dumps(answer).encode())
+    finally:
+        os._exit(0)
+
+
+def put(request: Request) -> Answer:
+    path = request["put"]
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + ".new", "wb") as file:
+        file.write(base64.b64decode(request["content"]))
+    os.replace(path + ".new", path)
+    return {}
+
+
+def get(request: Request) -> Answer:
+    with open(request["get"], "rb") as file:
+        return {"content": base64.b64encode(file.read()).decode()}
+
+
+def send_signal(request: Request) -> Answer:
+    there = processes.send(request["signal"], request["number"], request.get("started"))
+    return {"there": there}
+
+
+def state(request: Request) -> Answer:
+    """The state letter of a process; None once every thread of it has ended.
+
+    With `started`, None too if another process has its number now.
+
+    A dead process that nobody has waited for is gone, too: it runs no instruction. But its
+    first thread is a zombie as soon as itself has ended, while another one still keeps the
+    files and the port: Redis has such threads.
+    """
+    since = request.get("started")
+    if since is not None and processes.started(request["state"]) != since:
+        return {"state": None}
+    letters = []
+    try:
+        for task in os.listdir(f"/proc/{request['state']}/task"):
+            with open(f"/proc/{request['state']}/task/{task}/stat") as file:
+                letters.append(file.read().rpartition(")")[2].split()[0])
+    except (FileNotFoundError, ProcessLookupError):
+        # A thread ended while it was looked at; without any, the process is gone.
+        if not os.path.exists(f"/proc/{request['state']}"):
+            return {"state": None}
+        return state(request)
+    alive = [letter for letter in letters if letter not in ("Z", "X")]
+    if not alive:
+        return {"state": None}
+    return {"state": "T" if set(alive) == {"T"} else alive[0]}
+
+
+_REQUESTS: dict[str, Callable[[Request], Answer]] = {
+    "run": run,
+    "put": put,
+    "get": get,
+    "signal": send_signal,
+    "state": state,
+}
+
+
+def command(words: list[str]) -> None:
+    for line in sys.stdin:
+        request = json.loads(line)
+        act = next(_REQUESTS[name] for name in _REQUESTS if name in request)
+        try:
+            answer = act(request)
+        except OSError as error:
+            answer = {"error": str(error)}
+        print(json.dumps(answer), flush=True)

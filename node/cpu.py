@@ -1,0 +1,263 @@
+"""Little CPU time for one process: a cgroup of its own, with a quota.
+
+    cpu limit PID SHARE    SHARE of one CPU, 0.05 say, for PID and what it forks
+    cpu show PID           the quota in force on the cgroup that PID is in, and how it bit
+    cpu left               whether a cgroup of ours, or our mount, is there
+    cpu free               everything back to where it was, and cgroup and mount away
+
+Version 1: a child of the cgroup that the process is in, with cpu.cfs_quota_us. Version 2: a
+threaded child with cpu.max, because a cgroup that has processes of its own (a container's has) may
+limit threaded children alone. The hierarchy is mounted where nobody looks, since the container's
+view of it is read-only; on a host that root may write to, it is the same one.
+
+A name says nothing of who made a cgroup. Ours stands in a file, with the number that the kernel
+gave it; one that is not in there is somebody else's, and is left alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from fencepost.node.processes import everyone, family
+
+MOUNT = Path("/run/fencepost/cgroup")
+NAME = "fencepost"
+_PERIOD_US = 50_000
+# How long a loop runs that uses the quota up, so that it is seen to bite.
+_BURN_S = 0.3
+
+
+class Group:
+    """The cgroup that is made beneath the one of a process."""
+
+    def __init__(self, parent: str, version: int) -> None:
+        self.within = f"{parent.rstrip('/')}/{NAME}"
+        self.version = version
+        self.parent = _mounted(version) / parent.lstrip("/")
+        self.path = self.parent / NAME
+
+    def make(self) -> None:
+        """Make it, and write down that it is ours. OSError if another is there already."""
+        if (made := _made()) is not None and made.path == self.path:
+            return
+        try:
+            self.path.mkdir()
+        except FileExistsError:
+            raise OSError(f"{self.path} is there, and is not fencepost's own") from None
+        # Above it, CPU time may have been given on already, and then stays so.
+        given = self.version == 2 and "cpu" in _read(self.parent / "cgroup.subtree_control").split()
+        made_as = {"parent": self.within.removesuffix(f"/{NAME}"), "version": self.version}
+        inode = self.path.stat().st_ino
+        _record().write_text(json.dumps({**made_as, "inode": inode, "given": given}))
+
+    def inside(self) -> list[int]:
+        """The processes that are in it."""
+        found = []
+        for pid in everyone():
+            with suppress(FileNotFoundError, ProcessLookupError):
+                if _cgroup(pid) == (self.within, self.version):
+                    found.append(pid)
+        return found
+
+    def limit(self, pid: int, share: float) -> None:
+        quota_us = max(1000, int(share * _PERIOD_US))
+        if self.version == 2 and "cpu" not in _read(self.parent / "cgroup.controllers").split():
+            raise OSError(
+                f"the cgroup {self.parent} has no cpu controller: those above it must have cpu in "
+                "their cgroup.subtree_control"
+            )
+        self.make()
+        if self.version == 1:
+            _write(self.path / "cpu.cfs_period_us", str(_PERIOD_US))
+            _write(self.path / "cpu.cfs_quota_us", str(quota_us))
+        else:
+            _write(self.path / "cgroup.type", "threaded")
+            _write(self.parent / "cgroup.subtree_control", "+cpu")
+            _write(self.path / "cpu.max", f"{quota_us} {_PERIOD_US}")
+        self._enter(pid)
+
+    def _enter(self, pid: int) -> None:
+        _write(self.path / "cgroup.procs", str(pid))
+        # What it forks from now on is in here; what it forked before may end meanwhile.
+        for child in family(pid) - {pid}:
+            with suppress(ProcessLookupError):
+                _write(self.path / "cgroup.procs", str(child))
+
+    def share(self) -> float | None:
+        """Of one CPU; None where nothing limits it."""
+        if self.version == 1:
+            quota, period = (_read(self.path / f"cpu.cfs_{n}_us") for n in ("quota", "period"))
+        else:
+            quota, period = _read(self.path / "cpu.max").split()
+        return None if quota in ("-1", "max") else int(quota) / int(period)
+
+    def throttled(self) -> int:
+        """How often its processes had to wait for the next period."""
+        rows = dict(row.split() for row in _read(self.path / "cpu.stat").splitlines())
+        return int(rows["nr_throttled"])
+
+    def burn(self) -> None:
+        """Use the quota up."""
+        loop = subprocess.Popen(["timeout", str(_BURN_S), "sh", "-c", "while :; do :; done"])
+        self._enter(loop.pid)
+        loop.wait()
+
+    def free(self, given: bool) -> None:
+        """Remove it; `given`: CPU time had been given on above it before. OSError if something
+        stays in it."""
+        # A threaded group does not list its processes; any thread's id moves the whole of one.
+        listed = "cgroup.procs" if self.version == 1 else "cgroup.threads"
+        for inside in _read(self.path / listed).split():
+            with suppress(ProcessLookupError):
+                _write(self.parent / "cgroup.procs", inside)
+        self._remove()
+        others = any(one.is_dir() for one in self.parent.iterdir())
+        if self.version == 2 and not given and not others:
+            _write(self.parent / "cgroup.subtree_control", "-cpu")
+
+    def _remove(self) -> None:
+        end = time.monotonic() + 2
+        while True:
+            try:
+                return self.path.rmdir()
+            except OSError:
+                # What has just ended is still counted for a moment.
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.02)
+
+
+def command(words: list[str]) -> dict[str, Any]:
+    """Carry out a verb. OSError where this kernel, or the node's rights, do not allow it."""
+    parser = argparse.ArgumentParser("cpu")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    for verb in ("limit", "show"):
+        one = verbs.add_parser(verb)
+        one.add_argument("pid", type=int)
+        if verb == "limit":
+            one.add_argument("share", type=float)
+    verbs.add_parser("free")
+    verbs.add_parser("left")
+    given = parser.parse_args(words)
+    if given.verb == "free":
+        return free()
+    if given.verb == "left":
+        return {"left": left()}
+    if given.verb == "limit":
+        group = of(given.pid)
+        group.limit(given.pid, given.share)
+        before = group.throttled()
+        group.burn()
+        return show(given.pid) | {"throttled": group.throttled() - before}
+    return show(given.pid)
+
+
+def show(pid: int) -> dict[str, Any]:
+    """What the kernel says of the cgroup that a process is in."""
+    path, version = _cgroup(pid)
+    group = _made()
+    if group is None or (group.within, group.version) != (path, version):
+        return {"cgroup": path, "share": None, "throttled": 0}
+    return {"cgroup": path, "share": group.share(), "throttled": group.throttled()}
+
+
+def of(pid: int) -> Group:
+    """The group for a process, whether or not it is in it already."""
+    path, version = _cgroup(pid)
+    made = _made()
+    if made is not None and (made.within, made.version) == (path, version):
+        return made
+    return Group(path, version)
+
+
+def free() -> dict[str, Any]:
+    """Undo `limit`, also where all its processes have ended; how many were in the cgroup."""
+    group, inside = _made(), 0
+    if group is not None:
+        inside = len(group.inside())
+        group.free(bool(_recorded()["given"]))
+    _record().unlink(missing_ok=True)
+    for place in _mounts():
+        _run("umount", str(place))
+        place.rmdir()
+    if MOUNT.is_dir():
+        MOUNT.rmdir()
+    return {"freed": inside}
+
+
+def left() -> bool:
+    return _made() is not None or bool(_mounts())
+
+
+def _made() -> Group | None:
+    """The group that we made, if it is there."""
+    try:
+        known = _recorded()
+        group = Group(known["parent"], known["version"])
+        # The number tells it from one that somebody has made in its place.
+        return group if group.path.stat().st_ino == known["inode"] else None
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _recorded() -> dict[str, Any]:
+    known: dict[str, Any] = json.loads(_record().read_text())
+    return known
+
+
+def _record() -> Path:
+    """The file in which our cgroup stands."""
+    return MOUNT.with_name(f"{MOUNT.name}.json")
+
+
+def _mounts() -> list[Path]:
+    """Where we have mounted a hierarchy."""
+    return [place for place in MOUNT.glob("v?") if os.path.ismount(place)]
+
+
+def _cgroup(pid: int) -> tuple[str, int]:
+    """The path of a process' cgroup for CPU time, in its hierarchy, and the version of that."""
+    unified = "/"
+    for row in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        _, controllers, path = row.split(":", 2)
+        if "cpu" in controllers.split(","):
+            return path, 1
+        if not controllers:
+            unified = path
+    return unified, 2
+
+
+def _mounted(version: int) -> Path:
+    """The hierarchy, mounted where it can be written to."""
+    place = MOUNT / f"v{version}"
+    if not os.path.ismount(place):
+        place.mkdir(parents=True, exist_ok=True)
+        kind = ("-t", "cgroup", "-o", "cpu") if version == 1 else ("-t", "cgroup2")
+        _run("mount", *kind, "fencepost", str(place))
+    return place
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise OSError(done.stderr.strip())
+
+
+def _read(path: Path) -> str:
+    return path.read_text().strip()
+
+
+def _write(path: Path, text: str) -> None:
+    # One write, unbuffered: the kernel answers each by itself.
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)

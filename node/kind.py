@@ -1,0 +1,115 @@
+"""A kind of server: all there is to know about one, in one frozen bundle.
+
+Each kind stands in a file of its own, which both sides read. The harness takes the image, the
+ports, the versions and what a host must have from it; the file itself is shipped to every node,
+where `fencepost-node` calls its functions. So it imports Python's own library, this package and
+files of other kinds alone. harness/servers/kinds.py registers ours, an installed package its own:
+
+    [project.entry-points."fencepost.servers"]
+    my-server = "my_package.my_server:KIND"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fencepost.node.watch import Bounds
+
+Mark = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a server is started with: on which node, with which folder for its data.
+
+    `listen` are the IPv4 addresses that it may listen on, the one that others use first.
+    `settings` are PERSISTENCE (none, everysec, always), CLOCK (real, fake), PRIMARY (an address to
+    replicate from), FIRST (the address of the first server), SERVERS (how many there are) and JOIN
+    (new, existing); each kind reads those that it knows.
+    """
+
+    node: str
+    data: str
+    version: str
+    settings: Mapping[str, str]
+    listen: tuple[str, ...] = ("0.0.0.0",)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A clock that a server shows.
+
+    `look` gives bounds of its offset from the node's own, or raises Hidden. If `mark` is there, the
+    clock shows its change alone, since the mark that `look` is called with.
+    """
+
+    look: Callable[[Mark], Bounds]
+    mark: Callable[[], Mark] | None = None
+
+
+@dataclass(frozen=True)
+class Image:
+    """What a kind adds to the nodes' image.
+
+    `packages` come from Debian bookworm. `stage` is a stage of the Dockerfile before the nodes'
+    own, for what comes from elsewhere; `before` and `after` are lines of the nodes' own stage,
+    before and after the packages are installed.
+    """
+
+    packages: tuple[str, ...] = ()
+    stage: str = ""
+    before: str = ""
+    after: str = ""
+
+
+def _not_started_here(start: Start) -> Sequence[str]:
+    raise OSError("this kind of server says nothing of how it is started")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of server. Functions run on the node; OSError in one means that it does not answer.
+
+    `module` is the module that the bundle stands in: `__name__`. `command` starts it; only servers
+    that fencepost starts need one. `version` is what the server says of its version. `serves` names
+    the kind in whose place this one can run, by `--server SERVES=NAME`; it has no nodes of its own
+    then. `versions` are those to choose from, the default first. `needs` are commands and paths
+    that a host that is not ours must have. `disk_mb` is the size of a small disk, which the disk
+    fault fills.
+    `peers` are the ports, beside `port`, on which servers of a cluster talk to one another.
+    `user`: the user that runs the server. If the node has no such user, root runs it.
+    `forks`: it has processes of its own making, which are stopped and killed with it. `faketime`:
+    its wall clock can be set by libfaketime. `elects`: its servers elect a leader among themselves;
+    `loses`: one that may lack what the last one granted, so that they may forget by any fault.
+    `members`: they keep a list of themselves, from which one that leaves is removed.
+    """
+
+    name: str
+    module: str
+    port: int
+    health: Callable[[], bool]
+    versions: tuple[str, ...] = ("",)
+    command: Callable[[Start], Sequence[str]] = _not_started_here
+    version: Callable[[], str] = lambda: ""
+    serves: str = ""
+    nodes: int = 1
+    image: Image = Image()
+    needs: tuple[str, ...] = ()
+    peers: tuple[int, ...] = ()
+    leads: Callable[[], bool] | None = None
+    identity: Callable[[], str] | None = None
+    clocks: Mapping[str, Clock] = field(default_factory=dict)
+    disk_mb: int = 256
+    user: str = ""
+    forks: bool = False
+    faketime: bool = False
+    elects: bool = False
+    loses: bool = False
+    members: bool = False
+
+    @property
+    def role(self) -> str:
+        """The kind whose nodes, data folder and log it uses."""
+        return self.serves or self.name

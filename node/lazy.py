@@ -1,0 +1,93 @@
+"""A file system that loses what was not synced when its machine loses power.
+
+    lazy serve BACKING MOUNTPOINT    until it is unmounted
+    lazy lose                        forget what is unsynced: how much of it there was
+    lazy unsynced                    how much there is
+    lazy settle                      write all of it down, as a kernel does in time
+    lazy witness FOLDER TEXT         write two files with it, and sync one of them
+    lazy witnessed FOLDER TEXT       which of the two have it, and remove both
+
+What is unsynced, and what a sync makes durable: lazydisk.py. Answers are JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import site
+import socket
+from typing import Any
+
+CONTROL = "/run/fencepost/lazy.sock"
+SYNCED, UNSYNCED = ".fencepost-synced", ".fencepost-unsynced"
+
+
+def command(words: list[str]) -> dict[str, Any]:
+    """Carry out one of the verbs. OSError where there is no such file system, or no space."""
+    parser = argparse.ArgumentParser(prog="lazy")
+    parser.add_argument("--control", default=CONTROL)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    serving = verbs.add_parser("serve")
+    serving.add_argument("backing")
+    serving.add_argument("mountpoint")
+    for verb in ("lose", "unsynced", "settle"):
+        verbs.add_parser(verb)
+    for verb in ("witness", "witnessed"):
+        looking = verbs.add_parser(verb)
+        looking.add_argument("folder")
+        looking.add_argument("text")
+    given = parser.parse_args(words)
+    if given.verb == "serve":
+        # Its library is the nodes' alone, and is not needed for the rest, which starts without what
+        # the distribution has installed beside Python.
+        site.main()
+        from fencepost.node.lazyfuse import serve
+
+        serve(given.backing, given.mountpoint, given.control)
+        return {}
+    if given.verb == "witness":
+        return witness(given.folder, given.text)
+    if given.verb == "witnessed":
+        return witnessed(given.folder, given.text)
+    return ask(given.control, given.verb)
+
+
+def ask(control: str, verb: str) -> dict[str, Any]:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(10)
+        connection.connect(control)
+        connection.sendall(verb.encode() + b"\n")
+        with connection.makefile() as lines:
+            answer: dict[str, Any] = json.loads(lines.readline())
+    return answer
+
+
+def witness(folder: str, text: str) -> dict[str, Any]:
+    """By ordinary system calls, as a server would. The unsynced one comes last."""
+    for name in (SYNCED, UNSYNCED):
+        fd = os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            os.write(fd, text.encode())
+            if name == SYNCED:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+    return {"synced": read(folder, SYNCED) == text, "unsynced": read(folder, UNSYNCED) == text}
+
+
+def witnessed(folder: str, text: str) -> dict[str, Any]:
+    found = {"synced": read(folder, SYNCED) == text, "unsynced": read(folder, UNSYNCED) == text}
+    for name in (SYNCED, UNSYNCED):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{folder}/{name}")
+    return found
+
+
+def read(folder: str, name: str) -> str | None:
+    try:
+        with open(f"{folder}/{name}") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,201 @@
+"""Finds the processes of a node: one by its pid and start, its children, those with a mark.
+
+    process show PID               when it was started, and its mark
+    process children PID STARTED   what it has forked, unless another process has its number now
+    process marked MARK            every process that was started with this mark
+    process listener PORT          the one that listens on a TCP port, and what else its tree has
+
+A number alone names no process for long: a pid file outlives its process, and the kernel gives the
+number away again. Number and start name one process for good. What is ours and has no pid file
+carries a mark in its environment, and so does all that it forks. Answers are JSON.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from fencepost.node.places import MARK
+
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process for good. `started`: clock ticks since the boot, and which boot that was."""
+
+    pid: int
+    started: str
+
+
+def everyone() -> list[int]:
+    """The pid of every process that is seen from here: in a container, of those in it."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def family(pid: int) -> set[int]:
+    """A process and all that it has forked: PostgreSQL has a process for each of its clients."""
+    parents = dict(_parents())
+    found, new = set(), {pid}
+    while new:
+        found |= new
+        new = {child for child, parent in parents.items() if parent in new} - found
+    return found
+
+
+def started(pid: int) -> str | None:
+    """When a process was started, as in `Process`; None if there is none."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat, open(_BOOT_ID) as boot:
+            # Field 22, of which two come before the name's end (proc(5)).
+            return f"{stat.read().rpartition(')')[2].split()[19]}@{boot.read().strip()[:8]}"
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def lives(pid: int) -> bool:
+    """Whether there is such a process, and not only what is left of one that nobody waited for."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def marked(mark: str) -> list[Process]:
+    """Every process that has this mark, but for this one."""
+    found = []
+    for pid in everyone():
+        since = started(pid)
+        if since is not None and pid != os.getpid() and _mark(pid) == mark:
+            found.append(Process(pid, since))
+    return found
+
+
+def children(pid: int, since: str) -> list[Process]:
+    """What a process has forked itself; nothing if it is gone."""
+    listed = [child for child, parent in _parents() if parent == pid]
+    found = [Process(child, born) for child in listed if (born := started(child))]
+    # Asked last: so they were its own all the time.
+    return found if started(pid) == since else []
+
+
+def send(pid: int, number: int, since: str | None = None) -> bool:
+    """Send a signal; False if there is no such process, or if another has its number now.
+
+    Without `since`, whoever has the number gets it.
+    """
+    if pid < 1:
+        raise OSError(f"{pid} is the number of no process")
+    try:
+        with _handle(pid) as handle:
+            # The handle stays with the process that had the number when it was opened.
+            if since is not None and started(pid) != since:
+                return False
+            if handle is None:
+                os.kill(pid, number)
+            else:
+                signal.pidfd_send_signal(handle, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def command(words: list[str]) -> object:
+    """Carry out one of the verbs. OSError if there is no such verb."""
+    match words:
+        case ["show", pid]:
+            return show(int(pid))
+        case ["children", pid, since]:
+            return [asdict(child) for child in children(int(pid), since)]
+        case ["marked", mark]:
+            return [asdict(process) for process in marked(mark)]
+        case ["listener", port]:
+            return listener(int(port))
+    raise OSError(f"no process {' '.join(words)}: there are show, children, marked and listener")
+
+
+def show(pid: int) -> dict[str, Any]:
+    return {"started": started(pid), "mark": _mark(pid)}
+
+
+def listener(port: int, root: int = 1) -> dict[str, Any]:
+    """Which process of a tree listens on a TCP port, and every other process of the tree.
+
+    `pid` is None where none does. Of several (a server that forks gives its socket on) it is the
+    first, from which the others come.
+    """
+    tree = sorted(family(root))
+    sockets = _listening(port)
+    found = [pid for pid in tree if sockets & _sockets(pid)]
+    return {"pid": min(found, key=_age, default=None), "tree": tree}
+
+
+def _age(pid: int) -> int:
+    since = started(pid)
+    return int(since.partition("@")[0]) if since else sys.maxsize
+
+
+def _listening(port: int) -> set[str]:
+    """The sockets that listen on a port, by their number, in this network."""
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with suppress(FileNotFoundError), open(table) as rows:
+            for row in rows.readlines()[1:]:
+                # Local address, remote address, state (0A is LISTEN) ... inode (proc(5)).
+                words = row.split()
+                if words[3] == "0A" and int(words[1].rpartition(":")[2], 16) == port:
+                    found.add(words[9])
+    return found
+
+
+def _sockets(pid: int) -> set[str]:
+    """The sockets that a process has open, by their number."""
+    found = set()
+    with suppress(OSError):  # it has just ended
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            with suppress(OSError):
+                link = os.readlink(f"/proc/{pid}/fd/{name}")
+                if link.startswith("socket:["):
+                    found.add(link.removeprefix("socket:[").rstrip("]"))
+    return found
+
+
+@contextmanager
+def _handle(pid: int) -> Iterator[int | None]:
+    """A handle of a process; None where there are none: before Linux 5.3, or under a filter."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        raise
+    except (OSError, AttributeError):
+        yield None
+        return
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _parents() -> Iterator[tuple[int, int]]:
+    """Every process with the one that has forked it."""
+    for pid in everyone():
+        with suppress(OSError), open(f"/proc/{pid}/stat") as file:
+            yield pid, int(file.read().rpartition(")")[2].split()[1])
+
+
+def _mark(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            variables = file.read().split(b"\0")
+    except OSError:
+        return ""  # it is gone, or another user's
+    named = (variable.partition(b"=") for variable in variables)
+    return next(
+        (value.decode(errors="replace") for name, _, value in named if name == MARK.encode()), ""
+    )

@@ -1,0 +1,74 @@
+"""Stops the threads of a client that renew its leases, and nothing else of it.
+
+    threads hold PID   stop them, each where it waits in the kernel; their names and states
+    threads go PID     let them go on; their states then
+
+They are those whose name begins with `renew`, as fencepost's own clients name theirs; in a process
+that names none so, all but the main one. Held by ptrace, they go on as soon as whoever holds them
+is gone: that is the agent, which ends with the harness.
+
+A thread is held only where it waits. Python's lock on its interpreter, or one of malloc's, may be
+its own elsewhere, and all others would wait for it: that would be a pause of the whole process.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from fencepost.node.tracing import keep, kept, let_go_on
+
+_NAMED = "renew"
+
+
+def command(words: list[str]) -> dict[str, Any]:
+    """Carry out a verb. OSError: no such process, no thread to hold, or one that never waits."""
+    parser = argparse.ArgumentParser("threads")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    for verb in ("hold", "go"):
+        verbs.add_parser(verb).add_argument("pid", type=int)
+    given = parser.parse_args(words)
+    return _hold(given.pid) if given.verb == "hold" else _go(given.pid)
+
+
+def _hold(pid: int) -> dict[str, Any]:
+    names = _names(pid)
+    others = {tid: name for tid, name in names.items() if tid != pid}
+    chosen = {tid: name for tid, name in others.items() if name.startswith(_NAMED)} or others
+    if not chosen:
+        raise OSError(f"process {pid} has no thread beside its main one: it renews nothing")
+    keep(pid, list(chosen))
+    return _states(pid, chosen)
+
+
+def _go(pid: int) -> dict[str, Any]:
+    held = kept(pid)
+    names = _names(pid)
+    let_go_on(pid)
+    return _states(pid, {tid: names.get(tid, "") for tid in held})
+
+
+def _states(pid: int, threads: dict[int, str]) -> dict[str, Any]:
+    """`threads`: each one's id, name and state (a letter, proc(5); "" once it has ended)."""
+    rows = [{"tid": tid, "name": name, "state": _state(pid, tid)} for tid, name in threads.items()]
+    return {"threads": rows, "main": _state(pid, pid)}
+
+
+def _names(pid: int) -> dict[int, str]:
+    """The name of each thread of a process; none, once it has ended."""
+    found = {}
+    for place in sorted(Path(f"/proc/{pid}/task").glob("*"), key=lambda place: int(place.name)):
+        try:
+            found[int(place.name)] = (place / "comm").read_text().strip()
+        except OSError:
+            continue  # it has ended since
+    return found
+
+
+def _state(pid: int, tid: int) -> str:
+    try:
+        stat = Path(f"/proc/{pid}/task/{tid}/stat").read_text()
+    except OSError:
+        return ""
+    return stat.rpartition(")")[2].split()[0]

@@ -1,0 +1,1 @@
+"""Runs for other tools: data frames, JUnit, badges."""

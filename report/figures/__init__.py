@@ -1,0 +1,1 @@
+"""What the charts and the timeline draw, as plain tables."""

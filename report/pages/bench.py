@@ -1,0 +1,91 @@
+"""The report of a bench: what each lock costs, as a table and as bars, relative to one Redis."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from fencepost.report.pages import page
+from fencepost.report.stored import ReportError
+
+COLUMNS = (
+    ("alone", "acquire_p50", "Acquire, alone, p50 (ms)"),
+    ("alone", "acquire_p99", "p99 (ms)"),
+    ("alone", "release_p50", "Release, alone, p50 (ms)"),
+    ("alone", "rate", "Pairs/s, alone"),
+    ("contended", "acquire_p50", "Acquire, 10 on one lock, p50 (ms)"),
+    ("contended", "acquire_p99", "p99 (ms)"),
+    ("contended", "rate", "Pairs/s, 10 on one lock"),
+    ("apart", "rate", "Pairs/s, 10 locks"),
+)
+
+
+def render(folder: Path) -> Path:
+    """Write report.html beside the bench.json in `folder`; returns its path.
+
+    Raises:
+        ReportError: bench.json is missing or is not what a bench writes.
+        OSError: report.html cannot be written.
+    """
+    path = folder / "bench.json"
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        rows = relative(stored["locks"], stored["baseline"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ReportError(f"{path}: no report, because it cannot be read ({error!r})") from error
+    return page.write(
+        folder / "report.html",
+        "bench.html",
+        {
+            "baseline": stored["baseline"],
+            "command": stored["command"],
+            "versions": stored["versions"],
+            "columns": [title for _, _, title in COLUMNS],
+            "rows": rows,
+            "latency": _bars(rows, "alone", "pair_p50", "ms", cheap=True),
+            "rate": _bars(rows, "apart", "rate", "pairs/s", cheap=False),
+        },
+    )
+
+
+def relative(locks: list[dict[str, Any]], baseline: str) -> list[dict[str, Any]]:
+    """Every lock's figures, each with its ratio to the baseline's."""
+    base = next(row for row in locks if row["lock"] == baseline)
+    return [
+        {
+            "lock": row["lock"],
+            "trips": row["trips"],
+            "phases": row["phases"],
+            "cells": [_cell(row, base, phase, name) for phase, name, _ in COLUMNS],
+        }
+        for row in locks
+    ]
+
+
+def _cell(
+    row: dict[str, Any], base: dict[str, Any], phase: str, name: str
+) -> tuple[float | None, float | None]:
+    value, other = row["phases"][phase].get(name), base["phases"][phase].get(name)
+    return value, value / other if value is not None and other else None
+
+
+def _bars(
+    rows: list[dict[str, Any]], phase: str, name: str, unit: str, cheap: bool
+) -> list[dict[str, Any]]:
+    """A bar a lock, the best first: its length in per cent of the longest, and its figure."""
+    found = [(row["lock"], row["phases"][phase].get(name)) for row in rows]
+    found.sort(key=lambda one: one[1] or 0, reverse=not cheap)
+    longest = max((value or 0 for _, value in found), default=0) or 1
+    return [
+        {
+            "lock": lock,
+            "share": 100 * (value or 0) / longest,
+            "figure": "none" if value is None else f"{_number(value)} {unit}",
+        }
+        for lock, value in found
+    ]
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -1,0 +1,18 @@
+"""The page of a campaign: its finds by their minimal schedule, what was covered, how fast."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fencepost.report.pages import page
+
+
+def render(folder: Path, values: dict[str, Any]) -> Path:
+    """Write report.html into the folder of a campaign; returns its path.
+
+    `values`: lock, command, seeds, left, found, schedules, seconds, rate, states, covered, new,
+    struck (by kind), failures (seed and words), and groups: each with broken, strikes, seeds,
+    story, drawing and the path of its report.
+    """
+    return page.write(folder / "report.html", "campaign.html", values)

@@ -1,0 +1,115 @@
+"""The page of a matrix: every lock under every fault at a glance, and the findings in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fencepost.report.pages import page, tiles
+from fencepost.report.words import cells
+from fencepost.report.words.findings import findings, headline
+from fencepost.wholefile import replace
+
+TITLES = {
+    "none": "no fault",
+    "pause:client": "client pause",
+    "pause:server": "server pause",
+    "kill": "crash",
+    "power": "power loss",
+    "disk": "disk full",
+    "all": "all of these",
+}
+"""What the columns of the usual faults are called; others have the name that was given."""
+_FIRST = 2
+"""So many findings of a sort are shown at once."""
+
+
+def with_sums(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The cells, each with what its runs come to under `sum`."""
+    calm = {
+        (row["lock"], row["guard"]): cells.summed(row) for row in rows if row["fault"] == "none"
+    }
+    return [
+        {**row, "sum": cells.summed(row, calm.get((row["lock"], row["guard"])))} for row in rows
+    ]
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The matrix.json of this folder, its cells with their sums.
+
+    Raises:
+        ReportError: it is missing or is none.
+    """
+    return tiles.read(folder / "matrix.json", "matrix", with_sums)
+
+
+def render(folder: Path) -> Path:
+    """Write report.html and matrix.csv beside the matrix.json in `folder`; returns the page's path.
+
+    Raises:
+        ReportError: matrix.json is missing or is none.
+        OSError: a file cannot be written.
+    """
+    stored = read(folder)
+    replace(folder / "matrix.csv", [tiles.csv_of(flat(stored["cells"])).encode()])
+    shown = contents(folder.resolve().name, stored, stored["cells"])
+    return page.write(folder / "report.html", "matrix.html", shown)
+
+
+def contents(name: str, stored: Mapping[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Everything that the template shows."""
+    plan = stored["plan"]
+    shown = [
+        {"lock": row["lock"], "guard": row["guard"], "fault": row["fault"]}
+        | tiles.cell(f"cell-{number}", _title(row), row)
+        for number, row in enumerate(rows)
+    ]
+    by_place = {(one["lock"], one["guard"], one["fault"]): one for one in shown}
+    found = findings(rows)
+    return {
+        "name": f"matrix, {name}",
+        "headline": headline(rows),
+        "states": tiles.states(shown),
+        "findings": [one for sort in found for one in sort[:_FIRST]],
+        "more": [one for sort in found for one in sort[_FIRST:]],
+        "columns": [{"name": fault, "title": title(fault)} for fault in plan["faults"]],
+        "rows": [
+            _row(lock, guard, [by_place[lock, guard, fault] for fault in plan["faults"]])
+            for lock in plan["locks"]
+            for guard in plan["guards"]
+        ],
+        "guards": len(plan["guards"]),
+        "cells": [one for one in shown if one["runs"]],
+        "plan": plan,
+        "ttls": sorted({row["ttl_ms"] for row in rows if row["ttl_ms"]}),
+        "ran": sum(row["sum"]["runs"] for row in rows),
+        "holds": sum(row["sum"]["holds"] for row in rows),
+        "versions": tiles.versions(stored.get("versions") or {}),
+    }
+
+
+def title(fault: str) -> str:
+    """What a column is called."""
+    return TITLES.get(fault, fault)
+
+
+def _title(row: Mapping[str, Any]) -> str:
+    return f"{row['lock']}, {title(row['fault'])}, guard {row['guard']}"
+
+
+def _row(lock: str, guard: str, row: list[dict[str, Any]]) -> dict[str, Any]:
+    """A row of the table; `why` in the place of cells that all cannot be, for one reason."""
+    reasons = {one["reason"] for one in row if not one["runs"]}
+    same = len(reasons) == 1 and not any(one["runs"] for one in row)
+    return {"lock": lock, "guard": guard, "cells": row, "why": reasons.pop() if same else ""}
+
+
+def flat(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A row a cell with plain values, for a spreadsheet or a database."""
+    return [_flat(row) for row in rows]
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    named = {name: row[name] for name in ("lock", "fault", "guard", "ttl_ms", "reason")}
+    return named | tiles.figures(row["sum"])

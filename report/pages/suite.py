@@ -1,0 +1,220 @@
+"""The report of a suite: what others have published beside what was observed.
+
+Of a scenario that is an outcome, of a rate a figure, and of what locks cost an order.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from fencepost.report.pages import page
+from fencepost.report.stored import ReportError
+from fencepost.report.words.cells import figure
+from fencepost.report.words.intervals import not_seen
+from fencepost.report.words.questions import ordered, question, verdict
+from fencepost.report.words.settings import named
+
+
+def render(folder: Path) -> Path:
+    """Write report.html beside the suite.json in `folder`; returns its path.
+
+    Raises:
+        ReportError: suite.json is missing or is no list of objects.
+        OSError: report.html cannot be written.
+    """
+    path = folder / "suite.json"
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
+            raise ValueError("not a list of objects")
+    except (OSError, ValueError) as error:
+        raise ReportError(
+            f"{path}: no report, because it cannot be read ({error}); name the folder of a suite"
+        ) from error
+    return page.write(folder / "report.html", "suite.html", contents(_name(folder), entries))
+
+
+def _name(folder: Path) -> str:
+    """The suite's name and time, as the store names them: results/<suite>/<UTC time>."""
+    place = folder.resolve()
+    return f"{place.parent.name}, {place.name}"
+
+
+def contents(name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
+    """Everything that the template shows."""
+    counted = [entry for entry in entries if entry.get("rate")]
+    costs = [entry for entry in entries if entry.get("cost")]
+    played = [entry for entry in entries if entry not in counted and entry not in costs]
+    scripted = [_row(entry) for entry in played if entry.get("expected")]
+    free = [_row(entry) for entry in played if not entry.get("expected")]
+    return {
+        "name": name,
+        "headline": " ".join(
+            [
+                *([headline(scripted)] if scripted or not counted + costs else []),
+                *_counted(counted),
+                *([_measured(costs)] if costs and not scripted else []),
+            ]
+        ),
+        "as_published": all(row["as_expected"] for row in scripted) if scripted else None,
+        "rates": [_rate(entry) for entry in counted],
+        "costs": [_cost(entry) for entry in costs],
+        "scenarios": _scenarios(scripted),
+        "scripted_checkers": _columns(scripted),
+        "free": free,
+        "free_checkers": _columns(free),
+        "about_checker": {
+            name: question(name) for row in [*scripted, *free] for name in row["cells"]
+        },
+    }
+
+
+def headline(scripted: list[dict[str, Any]]) -> str:
+    """One sentence: did every scenario come out as its author published it?"""
+    if not scripted:
+        return "No scenario with a published outcome was run."
+    names = list(dict.fromkeys(row["scenario"] for row in scripted))
+    odd = list(dict.fromkeys(row["scenario"] for row in scripted if not row["as_expected"]))
+    runs = f"{len(scripted)} run{'s' if len(scripted) > 1 else ''}"
+    if not odd:
+        all_of = f"All {len(names)} scenarios" if len(names) > 1 else "The one scenario"
+        return f"{all_of} came out as published, in {runs}."
+    return f"{len(odd)} of {len(names)} scenarios did not come out as published: {', '.join(odd)}."
+
+
+def _counted(entries: list[dict[str, Any]]) -> list[str]:
+    runs = sum(len(entry["rate"]["runs"]) for entry in entries)
+    rates = f"{len(entries)} rates were" if len(entries) > 1 else "One rate was"
+    return [f"{rates} counted, over {runs} runs."] if entries else []
+
+
+def _measured(entries: list[dict[str, Any]]) -> str:
+    locks = list(dict.fromkeys(row["lock"] for one in entries for row in one["cost"]["locks"]))
+    slower = "each other is" if all(one.get("as_expected") for one in entries) else "not all are"
+    return f"The costs of {len(locks)} locks were measured: {slower} slower than {locks[0]}."
+
+
+_SHARES = {
+    "service": "The service broke its promise in",
+    "clients": "Two clients believed in",
+    "data": "The data was damaged in",
+    "updates": "Lost were",
+}
+
+
+def shares(rate: Mapping[str, Any]) -> list[str]:
+    """What was counted, a sentence each, with the 95 % interval."""
+    return [_share(name, found) for name, found in rate["shares"].items()]
+
+
+def _share(name: str, found: Mapping[str, Any]) -> str:
+    count, of, low, high = (found[key] for key in ("count", "of", "low", "high"))
+    if name == "updates":
+        share = f"{_percent(count / of)} ({_percent(low)} to {_percent(high)})" if of else "none"
+        return f"{_SHARES[name]} {count:,} of {of:,} acknowledged updates: {share}."
+    if not count:
+        most = figure(1000 * not_seen(of))
+        return f"{_SHARES[name]} none of {of:,} holds (at most {most} per 1,000, rule of three)."
+    per = f"{figure(1000 * count / of)} per 1,000 ({figure(1000 * low)} to {figure(1000 * high)})"
+    return f"{_SHARES[name]} {count:,} of {of:,} holds: {per}."
+
+
+def _percent(share: float) -> str:
+    return f"{figure(100 * share)} %"
+
+
+def _rate(entry: Mapping[str, Any]) -> dict[str, Any]:
+    rate = entry["rate"]
+    runs = [
+        {
+            "seed": run.get("seed"),
+            "link": _link(run.get("run")),
+            "why": run.get("why", ""),
+            "counts": [f"{count:,} of {of:,}" for count, of in (run.get("counts") or {}).values()],
+        }
+        for run in rate["runs"]
+    ]
+    said = {"shares": shares(rate), "published": rate.get("published") or "", "runs": runs}
+    return _row(entry) | said
+
+
+def _cost(entry: Mapping[str, Any]) -> dict[str, Any]:
+    rows = entry["cost"]["locks"]
+    base = rows[0]["ms"] or 0.0
+    locks = [
+        {
+            "lock": row["lock"],
+            "ms": "none" if row["ms"] is None else f"{row['ms']:.3g}",
+            "ratio": f"{row['ms'] / base:.1f}" if row["ms"] and base else "",
+            "trips": f"{row['trips']:g}",
+            "rate": f"{row['rate']:,.0f}" if row.get("rate") else "",
+        }
+        for row in rows
+    ]
+    return _row(entry) | {"locks": locks, "published": entry["cost"].get("published") or ""}
+
+
+def _row(entry: Mapping[str, Any]) -> dict[str, Any]:
+    expected: Mapping[str, Any] = entry.get("expected") or {}
+    observed: Mapping[str, Any] = entry.get("observed") or {}
+    cells = {
+        name: {
+            "expected": verdict(expected[name]) if name in expected else None,
+            "observed": verdict(observed[name]) if name in observed else None,
+        }
+        for name in dict.fromkeys([*expected, *observed])
+    }
+    return {
+        "test": entry.get("test", ""),
+        "scenario": str(entry.get("scenario") or entry.get("test") or "unnamed"),
+        "guard": page.plain(entry.get("guard")),
+        "claim": entry.get("claim") or "",
+        "source": entry.get("source") or "",
+        "what": entry.get("what") or "",
+        "why": entry.get("why") or "",
+        "link": _link(entry.get("run")),
+        "as_expected": bool(entry.get("as_expected")),
+        "versions": named(entry.get("versions") or {}),
+        "cells": cells,
+    }
+
+
+def _scenarios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The runs of each scenario together, and once what they have in common."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(row["scenario"], []).append(row)
+    return [
+        {
+            "name": name,
+            "what": list(dict.fromkeys(row["what"] for row in runs if row["what"])),
+            "versions": list(dict.fromkeys(said for row in runs for said in row["versions"])),
+            "claims": list(dict.fromkeys(row["claim"] for row in runs if row["claim"])),
+            "sources": list(dict.fromkeys(row["source"] for row in runs if row["source"])),
+            "runs": runs,
+        }
+        for name, runs in groups.items()
+    ]
+
+
+def _link(run: Any) -> str | None:
+    """The run's own report, relative to the suite's; None for a path that leads elsewhere.
+
+    An absolute path or an URL in suite.json would break as soon as the store is moved, or
+    lead out of it.
+    """
+    if not run or ":" in str(run) or os.path.isabs(str(run)):
+        return None
+    return quote(f"{str(run).rstrip('/')}/report.html")
+
+
+def _columns(rows: list[dict[str, Any]]) -> list[str]:
+    """The checkers that any row names, in the order of the design's table."""
+    named = {name for row in rows for name in row["cells"]}
+    known = ordered(named)
+    return known + sorted(named - set(known))

@@ -1,0 +1,212 @@
+"""The page of a sweep: where safety ends, as a map of violations for each question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from fencepost.report.pages import page, tiles
+from fencepost.report.words import cells
+from fencepost.report.words.cells import figure
+from fencepost.wholefile import replace
+
+FILE = "sweep.json"
+_QUESTIONS = {
+    "service": (
+        "The service granted a lease twice",
+        "holds that were granted while another client's lease ran",
+    ),
+    "data": ("Data was damaged", "holds under which an update was lost, or a late write accepted"),
+    "clients": (
+        "Two clients believed",
+        "holds that began while another client went on as the holder",
+    ),
+}
+_HEATS = (1.0, 10.0, 100.0)
+"""Where one colour ends and the next begins, in violating holds per 1,000."""
+
+
+def with_sums(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The cells, each with what its runs come to under `sum`."""
+    return [{**row, "sum": cells.summed(row)} for row in rows]
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The sweep.json of this folder, its cells with their sums.
+
+    Raises:
+        ReportError: it is missing or is none.
+    """
+    return tiles.read(folder / FILE, "sweep", with_sums)
+
+
+def render(folder: Path) -> Path:
+    """Write report.html and sweep.csv beside the sweep.json in `folder`; returns the page's path.
+
+    Raises:
+        ReportError: sweep.json is missing or is none.
+        OSError: a file cannot be written.
+    """
+    stored = read(folder)
+    replace(folder / "sweep.csv", [tiles.csv_of(flat(stored)).encode()])
+    shown = contents(folder.resolve().name, stored)
+    return page.write(folder / "report.html", "sweep.html", shown)
+
+
+def contents(name: str, stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything that the template shows."""
+    plan, rows = stored["plan"], stored["cells"]
+    sides = (plan["x"], plan["y"])
+    asked = [one for one in _QUESTIONS if _seen(rows, one)]
+    shown = [
+        tiles.cell(f"cell-{number}", title(sides, row), row) for number, row in enumerate(rows)
+    ]
+    return {
+        "name": f"sweep, {name}",
+        "title": f"{plan['lock']}, {sides[0]['title']} × {sides[1]['title']}",
+        "headline": headline(stored),
+        "plan": plan,
+        "maps": [_map(one, plan, rows, shown) for one in asked or ["service"]],
+        "unseen": [_unseen(one, rows) for one in _QUESTIONS if one not in asked],
+        "cells": [one for one in shown if one["runs"]],
+        "ran": sum(row["sum"]["runs"] for row in rows),
+        "holds": sum(row["sum"]["holds"] for row in rows),
+        "heats": _heats(),
+        "versions": tiles.versions({"": stored.get("versions") or {}}),
+    }
+
+
+def title(sides: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> str:
+    """The name of a cell."""
+    return ", ".join(
+        f"{side['title']} {shown}"
+        for side, shown in zip(sides, (row["x_shown"], row["y_shown"]), strict=True)
+    )
+
+
+def headline(stored: Mapping[str, Any]) -> str:
+    """What came of it in one sentence."""
+    rows = stored["cells"]
+    ran = [row for row in rows if row["sum"]["runs"]]
+    if not ran:
+        return "Nothing was run yet."
+    parts = []
+    for question, (words, _) in _QUESTIONS.items():
+        if count := _seen(ran, question):
+            parts.append(f"{words[0].lower()}{words[1:]} in {count}")
+    of = f"{len(ran)} settings" if len(ran) > 1 else "1 setting"
+    if not parts:
+        return f"{stored['plan']['lock']}: no violation was seen in {of}."
+    most = ", ".join(parts[:-1])
+    return f"{stored['plan']['lock']}: of {of}, {f'{most} and ' if most else ''}{parts[-1]}."
+
+
+def _seen(rows: Sequence[Mapping[str, Any]], question: str) -> int:
+    """In how many cells it was violated."""
+    return sum(1 for row in rows if row["sum"]["violations"][question]["count"])
+
+
+def _unseen(question: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """That a question was violated nowhere, with the bound that this supports."""
+    holds = sum(row["sum"]["holds"] for row in rows)
+    return f"{_QUESTIONS[question][0]}: not {cells.unseen(holds)}."
+
+
+def _map(
+    question: str, plan: Mapping[str, Any], rows: Sequence[Mapping[str, Any]],
+    shown: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:  # fmt: skip
+    """One map: a tile for each cell, the highest value of y on top."""
+    placed = {(row["x"], row["y"]): (row, one) for row, one in zip(rows, shown, strict=True)}
+    words, what = _QUESTIONS[question]
+    return {
+        "title": words,
+        "what": what,
+        "columns": plan["x"]["shown"],
+        "rows": [
+            {
+                "title": title,
+                "tiles": [_tile(question, *placed[x, y]) for x in plan["x"]["values"]],
+            }
+            for y, title in reversed(
+                list(zip(plan["y"]["values"], plan["y"]["shown"], strict=True))
+            )
+        ],
+        "frontier": frontier(question, plan, rows),
+    }
+
+
+def _tile(question: str, row: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
+    """Its colour, its figure and its counts. What was not proved is no figure."""
+    total = row["sum"]
+    found = total["violations"][question]
+    tile = {"id": one["id"], "title": one["title"], "words": one["words"], "reason": row["reason"]}
+    if not total["runs"]:
+        why = "cannot be" if row["reason"] else "crashed" if total["crashed"] else "not run"
+        heat = "unknown" if total["crashed"] else "untested"
+        return tile | {"heat": heat, "figure": "–", "counts": why}
+    counts = f"{found['count']:,} of {total['holds']:,}"
+    if not total["holds"]:
+        return tile | {"heat": "unknown", "figure": "?", "counts": "no holds"}
+    if "unknown" in total["marks"] and not found["count"]:
+        return tile | {"heat": "unknown", "figure": "?", "counts": counts}
+    if not found["count"]:
+        return tile | {"heat": "none", "figure": f"< {figure(found['at_most'])}", "counts": counts}
+    over = sum(1 for limit in _HEATS if found["per_1000"] >= limit)
+    return tile | {"heat": f"heat-{over}", "figure": figure(found["per_1000"]), "counts": counts}
+
+
+def _heats() -> list[dict[str, str]]:
+    """The key of the colours."""
+    shown = [figure(limit) for limit in _HEATS]
+    words = [f"below {shown[0]}", *(f"{a} to {b}" for a, b in pairwise(shown)),
+             f"{shown[-1]} and more"]  # fmt: skip
+    return [
+        {"heat": "none", "words": "not seen; the figure is what is still possible (95 %)"},
+        *({"heat": f"heat-{n}", "words": one} for n, one in enumerate(words)),
+        {"heat": "unknown", "words": "? could not be judged, or nobody was granted the lock"},
+    ]
+
+
+def frontier(
+    question: str, plan: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """For each value of the setting: up to where along the fault nothing was seen, and where
+    something was seen first. `above`: where nothing was seen beyond that, which a frontier that is
+    one has none of."""
+    setting, fault = ("x", "y") if plan["y"]["fault"] else ("y", "x")
+    found = []
+    for value, shown in zip(plan[setting]["values"], plan[setting]["shown"], strict=True):
+        line = sorted(
+            (row for row in rows if row[setting] == value and row["sum"]["holds"]),
+            key=lambda row: row[fault],
+        )
+        bad = [row for row in line if row["sum"]["violations"][question]["count"]]
+        good = [row for row in line if row["sum"]["violations"][question]["count"] == 0]
+        first = bad[0] if bad else None
+        below = [row for row in good if first is None or row[fault] < first[fault]]
+        above = [row for row in good if first is not None and row[fault] > first[fault]]
+        rate = first["sum"]["violations"][question] if first else None
+        found.append(
+            {
+                "setting": shown,
+                "safe": below[-1][f"{fault}_shown"] if below else "",
+                "safe_holds": sum(row["sum"]["holds"] for row in below),
+                "first": first[f"{fault}_shown"] if first else "",
+                "rate": cells.rate(rate) if rate else "",
+                "above": [row[f"{fault}_shown"] for row in above],
+            }
+        )
+    return found
+
+
+def flat(stored: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A row a cell with plain values, for a spreadsheet or a database."""
+    x, y = stored["plan"]["x"]["axis"], stored["plan"]["y"]["axis"]
+    return [
+        {"lock": stored["plan"]["lock"], x: row["x"], y: row["y"], "reason": row["reason"]}
+        | tiles.figures(row["sum"])
+        for row in stored["cells"]
+    ]

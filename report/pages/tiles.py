@@ -1,0 +1,151 @@
+"""Cells as pages and tables show them: what a matrix and a sweep have in common."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from fencepost.report.stored import ReportError
+from fencepost.report.words import cells
+from fencepost.report.words.cells import STATES, figure, unseen
+
+_QUESTIONS = {
+    "service": "Did the lock service keep its promise?",
+    "clients": "Did only one client believe at a time?",
+    "data": "Did the data survive?",
+}
+
+
+WithSums = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+
+
+def read(path: Path, what: str, with_sums: WithSums) -> dict[str, Any]:
+    """The file of a matrix or a sweep (`what`), its cells with their sums.
+
+    Raises:
+        ReportError: it is missing or is none.
+    """
+    try:
+        stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return {**stored, "cells": with_sums(stored["cells"])}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ReportError(
+            f"{path} cannot be read ({error}): name the folder of a {what}, such as "
+            f"results/{what}/latest"
+        ) from error
+
+
+def cell(id: str, title: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a page shows of a cell, whose runs come to `row["sum"]`."""
+    total = row["sum"]
+    worst = next(
+        (total["violations"][name] for name in cells.QUESTIONS
+         if total["violations"][name]["count"] and _of(total["state"]) == name),
+        None,
+    )  # fmt: skip
+    return {
+        "id": id,
+        "title": title,
+        "state": total["state"],
+        "word": STATES[total["state"]].word,
+        "signs": [STATES[mark].sign for mark in total["marks"]],
+        "also": [STATES[mark].word for mark in total["marks"][1:]],
+        "figure": figure(worst["per_1000"]) if worst else "",
+        "available": total["availability"],
+        "words": total["words"],
+        "reason": row["reason"],
+        "sum": total,
+        "questions": [
+            {"title": _QUESTIONS[name], "valid": total["questions"][name],
+             "words": _said(total["violations"][name], total["holds"], total["runs"])}
+            for name in cells.QUESTIONS
+        ],
+        "checkers": total["checkers"],
+        "nemesis": ", ".join(row["nemesis"]) or "none",
+        "runs": [
+            {"crashed": "", **run, "link": _link(run.get("run")), "number": place}
+            for place, run in enumerate(row["runs"], 1)
+        ],
+    }  # fmt: skip
+
+
+def _of(state: str) -> str:
+    """The question whose rate a cell of this state shows."""
+    return {"broken": "service", "damaged": "data", "believed": "clients"}.get(state, "")
+
+
+def _said(found: Mapping[str, Any], holds: int, runs: int) -> str:
+    """A question's figures in words."""
+    if not holds:
+        return "nothing was tested"
+    if not found["count"]:
+        return f"not {unseen(holds)}"
+    when = ""
+    if found["first_s"] is not None:
+        when = f"; first after {found['first_s']:.1f} s (median)"
+        if found["first_high_s"] is not None and found["first_low_s"]:
+            when = f"{when[:-1]}, {found['first_low_s']:.1f} to {found['first_high_s']:.1f} s)"
+    return f"{cells.rate(found)}; in {found['runs']} of {runs} runs{when}"
+
+
+def _link(run: Any) -> str | None:
+    """The run's own report, relative to the page; None for a path that would lead elsewhere."""
+    if not run or ":" in str(run) or str(run).startswith("/"):
+        return None
+    return quote(f"{str(run).rstrip('/')}/report.html")
+
+
+def states(shown: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The key: every state, with how many cells are in it."""
+    found = [one["state"] for one in shown]
+    return [
+        {"name": name, "sign": one.sign, "word": one.word, "what": one.what,
+         "count": found.count(name)}
+        for name, one in STATES.items()
+    ]  # fmt: skip
+
+
+def versions(found: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
+    """What was tested: each version with the locks that ran on it."""
+    merged: dict[str, list[str]] = {}
+    for versions in found.values():
+        for what, version in versions.items():
+            said = merged.setdefault(what, [])
+            if version not in said:
+                said.append(version)
+    return merged
+
+
+def figures(total: Mapping[str, Any]) -> dict[str, Any]:
+    """A cell's sum with plain values, for a row of a table."""
+    found = {
+        name: total[name]
+        for name in (
+            "state", "runs", "crashed", "holds", "holds_a_second", "availability", "longest_s",
+            "longest_calm_s",
+        )
+    }  # fmt: skip
+    for question in cells.QUESTIONS:
+        found[question] = _plain(total["questions"][question])
+        for name, value in total["violations"][question].items():
+            found[f"{question}_{name}"] = value
+    return found | {name: _plain(said["worst"]) for name, said in total["checkers"].items()}
+
+
+def _plain(valid: Any) -> str | None:
+    return None if valid is None else str(valid).lower()
+
+
+def csv_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as CSV, with a column for each name."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    file = io.StringIO()
+    writer = csv.DictWriter(file, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()

@@ -1,0 +1,1 @@
+"""Verdicts, settings and findings in words."""

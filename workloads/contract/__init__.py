@@ -1,0 +1,1 @@
+"""The boundaries: lock, resource, guard, store, and their bundles."""

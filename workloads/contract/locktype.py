@@ -1,0 +1,127 @@
+"""The bundle of a lock: how it is made, what it needs, what it promises, what can be chosen.
+
+Each lock's file ends with its bundle, and `registry.py` lists ours:
+
+    LOCK = LockType(name="mine", what="...", make=MyLock, servers=1)
+
+A bundle is read by every command, also where the lock's client library is not installed: see
+workloads/transport/deferred.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from fencepost.workloads.contract.lock import Env, Lock
+from fencepost.workloads.contract.option import Option
+
+Make = Callable[[Env, Sequence[str], Mapping[str, Any]], Lock]
+"""Makes a lock from its env, its servers by name, and its options: as a rule the lock's class."""
+
+PROMISES = {
+    "minority": "usable with a minority down",
+    "fifo": "grants in order of asking",
+    "one_wakeup": "a release wakes one waiter",
+    "true_refusals": "refuses only what somebody has",
+}
+"""What a lock may promise beside exclusion, in words."""
+
+ENDS_WITH = ("lease", "close", "connection")
+"""How a grant may end although its lease still runs: see `LockType`."""
+
+
+@dataclass(frozen=True)
+class LockType:
+    """A lock by name. `servers` is how many nodes of `kind` it runs on.
+
+    `make` is called by the worker on its node; None where `program`, the command of a worker that
+    is not fencepost's own, takes its place. `library` names the library under test, whose
+    environment on the node the worker runs in; compose/libraries has its pins.
+    `promises` are some of PROMISES. `least_ttl_ms` is the shortest lease or session
+    that the servers give. `extends` and `shared` say which verbs it has beside acquire and
+    release; `sequencer`, that the lock service can be asked about a hold; `replicated`, that the
+    servers but the first are replicas of the first; `server` names the kind of server that it needs
+    in the place of the usual one (`--server KIND=SERVER`).
+
+    `ends_with` says what ends a grant: `lease`, a release that reached the service, or time;
+    `close`, also its client's `close`, which ends the session that the grant lives by;
+    `connection`, also the loss of its client, killed or cut off for good.
+
+    `failpoints`: the places of its own code at which a client can be stopped (nemesis/pause.py).
+    `renews`: whether threads of its client renew leases in the background; the name of the option
+    by which they do; None, nobody knows.
+
+    `tells_tokens`: whether its options say that it hands out tokens. Of a lock of one's own nobody
+    knows before it has granted.
+
+    Raises ValueError where a field makes no sense.
+    """
+
+    name: str
+    what: str
+    make: Make | None
+    servers: int
+    kind: str = "redis"
+    options: Mapping[str, Option] = field(default_factory=dict)
+    promises: Mapping[str, bool] = field(default_factory=dict)
+    library: str = ""
+    program: tuple[str, ...] = ()
+    least_ttl_ms: int = 100
+    whole_seconds: bool = False
+    extends: bool = True
+    shared: bool = False
+    sequencer: bool = False
+    replicated: bool = False
+    server: str = ""
+    ends_with: str = "lease"
+    failpoints: tuple[str, ...] = ()
+    tells_tokens: bool = True
+    renews: bool | str | None = False
+
+    def __post_init__(self) -> None:
+        if self.ends_with not in ENDS_WITH:
+            valid = ", ".join(ENDS_WITH)
+            raise ValueError(f"lock {self.name}: ends_with {self.ends_with!r} is none of {valid}")
+        if unknown := sorted(set(self.promises) - set(PROMISES)):
+            valid = ", ".join(PROMISES)
+            raise ValueError(f"lock {self.name}: promise {unknown[0]!r} is none of {valid}")
+        if (self.make is None) == (not self.program):
+            raise ValueError(f"lock {self.name}: give it either `make` or `program`")
+
+    def renews_with(self, options: Mapping[str, Any]) -> bool | None:
+        """Whether threads of its client renew leases, with these options; None: nobody knows."""
+        return bool(options.get(self.renews)) if isinstance(self.renews, str) else self.renews
+
+    def promised(self) -> list[str]:
+        """What it promises beside exclusion, in words."""
+        return [words for name, words in PROMISES.items() if self.promises.get(name)]
+
+    def token(self, options: Mapping[str, Any]) -> str:
+        """Where its tokens come from; "none" where there are none."""
+        return str(options.get("token", "none"))
+
+    def has_token(self, options: Mapping[str, Any]) -> bool | Literal["unknown"]:
+        """Whether its grants carry tokens; "unknown": nobody knows before it has granted."""
+        return self.token(options) != "none" if self.tells_tokens else "unknown"
+
+    def tokens(self) -> list[str]:
+        """The settings that give tokens."""
+        choices = self.options["token"].choices if "token" in self.options else ()
+        return [str(choice) for choice in choices if choice != "none"]
+
+    def read_options(self, given: Mapping[str, str]) -> dict[str, Any]:
+        """Return every option with its value, from text.
+
+        Raises:
+            ValueError: an option that the lock does not have, or a value that makes no sense.
+        """
+        unknown = sorted(set(given) - set(self.options))
+        if unknown:
+            valid = ", ".join(sorted(self.options)) or "none"
+            raise ValueError(f"lock {self.name} has no option {unknown[0]}; it has {valid}")
+        return {
+            name: option.read(name, given[name]) if name in given else option.default
+            for name, option in self.options.items()
+        }

@@ -1,0 +1,44 @@
+"""The bundle of a store: what a resource can be kept in, and how a client opens it.
+
+Each store's file ends with its bundle, and registry.py lists ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fencepost.workloads.contract.guard import Guard
+from fencepost.workloads.contract.lock import Env
+from fencepost.workloads.contract.resource import Resource
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What a client opens a store with: the node that it is on, the lock's servers, the guard.
+
+    `timeout_s` is how long one request may take.
+    """
+
+    env: Env
+    storage: str
+    servers: Sequence[str]
+    guard: Guard
+    timeout_s: float
+
+
+@dataclass(frozen=True)
+class Store:
+    """A store by name. `kind` is the kind of server that runs on the storage node.
+
+    `beside`: it is kept by the lock's own servers, which must be of this kind.
+    `server` is the module of a program that runs in front of that server and knows the lock's
+    servers, if there is one.
+    """
+
+    name: str
+    what: str
+    open: Callable[[Opening], Resource]
+    kind: str = "redis"
+    server: str = ""
+    beside: str = ""

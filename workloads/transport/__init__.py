@@ -1,0 +1,1 @@
+"""Connections to servers, as locks and resources use them."""
