@@ -6,10 +6,10 @@ READY := .venv/.ready
 
 .DEFAULT_GOAL := help
 COUNT ?= 1000000
-ORACLES = PYTHONPATH=src:tests nice $(BIN)/python -m oracles.soak
+ORACLES = PYTHONPATH=src:. nice $(BIN)/python -m tests.oracles.soak
 TIME ?= 20m
-SOAK = PYTHONPATH=src:tests $(BIN)/python -m soak
-FUZZ = PYTHONPATH=src:tests nice $(BIN)/python -m fuzz.run
+SOAK = PYTHONPATH=src:. $(BIN)/python -m tests.soak
+FUZZ = PYTHONPATH=src:. nice $(BIN)/python -m tests.fuzz.run
 .PHONY: help install test test-unit test-slow test-oracles test-cluster fuzz soak soak-checkers lint format docs nightly site bench bench-adapters bench-checkers bench-flat bench-harness bench-hunt \
         bench-judge bench-lincheck bench-nemesis bench-start api track-record heal clean lock mutants test-redlock
 
@@ -67,8 +67,8 @@ soak: install ## real runs for BUDGET=20m in one process; what each may leave is
 
 soak-checkers: install ## the same on a million each (COUNT=...), on simulated services, and lincheck's evidence
 	$(ORACLES) --count $(COUNT) $(ARGS)
-	PYTHONPATH=src:tests $(BIN)/python -m simulated.soak --runs $$(($(COUNT) / 400 + 1))
-	$(BIN)/python tests/checker/lincheck/lincheck_soak.py --count $$(($(COUNT) / 100 + 1))
+	PYTHONPATH=src:. $(BIN)/python -m tests.simulated.soak --runs $$(($(COUNT) / 400 + 1))
+	PYTHONPATH=src:. $(BIN)/python -m tests.checker.lincheck.lincheck_soak --count $$(($(COUNT) / 100 + 1))
 
 mutants: install ## mutation testing of checker/: hours; ARGS=checker/facts/holds.py for some files
 	nice $(BIN)/python tests/mutation/run.py $(ARGS)

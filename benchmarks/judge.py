@@ -27,9 +27,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from long_runs.run import CALM, TROUBLED, Wanted, write  # noqa: E402
-
 import browser  # noqa: E402
+from long_runs.run import CALM, TROUBLED, Wanted, write  # noqa: E402
 
 MB = 1 << 20
 SHORT, MIDDLE, LONG = 100_000, 1_000_000, 10_000_000

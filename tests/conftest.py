@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import schema
+from tests import schema
 
 pytest_plugins = ("pytester",)
 

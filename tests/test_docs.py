@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from fencepost.workloads.scenarios.registry import SUITES
-from report.matrices import cell, run, violated
-from report.matrices import stored as matrix_of
-from report.test_sweep import RUNS, stored
+from tests.report.matrices import cell, run, violated
+from tests.report.matrices import stored as matrix_of
+from tests.report.pages.test_sweep import RUNS, stored
 
 ROOT = Path(__file__).parents[1]
 GENERATOR = runpy.run_path(str(ROOT / "tools" / "docs.py"))

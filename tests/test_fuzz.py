@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from fuzz import run, spoil
-from fuzz.doors import Door, doors
+from tests.fuzz import run, spoil
+from tests.fuzz.doors import Door, doors
 
 SOUND = json.dumps({"a": [1, 2, {"b": "c"}], "d": None}).encode()
 

@@ -1,7 +1,7 @@
 """The checkers against runs of which the truth is known: tests/simulated.
 
-The runs are the same every time; SEED=... gives others. `python -m simulated.soak` makes many more,
-with a fresh seed, and shows one by its name.
+The runs are the same every time; SEED=... gives others. `python -m tests.simulated.soak` makes many
+more, with a fresh seed, and shows one by its name.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import os
 
 import pytest
 
-from simulated import truth
-from simulated.defects import KINDS
-from simulated.plan import ENDS_WITH
-from simulated.simulation import simulate
-from simulated.soak import DEFECTS, Tally, tally, told, ways_of
+from tests.simulated import truth
+from tests.simulated.defects import KINDS
+from tests.simulated.plan import ENDS_WITH
+from tests.simulated.simulation import simulate
+from tests.simulated.soak import DEFECTS, Tally, tally, told, ways_of
 
 SEED = os.environ.get("SEED", "unit")
 SOUND, BROKEN, MOST = 100, 20, 400

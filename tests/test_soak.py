@@ -12,9 +12,9 @@ import threading
 import pytest
 
 from fencepost.nemesis.families import FAMILIES
-from soak import flat, measures
-from soak.judgement import Bound, growth, judge, table
-from soak.run import LOCKS, ROUNDS, families, rounds
+from tests.soak import flat, measures
+from tests.soak.judgement import Bound, growth, judge, table
+from tests.soak.run import LOCKS, ROUNDS, families, rounds
 
 BOUNDS = {"memory": Bound(0.25, "no more in a night")}
 ROUND = 3

@@ -1,1 +1,6 @@
 """What clients do: locks, the resource that they protect, generators, scenarios."""
+
+if __name__ == "workloads":
+    raise ImportError(
+        "workloads is fencepost.workloads: import fencepost.workloads.client, not workloads.client"
+    )

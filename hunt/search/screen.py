@@ -1,9 +1,9 @@
 """A quick look at a run's record: which checkers could find a violation in it, and which cannot.
 
 The checkers take some milliseconds for a history, and a run less than one. So a run is judged by
-a checker only where this look leaves its verdict open. It may suspect what is innocent, and must
-not pass what is not: tests/hunt/test_screen.py holds it against the checkers on random runs, and a
-hunt has every SAMPLE-th run judged in any case.
+a checker only where this look leaves its verdict open. It may suspect a sound
+run, and must not pass a broken one: tests/hunt/search/test_screen.py compares it with the checkers
+on random runs, and a hunt judges every SAMPLE-th run in any case.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from browser.conftest import DESK, PHONE
 from fencepost.harness.campaigns import nights
 from fencepost.harness.campaigns.entries import Entry
 from fencepost.harness.publish import publish
 from fencepost.harness.results import results
+from tests.browser.conftest import DESK, PHONE
 
 pytestmark = pytest.mark.slow
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from histories import MS
+from tests.histories import MS
 
 TEST = {"servers": ["redis-1", "redis-2", "redis-3"], "failed_release": "ended"}
 

@@ -1,13 +1,8 @@
-"""Makes the stories in this folder importable by its tests, and gives each test one to tell."""
-
-import sys
-from pathlib import Path
+"""A story for each test to tell."""
 
 import pytest
 
-from histories import Story
-
-sys.path.insert(0, str(Path(__file__).parent))
+from tests.histories import Story
 
 
 @pytest.fixture

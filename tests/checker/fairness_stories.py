@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fencepost.checker.liveness import liveness
-from histories import MS
+from tests.histories import MS
 
 QUEUE = {"promises": {"fifo": True}}
 ONE = {"promises": {"one_wakeup": True}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fencepost.checker.linearizable import linearizable
-from histories import MS
+from tests.histories import MS
 
 CLOCKS = {f"client-{n}": {"offset_ns": 0, "bound_ns": 4 * MS} for n in (0, 1)}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fencepost.checker.liveness import liveness
-from histories import MS
+from tests.histories import MS
 
 TTL, BOUND = 1000, 2000
 LIMIT = TTL + BOUND

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fencepost.checker.ownership import ownership
-from histories import MS
+from tests.histories import MS
 
 CLOCKS = {"clocks": {f"client-{n}": {"bound_ns": 4 * MS} for n in (1, 2, 3)}}
 

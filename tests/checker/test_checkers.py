@@ -8,7 +8,7 @@ from fencepost.checker.checker import Checker, Run, of_history
 from fencepost.checker.checkers import CHECKERS, sound
 from fencepost.checker.history.history import History
 from fencepost.checker.verdict import Verdict
-from histories import Story
+from tests.histories import Story
 
 TEST = {"lock": {"token": "majority"}, "shared": False}
 FINE = Verdict(True, "Fine.")

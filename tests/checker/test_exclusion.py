@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from exclusion_stories import only, verdicts
 from msgspec.structs import replace
 
 from fencepost.checker.exclusion import lease_exclusion, mutual_exclusion
 from fencepost.checker.facts.holds import holds
 from fencepost.checker.history.history import History
-from histories import MS, Story, kept_on, over
+from tests.checker.exclusion_stories import only, verdicts
+from tests.histories import MS, Story, kept_on, over
 
 
 def test_a_client_paused_past_its_lease_does_not_break_lease_exclusion():

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from exclusion_stories import only
 
 from fencepost.checker.exclusion import lease_exclusion, mutual_exclusion
 from fencepost.checker.facts.holds import FOREVER
-from histories import MS, Story
+from tests.checker.exclusion_stories import only
+from tests.histories import MS, Story
 
 
 def test_a_hold_that_is_never_released_is_believed_until_its_deadline_and_strictly_for_ever():

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from exclusion_stories import only, verdicts
 
 from fencepost.checker.exclusion import lease_exclusion
 from fencepost.checker.facts.holds import FOREVER, holds
-from histories import MS, Story
+from tests.checker.exclusion_stories import only, verdicts
+from tests.histories import MS, Story
 
 
 def test_a_hold_starts_when_acquire_returns_and_ends_when_its_release_is_invoked():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from fairness_stories import ONE, busy, held, queue, served, turn, waits
 
 from fencepost.checker.liveness import liveness
-from histories import MS
+from tests.checker.fairness_stories import ONE, busy, held, queue, served, turn, waits
+from tests.histories import MS
 
 
 def overtaken(story):

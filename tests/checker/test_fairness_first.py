@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from fairness_stories import busy, held, queue, turn, waits
 
-from histories import MS
+from tests.checker.fairness_stories import busy, held, queue, turn, waits
+from tests.histories import MS
 
 
 def test_two_shared_grants_that_arrive_in_another_order_are_no_overtaking(story):

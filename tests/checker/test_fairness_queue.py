@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from fairness_stories import QUEUE, busy, held, queue, served, turn, waits
 
 from fencepost.checker.liveness import liveness
+from tests.checker.fairness_stories import QUEUE, busy, held, queue, served, turn, waits
 
 
 def test_one_who_waits_in_calm_and_gives_up_while_later_ones_are_served_was_overtaken(story):

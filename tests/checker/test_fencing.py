@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from fencing_stories import two_grants, verdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fencepost.checker.fencing import fencing
-from histories import MS, Story, over
+from tests.checker.fencing_stories import two_grants, verdict
+from tests.histories import MS, Story, over
 
 
 def test_tokens_that_are_unique_and_rise_are_fine(story):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fencing_stories import two_grants, verdict
+
+from tests.checker.fencing_stories import two_grants, verdict
 
 
 def test_tokens_of_two_locks_have_nothing_to_do_with_one_another(story):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from fencing_stories import verdict
 
-from histories import MS
+from tests.checker.fencing_stories import verdict
+from tests.histories import MS
 
 
 def test_two_shared_holds_of_one_generation_may_carry_one_token(story):

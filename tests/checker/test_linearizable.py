@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from linearizable_stories import CLOCKS, renewed, verdict
 from msgspec.structs import replace
 
 from fencepost.checker.exclusion import lease_exclusion
 from fencepost.checker.history.history import History
 from fencepost.checker.linearizable import linearizable
-from histories import MS
+from tests.checker.linearizable_stories import CLOCKS, renewed, verdict
+from tests.histories import MS
 
 
 def test_without_a_grant_nothing_was_tested(story):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from linearizable_stories import CLOCKS, expired, verdict
 
-from histories import MS
+from tests.checker.linearizable_stories import CLOCKS, expired, verdict
+from tests.histories import MS
 
 
 @pytest.mark.parametrize(

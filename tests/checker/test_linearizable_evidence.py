@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from linearizable_stories import CLOCKS, verdict
 
 from fencepost.checker.lincheck.budget import Budget
-from histories import MS
+from tests.checker.linearizable_stories import CLOCKS, verdict
+from tests.histories import MS
 
 
 def test_a_search_that_does_not_end_leaves_it_unknown(story, monkeypatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from liveness_stories import (
+from tests.checker.liveness_stories import (
     LIMIT,
     SERVERS,
     asks,
@@ -12,8 +12,7 @@ from liveness_stories import (
     healed_at_5000,
     verdict,
 )
-
-from histories import MS
+from tests.histories import MS
 
 
 def test_somebody_is_granted_the_lock_from_the_start(story):

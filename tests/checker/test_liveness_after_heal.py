@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from liveness_stories import (
+from msgspec.structs import replace
+
+from fencepost.checker.history.history import History
+from fencepost.checker.liveness import liveness
+from tests.checker.liveness_stories import (
     BOUND,
     LIMIT,
     SERVERS,
@@ -13,11 +17,7 @@ from liveness_stories import (
     dies_with_the_lock,
     verdict,
 )
-from msgspec.structs import replace
-
-from fencepost.checker.history.history import History
-from fencepost.checker.liveness import liveness
-from histories import MS
+from tests.histories import MS
 
 
 def test_a_lock_that_is_granted_in_time_after_the_last_heal_is_alive(story):

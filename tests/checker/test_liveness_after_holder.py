@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from liveness_stories import (
+
+from fencepost.checker.liveness import liveness
+from tests.checker.liveness_stories import (
     LIMIT,
     MINORITY,
     SERVERS,
@@ -16,8 +18,6 @@ from liveness_stories import (
     limits,
     verdict,
 )
-
-from fencepost.checker.liveness import liveness
 
 
 def test_after_a_holder_s_death_the_lock_is_granted_when_its_lease_is_over(story):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from liveness_stories import (
+
+from tests.checker.liveness_stories import (
     LIMIT,
     SERVERS,
     asks,
@@ -11,8 +12,7 @@ from liveness_stories import (
     healed_at_5000,
     verdict,
 )
-
-from histories import MS
+from tests.histories import MS
 
 
 def test_one_refusal_while_the_old_lease_may_still_run_does_not_prove_a_dead_lock(story):

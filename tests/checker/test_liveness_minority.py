@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from liveness_stories import (
+
+from tests.checker.liveness_stories import (
     LIMIT,
     MINORITY,
     SERVERS,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from liveness_stories import (
+
+from tests.checker.liveness_stories import (
     SERVERS,
     STUCK,
     TTL,
@@ -15,8 +16,7 @@ from liveness_stories import (
     limits,
     verdict,
 )
-
-from histories import MS
+from tests.histories import MS
 
 IMPAIRING = [
     ("partition", {"links": [["redis-1", "redis-2"]]}),

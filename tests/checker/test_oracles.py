@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from oracles.soak import ORACLES, check
+from tests.oracles.soak import ORACLES, check
 
 pytestmark = pytest.mark.oracle
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ownership_stories import lapsed_then_granted, verdict
-
-from histories import MS
+from tests.checker.ownership_stories import lapsed_then_granted, verdict
+from tests.histories import MS
 
 
 def test_a_release_of_another_process_hold_is_theft(story):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from ownership_stories import CLOCKS, verdict
 
-from histories import MS
+from tests.checker.ownership_stories import CLOCKS, verdict
+from tests.histories import MS
 
 AT = "at between-check-and-delete"
 

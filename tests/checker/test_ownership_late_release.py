@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from ownership_stories import lapsed_then_granted, verdict
 
-from histories import MS, kept_on, over
+from tests.checker.ownership_stories import lapsed_then_granted, verdict
+from tests.histories import MS, kept_on, over
 
 
 def test_a_late_release_that_lets_a_third_in_is_theft(story):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from ownership_stories import CLOCKS, lapsed_then_granted, verdict
+
+from tests.checker.ownership_stories import CLOCKS, lapsed_then_granted, verdict
 
 
 def test_a_hold_that_ended_with_its_client_was_stolen_by_nobody(story):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from ownership_stories import CLOCKS, lapsed_then_granted, verdict
 
-from histories import MS
+from tests.checker.ownership_stories import CLOCKS, lapsed_then_granted, verdict
+from tests.histories import MS
 
 
 def test_a_first_release_of_unknown_outcome_leaves_it_open_whether_a_second_one_was_late(story):

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from fencepost.checker.liveness import liveness
-from histories import MS, Story
+from tests.histories import MS, Story
 
 PROMISED = {"promises": {"true_refusals": True}}
 

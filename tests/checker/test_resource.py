@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from resource_stories import TWO_HOSTS, kinds, two_holds
 
 from fencepost.checker.resource import resource
-from histories import MS, Story
+from tests.checker.resource_stories import TWO_HOSTS, kinds, two_holds
+from tests.histories import MS, Story
 
 
 def test_writes_that_each_follow_what_their_writer_read_are_fine(story):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from fencepost.checker.history.history import History
 from fencepost.checker.resource import resource
-from histories import Story
-from oracles.resource import draw, verdict
+from tests.histories import Story
+from tests.oracles.resource import draw, verdict
 
 
 class Simulated:

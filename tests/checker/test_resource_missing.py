@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from resource_stories import TWO_HOSTS, kinds
-
 from fencepost.checker.resource import resource
+from tests.checker.resource_stories import TWO_HOSTS, kinds
 
 
 def test_an_acknowledged_write_that_is_not_there_later_is_missing(story):

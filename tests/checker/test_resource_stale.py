@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from resource_stories import TWO_HOSTS, kinds, two_holds
-
 from fencepost.checker.history.history import History, Op
 from fencepost.checker.resource import resource
-from histories import MS, kept_on, over
+from tests.checker.resource_stories import TWO_HOSTS, kinds, two_holds
+from tests.histories import MS, kept_on, over
 
 
 def test_a_write_of_an_earlier_hold_after_a_later_holder_s_write_is_stale(story):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from fencepost.checker.history.history import History
 from fencepost.checker.store import store
-from histories import MS
-from oracles.store import draw, verdict
+from tests.histories import MS
+from tests.oracles.store import draw, verdict
 
 
 def valid(story):

@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.cluster.healed import healed
 
 from fencepost.workloads.client import PROGRAM
+from tests.cluster.healed import healed
 
 FENCEPOST = [sys.executable, "-m", "fencepost"]
 RUN = ["test", "redlock", "--nemesis", "partition,pause", "--time", "40s", "--ttl", "1s"]

@@ -10,9 +10,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from tests.cluster.healed import healed
 
-import snippets
+from tests import snippets
+from tests.cluster.healed import healed
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,10 +10,10 @@ import sys
 import time
 
 import pytest
-from tests.cluster.healed import healed
 
-from dasked import dasked, needs_dask
 from fencepost.harness.cluster.brought_up import there
+from tests.cluster.healed import healed
+from tests.dasked import dasked, needs_dask
 
 pytestmark = needs_dask
 

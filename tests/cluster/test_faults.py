@@ -7,11 +7,11 @@ import threading
 import time
 
 import pytest
-from tests.cluster.conftest import Bench
 
 from fencepost.nemesis import chains, clock, iptables
 from fencepost.nemesis.nemesis import Fault
 from fencepost.nemesis.schedule import Scheduled
+from tests.cluster.conftest import Bench
 
 CUT = Fault(
     "cut",

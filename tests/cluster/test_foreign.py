@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cluster.bare import bare, docker, kept
-from tests.cluster.healed import command as fencepost
-from tests.cluster.healed import healed
 
 from fencepost.harness.cluster import engine, image
 from fencepost.harness.servers.patience import until
+from tests.cluster.bare import bare, docker, kept
+from tests.cluster.healed import command as fencepost
+from tests.cluster.healed import healed
 
 FENCEPOST = [sys.executable, "-m", "fencepost"]
 BARE = "fencepost-test-bare-redis"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.cluster.bare import bare, docker, kept
 from tests.cluster.healed import command as fencepost
 

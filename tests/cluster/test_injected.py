@@ -1,7 +1,7 @@
 """Failures of the harness' own world, made on purpose: nothing is lost, nothing is left.
 
-tests/harness/test_injected.py makes every one of them at every call, on a cluster in memory. Here
-a sample is made to containers and to their engine. The resource counts its writes itself.
+tests/harness/execute/test_injected.py makes each of them at every call, on a cluster in memory.
+Here a sample is made to containers and to their engine. The resource counts its writes itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cluster.healed import healed
 
 from fencepost.checker.history import history
 from fencepost.harness.cluster import asking, engine
@@ -42,6 +41,7 @@ from fencepost.node.patch import table
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.redis_register import key
 from fencepost.workloads.scenarios.runs import SHORT
+from tests.cluster.healed import healed
 
 NODES = ["redis-1", "storage", "client-1", "client-2"]
 DAEMON, CONTAINERD = (

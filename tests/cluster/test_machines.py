@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.cluster.conftest import Bench
 
 from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.nemesis import disk
 from fencepost.nemesis.nemesis import Fault
+from tests.cluster.conftest import Bench
 
 KINDS = ("redis", "zookeeper", "etcd")
 FAMILIES = ("power", "disk", "cpu", "membership")

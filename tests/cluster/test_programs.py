@@ -20,7 +20,7 @@ from fencepost.harness.execute.run import run
 from fencepost.harness.spec import written
 from fencepost.harness.userlock.given import Asked, given
 from fencepost.workloads.scenarios.runs import SHORT
-from sdk.page import FILES, build
+from tests.sdk.page import FILES, build
 
 ROOT = Path(__file__).parents[2]
 CLIENTS = [f"client-{n}" for n in range(1, 4)]

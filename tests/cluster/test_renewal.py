@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from tests.cluster.conftest import Bench
 
 from fencepost.checker.history import history
 from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.nemesis.nemesis import Fault
+from tests.cluster.conftest import Bench
 
 SERVERS = {"redis": 1, "zookeeper": 3, "etcd": 3}
 RENEWAL = Fault("renewal", "pause", ["client-1"], {"threads": "renewal"})

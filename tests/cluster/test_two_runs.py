@@ -12,9 +12,9 @@ from pathlib import Path
 
 import docker
 import pytest
-from tests.cluster.healed import healed
 
 from fencepost.harness.cluster import ours
+from tests.cluster.healed import healed
 
 FENCEPOST = [sys.executable, "-m", "fencepost"]
 

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from redis import Connection, Redis
 
-from cluster.test_models import drawn_from
 from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.servers.kinds import KINDS
 from fencepost.harness.servers.patience import START_S
@@ -23,6 +22,7 @@ from fencepost.harness.servers.server import Server
 from fencepost.hunt.models.redis.server import RedisServer
 from fencepost.hunt.sim.network import LATER, Network, Refusal, Request
 from fencepost.hunt.sim.world import Node, World
+from tests.cluster.test_models import drawn_from
 
 DEEDS = 1_500
 CLIENTS = 5

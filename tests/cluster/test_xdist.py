@@ -10,10 +10,10 @@ from pathlib import Path
 
 import docker
 import pytest
-from tests.cluster.healed import healed
 
 from fencepost.harness.cluster import ours
 from fencepost.harness.package import PACKAGE
+from tests.cluster.healed import healed
 
 LOCK = PACKAGE / "harness" / "userlock" / "templates" / "mylock.py.in"
 TESTS = """

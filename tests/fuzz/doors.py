@@ -38,7 +38,7 @@ from fencepost.workloads.scenarios.scenario import (
     Scenario,
     Timed,
 )
-from fuzz import spoil
+from tests.fuzz import spoil
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 RUN = RECORDED / "redlock-clock-jump"

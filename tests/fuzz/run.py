@@ -1,4 +1,6 @@
-"""Hand spoilt files to every reader: `python -m fuzz.run --seconds S [--seed N] [--only NAME]`.
+"""Hand spoilt files to every reader.
+
+    python -m tests.fuzz.run --seconds S [--seed N] [--only NAME]
 
 A file is drawn from "seed/door/number" alone, so one number shows it again (`--from N --count 1`).
 Memory and time have an end: who reaches it has a defect. Prints a line a door and the first defects
@@ -22,8 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random, SystemRandom
 
-from fuzz.doors import Door, doors
-from fuzz.spoil import spoilt
+from tests.fuzz.doors import Door, doors
+from tests.fuzz.spoil import spoilt
 
 MEMORY = 2 << 30  # bytes of address space
 LONGEST_S = 20

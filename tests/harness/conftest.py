@@ -19,9 +19,9 @@ from fencepost.harness.judge import judge
 from fencepost.harness.servers import server
 from fencepost.harness.spec import needs
 from fencepost.nemesis import pause
-from harness.disturbed import ENDING, SPEC
-from harness.memory import Cluster
-from harness.talk import DEADLINE_S, PROGRAM, Talk
+from tests.harness.disturbed import ENDING, SPEC
+from tests.harness.memory import Cluster
+from tests.harness.talk import DEADLINE_S, PROGRAM, Talk
 
 ROOT = Path(__file__).parents[2]
 

@@ -20,7 +20,7 @@ from fencepost.harness.spec.spec import Spec
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.scenario import Begin, Do, Finish, Heal, Inject, Scenario
-from harness.memory import Cluster
+from tests.harness.memory import Cluster
 
 OPTIONS = LOCKS["redis"].read_options({})
 

@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-import node_program
 from fencepost.checker.history.history import read
 from fencepost.harness.clients.client_program import command
 from fencepost.harness.remote.processes import CLIENT
 from fencepost.node import processes
 from fencepost.node.places import CODE, MARK, PYTHON
 from fencepost.workloads.locks.registry import LOCKS
+from tests import node_program
 
 ROOT = Path(__file__).parents[2]
 

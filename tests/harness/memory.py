@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 from fencepost.harness.cluster.timing import BOOT_ID
 from fencepost.harness.remote.remote import RemoteError, Result
 from fencepost.harness.servers.server import PID_FILE
-from harness.memory_client import RUNS, STOPPED, Program
-from harness.memory_service import Service
+from tests.harness.memory_client import RUNS, STOPPED, Program
+from tests.harness.memory_service import Service
 
 
 class Call(NamedTuple):

@@ -21,7 +21,7 @@ from fencepost.workloads.client.critical_section import (
     work_seed,
 )
 from fencepost.workloads.client.pump import over
-from harness.memory_service import Service, Silent
+from tests.harness.memory_service import Service, Silent
 
 STOPPED, RUNS = "T", "S"
 

@@ -6,8 +6,8 @@ from mutmut.core import MutmutProgrammaticFailException
 from mutmut.mutation.file_mutation import create_mutations
 from mutmut.mutation.mutators import mutation_operators
 
-from mutation import mutators, score, switch
-from mutation.score import Count, Survivor, counted, listed, row, survivor
+from tests.mutation import mutators, score, switch
+from tests.mutation.score import Count, Survivor, counted, listed, row, survivor
 
 
 @pytest.fixture

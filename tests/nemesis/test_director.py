@@ -9,7 +9,7 @@ from fencepost.nemesis import pause, targets
 from fencepost.nemesis.director import Director
 from fencepost.nemesis.nemesis import Fault
 from fencepost.nemesis.schedule import Scheduled
-from nemesis.receipt_faults import CRASHES, CUT, JUMP, PAUSE_SERVER
+from tests.nemesis.receipt_faults import CRASHES, CUT, JUMP, PAUSE_SERVER
 
 
 def test_healing_what_was_never_injected_is_fine_and_writes_nothing(director, recorded):

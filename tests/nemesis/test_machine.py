@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
-from tests.nemesis.conftest import Result
 
 from fencepost.nemesis.cpu import Cpu
 from fencepost.nemesis.disk import Disk
 from fencepost.nemesis.nemesis import Fault
 from fencepost.nemesis.power import Power
+from tests.nemesis.conftest import Result
 
 DATA = "/var/lib/fencepost/redis"
 

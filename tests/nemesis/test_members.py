@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
-from tests.nemesis.conftest import Result
 
 from fencepost.nemesis import membership
 from fencepost.nemesis.failover import Failover
 from fencepost.nemesis.membership import Membership
 from fencepost.nemesis.nemesis import Fault
+from tests.nemesis.conftest import Result
 
 ETCD = [f"etcd-{n}" for n in (1, 2, 3)]
 

@@ -6,7 +6,7 @@ import pytest
 
 from fencepost.checker.facts import faults
 from fencepost.nemesis.nemesis import NoFaults
-from nemesis.receipt_faults import (
+from tests.nemesis.receipt_faults import (
     CRASHES,
     CUT,
     DELAYED,

@@ -8,7 +8,7 @@ import pytest
 
 from fencepost.nemesis import delay, partition
 from fencepost.nemesis.nemesis import Fault
-from nemesis.receipt_faults import CUT, DELAYED, LATE, REJECTED, REPLIES, REQUESTS, cut
+from tests.nemesis.receipt_faults import CUT, DELAYED, LATE, REJECTED, REPLIES, REQUESTS, cut
 
 
 def test_a_cut_that_stays_is_not_called_healed(director, site, monkeypatch):

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from fencepost.nemesis.nemesis import Fault, Receipt
-from nemesis.receipt_faults import CRASHES, KILL_CLIENT, KILL_SERVER, PAUSE_CLIENT, PAUSE_SERVER
+from tests.nemesis.receipt_faults import (
+    CRASHES,
+    KILL_CLIENT,
+    KILL_SERVER,
+    PAUSE_CLIENT,
+    PAUSE_SERVER,
+)
 
 
 def test_a_stopped_client_s_receipt_names_its_state_and_its_process(director):

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from fencepost.node import cpu, processes, vdso
-from targets import Target
+from tests.targets import Target
 
 
 @pytest.fixture(autouse=True)

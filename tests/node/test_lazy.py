@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from fencepost.node.lazydisk import COMMIT_S, JOURNAL, ROOT, Disk
 from fencepost.node.pages import PAGE, Content
-from node_program import node_program
+from tests.node_program import node_program
 
 FILE, FOLDER = stat.S_IFREG | 0o644, stat.S_IFDIR | 0o755
 # Debian's python3-pyfuse3 is the system's Python's.

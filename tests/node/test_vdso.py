@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fencepost.node import image, patch, processes, vdso, waits
-from targets import Target
+from tests.targets import Target
 
 SOURCE = Path(__file__).parents[2] / "src"
 HOUR = 3600 * 10**9

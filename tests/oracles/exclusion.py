@@ -6,8 +6,8 @@ from random import Random
 from typing import Any
 
 from fencepost.checker.history.history import Op
-from oracles.drawn import Drawing, in_order
-from oracles.holds import Held, gap, holds
+from tests.oracles.drawn import Drawing, in_order
+from tests.oracles.holds import Held, gap, holds
 
 Verdicts = set[bool | str]
 

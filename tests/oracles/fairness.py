@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from fencepost.checker.history.history import Op
-from oracles.drawn import MS
-from oracles.holds import Held, by_harness, gap
-from oracles.waiting import Asked, Fault
+from tests.oracles.drawn import MS
+from tests.oracles.holds import Held, by_harness, gap
+from tests.oracles.waiting import Asked, Fault
 
 # In a queue for sure after this, or after so many of the slowest ops, whichever is longer.
 SETTLED, SLOWEST = 500 * MS, 4

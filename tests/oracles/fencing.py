@@ -7,8 +7,8 @@ from random import Random
 from typing import Any
 
 from fencepost.checker.history.history import Op
-from oracles.drawn import MS, in_order
-from oracles.holds import before, completion, invocation
+from tests.oracles.drawn import MS, in_order
+from tests.oracles.holds import before, completion, invocation
 
 LOCKS = ("a", "b")
 

@@ -12,9 +12,9 @@ from random import Random
 from typing import Any
 
 from fencepost.checker.history.history import Op
-from oracles.drawn import Drawing
-from oracles.exclusion import draw as drawn_with_cuts
-from oracles.holds import FOREVER, Held, bound, by_harness, completion, holds
+from tests.oracles.drawn import Drawing
+from tests.oracles.exclusion import draw as drawn_with_cuts
+from tests.oracles.holds import FOREVER, Held, bound, by_harness, completion, holds
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from random import Random
 from typing import Any
 
 from fencepost.checker.history.history import Op
-from oracles.drawn import MS, Drawing, in_order
-from oracles.fairness import unfair
-from oracles.holds import FOREVER, Held, bound, completion, ordered_holds
-from oracles.waiting import Asked, Fault, find_asked, find_deaths, find_faults
+from tests.oracles.drawn import MS, Drawing, in_order
+from tests.oracles.fairness import unfair
+from tests.oracles.holds import FOREVER, Held, bound, completion, ordered_holds
+from tests.oracles.waiting import Asked, Fault, find_asked, find_deaths, find_faults
 
 SLOWER = 100
 SERVERS = ["s1", "s2", "s3", "s4", "s5"]

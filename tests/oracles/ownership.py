@@ -8,8 +8,17 @@ from typing import Any
 
 from fencepost.checker.history.history import Op
 from fencepost.nemesis.families import FAMILIES
-from oracles.drawn import ENDS_WITH, MS, Drawing, in_order
-from oracles.holds import FOREVER, Held, before, bound, completion, gap, invocation, ordered_holds
+from tests.oracles.drawn import ENDS_WITH, MS, Drawing, in_order
+from tests.oracles.holds import (
+    FOREVER,
+    Held,
+    before,
+    bound,
+    completion,
+    gap,
+    invocation,
+    ordered_holds,
+)
 
 
 def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:

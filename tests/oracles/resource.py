@@ -11,8 +11,8 @@ from random import Random
 from typing import Any
 
 from fencepost.checker.history.history import Op
-from oracles.drawn import Drawing
-from oracles.holds import Held, before, completion, gap, ordered_holds
+from tests.oracles.drawn import Drawing
+from tests.oracles.holds import Held, before, completion, gap, ordered_holds
 
 Verdicts = set[bool | str]
 

@@ -1,4 +1,6 @@
-"""Hold the checkers to their oracles: `python -m oracles.soak --count N [--seed S] [--only NAME]`.
+"""Compare the checkers with their oracles.
+
+    python -m tests.oracles.soak --count N [--seed S] [--only NAME]
 
 Prints, for each checker, how many histories were drawn and how the verdicts came out, and the
 first histories on which checker and oracle differ. Exits with 1 where any did. A history is
@@ -28,14 +30,14 @@ Oracle = Callable[[list[Op], dict[str, Any]], set[Any]]
 
 # Checker -> module, its draw, its verdict.
 ORACLES = {
-    "lease_exclusion": ("oracles.exclusion", "draw", "lease"),
-    "mutual_exclusion": ("oracles.exclusion", "draw", "mutual"),
-    "linearizable": ("oracles.linearizable", "draw", "verdict"),
-    "fencing": ("oracles.fencing", "draw", "verdict"),
-    "ownership": ("oracles.ownership", "draw", "verdict"),
-    "liveness": ("oracles.liveness", "draw", "verdict"),
-    "store": ("oracles.store", "draw", "verdict"),
-    "resource": ("oracles.resource", "draw", "verdict"),
+    "lease_exclusion": ("tests.oracles.exclusion", "draw", "lease"),
+    "mutual_exclusion": ("tests.oracles.exclusion", "draw", "mutual"),
+    "linearizable": ("tests.oracles.linearizable", "draw", "verdict"),
+    "fencing": ("tests.oracles.fencing", "draw", "verdict"),
+    "ownership": ("tests.oracles.ownership", "draw", "verdict"),
+    "liveness": ("tests.oracles.liveness", "draw", "verdict"),
+    "store": ("tests.oracles.store", "draw", "verdict"),
+    "resource": ("tests.oracles.resource", "draw", "verdict"),
 }
 CHUNK = 500
 SHOWN = 3

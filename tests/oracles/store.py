@@ -11,8 +11,8 @@ from random import Random
 from typing import Any, NamedTuple
 
 from fencepost.checker.history.history import Op
-from oracles.drawn import MS, in_order
-from oracles.holds import before
+from tests.oracles.drawn import MS, in_order
+from tests.oracles.holds import before
 
 Verdicts = set[bool | str]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost.checker.history.history import Op
-from oracles.holds import FOREVER, Held, by_harness, completion
+from tests.oracles.holds import FOREVER, Held, by_harness, completion
 
 
 @dataclass

@@ -19,7 +19,7 @@ from fencepost.harness.clients.answer import decode
 from fencepost.harness.clients.event import decode as decode_event
 from fencepost.workloads.resources.redis_register import write_script
 from fencepost.workloads.resources.registry import GUARDS
-from harness.talk import Talk
+from tests.harness.talk import Talk
 
 HERE = Path(__file__).parent
 PUPPETS = HERE / "puppets"

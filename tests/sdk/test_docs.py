@@ -9,7 +9,7 @@ import threading
 import fakeredis
 import pytest
 
-from sdk.page import FILES, build
+from tests.sdk.page import FILES, build
 
 pytestmark = pytest.mark.slow
 

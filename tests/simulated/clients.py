@@ -12,15 +12,15 @@ from contextlib import suppress
 from itertools import count
 from typing import Any, Protocol
 
-from simulated.cluster import Cluster
-from simulated.library import Grant, Host, LeaseLock, Line, Refused, Unknown
-from simulated.network import Network
-from simulated.plan import Plan
-from simulated.resource import STORAGE, Store
-from simulated.service import Owner, Service
-from simulated.sessions import SessionLock
-from simulated.truth import Held, Truth
-from simulated.world import MS, Process, Steps, World
+from tests.simulated.cluster import Cluster
+from tests.simulated.library import Grant, Host, LeaseLock, Line, Refused, Unknown
+from tests.simulated.network import Network
+from tests.simulated.plan import Plan
+from tests.simulated.resource import STORAGE, Store
+from tests.simulated.service import Owner, Service
+from tests.simulated.sessions import SessionLock
+from tests.simulated.truth import Held, Truth
+from tests.simulated.world import MS, Process, Steps, World
 
 Record = Callable[..., None]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from simulated.network import Network
-from simulated.world import World
+from tests.simulated.network import Network
+from tests.simulated.world import World
 
 
 class Server:

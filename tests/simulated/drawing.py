@@ -10,10 +10,10 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from simulated import strikes
-from simulated.defects import KINDS
-from simulated.plan import Plan
-from simulated.world import MS
+from tests.simulated import strikes
+from tests.simulated.defects import KINDS
+from tests.simulated.plan import Plan
+from tests.simulated.world import MS
 
 
 def draw(random: Random, ends_with: str, defect: str = "none") -> Plan:

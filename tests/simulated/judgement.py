@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from simulated import promises, truth
-from simulated.defects import KINDS
-from simulated.simulation import Run
+from tests.simulated import promises, truth
+from tests.simulated.defects import KINDS
+from tests.simulated.simulation import Run
 
 
 @dataclass(frozen=True)

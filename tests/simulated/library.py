@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from simulated.cluster import Cluster
-from simulated.network import Network
-from simulated.plan import Plan
-from simulated.service import Owner, Service
-from simulated.world import MS, Process, Steps, Thread, World
+from tests.simulated.cluster import Cluster
+from tests.simulated.network import Network
+from tests.simulated.plan import Plan
+from tests.simulated.service import Owner, Service
+from tests.simulated.world import MS, Process, Steps, Thread, World
 
 RESEND = 200 * MS
 """After so long a library with sessions asks again."""

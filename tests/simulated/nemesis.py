@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from fencepost.nemesis.families import facts
-from simulated.clients import Client, Sim
-from simulated.network import Cut
-from simulated.plan import DOWN, Strike
-from simulated.truth import FaultSeen
-from simulated.world import MS
+from tests.simulated.clients import Client, Sim
+from tests.simulated.network import Cut
+from tests.simulated.plan import DOWN, Strike
+from tests.simulated.truth import FaultSeen
+from tests.simulated.world import MS
 
 _POINT_MS = 1500
 """How long a client may take to come to its point before it is struck wherever it is."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from simulated.world import MS, World
+from tests.simulated.world import MS, World
 
 LONGEST_MS = 120
 """The longest that a message is under way while nothing is wrong with its link."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost.checker.checkers import CHECKERS
-from simulated.world import MS, SECOND
+from tests.simulated.world import MS, SECOND
 
 ENDS_WITH = ("lease", "close", "connection")
 DOWN = ("kill", "power", "membership", "memory", "disk", "failover")

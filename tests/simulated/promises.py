@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import inf
 
 from fencepost.checker.history.history import Op
-from simulated.truth import FaultSeen, Truth
-from simulated.world import MS, SECOND
+from tests.simulated.truth import FaultSeen, Truth
+from tests.simulated.world import MS, SECOND
 
 _AHEAD = 1000 * MS
 """Who asked so long before another stood in the queue before it, in calm."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from simulated.defects import Defect
-from simulated.world import World
+from tests.simulated.defects import Defect
+from tests.simulated.world import World
 
 STORAGE = "storage"
 

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from simulated.cluster import Cluster
-from simulated.defects import Defect
-from simulated.network import Network
-from simulated.world import FOREVER, MS, Process, World
+from tests.simulated.cluster import Cluster
+from tests.simulated.defects import Defect
+from tests.simulated.network import Network
+from tests.simulated.world import FOREVER, MS, Process, World
 
 Owner = tuple[str, int]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from simulated.library import RESEND, Grant, Host, Keepalive, Refused, Unknown
-from simulated.service import Owner, Socket
-from simulated.world import Steps
+from tests.simulated.library import RESEND, Grant, Host, Keepalive, Refused, Unknown
+from tests.simulated.service import Owner, Socket
+from tests.simulated.world import Steps
 
 
 @dataclass

@@ -7,17 +7,17 @@ from random import Random
 from typing import Any
 
 from fencepost.checker.history.history import Op
-from simulated.clients import Client
-from simulated.cluster import Cluster
-from simulated.defects import Defect
-from simulated.drawing import draw
-from simulated.nemesis import Nemesis
-from simulated.network import Network
-from simulated.plan import Plan
-from simulated.resource import Store
-from simulated.service import Rules, Service
-from simulated.truth import Truth
-from simulated.world import MS, World
+from tests.simulated.clients import Client
+from tests.simulated.cluster import Cluster
+from tests.simulated.defects import Defect
+from tests.simulated.drawing import draw
+from tests.simulated.nemesis import Nemesis
+from tests.simulated.network import Network
+from tests.simulated.plan import Plan
+from tests.simulated.resource import Store
+from tests.simulated.service import Rules, Service
+from tests.simulated.truth import Truth
+from tests.simulated.world import MS, World
 
 _AFTER = 4000 * MS
 """How long clients may take to come to rest once their time is over."""

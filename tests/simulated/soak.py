@@ -1,8 +1,8 @@
 """Many runs of the simulated service, each checker's verdict held to the truth.
 
-`python -m simulated.soak --runs N [--seed S]`: N sound runs for each way in which holds end, and a
-fifth of that for each defect. Prints the counts, and the first runs on which a checker and the
-truth disagree; exits with 1 where any do. `--show SEED/WAY/DEFECT/NUMBER` prints one run.
+`python -m tests.simulated.soak --runs N [--seed S]`: N sound runs for each way in which holds end,
+and a fifth of that for each defect. Prints the counts, and the first runs on which a checker and
+the truth disagree; exits with 1 where any do. `--show SEED/WAY/DEFECT/NUMBER` prints one run.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Any
 from fencepost.checker.checker import Run as Recorded
 from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.history.history import History
-from simulated.defects import KINDS
-from simulated.judgement import facts, wrong
-from simulated.plan import ENDS_WITH
-from simulated.simulation import Run, simulate
+from tests.simulated.defects import KINDS
+from tests.simulated.judgement import facts, wrong
+from tests.simulated.plan import ENDS_WITH
+from tests.simulated.simulation import Run, simulate
 
 CHUNK = 25
 SHOWN = 5

@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from simulated.plan import DOWN, Plan, Strike
-from simulated.resource import STORAGE
-from simulated.world import MS
+from tests.simulated.plan import DOWN, Plan, Strike
+from tests.simulated.resource import STORAGE
+from tests.simulated.world import MS
 
 POINTS = ("granted", "acquired", "before-write", "before-release", "replies-in-flight")
 ANYWHERE = ("begun", "before-request", "answered")

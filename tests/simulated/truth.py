@@ -18,8 +18,8 @@ from itertools import permutations
 from math import inf
 from typing import Any
 
-from simulated.plan import Plan
-from simulated.resource import Store
+from tests.simulated.plan import Plan
+from tests.simulated.resource import Store
 
 
 @dataclass(eq=False)

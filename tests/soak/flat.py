@@ -1,4 +1,4 @@
-"""One long run, and what grows in it: `python -m soak.flat LOCK --time 20m`.
+"""One long run, and what grows in it: `python -m tests.soak.flat LOCK --time 20m`.
 
 With every family of faults that the lock can take. Every few seconds of the run, not of its
 judging, the memory of all that belongs to it is looked at: the harness, the programs of clients,
@@ -32,9 +32,9 @@ from fencepost.harness.execute.progress import Status
 from fencepost.harness.remote.processes import CLIENT
 from fencepost.node.places import DATA, LOGS, MARK
 from fencepost.times import describe, seconds
-from soak.judgement import growth
-from soak.measures import MB, resident
-from soak.run import families
+from tests.soak.judgement import growth
+from tests.soak.measures import MB, resident
+from tests.soak.run import families
 
 EVERY_S, ROOMS_S = 5.0, 20.0
 # A process' memory in its first seconds is what it imports.

@@ -19,7 +19,7 @@ import docker
 
 from fencepost.harness.cluster import ours
 from fencepost.node.places import LOGS, RUN
-from soak.judgement import Bound
+from tests.soak.judgement import Bound
 
 MB = 1 << 20
 MEMORY = "memory (MB)"

@@ -1,4 +1,4 @@
-"""Real runs one after another in one process: `python -m soak.run --budget 20m`.
+"""Real runs one after another in one process: `python -m tests.soak.run --budget 20m`.
 
 Half of the time they share a cluster that stays up, half of it each has a fresh one. A round is one
 run of each lock, with every family of faults that the lock can take. After each run is measured
@@ -28,8 +28,8 @@ from fencepost.harness.spec.needs import nodes
 from fencepost.harness.spec.spec import Spec
 from fencepost.nemesis.families import FAMILIES
 from fencepost.times import seconds
-from soak import measures
-from soak.judgement import Row, Sample, judge, table
+from tests.soak import measures
+from tests.soak.judgement import Row, Sample, judge, table
 
 LOCKS = ("redlock", "etcd", "zookeeper", "redis-replicated", "postgres", "node-redlock")
 """Every kind of server, a client in another language, and every family of faults."""

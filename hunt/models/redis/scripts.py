@@ -1,7 +1,7 @@
 """The scripts of fencepost's own locks and guards, as Python: some thirty times as fast as in Lua.
 
 They are known by their text. Each is held equal to the script itself, on random databases
-(tests/hunt/test_scripts.py); any other script runs in Lua.
+(tests/hunt/models/test_scripts.py); any other script runs in Lua.
 """
 
 from __future__ import annotations

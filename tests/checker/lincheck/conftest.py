@@ -1,12 +1,9 @@
-"""Makes the oracle and the generator of histories in this folder importable by its tests."""
+"""The recorded histories of other checkers, where they are at hand."""
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")

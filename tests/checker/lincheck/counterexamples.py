@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lincheck_oracle import first_failure, linearizable
-
 from fencepost.checker.lincheck.model import Inconsistent, Model
 from fencepost.checker.lincheck.verdict import Verdict
+from tests.checker.lincheck.lincheck_oracle import first_failure, linearizable
 
 Event = dict[str, Any]
 

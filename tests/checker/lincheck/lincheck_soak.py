@@ -1,4 +1,6 @@
-"""Hold lincheck to brute force on random histories: `lincheck_soak.py --count N [--seed S]`.
+"""Compare lincheck with brute force on random histories.
+
+    python -m tests.checker.lincheck.lincheck_soak --count N [--seed S]
 
 For every model, its verdict and its counterexample (counterexamples.py); for the locks, its verdict
 beside an oracle that shares no code with the models (lock_oracle.py), with clients that go on after
@@ -15,20 +17,15 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from random import Random, SystemRandom
 from typing import Any
 
-FOLDER = Path(__file__).parent
-sys.path[:0] = [str(FOLDER), str(FOLDER.parents[2] / "src")]
-
-from counterexamples import defects  # noqa: E402
-from lincheck_histories import SUBJECTS, history, leases  # noqa: E402
-from lincheck_oracle import linearizable  # noqa: E402
-from lock_oracle import NAMES as LOCKS  # noqa: E402
-from lock_oracle import accepts  # noqa: E402
-
-from fencepost.checker.lincheck import Online, check, named  # noqa: E402
+from fencepost.checker.lincheck import Online, check, named
+from tests.checker.lincheck.counterexamples import defects
+from tests.checker.lincheck.lincheck_histories import SUBJECTS, history, leases
+from tests.checker.lincheck.lincheck_oracle import linearizable
+from tests.checker.lincheck.lock_oracle import NAMES as LOCKS
+from tests.checker.lincheck.lock_oracle import accepts
 
 CHUNK = 500
 SHOWN = 2

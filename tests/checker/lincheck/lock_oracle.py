@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import lincheck_specifications as specifications
-from lincheck_specifications import NEVER
-
 from fencepost.checker.lincheck import UNKNOWN
+from tests.checker.lincheck import lincheck_specifications as specifications
+from tests.checker.lincheck.lincheck_specifications import NEVER
 
 PLAIN: dict[str, tuple[Any, Callable[..., Any]]] = {
     "mutex": (None, specifications.anybodys),

@@ -3,13 +3,13 @@
 from random import Random
 
 import pytest
-from lincheck_histories import SUBJECTS, history
 
 from fencepost.checker.lincheck import linearize, verify
 from fencepost.checker.lincheck.budget import UNLIMITED
 from fencepost.checker.lincheck.evidence import steps_of
 from fencepost.checker.lincheck.linearize import Walk, widening
 from fencepost.checker.lincheck.operation import objects
+from tests.checker.lincheck.lincheck_histories import SUBJECTS, history
 
 MODEL = SUBJECTS["cas-register"].model()
 

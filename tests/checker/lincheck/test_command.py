@@ -7,11 +7,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from lincheck_histories import SUBJECTS, history
 
 from fencepost.checker.lincheck import check
 from fencepost.checker.lincheck.command import main
 from fencepost.checker.lincheck.models import LOCKS
+from tests.checker.lincheck.lincheck_histories import SUBJECTS, history
 
 
 def lines(*ops):

@@ -5,7 +5,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from lincheck_soak import SOAKED, soak
 
 from fencepost.checker.lincheck import check, evidence
 from fencepost.checker.lincheck.bruteforce import any_order
@@ -14,6 +13,7 @@ from fencepost.checker.lincheck.command import main, report
 from fencepost.checker.lincheck.failure import first_failure
 from fencepost.checker.lincheck.page import page_data
 from fencepost.checker.lincheck.shrink import Small
+from tests.checker.lincheck.lincheck_soak import SOAKED, soak
 
 pytestmark = pytest.mark.slow
 

@@ -11,13 +11,13 @@ out a step still ends at a right one, later, or at a larger one.
 from random import Random
 
 import pytest
-from lincheck_histories import SUBJECTS, history
 
 from fencepost.checker.lincheck import Online, check, failure, linearize, shrink
 from fencepost.checker.lincheck.budget import UNLIMITED
 from fencepost.checker.lincheck.failure import first_failure
 from fencepost.checker.lincheck.linearize import Walk, relaxed, widening
 from fencepost.checker.lincheck.operation import objects
+from tests.checker.lincheck.lincheck_histories import SUBJECTS, history
 
 pytestmark = pytest.mark.slow
 

@@ -5,8 +5,6 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lincheck_histories import SUBJECTS, history
-from lincheck_oracle import linearizable
 
 from fencepost.checker.lincheck import Online, check, linearize, verify
 from fencepost.checker.lincheck.budget import UNLIMITED, Budget
@@ -24,6 +22,8 @@ from fencepost.checker.lincheck.linearize import (
 from fencepost.checker.lincheck.model import Action
 from fencepost.checker.lincheck.operation import objects
 from fencepost.checker.lincheck.pruning import connected
+from tests.checker.lincheck.lincheck_histories import SUBJECTS, history
+from tests.checker.lincheck.lincheck_oracle import linearizable
 
 pytestmark = pytest.mark.slow
 

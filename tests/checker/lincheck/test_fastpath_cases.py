@@ -3,12 +3,12 @@
 from random import Random
 
 import pytest
-from lincheck_oracle import linearizable
 
 from fencepost.checker.lincheck.fastpaths import BY_MODEL
 from fencepost.checker.lincheck.model import Model
 from fencepost.checker.lincheck.models import named
 from fencepost.checker.lincheck.operation import Operation, objects
+from tests.checker.lincheck.lincheck_oracle import linearizable
 
 
 def writes(*values):

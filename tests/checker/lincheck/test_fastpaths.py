@@ -5,14 +5,14 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lincheck_histories import SUBJECTS, Subject, history, leases
-from lock_oracle import accepts
 
 from fencepost.checker.lincheck import check
 from fencepost.checker.lincheck.budget import UNLIMITED
 from fencepost.checker.lincheck.fastpaths import BY_MODEL
 from fencepost.checker.lincheck.linearize import Walk
 from fencepost.checker.lincheck.operation import objects
+from tests.checker.lincheck.lincheck_histories import SUBJECTS, Subject, history, leases
+from tests.checker.lincheck.lock_oracle import accepts
 
 
 def unique(subject: Subject) -> Subject:

@@ -7,10 +7,10 @@ hint that claims too little costs time: test_effort.py notices.
 from itertools import product
 
 import pytest
-from lincheck_specifications import SPECS, call
 
 from fencepost.checker.lincheck.model import ANY_STATE, UNSAID, Action, Inconsistent
 from fencepost.checker.lincheck.models import named
+from tests.checker.lincheck.lincheck_specifications import SPECS, call
 
 REACHING = [spec for spec in SPECS if named(spec.name).reaches is not None]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lock_oracle import accepts
 
 from fencepost.checker.lincheck import Online, check, named
 from fencepost.checker.lincheck.budget import Budget
 from fencepost.checker.lincheck.verdict import check_numbered
+from tests.checker.lincheck.lock_oracle import accepts
 
 
 def queue(grants: int, ttl: int) -> list[dict[str, Any]]:

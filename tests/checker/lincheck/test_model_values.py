@@ -1,10 +1,10 @@
 """How a model reads the values of ops and its start, and what it refuses, in which words."""
 
 import pytest
-from lincheck_specifications import call
 
 from fencepost.checker.lincheck.model import UNSAID, Action, BadValue, Truth, frozen
 from fencepost.checker.lincheck.models import DATA, LOCKS, NAMES, named
+from tests.checker.lincheck.lincheck_specifications import call
 
 
 @pytest.mark.parametrize(

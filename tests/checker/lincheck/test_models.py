@@ -1,11 +1,11 @@
 """Each model takes what a specification written apart from it takes, and says why where not."""
 
 import pytest
-from lincheck_specifications import NEVER, SPECS, call
 
 from fencepost.checker.lincheck import UNKNOWN
 from fencepost.checker.lincheck.model import Inconsistent
 from fencepost.checker.lincheck.models import LOCKS, named
+from tests.checker.lincheck.lincheck_specifications import NEVER, SPECS, call
 
 
 def told_twice(spec, model):

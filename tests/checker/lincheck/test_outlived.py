@@ -6,9 +6,6 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from counterexamples import defects
-from lincheck_histories import SUBJECTS, history
-from lincheck_oracle import linearizable
 
 from fencepost.checker.lincheck import check, named, outlived
 from fencepost.checker.lincheck.budget import UNLIMITED
@@ -18,6 +15,9 @@ from fencepost.checker.lincheck.model import UNSAID, Action
 from fencepost.checker.lincheck.models.lock import FREE
 from fencepost.checker.lincheck.operation import objects
 from fencepost.checker.lincheck.outlived import Outlived
+from tests.checker.lincheck.counterexamples import defects
+from tests.checker.lincheck.lincheck_histories import SUBJECTS, history
+from tests.checker.lincheck.lincheck_oracle import linearizable
 
 S = 1_000_000_000
 

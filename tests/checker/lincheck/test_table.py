@@ -3,12 +3,12 @@
 from random import Random
 
 import pytest
-from lincheck_histories import SUBJECTS, history
 
 from fencepost.checker.lincheck import Online, check, table
 from fencepost.checker.lincheck.model import Action
 from fencepost.checker.lincheck.models import named
 from fencepost.checker.lincheck.table import IMPOSSIBLE, Table
+from tests.checker.lincheck.lincheck_histories import SUBJECTS, history
 
 WRITE, READ = Action("write", 5), Action("read", result=5)
 

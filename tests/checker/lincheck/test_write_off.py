@@ -1,7 +1,6 @@
 """Crashed ops that every configuration has used are dropped from the records, and stay used."""
 
 import pytest
-from lincheck_oracle import linearizable
 
 from fencepost.checker.lincheck import check
 from fencepost.checker.lincheck.budget import UNLIMITED
@@ -10,6 +9,7 @@ from fencepost.checker.lincheck.model import Action
 from fencepost.checker.lincheck.models import named
 from fencepost.checker.lincheck.operation import objects
 from fencepost.checker.lincheck.search import WRITE_OFF_AT, Search
+from tests.checker.lincheck.lincheck_oracle import linearizable
 
 MODEL = named("register", 0)
 

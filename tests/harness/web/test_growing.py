@@ -6,7 +6,7 @@ from fencepost.harness.execute.progress import Status, logged, read
 from fencepost.harness.locked import locked
 from fencepost.harness.results import results
 from fencepost.harness.web.growing import growth
-from harness.web.conftest import name_of
+from tests.harness.web.conftest import name_of
 
 
 def told(folder, *statuses):

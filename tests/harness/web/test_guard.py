@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from fencepost.harness.results import results
 from fencepost.harness.web import place
 from fencepost.harness.web.site import site
-from harness.web.conftest import HERE, name_of
+from tests.harness.web.conftest import HERE, name_of
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from fencepost.harness.locked import locked
 from fencepost.harness.results import results
-from harness.web.conftest import HERE, name_of
+from tests.harness.web.conftest import HERE, name_of
 
 
 def listed(page):

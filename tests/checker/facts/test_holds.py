@@ -1,0 +1,55 @@
+"""When a hold was believed in, and what ends it where the test says nothing of that."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost.checker.facts.ends import ends_with
+from fencepost.checker.facts.holds import FOREVER, holds, seconds
+from tests.histories import MS, Story
+
+
+@pytest.mark.parametrize(
+    "test", [None, {}, {"lock": None}, {"lock": "redlock"}, {"lock": {}}, {"lock": {"name": "x"}}]
+)
+def test_a_lock_of_which_nothing_is_said_ends_with_its_lease(test):
+    assert ends_with(test) == "lease"
+
+
+@pytest.mark.parametrize("test", [None, {}, {"failed_release": "ended"}])
+def test_a_release_that_failed_ended_the_hold_unless_the_test_says_otherwise(test):
+    story = Story()
+    story.grant(0, "a", 1, 1001)
+    story.release(0, "a", 5, type="fail")
+    assert [hold.strict_end for hold in holds(story.history(), test)] == [5 * MS]
+    [goes_on] = holds(story.history(), {"failed_release": "nothing"})
+    assert goes_on.ended_by == "never"
+
+
+@pytest.mark.parametrize(("until", "believed"), [(4, []), (5, []), (6, [(5, 6)])])
+def test_a_lease_that_is_over_as_its_grant_arrives_was_never_believed(until, believed):
+    story = Story()
+    story.grant(0, "a", 5, until, asked=1)
+    [hold] = holds(story.history())
+    assert [(start / MS, end / MS) for start, end in hold.believed] == believed
+
+
+@pytest.mark.parametrize(
+    ("time", "said"),
+    [(12_345_600_000, "12.346 s"), (10**15, "1000000.000 s"), (FOREVER, "the end of the run")],
+)
+def test_a_time_is_told_in_seconds_and_one_that_never_came_as_the_end_of_the_run(time, said):
+    assert seconds(time) == said
+
+
+def test_one_history_has_other_holds_for_another_test():
+    """What a history remembers is remembered for the test that it was asked with."""
+    story = Story()
+    story.grant(1, "a", 0, 1000)
+    story.op(200, 1, "info", "lost", {"lock": "orders", "hold": "a"})
+    history = story.history()
+    ends = {}
+    for way in ("lease", "connection"):
+        [hold] = holds(history, {"lock": {"ends_with": way}})
+        ends[way] = min(hold.may_end, 1000 * MS)
+    assert ends == {"lease": 1000 * MS, "connection": 200 * MS}

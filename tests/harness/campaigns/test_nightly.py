@@ -1,0 +1,333 @@
+"""A night within a budget, and its outcomes beside what is known. What runs the parts stands in for
+processes: it leaves the folders that they would leave."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import msgspec
+import pytest
+
+from fencepost.harness.campaigns import baseline, entries, nights, suite
+from fencepost.harness.campaigns.baseline import Known
+from fencepost.harness.campaigns.entries import Entry
+from fencepost.harness.command import app
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.results import results, store
+from tests.report.matrices import cell, violated
+from tests.report.matrices import run as counted
+from tests.report.matrices import stored as matrix_of
+
+
+@pytest.fixture(autouse=True)
+def root(monkeypatch, tmp_path):
+    monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
+    (tmp_path / "results").mkdir()
+    return tmp_path / "results"
+
+
+def scenario(name, as_expected=True, why="", **more):
+    expected = {"resource": False}
+    return {
+        "test": name, "run": f"../../{name}/20260102T030405.000000Z", "scenario": name,
+        "lock": "redis", "guard": "none", "expected": expected,
+        "observed": expected if as_expected else {"resource": True},
+        "as_expected": as_expected, "why": why, **more,
+    }  # fmt: skip
+
+
+def suite_of(*rows):
+    folder = results.create("suite-redis")
+    results.write(folder / "suite.json", list(rows))
+    return entries.of_suite(folder)
+
+
+def marked(*marks, sure=False, **more):
+    return Entry("suite/it", sure=sure, marks=list(marks), **more)
+
+
+def state(one, known):
+    baseline.judge([one], {one.key: Known(known)} if known is not None else {})
+    return one.state
+
+
+def test_a_scenario_that_comes_out_as_published_has_one_mark_and_is_sure():
+    (one,) = suite_of(scenario("a"))
+    assert (one.key, one.marks, one.sure) == ("suite/a", ["as published"], True)
+    assert one.expected == "resource broken"
+
+
+def test_a_scenario_that_comes_out_otherwise_says_what_it_saw():
+    (one,) = suite_of(scenario("a", False, "resource is True, False was expected: fine"))
+    assert one.marks == ["NOT as published", "resource holds"]
+
+
+@pytest.mark.parametrize(
+    ("why", "observed", "marks", "crashed"),
+    [
+        ("run: the server did not come up", True, [], True),
+        ("faults: no receipt", True, ["unknown"], False),
+        ("resource is unknown", "unknown", ["unknown"], False),
+    ],
+)
+def test_what_did_not_come_about_or_was_not_judged_is_no_outcome(why, observed, marks, crashed):
+    (one,) = suite_of(scenario("a", False, why, observed={"resource": observed}))
+    assert (one.marks, one.crashed) == (marks, crashed)
+
+
+def test_a_cell_has_its_marks_its_rates_and_its_holds():
+    folder = results.create("matrix")
+    cells = [
+        cell(counted(1000)),
+        cell(violated("data", 3), fault="kill"),
+        cell(fault="disk", reason="no disk"),
+    ]
+    results.write(folder / "matrix.json", matrix_of(*cells))
+    calm, struck = entries.of_matrix(folder)
+    assert (calm.key, calm.marks, calm.holds) == ("matrix/redis/none/none", ["kept"], 1000)
+    assert struck.marks == ["data damaged"] and struck.rates["data"]["count"] == 3
+    assert not calm.sure
+    assert entries.figures([calm, struck])["rates"]["data"]["count"] == 3
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["../../leases-etcd/20260102T030405.000000Z", "results/leases-etcd/20260102T030405.000000Z"],
+)
+def test_a_defect_s_run_is_named_as_the_results_folder_has_it(place):
+    folder = results.create("track-record")
+    rows = [
+        {"key": "a/it", "outcome": "seen", "run": place},
+        {"key": "b/it", "outcome": "not played"},
+    ]
+    results.write(folder / "track-record.json", rows)
+    seen, lost = entries.of_record(folder)
+    assert (seen.run, seen.marks) == ("leases-etcd/20260102T030405.000000Z", ["seen"])
+    assert lost.crashed and lost.marks == []
+
+
+@pytest.mark.parametrize(
+    ("one", "known", "expected"),
+    [
+        (marked("as published", sure=True), ["as published"], "same"),
+        (marked("NOT as published", "x holds", sure=True), ["as published"], "changed"),
+        (marked("as published", sure=True), ["NOT as published", "x holds"], "changed"),
+        (marked("as published", sure=True), None, "new"),
+        (marked("NOT as published", sure=True), None, "changed"),
+        (marked("unknown", sure=True), ["as published"], "unknown"),
+        (marked("unknown", sure=True), ["unknown"], "unknown"),
+        (marked("unknown"), ["kept"], "unknown"),
+        (marked("broken", "unknown"), ["kept"], "changed"),
+        (marked("broken", "unknown"), ["broken"], "unknown"),
+        (marked("broken"), ["kept"], "changed"),
+        (marked("broken"), ["broken", "kept"], "same"),
+        (marked("kept"), ["broken"], "not seen this time"),
+        (marked("clients believed"), ["data damaged", "kept"], "not seen this time"),
+        (marked("data damaged"), ["clients believed", "kept"], "changed"),
+        (marked("broken", "clients believed"), ["data damaged"], "changed"),
+        (marked("kept"), ["kept"], "same"),
+        (marked("kept"), ["unknown"], "same"),
+        (marked("broken"), None, "new"),
+        (marked(crashed=True), ["as published"], "crashed"),
+        (marked(), ["kept"], "not run"),
+    ],
+)
+def test_an_outcome_beside_what_is_known(one, known, expected):
+    assert state(one, known) == expected
+
+
+@pytest.mark.parametrize(
+    ("one", "known", "code"),
+    [
+        (marked("broken"), ["kept"], 1),
+        (marked(crashed=True), ["kept"], 2),
+        (marked("unknown"), ["kept"], 2),
+        (marked("unknown"), ["kept", "unknown"], 0),
+        (marked("broken"), ["broken"], 0),
+        (marked("kept"), ["broken"], 0),
+        (marked(), ["kept"], 0),
+    ],
+)
+def test_a_night_is_red_for_what_changed_and_not_for_what_is_known(one, known, code):
+    state(one, known)
+    assert baseline.red([one]) == code
+
+
+def test_a_baseline_takes_up_what_chance_shows_and_keeps_what_it_had():
+    known = {}
+    list(baseline.merged(known, [marked("broken")], "first", 1))
+    assert list(baseline.merged(known, [marked("kept")], "second", 2)) == [
+        ("suite/it", ["broken"], ["broken", "kept"])
+    ]
+    assert known["suite/it"].seed == 2
+    assert list(baseline.merged(known, [marked(crashed=True), marked()], "third", 3)) == []
+
+
+def test_a_baseline_is_the_same_file_whatever_the_order(tmp_path):
+    first, second = Known(["kept"]), Known(["broken"])
+    baseline.write(tmp_path / "a.json", {"a": first, "b": second})
+    baseline.write(tmp_path / "b.json", {"b": second, "a": first})
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+    assert baseline.read(tmp_path / "a.json") == {"a": first, "b": second}
+
+
+class Parts:
+    """Stands in for the processes: each ends with its code, and leaves its folder."""
+
+    def __init__(self, codes=None, up=()):
+        self.ran, self.codes, self.up = [], codes or {}, up
+
+    def __call__(self, words, limit_s):
+        self.ran.append((words, limit_s))
+        name = words[0]
+        if name == "suite" and name not in self.codes:
+            names = words[1 : words.index("--seed")]
+            every = [item.spec.name for one in names for item in suite.items(one, 7)]
+            suite_of(*map(scenario, ["redis-control-none"] if "suite" in self.up else every))
+        return self.codes.get(name, 0), name in self.up
+
+
+def night(parts, budget_s=600.0, known=None):
+    folder, made = nights.begin(7, budget_s)
+    nights.carry_out(folder, made, known or {}, parts, lambda words: None)
+    return folder, made
+
+
+def test_each_part_has_its_share_and_leaves_the_rest_to_those_after_it():
+    parts = Parts()
+    _, made = night(parts)
+    assert [words[0] for words, _ in parts.ran][:2] == ["suite", "matrix"]
+    shares = {part.name: part.share_s for part in made.parts}
+    assert shares["suites"] == pytest.approx(300, abs=1)
+    # Nothing was used: the matrix has three fifths of it all.
+    assert shares["matrix"] == pytest.approx(360, abs=2)
+    assert shares["track-record"] == pytest.approx(600, abs=5)
+    assert all("--seed" in words and "7" in words for words, _ in parts.ran)
+
+
+def test_what_did_not_fit_is_said_and_what_fitted_is_kept():
+    _, made = night(Parts(up=("suite",)))
+    states = {one.key: one.state for one in made.entries}
+    assert states["suite/redis-control-none"] == "new"
+    left = [one for one in made.entries if one.key == "suite/redis-both-stall-fenced"]
+    assert [(one.state, one.said) for one in left] == [
+        ("not run", "its share of the budget was used up")
+    ]
+
+
+def test_a_part_that_ends_well_and_leaves_nothing_has_crashed():
+    _, made = night(Parts())
+    lost = [one for one in made.entries if one.key.startswith(("matrix", "track-record/"))]
+    assert lost and {one.state for one in lost} == {"crashed"}
+
+
+def test_a_part_that_crashes_is_not_the_same_as_before():
+    keys = "suite/redis-control-none"
+    _, made = night(Parts({"suite": 255}), known={keys: Known(["as published"])})
+    (one,) = [one for one in made.entries if one.key == keys]
+    assert (one.state, one.said) == ("crashed", "it ended with exit code 255")
+    assert baseline.red(made.entries) == 2
+
+
+def test_a_night_is_read_back_listed_and_compared():
+    folder, made = night(Parts())
+    again, _ = night(Parts(up=("suite",)))
+    assert msgspec.to_builtins(nights.read(folder)) == msgspec.to_builtins(made)
+    one, other = store.find(str(folder)), store.find("nightly")
+    assert (one.kind, other.folder) == ("night", again)
+    assert store.alike(one, other)
+    assert (folder / "report.html").read_text().count("redis-control-none") > 0
+
+
+@pytest.mark.parametrize("ours", [signal.default_int_handler, signal.SIG_IGN])
+def test_a_time_is_cut_off_by_an_interrupt(monkeypatch, ours):
+    """A real process, which would take a minute; also of a night in a shell's background, where
+    interrupts are ignored."""
+    before = signal.signal(signal.SIGINT, ours)
+    code = "import time, sys; sys.stdout.write('x'); time.sleep(60)"
+    monkeypatch.setattr(nights, "_COMMAND", (sys.executable, "-c", code))
+    try:
+        ended, up = nights.process([], 0.3)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert up and ended != 0
+
+
+@pytest.fixture
+def call(monkeypatch, capsys, tmp_path):
+    def made(*words):
+        monkeypatch.setattr(sys, "argv", ["fencepost", *map(str, words)])
+        code = app.run()
+        said = capsys.readouterr()
+        return code, said.err + said.out
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(nights, "process", Parts())
+    return made
+
+
+def test_a_night_from_the_command_line_writes_what_a_ci_takes(call, tmp_path):
+    baseline.write(tmp_path / "known.json", {"suite/redis-control-none": Known(["as published"])})
+    files = ("--junit", "j.xml", "--summary", "s.md", "--badge", "b.json")
+    code, said = call(
+        "nightly", "run", "--budget", "5m", "--seed", 9, "--baseline", "known.json",
+        "--only", "suites", *files,
+    )  # fmt: skip
+    assert (
+        code == 0
+        and "1 same" in said
+        and "crashed" not in said
+        and "--seed 9 --only suites" in said
+    )
+    suites = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert {one.get("name") for one in suites} == {"fencepost.night-suite"}
+    assert json.loads((tmp_path / "b.json").read_text())["schemaVersion"] == 1
+    assert "Nothing changed" in (tmp_path / "s.md").read_text()
+
+
+def test_a_changed_outcome_is_shown_beside_the_known_one(call, tmp_path):
+    marks = ["NOT as published", "resource holds"]
+    baseline.write(tmp_path / "known.json", {"suite/redis-control-none": Known(marks)})
+    code, said = call("nightly", "run", "--baseline", "known.json", "--only", "suites")
+    assert code == 1
+    line = next(row for row in said.splitlines() if row.startswith("suite/redis-control-none"))
+    assert "NOT as published" in line and "as published" in line.split("resource holds")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "--budget", "soon"], "budget 'soon' is no time"),
+        (["run", "--budget", "5s"], "too short for a night"),
+        (["run", "--baseline", "none.json"], "the baseline none.json is not there"),
+        (["run", "--baseline", "bad.json"], "the baseline bad.json cannot be used"),
+        (["run", "--only", "suits"], "Did you mean suites?"),
+        (["run", "--junit", "/dev/null/x"], "cannot be written"),
+        (["report-issue", "no-night"], "'no-night' is no night"),
+        (["trend", "t.html"], "there is no night yet"),
+    ],
+)
+def test_bad_input_is_one_sentence(call, tmp_path, words, said):
+    (tmp_path / "bad.json").write_text("[]")
+    (tmp_path / "docs").mkdir()
+    baseline.write(tmp_path / "docs" / "baseline.json", {})
+    code, text = call("nightly", *words)
+    assert code == 254 and said in text and "Traceback" not in text
+
+
+def test_a_baseline_is_made_of_nights_and_of_suites_by_themselves(call, tmp_path):
+    folder, _ = night(Parts())
+    (alone,) = suite_of(scenario("b"))
+    code, said = call("nightly", "baseline", folder, "suite-redis", "--baseline", "new.json")
+    assert code == 0 and "suite/redis-control-none: not known -> as published" in said
+    assert set(baseline.read(tmp_path / "new.json")) >= {"suite/redis-control-none", alone.key}
+
+
+def test_what_is_no_night_is_refused(root):
+    (root / "x").mkdir()
+    (root / "x" / "night.json").write_text('{"schema": 99, "seed": 1, "budget_s": 1, "began": ""}')
+    with pytest.raises(BadArguments, match="its schema is 99"):
+        nights.read(root / "x")

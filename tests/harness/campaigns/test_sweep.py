@@ -1,0 +1,199 @@
+"""The sweep: what its axes stand for, which cells it has, with which faults; how it goes on."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+
+import pytest
+
+from fencepost.checker.verdict import Verdict
+from fencepost.harness.campaigns import rounds, sweep_plan
+from fencepost.harness.campaigns import sweep as sweeps
+from fencepost.harness.campaigns.axes import AXES
+from fencepost.harness.campaigns.sweep_plan import cells, plan, schedule, seeded, values
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.judge.judge import Outcome
+from fencepost.harness.results import results
+from fencepost.harness.spec.spec import layout_of
+from tests.harness.campaigns.test_matrix import counted
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setattr(rounds, "tally", counted)
+    return tmp_path / "results"
+
+
+def small(lock="redlock", x="ttl=1s..4s", y="pause=0.5s..8s", steps="2x3", **more):
+    return plan(lock, x, y, 7, steps, **more)
+
+
+def drawn(asked, x, y):
+    (cell,) = [one for one in cells(asked) if (one.x, one.y) == (x, y)]
+    spec = seeded(asked, cell, 1)
+    return spec, schedule(asked, cell, spec)
+
+
+def test_times_are_as_many_times_the_one_before_and_rates_are_equally_far_apart():
+    assert values(0.5, 8, 5, False, False) == (0.5, 1, 2, 4, 8)
+    assert values(1.05, 2, 3, True, False) == (1.05, 1.52, 2)
+    assert values(2, 4, 5, False, True) == (2, 3, 4)
+
+
+def test_a_sweep_has_a_cell_for_each_pair_of_values():
+    found = cells(small())
+    assert [(cell.x, cell.y) for cell in found] == [
+        (1, 0.5), (4, 0.5), (1, 2), (4, 2), (1, 8), (4, 8),
+    ]  # fmt: skip
+    assert all(cell.spec for cell in found)
+    assert [cell.spec.ttl_ms for cell in found] == [1000, 4000] * 3
+
+
+def test_each_axis_sets_what_it_says_and_nothing_renews_a_lease_meanwhile():
+    other = {"ttl": "pause=0.5s..8s", "clients": "pause=0.5s..8s"}
+    for name, axis in AXES.items():
+        ends = {"clients": "2..4", "drift": "1.1..2"}.get(name, "1s..4s")
+        asked = small(x=other.get(name, "ttl=1s..4s"), y=f"{name}={ends}", steps="2x2")
+        cell = cells(asked)[-1]
+        spec, faults = seeded(asked, cell, 1), schedule(asked, cell, seeded(asked, cell, 1))
+        assert spec.work == {"extend": 0} and len(faults) == sweep_plan.FAULTS
+        assert spec.families == [faults[0].family] and bool(axis.sets) != bool(axis.strikes)
+
+
+def test_a_pause_strikes_a_client_before_its_write_for_as_long_as_it_says():
+    _, faults = drawn(small(), 4, 8)
+    assert {fault.duration_s for fault in faults} == {8}
+    assert {fault.arguments["point"] for fault in faults} == {"before-write"}
+    assert all(fault.targets[0].startswith("client-") for fault in faults)
+
+
+@pytest.mark.parametrize("axis", ["restart-delay=0.1s..4s", "jump=0.1s..4s", "drift=1.1..2"])
+def test_what_makes_servers_forget_strikes_a_majority(axis):
+    spec, faults = drawn(small(y=axis, steps="2x2"), 4, 2 if "drift" in axis else 4)
+    assert all(len(set(fault.targets)) == 3 for fault in faults)
+    assert spec.hold == "0.6ttl..0.8ttl"
+    said = [fault.arguments.get("rate") or fault.arguments.get("offset_s") for fault in faults]
+    wanted = {"restart-delay": None, "jump": 4.0, "drift": 2.0}[axis.partition("=")[0]]
+    assert set(said) == {wanted}
+
+
+def test_no_fault_begins_before_the_last_one_is_over_or_ends_with_the_run():
+    asked = small(steps="4x4")
+    for cell in cells(asked):
+        for number in (1, 2, 3):
+            spec = seeded(asked, cell, number)
+            faults = schedule(asked, cell, spec)
+            ends = [fault.at_s + fault.duration_s for fault in faults]
+            assert all(end < later.at_s for end, later in zip(ends, faults[1:], strict=False))
+            assert ends[-1] < spec.time_s
+
+
+def test_a_cell_has_other_faults_in_another_round_and_the_same_ones_again():
+    asked = small()
+    first, again = drawn(asked, 4, 8), drawn(asked, 4, 8)
+    (cell,) = [one for one in cells(asked) if (one.x, one.y) == (4, 8)]
+    other = schedule(asked, cell, seeded(asked, cell, 2))
+    assert first == again and other != first[1]
+
+
+def test_what_the_servers_cannot_have_is_a_cell_with_its_reason():
+    found = cells(small("etcd", x="ttl=1s..4s", steps="3x2"))
+    reasons = {cell.x: cell.reason for cell in found}
+    assert reasons[1].startswith("TTL 1000 ms is too short")
+    assert reasons[2] == reasons[4] == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"lock": "redlok"}, "there is no lock 'redlok'; choose one of: "),
+        ({"x": "speed=1..2"}, "there is no axis 'speed'; choose one of: ttl, clients, pause"),
+        ({"x": "ttl=1s"}, "axis 'ttl=1s': write ttl=FROM..TO"),
+        ({"x": "ttl=soon..2s"}, "axis ttl: 'soon' is no time"),
+        ({"x": "ttl=4s..1s"}, "axis ttl=4 s..1 s is out of range, or does not rise (100 ms to 10"),
+        ({"y": "drift=0.5..2"}, "axis drift=0.5..2 is out of range"),
+        ({"y": "clients=2..4"}, "ttl and clients: one side is a setting (ttl, clients), and the"),
+        ({"x": "jump=1s..2s"}, "jump and pause: one side is a setting"),
+        ({"steps": "6"}, "steps '6': write 6x6, of 2 to 12"),
+        ({"steps": "1x6"}, "steps '1x6'"),
+        ({"lock": "etcd", "y": "drift=1.1..2"}, "etcd cannot be swept so: etcd shows its clocks"),
+        ({"guard": "fenced", "lock": "redis-py"}, "redis-py cannot be swept so: guard fenced"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_starts(given, message):
+    with pytest.raises(BadArguments) as raised:
+        small(**given)
+    assert message in str(raised.value)
+
+
+@contextmanager
+def no_cluster(specs):
+    yield "a cluster"
+
+
+def carry_out(sweep, most=1, stop_after=99):
+    ran = []
+
+    def run(cell, spec, cluster):
+        if len(ran) == stop_after:
+            raise KeyboardInterrupt
+        ran.append((cell.name, spec.seed))
+        made = results.create(spec.name)
+        results.write(made / "test.json", {"versions": {"redis": "7.0"}})
+        return Outcome(made, True, {"faults": Verdict(True, "")}, {"run_notes": []})
+
+    rounds.carry_out(sweep, most, None, no_cluster, run, lambda *said: None)
+    return ran
+
+
+def test_a_sweep_that_was_stopped_goes_on_with_what_is_missing():
+    straight = carry_out(sweeps.create(small()))
+    found = sweeps.create(small())
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(found, stop_after=2)
+    again = sweeps.resumed("latest")
+    assert again.plan == found.plan and again.versions == {"redis": "7.0"}
+    assert straight[2:] == carry_out(again)
+    assert again.rounds.done == 1
+    assert [name for name, _ in straight] != [cell.name for cell in again.rounds.cells]
+
+
+def test_sweep_json_has_the_command_that_makes_it_again():
+    asked = small("redlock", options={"node_timeout_ms": "20"}, y="drift=1.1..2")
+    found = sweeps.create(asked)
+    stored = json.loads((found.folder / "sweep.json").read_text())
+    assert stored["plan"]["command"] == (
+        "fencepost sweep redlock -o node_timeout_ms=20 --x ttl=1s..4s --y drift=1.1..2 "
+        "--steps 2x3 --seed 7"
+    )
+    assert stored["plan"]["y"]["shown"] == ["1.1", "1.55", "2"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s: s.replace('"redlock"', '"gone"'), "there is no lock 'gone'"),
+        (lambda s: s.replace('"schema": 1', '"schema": 9'), "its version is 9"),
+        (lambda s: s.replace('"axis": "ttl"', '"axis": "luck"'), "luck"),
+        (lambda s: "[]", "Expected `object`"),
+        (lambda s: s.replace('"x": 1.0', '"x": 3.0'), "cannot be gone on with"),
+    ],
+)
+def test_a_sweep_json_that_cannot_be_used_is_refused(change, message):
+    found = sweeps.create(small())
+    path = found.folder / "sweep.json"
+    path.write_text(change(path.read_text()))
+    with pytest.raises(BadArguments, match=message):
+        sweeps.resumed(str(found.folder))
+
+
+def test_what_is_no_sweep_is_not_resumed():
+    with pytest.raises(BadArguments, match="'nowhere' is no sweep"):
+        sweeps.resumed("nowhere")
+
+
+def test_the_layout_of_a_cell_has_its_clients():
+    found = cells(small(x="clients=2..4", y="pause=1s..2s", steps="2x2"))
+    assert [len(layout_of(cell.spec).clients) for cell in found] == [2, 4, 2, 4]

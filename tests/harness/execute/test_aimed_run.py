@@ -1,0 +1,83 @@
+"""Whole runs with an aim, on a cluster in memory: stored as they went, and carried out again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from fencepost.checker.history import history
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.spec import written
+from fencepost.harness.spec.validation import validate
+from fencepost.report.words.settings import again
+from tests.harness.disturbed import SPEC, assert_judged_and_put_away, carried_out
+
+pytestmark = pytest.mark.slow
+
+AIMED = validate(
+    replace(SPEC, aim=True, nemesis=("pause",), time_s=8.0, hold="0.5ttl..1.4ttl", ttl_ms=400)
+)
+
+
+def told(ended):
+    return json.loads((ended.folder / "test.json").read_text())
+
+
+def test_a_run_with_an_aim_stores_its_plays_and_its_faults_as_they_came(cluster):
+    ended = carried_out(cluster, AIMED, schedule=[])
+    assert_judged_and_put_away(ended, cluster)
+    assert ended.error is None and ended.results["run_notes"] == []
+    test = told(ended)
+    struck = [play for play in test["plays"] if play["at_s"] is not None]
+    assert struck
+    ops = [op for op in history.read(ended.folder / "history.jsonl") if op.process == "nemesis"]
+    begun = [op for op in ops if op.type == "invoke" and op.value["phase"] == "start"]
+    assert [op.value["targets"] for op in begun] == [one["targets"] for one in test["schedule"]]
+    for op, fault in zip(begun, test["schedule"], strict=True):
+        # It may have to wait for the client's failpoint.
+        assert -0.001 <= op.time / 1e9 - fault["at_s"] < 10
+    assert "--replay" in (again(test, ended.folder) or "")
+
+
+def test_a_replay_carries_out_the_plays_that_the_run_had(cluster):
+    ended = carried_out(cluster, AIMED, schedule=[])
+    spec, schedule = written.replayed(str(ended.folder), "", {}, ())
+    plays = told(ended)["plays"]
+    assert schedule is None
+    assert [play.to_json() for play in spec.plays] == plays
+    repeat = carried_out(cluster, spec, schedule=None)
+    assert_judged_and_put_away(repeat, cluster)
+    repeated = told(repeat)["plays"]
+    strikes = [[play["kind"], play["strike"]] for play in repeated]
+    assert strikes == [[play["kind"], play["strike"]] for play in plays][: len(strikes)]
+    assert any(play["at_s"] is not None for play in repeated)
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        {"strike": [{"family": "pause", "targets": ["redis-9"], "arguments": {}}]},
+        {"strike": [{"family": "none", "targets": ["redis-1"], "arguments": {}}]},
+        {"strike": [{"family": "kill", "targets": ["redis-1"], "arguments": {"data": "x"}}]},
+        {"share": "much"},
+        {"kind": "hold", "unknown": "field"},
+    ],
+)
+def test_plays_from_elsewhere_that_make_no_sense_are_refused(tmp_path, spoilt):
+    play = {
+        "kind": "hold",
+        "before": [],
+        "strike": [{"family": "pause", "targets": ["holder"], "arguments": {}}],
+        "share": 0.5,
+        "lasts_s": 1.0,
+        "until_grant": True,
+        "rest_s": 0.1,
+    }
+    test = AIMED.to_json() | {"plays": [play], "schedule": []}
+    (tmp_path / "test.json").write_text(json.dumps(test))
+    assert len(written.replayed(str(tmp_path), "", {}, ())[0].plays) == 1
+    (tmp_path / "test.json").write_text(json.dumps(test | {"plays": [play | spoilt]}))
+    with pytest.raises(BadArguments):
+        written.replayed(str(tmp_path), "", {}, ())

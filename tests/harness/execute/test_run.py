@@ -1,0 +1,216 @@
+"""The end of a run: every lock is waited for, every resource read, and an early stop explained."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from fencepost.harness.clients.recorder import Recorder
+from fencepost.harness.execute import timed
+from fencepost.harness.execute.site import RunSite
+from fencepost.harness.judge import judge as judge_module
+from fencepost.harness.judge.judge import judge
+from fencepost.harness.spec.spec import Spec
+from fencepost.workloads.locks.registry import LOCKS
+from tests.harness.recording import record
+
+SPEC = Spec("redis", "redis", LOCKS["redis"].read_options({}), locks=3, concurrency=2, time_s=9.0)
+S = 10**9
+
+
+def grant(process, lock):
+    row = {"time": 1, "process": process, "type": "ok", "f": "acquire", "value": {"lock": lock}}
+    return json.dumps(row).encode()
+
+
+@pytest.fixture
+def recorder(tmp_path):
+    locks = [lock for lock, _ in SPEC.locked]
+    recorder = Recorder(tmp_path / "history.jsonl", locks, SPEC.concurrency)
+    yield recorder
+    recorder.close()
+
+
+@pytest.mark.parametrize(
+    ("granted", "looks"),
+    [(["orders-1", "orders-3", "orders-2"], 3), (["orders-1", "orders-3", "orders-3"], 10)],
+)
+def test_after_the_last_fault_a_run_waits_until_each_lock_was_granted_again(
+    recorder, monkeypatch, granted, looks
+):
+    """One grant a look, on a clock that only looking moves; after ten looks the time is up."""
+    slept = []
+    coming = iter(granted)
+
+    def sleep(seconds):
+        slept.append(seconds)
+        record(recorder, [grant(0, lock) for lock in [next(coming, None)] if lock])
+
+    monkeypatch.setattr(timed, "time", SimpleNamespace(sleep=sleep, monotonic=lambda: len(slept)))
+    record(recorder, [grant(0, "orders-2")])
+    timed.await_grants(SPEC, recorder, 10)
+    assert len(slept) == looks
+
+
+@pytest.mark.parametrize(
+    ("answers", "read"),
+    [(9, ["account-1", "account-2", "account-3"]), (1, ["account-1", "account-2"])],
+)
+def test_every_resource_is_read_at_the_end_by_a_client_that_answers(answers, read):
+    begun = []
+
+    def do(f, value, timeout_s):
+        begun.append((f, value["resource"]))
+        return {} if len(begun) <= answers else None
+
+    worker = SimpleNamespace(do=do)
+    timed.read_all(SPEC, worker)
+    assert begun == [("read", resource) for resource in read]
+
+
+def test_whether_others_were_granted_a_lock_is_asked_of_the_lock_that_a_client_had(recorder):
+    cluster = SimpleNamespace(remote=lambda node: SimpleNamespace(node=node), foreign={})
+    site = RunSite(SPEC, cluster, recorder)
+    site._workers = {node: SimpleNamespace(process=n) for n, node in enumerate(SPEC.clients)}
+    record(recorder, [grant(0, "orders-1"), grant(0, "orders-2"), grant(1, "orders-1")])
+    assert site.grants(without="client-1") == 0
+    # A successor of the other client (3 = 1 + 2) counts, and the client's own grants do not.
+    record(recorder, [grant(1, "orders-3"), grant(3, "orders-2")])
+    assert site.grants(without="client-1") == 1
+    # Gone, its successor holds nothing.
+    site._workers["client-1"].process = 2
+    assert site.grants(without="client-1") == 3
+
+
+def test_servers_of_the_same_role_that_a_run_does_not_use_are_ended_before_it(recorder):
+    """A sentinel that an earlier run has left makes a replica of a server of this one."""
+    nodes = ["redis-1", "redis-2", "redis-3", "etcd-1", "storage", "client-1", "client-2"]
+    cluster = SimpleNamespace(
+        remote=lambda node: SimpleNamespace(node=node), foreign={}, nodes=nodes
+    )
+    site = RunSite(SPEC, cluster, recorder)
+    assert site.servers == ["redis-1"]
+    assert [server.node for server in site._bystanders()] == ["redis-2", "redis-3"]
+
+
+def two_holders(tmp_path, **test):
+    """A run of 2 s of 9 in which two hold one lock, with one lease over, and the other not."""
+    ops = []
+    for process, start in ((0, 0), (1, 2)):
+        value = {"lock": "orders", "ttl": S}
+        done = {"token": None, "deadline": (start + 1) * S, "hold": f"{process}-1"}
+        for type, time, more in (("invoke", start, {}), ("ok", start + 0.1, done)):
+            row = {"time": int(time * S), "process": process, "type": type, "f": "acquire"}
+            ops.append(row | {"value": value | more, "node": f"client-{process + 1}"})
+    lines = [json.dumps({"index": index} | op) for index, op in enumerate(ops)]
+    (tmp_path / "history.jsonl").write_text("\n".join(lines) + "\n")
+    checkers = ["lease_exclusion", "mutual_exclusion"]
+    described = {"name": "x", "checkers": checkers, "time_s": 9, "run": 1} | test
+    (tmp_path / "test.json").write_text(json.dumps(described))
+    return tmp_path
+
+
+WORDS = "It was stopped by what looked like a violation and was none."
+
+
+@pytest.mark.parametrize(
+    ("test", "stopped_for_nothing"),
+    [
+        ({"until": ["mutual_exclusion"]}, False),
+        ({"until": ["lease_exclusion"]}, True),
+        ({"until": ["any"]}, False),
+        ({"until_violation": True}, False),
+        ({"until": []}, False),
+        ({"until": ["lease_exclusion"], "time_s": 1}, False),
+    ],
+)
+def test_a_run_that_ended_early_must_show_a_violation_that_was_to_stop_it(
+    tmp_path, test, stopped_for_nothing
+):
+    outcome = judge(two_holders(tmp_path, **test))
+    assert outcome.verdicts["mutual_exclusion"].valid is False
+    assert outcome.verdicts["lease_exclusion"].valid is True
+    assert ("run" in outcome.verdicts) is stopped_for_nothing
+    if stopped_for_nothing:
+        assert outcome.verdicts["run"].summary == WORDS
+
+
+@pytest.mark.parametrize(("heard_until_s", "valid"), [(2.0, "unknown"), (2.1, False), (9.0, False)])
+def test_a_violation_is_certain_only_up_to_where_every_client_was_heard(
+    tmp_path, heard_until_s, valid
+):
+    """The second grant arrives at 2.1 s. The log of a server says what no event can explain."""
+    folder = two_holders(tmp_path, checkers=["mutual_exclusion", "server-log"], servers=["redis-1"])
+    (folder / "nodes/redis-1").mkdir(parents=True)
+    (folder / "nodes/redis-1/server.log").write_text("panic: everything\n")
+    row = {"client": "client-3", "lost": 1, "since_ns": int(heard_until_s * S), "unheard": True}
+    (folder / "set-aside.jsonl").write_text(json.dumps(row) + "\n")
+    found = judge(folder).verdicts
+    assert found["mutual_exclusion"].valid == valid
+    assert ("an event that explains it may be missing" in found["mutual_exclusion"].summary) is (
+        valid == "unknown"
+    )
+    assert found["server-log"].valid is False
+
+
+def asked(process, lock):
+    return grant(process, lock).replace(b'"ok"', b'"invoke"')
+
+
+def described(recorder):
+    """The folder of the recorder's run, described as a run that was begun."""
+    folder = recorder.path.parent
+    test = {"name": "x", "checkers": ["lease_exclusion"], "started": "2026-01-01T00:00:00Z"}
+    (folder / "test.json").write_text(json.dumps(test))
+    return folder
+
+
+LIVE = "The run was going on when this was judged: it says nothing of what came later."
+
+
+def test_a_run_that_is_judged_while_it_goes_on_keeps_its_history_and_says_so(recorder):
+    folder = described(recorder)
+    record(recorder, [asked(0, "orders-1")])
+    outcome = judge(folder)
+    assert outcome.valid == "unknown"
+    assert outcome.verdicts["run"].summary == LIVE
+    record(recorder, [asked(1, "orders-2")])
+    assert recorder.written == len(recorder.path.read_bytes().splitlines()) == 2
+
+
+def test_what_was_found_while_a_run_went_on_is_no_note_of_the_run_itself(recorder):
+    folder = described(recorder)
+    judge(folder)
+    recorder.close()
+    again = judge(folder)
+    assert again.results["run_notes"] == ["The run was ended from outside before it was over."]
+
+
+def test_a_run_that_ended_while_it_was_judged_keeps_its_own_results(recorder, monkeypatch):
+    folder = described(recorder)
+    checking = judge_module.check
+
+    def ends_meanwhile(*asked):
+        monkeypatch.undo()
+        recorder.close()
+        judge(folder, [])
+        return checking(*asked)
+
+    monkeypatch.setattr(judge_module, "check", ends_meanwhile)
+    assert judge(folder).results["run_notes"] == [LIVE]
+    assert json.loads((folder / "results.json").read_text())["run_notes"] == []
+
+
+def test_a_history_that_is_shorter_than_what_was_recorded_leaves_the_verdict_open(recorder):
+    folder = described(recorder)
+    rows = [asked(0, "orders-1"), asked(1, "orders-2"), asked(2, "orders-3")]
+    record(recorder, rows)
+    recorder.close()
+    assert "run" not in judge(folder, [], recorder.written).verdicts
+    lines = recorder.path.read_bytes().splitlines(keepends=True)
+    recorder.path.write_bytes(b"".join(lines[:2]))
+    outcome = judge(folder, [], recorder.written)
+    words = "Its recorder wrote 3 ops, and 2 are in its history."
+    assert (outcome.valid, outcome.verdicts["run"].summary) == ("unknown", words)

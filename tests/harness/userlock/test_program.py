@@ -1,0 +1,162 @@
+"""A lock of one's own by --program: what is sent to the nodes, run there, and stored."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.spec import written
+from fencepost.harness.spec.needs import cluster_for
+from fencepost.harness.userlock.given import Asked, given
+from fencepost.harness.userlock.own import OWN, stored
+from tests.harness.talk import ACQUIRE, Talk
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "build" / "lib").mkdir(parents=True)
+    (tmp_path / "build" / "worker").write_text("#!/bin/sh\n")
+    (tmp_path / "build" / "worker").chmod(0o755)
+    (tmp_path / "build" / "app.jar").write_text("")
+    (tmp_path / "build" / "lib" / "more.jar").write_text("")
+    return tmp_path
+
+
+def own(program="./worker", ship="build", servers="redis:1", lock="", **more):
+    folder = Path(ship) if ship else None
+    return given(lock, Asked(servers, program=program, ship=folder, **more))
+
+
+def test_a_command_is_run_in_the_folder_that_is_shipped():
+    name, found = own()
+    lock = found.lock_type(name, {})
+    assert (name, lock.program) == ("worker", ("env", "-C", OWN, "./worker"))
+    assert list(found.files) == ["app.jar", "lib/more.jar", "worker"]
+    assert (lock.kind, lock.servers, lock.ends_with) == ("redis", 1, "lease")
+
+
+def test_what_the_nodes_have_runs_what_is_shipped_and_the_lock_is_called_by_that():
+    name, found = own("java -cp app.jar:lib/more.jar -jar app.jar 'with a space'")
+    assert (name, found.program[-1]) == ("app", "with a space")
+
+
+@pytest.mark.parametrize(
+    "command, name",
+    [("java -cp . MyLock", "MyLock"), ("/app/worker serve", "worker"), ("/a.b/w --fast", "w")],
+)
+def test_a_run_is_called_by_what_is_run(command, name):
+    assert own(command)[0] == name
+
+
+def test_a_lock_may_be_given_a_name():
+    assert own(lock="mine")[0] == "mine"
+
+
+def test_it_is_stored_with_its_files_and_found_again(tmp_path):
+    _, found = own(client_image="myapp:3")
+    run = tmp_path / "run"
+    kept = found.kept(run)
+    again = stored(json.loads(json.dumps(kept.to_json())), run)
+    assert (again.program, again.image, again.servers) == (("./worker",), "myapp:3", found.servers)
+    assert (run / "own" / "worker").stat().st_mode & 0o100
+
+
+def test_in_an_image_of_its_own_it_needs_nothing_of_ours():
+    name, found = own(client_image="myapp:3")
+    assert found.lock_type(name, {}).program == ("./worker",)
+    with tarfile.open(fileobj=io.BytesIO(found.archive(OWN))) as tar:
+        assert f"{OWN}/worker".lstrip("/") in tar.getnames()
+
+
+def test_in_an_image_its_program_may_be_a_file_of_the_image():
+    _, found = own("bin/worker --fast", ship="", client_image="myapp:3")
+    assert (found.program, found.files) == (("bin/worker", "--fast"), {})
+
+
+@pytest.mark.parametrize(
+    "given, says",
+    [
+        ({"program": "./other"}, "build has no file other; it has app.jar, worker"),
+        ({"program": "./app.jar"}, "cannot be executed: chmod +x it"),
+        ({"program": "worker"}, "build has worker: write ./worker"),
+        ({"ship": ""}, "which folder has it? --ship DIR sends one to the clients' nodes"),
+        ({"ship": "nowhere"}, "--ship nowhere: there is no such folder"),
+        ({"program": "'worker"}, "is no command: No closing quotation"),
+        ({"program": " "}, "--program is empty"),
+        ({"servers": ""}, "which servers does --program './worker' run on?"),
+        ({"lock": "mylock.py:MyLock"}, "are two locks: name one"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_anything_starts(given, says):
+    with pytest.raises(BadArguments) as error:
+        own(**given)
+    assert says in str(error.value)
+
+
+LOCK = """
+from fencepost import Failed, Grant
+
+class MyLock:
+    def __init__(self, servers, **options): ...
+    def acquire(self, name, ttl):
+        if name == "no":
+            raise Failed("somebody else has it")
+        return Grant(token=7)
+    def release(self, name): ...
+"""
+
+
+def test_a_class_in_an_image_is_a_program_on_the_sdk(tmp_path, spawn, setup):
+    (tmp_path / "mylock.py").write_text(LOCK)
+    name, found = given("mylock.py:MyLock", Asked("redis:1", client_image="myapp:3"))
+    assert (name, found.image, found.needs_python) == ("MyLock", "myapp:3", True)
+    assert sorted(found.files) == ["fencepost_sdk.py", "mylock.py"]
+    kept = found.kept(tmp_path / "run")
+    assert stored(kept.to_json(), tmp_path / "run").program == found.program
+
+    talk = Talk(
+        spawn(["env", "-C", str(tmp_path / "run" / "own"), sys.executable, *found.program[1:]])
+    )
+    talk.say(control="setup", **setup | {"options": {}})
+    assert talk.hear()["control"] == "ready"
+    talk.say(**ACQUIRE)
+    assert [talk.hear()["type"], talk.hear()["value"]["token"]] == ["invoke", 7]
+    talk.say(f="acquire", value={"lock": "no", "ttl": 10**9})
+    assert [talk.hear()["type"], talk.hear()["error"][1]] == ["invoke", "somebody else has it"]
+
+
+def test_what_an_image_has_is_not_sent_to_it(tmp_path):
+    (tmp_path / "mylock.py").write_text(LOCK)
+    asked = Asked("redis:1", requirements=tmp_path / "mylock.py", client_image="myapp:3")
+    with pytest.raises(BadArguments, match="the image has what the lock needs"):
+        given("mylock.py:MyLock", asked)
+
+
+def test_a_folder_without_a_program_is_refused():
+    with pytest.raises(BadArguments, match="--client-image is for a lock of your own"):
+        given("redlock", Asked(client_image="myapp:3"))
+    with pytest.raises(BadArguments, match="--ship goes with a --program"):
+        own(program="")
+
+
+def spec(**settings):
+    name, found = own(client_image="myapp:3")
+    return written.spec(name, {}, settings, found)
+
+
+def test_in_an_image_a_clock_that_a_restart_would_mend_is_refused():
+    spec(nemesis=["kill"])
+    with pytest.raises(BadArguments, match="ask for clock or for kill, and not for both"):
+        spec(nemesis=["kill", "clock:client/wall"])
+
+
+def test_an_image_needs_containers():
+    with pytest.raises(BadArguments, match="--client-image needs containers"):
+        cluster_for([spec()], print, remote="ssh")
