@@ -23,8 +23,8 @@ from rich.console import Console
 from rich.table import Table
 
 from fencepost.harness.clients.recorder import Recorder
-from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.cluster.provision import brought_up
 from fencepost.harness.command.screen import say
 from fencepost.harness.execute.site import RunSite
 from fencepost.harness.remote.remote import Program

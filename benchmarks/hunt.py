@@ -27,8 +27,8 @@ from hunt_rows import KNOWN, LIBRARIES, RATES, SOUNDS, Row
 
 from fencepost.harness.api.session import Session
 from fencepost.hunt.search.batch import Drawn
-from fencepost.hunt.search.crew import local
 from fencepost.hunt.search.hunt import hunt
+from fencepost.hunt.search.pool import local
 from fencepost.hunt.search.search import Tried, search
 
 SEEDS, QUICK_SEEDS = 10, 3

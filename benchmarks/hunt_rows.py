@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
-from fencepost.harness.hunting.hunting import setting_of
-from fencepost.harness.spec import written
+from fencepost.harness.hunting.hunts import setting_of
+from fencepost.harness.spec import from_arguments
 from fencepost.hunt.sim.setting import Setting
 
 LIMIT_S, MEDIAN_S = 10.0, 2.0
@@ -53,7 +53,7 @@ class Row:
             given["server"] = [given["server"]]
         if self.guard is not None:
             given["guard"] = self.guard
-        spec = written.spec(self.lock, self.options, given)
+        spec = from_arguments.spec(self.lock, self.options, given)
         return setting_of(spec, self.faults, self.until, self.guard is not None)
 
 

@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 
 from fencepost.harness.clients.recorder import Recorder
-from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
+from fencepost.harness.cluster.provision import brought_up
 from fencepost.harness.command.screen import say
 from fencepost.harness.execute.site import RunSite
 from fencepost.harness.spec.spec import Spec

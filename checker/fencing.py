@@ -16,8 +16,8 @@ from fencepost.checker.checker import Checker, Test, of_history
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.faults import Fault, during, faults, over_time
 from fencepost.checker.facts.holds import Hold, holds, lock_of, seconds
-from fencepost.checker.facts.rulers import Rulers
 from fencepost.checker.facts.spans import Spans
+from fencepost.checker.facts.time_order import Rulers
 from fencepost.checker.facts.tokens import Misorder, fallen, grants, ordered, repeated
 from fencepost.checker.facts.writes import Write, after_others, owners, registers
 from fencepost.checker.history.history import History

@@ -25,6 +25,7 @@ from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.ends import kills
 from fencepost.checker.facts.fairness import Fairness, fairness
 from fencepost.checker.facts.faults import Fault, faults
+from fencepost.checker.facts.hold_events import Spoken, said_in
 from fencepost.checker.facts.holds import Hold, lock_of, seconds
 from fencepost.checker.facts.obstacles import (
     Obstacles,
@@ -35,7 +36,6 @@ from fencepost.checker.facts.obstacles import (
     spans,
 )
 from fencepost.checker.facts.refusals import Refusals, refusals
-from fencepost.checker.facts.spoken import Spoken, said_in
 from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.facts.waits import Wait, Waited
 from fencepost.checker.history.history import Call, History

@@ -17,12 +17,12 @@ from typing import Any
 
 from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.early_losses import Loss, losses
 from fencepost.checker.facts.faults import Fault, during, faults, over_time
+from fencepost.checker.facts.hold_events import said_in
 from fencepost.checker.facts.holds import seconds
-from fencepost.checker.facts.losses import Loss, losses
 from fencepost.checker.facts.releases import Release, Suspects, doubt, releases
 from fencepost.checker.facts.spans import Spans
-from fencepost.checker.facts.spoken import said_in
 from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.history.history import History
 from fencepost.checker.verdict import Verdict, count, noted

@@ -20,10 +20,10 @@ from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.faults import Fault, during, faults, over_time
 from fencepost.checker.facts.holds import Hold, seconds
-from fencepost.checker.facts.lost import lost, missing
-from fencepost.checker.facts.rulers import Rulers
+from fencepost.checker.facts.lost_updates import lost, missing
 from fencepost.checker.facts.spans import Spans
 from fencepost.checker.facts.stale import stale
+from fencepost.checker.facts.time_order import Rulers
 from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.facts.writes import Register, Write, owners, registers
 from fencepost.checker.history.history import Call, History

@@ -25,7 +25,7 @@ from msgspec import Struct
 from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.holds import FOREVER, seconds
-from fencepost.checker.facts.rulers import Ruler, Rulers, highest_before
+from fencepost.checker.facts.time_order import Ruler, Rulers, highest_before
 from fencepost.checker.history.accesses import Access, Key, accesses, key
 from fencepost.checker.history.history import Call, History, Op
 from fencepost.checker.verdict import Verdict, noted

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from fencepost.outlive import outlive_readers
+from fencepost.broken_pipe import outlive_readers
 
 
 def main() -> None:

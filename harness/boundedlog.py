@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fencepost.wholefile import replace
+from fencepost.atomic_write import replace
 
 LIMIT = 8 << 20
 """Bytes of a log at most."""

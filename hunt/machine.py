@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from fencepost.hunt.intercept.here import load
+from fencepost.hunt.intercept.context import load
 from fencepost.hunt.intercept.sockets import PORT
 from fencepost.hunt.models.http import Pool
 from fencepost.hunt.sim.link import Dialled, SimLink

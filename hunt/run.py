@@ -14,25 +14,25 @@ from greenlet import GreenletExit
 from fencepost.hunt.faults.actions import Action
 from fencepost.hunt.faults.deaths import BOOT
 from fencepost.hunt.faults.faults import Faults
-from fencepost.hunt.intercept import stand_ins
-from fencepost.hunt.intercept.here import Place, enter
+from fencepost.hunt.intercept import patches
+from fencepost.hunt.intercept.context import Place, enter
 from fencepost.hunt.intercept.watch import watched
 from fencepost.hunt.machine import Failpoints, simulated
 from fencepost.hunt.models.etcd.server import Cluster, EtcdServer
 from fencepost.hunt.models.redis.server import RedisServer
 from fencepost.hunt.models.sequencer import SequencerServer
+from fencepost.hunt.sim.code_location import where_in, where_now
 from fencepost.hunt.sim.network import Network, Request, Server, Tap
 from fencepost.hunt.sim.record import Outbox, Row
 from fencepost.hunt.sim.schedule import Aim, Schedule
 from fencepost.hunt.sim.setting import STORAGE, Setting
 from fencepost.hunt.sim.unknown import Unknown
-from fencepost.hunt.sim.where import where_in, where_now
 from fencepost.hunt.sim.world import MS, NEVER, Event, Node, Task, World
 from fencepost.hunt.work import Plan, last_words, sections
 from fencepost.workloads.client.client import Client
 from fencepost.workloads.client.sockets import Sockets
 from fencepost.workloads.client.steps import Steps, Watcher
-from fencepost.workloads.locks.own import forget
+from fencepost.workloads.locks.user_lock import forget
 
 # No run of a lock that works has so many steps.
 _MOST_STEPS = 200_000
@@ -164,7 +164,7 @@ class Run:
         def thread(node: Node, work: Callable[[], None]) -> Task:
             return self.world.start(node, self.thread(_on_its_own(work)), self.world.now)
 
-        stand_ins.put()
+        patches.put()
         # What is collected would end connections of an earlier run in the steps of this one.
         collects = gc.isenabled()
         gc.disable()

@@ -16,12 +16,12 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from fencepost.nemesis import plays
+from fencepost.nemesis import triggers
 from fencepost.nemesis.families import describe
 from fencepost.nemesis.nemesis import Fault, Receipt
-from fencepost.nemesis.plays import Blow, Play
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.nemesis.targets import Layout
+from fencepost.nemesis.triggers import Injection, Play
 
 _LOOK_S, _UNTIL_S = 0.004, 0.05
 QUIET_START_S = 1.0
@@ -119,7 +119,7 @@ class Aim:
             yield from self._given
             return
         for number in count(1):
-            yield plays.draw(self._entries, self._seed, number, self._layout)
+            yield triggers.draw(self._entries, self._seed, number, self._layout)
 
     def _play(self, play: Play, strikes: Strikes) -> None:
         on: list[tuple[str, int]] = []
@@ -140,7 +140,7 @@ class Aim:
                 strikes.heal(place)
                 self._healed(place, begun_ns)
 
-    def _strike(self, blow: Blow, strikes: Strikes, on: list[tuple[str, int]]) -> None:
+    def _strike(self, blow: Injection, strikes: Strikes, on: list[tuple[str, int]]) -> None:
         number = next(self._count)
         name = f"aim-{number}"
         begun_ns = self._watch.now()

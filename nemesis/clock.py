@@ -30,8 +30,8 @@ from random import Random
 from typing import Any
 
 from fencepost.nemesis import skewed
-from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.family import Colour, Family, Strike
+from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.site import Clocked, Hidden, Remote, Server, Site

@@ -16,9 +16,9 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.chains import Chains, probe
 from fencepost.nemesis.family import Colour, Family, Strike
+from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.iptables import Rule
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.site import Site

@@ -9,8 +9,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.family import Colour, Family
+from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.site import Site
 from fencepost.nemesis.targets import Drawn, Layout

@@ -20,8 +20,8 @@ from fencepost.nemesis import (
     pause,
     power,
 )
-from fencepost.nemesis.asked import Asked, parse, today
 from fencepost.nemesis.family import Family, Strike
+from fencepost.nemesis.fault_spec import Asked, parse, today
 from fencepost.nemesis.targets import HOLDER, PRIMARY, Layout, renamed
 from fencepost.registry import Registry
 

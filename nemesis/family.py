@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.chains import Chains
+from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Nemesis
 from fencepost.nemesis.site import Remote, Server, Site

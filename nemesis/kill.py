@@ -13,9 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.chains import Chains
 from fencepost.nemesis.family import Colour, Family, Strike
+from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault, Receipt, together
 from fencepost.nemesis.restart import NEVER_S, revive, rolling
 from fencepost.nemesis.site import Site

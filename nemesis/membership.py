@@ -11,8 +11,8 @@ import time
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.family import Colour, Family, Strike
+from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.site import Site
 from fencepost.nemesis.targets import PRIMARY, Drawn, Layout, listed, pick

@@ -13,8 +13,8 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.family import Colour, Family
+from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.site import Remote, Server, Site

@@ -18,9 +18,9 @@ from random import Random
 from typing import Any
 
 from fencepost.nemesis import chains, iptables
-from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.chains import Chains, datagram, probe
 from fencepost.nemesis.family import Colour, Family, Strike
+from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.iptables import Rule
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.shapes import LOST, SHAPES, SIDES, cut_links, must_fit, possible

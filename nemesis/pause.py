@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.family import Colour, Family
+from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Receipt, together
 from fencepost.nemesis.site import Client, Remote, Server, Site

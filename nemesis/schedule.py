@@ -15,8 +15,8 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec.structs import asdict, replace
 
-from fencepost.nemesis.asked import Asked, today
 from fencepost.nemesis.families import FAMILIES, check, describe, validate
+from fencepost.nemesis.fault_spec import Asked, today
 from fencepost.nemesis.pause import POINT_S, UNTIL
 from fencepost.nemesis.stream import Placed, Stream, place, ways
 from fencepost.nemesis.targets import HOLDER, Layout

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.families import FAMILIES, collide
 from fencepost.nemesis.family import Family, Strike
+from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.targets import Drawn, Layout
 
 QUIET_START_S = 1.0

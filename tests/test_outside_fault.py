@@ -19,9 +19,9 @@ from fencepost.harness.execute.site import needs_of
 from fencepost.harness.judge.judge import judge
 from fencepost.harness.spec.spec import Spec
 from fencepost.harness.spec.validation import validate
-from fencepost.nemesis.asked import parse
 from fencepost.nemesis.director import Director
 from fencepost.nemesis.families import FAMILIES
+from fencepost.nemesis.fault_spec import parse
 from fencepost.nemesis.nemesis import Fault
 from fencepost.nemesis.schedule import draw, stored
 from fencepost.nemesis.targets import Layout

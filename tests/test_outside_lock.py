@@ -15,8 +15,8 @@ import pytest
 from fencepost.harness.clients import shipped
 from fencepost.harness.command import lists
 from fencepost.harness.errors import BadArguments
+from fencepost.harness.spec.respec import stored
 from fencepost.harness.spec.spec import Spec
-from fencepost.harness.spec.stored import stored
 from fencepost.harness.spec.validation import validate
 from fencepost.workloads.locks.registry import LOCKS
 

@@ -15,9 +15,9 @@ from fencepost import times
 from fencepost.checker.liveness import DEFAULT_BOUND_S
 from fencepost.harness.command.test import test as command
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.spec import written
+from fencepost.harness.spec import from_arguments
+from fencepost.harness.spec.respec import stored
 from fencepost.harness.spec.spec import Spec
-from fencepost.harness.spec.stored import stored
 from fencepost.report.words.settings import again, settings
 from fencepost.settings import SETTINGS, Settings
 from fencepost.workloads.locks.registry import LOCKS
@@ -107,28 +107,28 @@ def test_a_run_described_in_its_test_json_is_shown_with_every_setting_and_can_be
         for setting in ON_THE_LINE.values()
         if setting.options[0] in pairs
     }
-    repeated = written.spec("redis", {"token": "incr"}, chosen)
+    repeated = from_arguments.spec("redis", {"token": "incr"}, chosen)
     assert repeated == spec
 
 
 def test_a_setting_is_written_in_python_as_on_the_command_line_or_as_it_is():
-    one = written.spec("redis", {}, {"nemesis": "pause, kill", "ttl": "500ms", "seed": "3"})
-    two = written.spec("redis", {}, {"nemesis": ["pause", "kill"], "ttl": 0.5, "seed": 3})
+    one = from_arguments.spec("redis", {}, {"nemesis": "pause, kill", "ttl": "500ms", "seed": "3"})
+    two = from_arguments.spec("redis", {}, {"nemesis": ["pause", "kill"], "ttl": 0.5, "seed": 3})
     assert one == two == replace(REDIS, nemesis=("pause", "kill"), ttl_ms=500, seed=3)
-    assert written.spec("redis", {}, {"work": {"extend": 1}}).work == {"extend": 1}
+    assert from_arguments.spec("redis", {}, {"work": {"extend": 1}}).work == {"extend": 1}
 
 
 def test_a_flag_is_written_without_a_value_or_not_at_all():
     aim = SETTINGS["aim"]
     assert (aim.written(True), aim.written(False)) == (["--aim"], [])
-    assert written.spec("redis", {}, {"aim": True, "nemesis": "clock"}).aim is True
+    assert from_arguments.spec("redis", {}, {"aim": True, "nemesis": "clock"}).aim is True
     with pytest.raises(BadArguments, match="aim 'perhaps': choose one of: true, false"):
-        written.spec("redis", {}, {"aim": "perhaps"})
+        from_arguments.spec("redis", {}, {"aim": "perhaps"})
 
 
 def test_a_setting_that_does_not_exist_is_named_with_all_that_do():
     with pytest.raises(BadArguments, match=r"there is no setting 'tim'; choose one of: nemesis, "):
-        written.spec("redis", {}, {"tim": 3})
+        from_arguments.spec("redis", {}, {"tim": 3})
 
 
 def test_a_stored_setting_of_another_type_is_named():

@@ -108,12 +108,12 @@ def test_the_image_is_built_on_the_base_that_was_pulled_by_its_digest(monkeypatc
         built["labels"] = [word for word in command if word.startswith("fencepost.base=")]
         built["from"] = re.findall(r"FROM (\S+)", (Path(command[-1]) / "Dockerfile").read_text())
 
-    monkeypatch.setattr(image.asking, "client", lambda: Engine(digests))
+    monkeypatch.setattr(image.docker_calls, "client", lambda: Engine(digests))
     monkeypatch.setattr(image, "_must", must)
     monkeypatch.setattr(image.libraries, "download", lambda *_: None)
     monkeypatch.setattr(image.libraries, "fetch", lambda *_: {})
     monkeypatch.setattr(
-        image.asking, "command", lambda *_, **__: subprocess.CompletedProcess([], 1)
+        image.docker_calls, "command", lambda *_, **__: subprocess.CompletedProcess([], 1)
     )
     image._build("fencepost-node:1", lambda words: None)
     wanted = digests[0] if digests else "debian:bookworm-slim"

@@ -18,8 +18,8 @@ from typing import Any
 from fencepost.checker.facts.spans import Spans
 from fencepost.checker.history.history import History, Op
 from fencepost.checker.verdict import Verdict
-from fencepost.nemesis.asked import families, today
 from fencepost.nemesis.families import facts
+from fencepost.nemesis.fault_spec import families, today
 
 
 @dataclass(frozen=True)

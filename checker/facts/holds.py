@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from fencepost.checker.facts.ends import FOREVER, Departures, ends_with, first
-from fencepost.checker.facts.told import Told, lock_of
+from fencepost.checker.facts.grant_events import Told, lock_of
 from fencepost.checker.history.history import Call, History, Op
 
 __all__ = ["FOREVER", "Hold", "holds", "lock_of", "seconds"]

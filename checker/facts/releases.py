@@ -15,10 +15,10 @@ from typing import Any
 from msgspec import Struct
 
 from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.early_losses import Loss
 from fencepost.checker.facts.faults import Fault, stopped_at
+from fencepost.checker.facts.hold_events import Spoken, ends
 from fencepost.checker.facts.holds import FOREVER, Hold
-from fencepost.checker.facts.losses import Loss
-from fencepost.checker.facts.spoken import Spoken, ends
 from fencepost.checker.history.history import Call, Op
 
 _UNSENT = "between-check-and-delete"

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fencepost.checker.facts.holds import Hold
-from fencepost.checker.facts.rulers import Rulers
+from fencepost.checker.facts.time_order import Rulers
 from fencepost.checker.facts.writes import Register, Write, after_others
 
 

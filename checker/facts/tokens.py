@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.holds import Hold, facts, holds
-from fencepost.checker.facts.rulers import Rulers, highest_before
+from fencepost.checker.facts.time_order import Rulers, highest_before
 from fencepost.checker.history.history import History, Op
 
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.holds import Hold
-from fencepost.checker.facts.rulers import Ruler, Rulers
+from fencepost.checker.facts.time_order import Ruler, Rulers
 from fencepost.checker.history.accesses import Access, Key, accesses, key, number
 from fencepost.checker.history.history import Call, History, Op
 

@@ -19,9 +19,9 @@ from typing import Any, BinaryIO, TypeVar
 
 from msgspec.structs import force_setattr
 
+from fencepost.atomic_write import replace
 from fencepost.checker.history import compact, decoding
 from fencepost.checker.history.op import LOCK_OPS, NEMESIS, SPONTANEOUS, TYPES, Call, Op, Type
-from fencepost.wholefile import replace
 
 __all__ = ["LOCK_OPS", "NEMESIS", "SPONTANEOUS", "TYPES", "Call", "Op", "Type"]
 

@@ -17,11 +17,11 @@ from typing import Any, Literal
 
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.faults import Fault, faults, over_time
+from fencepost.checker.facts.hold_events import Spoken, said_in
 from fencepost.checker.facts.holds import FOREVER, Hold, facts, holds, seconds
 from fencepost.checker.facts.overlaps import Overlap, overlaps_of
 from fencepost.checker.facts.releases import Release, releases
 from fencepost.checker.facts.spans import Spans
-from fencepost.checker.facts.spoken import Spoken, said_in
 from fencepost.checker.facts.writes import owners
 from fencepost.checker.history.history import History
 

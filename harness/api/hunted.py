@@ -9,11 +9,11 @@ from typing import Any
 
 from fencepost.harness.api.result import Result
 from fencepost.harness.errors import choose
-from fencepost.harness.hunting import hunting
-from fencepost.harness.hunting.confirming import Confirmation, confirm
+from fencepost.harness.hunting import hunts
+from fencepost.harness.hunting.confirm import Confirmation, confirm
 from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.spec.spec import Spec
-from fencepost.harness.userlock.given import named
+from fencepost.harness.userlock.resolve import named
 from fencepost.hunt.story.story import drawn, numbered
 from fencepost.workloads.scenarios.scenario import Scenario
 
@@ -121,7 +121,7 @@ def hunt(
     versions = [server] if isinstance(server, str) else server or []
     budget = budget if isinstance(budget, str) else f"{budget:g}s"
     lock = lock if isinstance(lock, str) else named(lock)
-    asked = hunting.described(
+    asked = hunts.described(
         lock,
         {name: str(value) for name, value in (options or {}).items()},
         given

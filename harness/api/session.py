@@ -15,10 +15,10 @@ from fencepost.harness.api.result import Result
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.execute.progress import Status
 from fencepost.harness.execute.run import run as carry_out
-from fencepost.harness.spec import written
+from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.needs import cluster_for, images, libraries, mounts, nodes
 from fencepost.harness.spec.spec import Spec
-from fencepost.harness.userlock.given import Asked, given
+from fencepost.harness.userlock.resolve import Asked, given
 
 if TYPE_CHECKING:
     from fencepost.harness.api.hunted import Hunted
@@ -80,12 +80,14 @@ class Session:
     ) -> Result:
         """Test a lock on the session's cluster: what `fencepost.run` takes, and what it raises."""
         needs = Path(requirements) if requirements is not None else None
-        beside = written.beside(servers, settings)
+        beside = from_arguments.beside(servers, settings)
         files = Path(ship) if ship is not None else None
         asked = Asked(servers, ends_with, needs, beside, program, files, client_image)
         name, own = given(lock, asked)
-        spec = written.spec(name, options or {}, settings, own)
-        spec, faults = written.scheduled(spec, Path(schedule) if schedule is not None else None)
+        spec = from_arguments.spec(name, options or {}, settings, own)
+        spec, faults = from_arguments.scheduled(
+            spec, Path(schedule) if schedule is not None else None
+        )
         outcome = carry_out(spec, self._ready(spec), progress, schedule=faults)
         return Result(outcome.folder.resolve(), outcome.results)
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import msgspec
 
-from fencepost.harness.campaigns.entries import CALM, UNKNOWN, Entry
+from fencepost.atomic_write import replace
+from fencepost.harness.campaigns.outcomes import CALM, UNKNOWN, Entry
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.report.words.cells import STATES
 from fencepost.strictjson import decode
-from fencepost.wholefile import replace
 
 SCHEMA = 1
 FILE = Path("docs/baseline.json")

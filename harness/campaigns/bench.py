@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.checker.history.history import Call, read
-from fencepost.harness.clients import aside
+from fencepost.harness.clients import rejected
 from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.clients.worker import Worker
 from fencepost.harness.cluster.cluster import Cluster
@@ -93,7 +93,7 @@ def measure(spec: Spec, cluster: Cluster, time_s: float, say: Callable[[str], No
             site.close_clients()
             recorder.close()
         calls = read(recorder.path).calls()
-        lost, _ = aside.said(Path(folder))
+        lost, _ = rejected.said(Path(folder))
     if lost:
         raise Crashed(lost[0])
     for phase, (start, end) in spans.items():

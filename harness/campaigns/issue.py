@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.report.pages.night import counted, markdown
+from fencepost.report.pages.nightly import counted, markdown
 
 LABEL = "nightly"
 MARK = "<!-- fencepost: nightly -->"

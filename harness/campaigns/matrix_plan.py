@@ -15,8 +15,8 @@ from fencepost.harness.campaigns import rounds
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.spec.spec import Spec, layout_of, schedule_of
 from fencepost.harness.spec.validation import validate
-from fencepost.nemesis.asked import families
 from fencepost.nemesis.families import FAMILIES, check
+from fencepost.nemesis.fault_spec import families
 from fencepost.settings import SETTINGS
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS

@@ -23,7 +23,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from fencepost.harness.campaigns.engine import Gone
+from fencepost.harness.campaigns.executors import Gone
 from fencepost.harness.campaigns.tally import tally
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.judge.judge import Outcome

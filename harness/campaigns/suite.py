@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.checker.verdict import Valid
-from fencepost.harness.campaigns import bench, counted
+from fencepost.harness.campaigns import bench, rate_counts
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.execute.scripted import of_suite
 from fencepost.harness.judge.judge import Outcome
@@ -159,7 +159,7 @@ def rate_row(item: Item, outcomes: Sequence[Outcome], folder: Path) -> dict[str,
     runs: list[dict[str, Any]] = []
     for spec, outcome in zip(item.specs, outcomes, strict=False):
         why = " ".join(_unproved(outcome))
-        counts = {} if why else counted.counts(outcome, rate.of)
+        counts = {} if why else rate_counts.counts(outcome, rate.of)
         run = {"run": _relative(outcome.folder, folder), "seed": spec.seed, "counts": counts}
         runs.append(run | ({"why": why} if why else {}))
     missed = [run for run in runs if "why" in run]
@@ -169,7 +169,7 @@ def rate_row(item: Item, outcomes: Sequence[Outcome], folder: Path) -> dict[str,
             "of": rate.of,
             "published": rate.published,
             "runs": runs,
-            "shares": counted.summed(run["counts"] for run in runs),
+            "shares": rate_counts.summed(run["counts"] for run in runs),
         },
         "as_expected": not missed,
         "why": words + (missed[0]["why"] if missed else ""),

@@ -11,7 +11,7 @@ from typing import Any
 from fencepost.harness.campaigns.axes import AXES, Axis
 from fencepost.harness.campaigns.rounds import around
 from fencepost.harness.errors import BadArguments, choose
-from fencepost.harness.spec import written
+from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.spec import Spec, layout_of
 from fencepost.harness.spec.validation import validate
 from fencepost.nemesis import schedule as schedules
@@ -119,7 +119,7 @@ def plan(
             f"{along.axis} and {up.axis}: one side is a setting ({settings}), and the "
             f"other one is of a fault ({strikes})"
         )
-    found = written.lock_options(lock, options or {})
+    found = from_arguments.lock_options(lock, options or {})
     return again(Plan(lock, found, guard, along, up, steps.strip(), seed, dict(server or {})))
 
 

@@ -27,7 +27,7 @@ from fencepost.harness.campaigns import suite
 from fencepost.harness.cluster import libraries
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.hunting import hunting
+from fencepost.harness.hunting import hunts
 from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.harness.results import results
@@ -159,7 +159,7 @@ def _otherwise(outcome: Outcome) -> str:
 
 
 def _hunted(way: ByHunt, command: str) -> dict[str, Any]:
-    asked = hunting.described(
+    asked = hunts.described(
         way.lock, {}, {"seed": str(way.seed)}, faults=way.faults, until=way.until,
         budget=_HUNT_BUDGET,
     )  # fmt: skip

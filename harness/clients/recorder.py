@@ -25,9 +25,9 @@ from typing import Any
 import msgspec
 
 from fencepost.checker.history import history
-from fencepost.harness.clients.aside import Aside
+from fencepost.harness.clients.current_holders import CurrentHolders
 from fencepost.harness.clients.event import Event
-from fencepost.harness.clients.holding import Holding
+from fencepost.harness.clients.rejected import RejectedLines
 from fencepost.harness.locked import is_live, lock
 
 
@@ -49,8 +49,8 @@ class Recorder:
         self._clients = clients
         self._last: dict[int, tuple[int, str]] = {}
         self.failure: OSError | None = None
-        self.aside = Aside(path.parent)
-        self.holding = Holding(self._name)
+        self.aside = RejectedLines(path.parent)
+        self.holding = CurrentHolders(self._name)
         self._file = path.open("ab", buffering=0)
         lock(self._file)
         self._size = self._file.tell()

@@ -31,9 +31,9 @@ from fencepost.harness.clients.answer import (
     Ready,
 )
 from fencepost.harness.clients.answers import Answered, Answers
-from fencepost.harness.clients.doing import Doing
+from fencepost.harness.clients.client_events import ClientEvents, Heard
 from fencepost.harness.clients.driver import Driver
-from fencepost.harness.clients.hearing import Heard, Hearing
+from fencepost.harness.clients.open_op import OpenOp
 from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.clients.streams import Streams
 from fencepost.harness.cluster.cluster import Spawn
@@ -86,14 +86,14 @@ class Worker:
         # Held for all that the thread which reads may change: what follows.
         self._changed = threading.Condition()
         self._answers = Answers(self._changed)
-        self._doing = Doing(setup["process"], setup["stride"])
+        self._doing = OpenOp(setup["process"], setup["stride"])
         self._point: str | None = None
         self.connection = 0
         self._gone = False
         # All that it wrote was heard; it is being closed; its exit code, once it has ended.
         self._heard_all = self._told_to_end = False
         self._code: int | None = None
-        self._hearing = Hearing(
+        self._hearing = ClientEvents(
             self.node, setup["process"], setup["stride"], recorder.now, recorder.aside
         )
         self._begun = time.monotonic()

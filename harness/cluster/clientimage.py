@@ -21,13 +21,13 @@ from docker.errors import DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
 from docker.types import LogConfig
 
-from fencepost.harness.cluster import asking, ours
-from fencepost.harness.cluster.asking import asked
+from fencepost.harness.cluster import docker_calls, labels
 from fencepost.harness.cluster.cluster import Spawn
+from fencepost.harness.cluster.docker_calls import asked
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.remote.processes import CLIENT
 from fencepost.harness.remote.remote import Program
-from fencepost.harness.userlock.own import OWN
+from fencepost.harness.userlock.user_lock import OWN
 from fencepost.node.places import MARK
 
 _LOOK_S = 60.0
@@ -45,7 +45,7 @@ def must_serve(image: str, python: bool) -> None:
     `python`: it has to have one, for a lock that is a class.
     """
     machine = _MACHINES.get(platform.machine(), platform.machine())
-    with closing(asking.client()) as client, asked(f"show the image {image}"):
+    with closing(docker_calls.client()) as client, asked(f"show the image {image}"):
         try:
             of = str(client.images.get(image).attrs.get("Architecture", machine))
         except ImageNotFound:
@@ -67,7 +67,7 @@ def _has_python(image: str) -> bool:
     new_enough = "import sys; sys.exit(sys.version_info < (3, 9))"
     apart = ["docker", "run", "--rm", "--network", "none", "--entrypoint", "python3"]
     words = [*apart, image, "-c", new_enough]
-    return asking.command(words, _LOOK_S).returncode == 0
+    return docker_calls.command(words, _LOOK_S).returncode == 0
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def spawning(client: DockerClient, place: Place, image: str, archive: bytes) -> 
                 pid_mode=f"container:{place.container}",
                 working_dir=OWN,
                 environment={MARK: CLIENT},
-                labels=ours.program_of(place.node, place.project),
+                labels=labels.program_of(place.node, place.project),
                 stdin_open=True,
                 auto_remove=True,
                 mem_limit="2g",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from fencepost.harness.remote.remote import Program, Remote
-from fencepost.harness.servers.foreign import ForeignServer
+from fencepost.harness.servers.external import ForeignServer
 
 Spawn = Callable[[Sequence[str]], Program]
 """Starts a command, with its standard streams connected here."""

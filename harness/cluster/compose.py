@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING
 
 from docker.models.containers import Container
 
-from fencepost.harness.cluster import asking, clientimage, containers, network, ours
+from fencepost.harness.cluster import clientimage, containers, docker_calls, labels, network
 from fencepost.harness.cluster import image as images
-from fencepost.harness.cluster.asking import asked
 from fencepost.harness.cluster.cluster import Spawn
-from fencepost.harness.cluster.engine import Engine
-from fencepost.harness.cluster.parting import undo
+from fencepost.harness.cluster.detach import undo
+from fencepost.harness.cluster.docker_calls import asked
+from fencepost.harness.cluster.docker_engine import Engine
 from fencepost.harness.cluster.project import brought_up
 from fencepost.harness.cluster.services import service
 from fencepost.harness.cluster.sidecar import is_helper, target_of
 from fencepost.harness.remote.docker import DockerRemote
 from fencepost.harness.remote.remote import Remote
-from fencepost.harness.servers.foreign import ForeignServer
+from fencepost.harness.servers.external import ForeignServer
 
 if TYPE_CHECKING:
-    from fencepost.harness.cluster.doors import Doors
+    from fencepost.harness.cluster.ssh_keys import Doors
 
 
 class ComposeCluster:
@@ -46,7 +46,7 @@ class ComposeCluster:
         self._mounts = mounts
         self._engine = engine
         self._image, self._base = images.REPOSITORY, "not looked at"
-        self._client = asking.client()
+        self._client = docker_calls.client()
         self._remotes: dict[str, Remote] = {}
         self._containers: dict[str, str] = {}
         self._addresses: dict[str, str] = {}
@@ -74,7 +74,7 @@ class ComposeCluster:
             Crashed: naming what somebody else has under the project's name; nothing was started.
         """
         self._image, self._base = image, images.base(image)
-        ours.must_be_alone(self._client, self._project)
+        labels.must_be_alone(self._client, self._project)
         sudo = self._doors is not None
         wanted = {node: service(node, image, self._mounts, sudo) for node in nodes}
         containers.bring_up(self._client, self._project, wanted, self._begin)
@@ -95,8 +95,8 @@ class ComposeCluster:
         """Find the nodes that are up, even those of an earlier command; return their names."""
         self._addresses, found = {}, {}
         with asked("list its containers"):
-            for container in ours.containers(self._client, self._project, all=False):
-                if is_helper(container) or ours.PROGRAM_OF in container.labels:
+            for container in labels.containers(self._client, self._project, all=False):
+                if is_helper(container) or labels.PROGRAM_OF in container.labels:
                     continue
                 node = _service(container)
                 networks = container.attrs["NetworkSettings"]["Networks"]
@@ -133,8 +133,8 @@ class ComposeCluster:
         """
         self._joined = ""
         with asked("disconnect our nodes from a network that is not ours"):
-            own = {network.name for network in ours.networks(self._client, self._project)}
-            for container in ours.containers(self._client, self._project):
+            own = {network.name for network in labels.networks(self._client, self._project)}
+            for container in labels.containers(self._client, self._project):
                 ends = container.attrs["NetworkSettings"]["Networks"]
                 for network in [] if is_helper(container) else set(ends) - own:
                     self._client.networks.get(network).disconnect(str(container.id), force=True)
@@ -163,8 +163,8 @@ class ComposeCluster:
                 asked(f"remove every node ({were})"),
                 ThreadPoolExecutor(containers.AT_ONCE) as pool,
             ):
-                every = ours.containers(self._client, self._project)
-                list(pool.map(asking.remove, [one for one in every if not is_helper(one)]))
+                every = labels.containers(self._client, self._project)
+                list(pool.map(docker_calls.remove, [one for one in every if not is_helper(one)]))
             with asked("remove the nodes' network"):
                 network.remove(self._client, self._project)
 
@@ -172,7 +172,7 @@ class ComposeCluster:
     def remains(self) -> list[str]:
         """What is there that is no node which is up: stopped nodes; networks where no node is."""
         with asked("list what it keeps"):
-            every = ours.containers(self._client, self._project)
+            every = labels.containers(self._client, self._project)
             stopped = [one for one in every if one.id not in self._containers.values()]
             found = [
                 f"what was done beside {target_of(one.labels).name}"
@@ -183,7 +183,7 @@ class ComposeCluster:
             found += [f"the project {name}" for name in brought_up(self._client, self._project)]
             if every:
                 return found
-            of_it = ours.networks(self._client, self._project)
+            of_it = labels.networks(self._client, self._project)
             return [*found, *(f"the network {one.name}" for one in of_it)]
 
     def remote(self, node: str) -> Remote:
@@ -203,7 +203,7 @@ class ComposeCluster:
 
 
 def _service(container: Container) -> str:
-    served = container.labels.get(ours.PROGRAM_OF)
+    served = container.labels.get(labels.PROGRAM_OF)
     if served is not None:
         return f"the program beside {served}"
-    return ours.service_of(container)
+    return labels.service_of(container)

@@ -17,8 +17,8 @@ from docker import DockerClient
 from docker.models.containers import Container
 from docker.models.networks import Network
 
-from fencepost.harness.cluster import asking, ours
-from fencepost.harness.cluster.asking import Refused, asked
+from fencepost.harness.cluster import docker_calls, labels
+from fencepost.harness.cluster.docker_calls import Refused, asked
 from fencepost.harness.cluster.services import Service
 
 _FINGERPRINT = "com.docker.compose.config-hash"
@@ -48,8 +48,8 @@ def bring_up(
             images = {one.image for one in wanted.values()}
             ids = {image: str(client.images.get(image).id) for image in images}
             there: dict[str, list[Container]] = {}
-            for container in ours.containers(client, project):
-                there.setdefault(ours.service_of(container), []).append(container)
+            for container in labels.containers(client, project):
+                there.setdefault(labels.service_of(container), []).append(container)
 
         def work(node: str) -> None:
             service = wanted[node]
@@ -66,15 +66,15 @@ def bring_up(
 
 def _network(client: DockerClient, project: str) -> Network:
     """The project's network, which is created if it is not there."""
-    found = ours.networks(client, project)
+    found = labels.networks(client, project)
     if found:
         return found[0]
     return client.networks.create(
-        f"{project}_{ours.NETWORK}",
+        f"{project}_{labels.NETWORK}",
         driver="bridge",
         internal=True,
         check_duplicate=True,
-        labels=ours.of_network(project),
+        labels=labels.of_network(project),
     )
 
 
@@ -88,7 +88,7 @@ def _kept(there: Iterable[Container], service: Service, image: str) -> bool:
                 container.start()
             kept = True
         else:
-            asking.remove(container)
+            docker_calls.remove(container)
     return kept
 
 
@@ -119,7 +119,7 @@ def _create(
         pids_limit=service.processes,
         healthcheck=health,
         # No restart policy: what is down was taken down by a test, and must not come back.
-        labels={**ours.labels(project, node), _FINGERPRINT: service.fingerprint},
+        labels={**labels.labels(project, node), _FINGERPRINT: service.fingerprint},
     )
 
 

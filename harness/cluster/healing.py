@@ -16,7 +16,7 @@ from fencepost.harness.cluster.nodes import role
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.processes import CLIENT, RESOURCE, marked
 from fencepost.harness.remote.remote import Remote, RemoteError
-from fencepost.harness.servers.foreign import ForeignServer
+from fencepost.harness.servers.external import ForeignServer
 from fencepost.harness.servers.kinds import KINDS
 from fencepost.harness.servers.postgres import SOCKETS
 from fencepost.harness.servers.server import Server

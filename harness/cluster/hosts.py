@@ -19,7 +19,7 @@ from pathlib import Path
 
 from fencepost.harness.cluster import admission, libraries, nodecode
 from fencepost.harness.cluster.cluster import Spawn
-from fencepost.harness.cluster.engine import Say
+from fencepost.harness.cluster.docker_engine import Say
 from fencepost.harness.cluster.healing import leave
 from fencepost.harness.cluster.hostsfile import Hosts
 from fencepost.harness.cluster.image import COMPOSE
@@ -28,7 +28,7 @@ from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.cutoff import cut_off
 from fencepost.harness.remote.remote import Remote, RemoteError
 from fencepost.harness.remote.ssh import SshRemote
-from fencepost.harness.servers.foreign import ForeignServer
+from fencepost.harness.servers.external import ForeignServer
 from fencepost.harness.servers.kinds import KINDS
 from fencepost.harness.servers.server import Server
 from fencepost.node.places import ADDRESS, ETC_HOSTS, HOME, LIBRARIES, NAME, PROGRAM, PYTHON, RUN

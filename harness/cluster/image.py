@@ -20,8 +20,8 @@ from pathlib import Path
 import docker
 from docker.errors import ImageNotFound
 
-from fencepost.harness.cluster import asking, libraries, nodecode
-from fencepost.harness.cluster.engine import Say, install
+from fencepost.harness.cluster import docker_calls, libraries, nodecode
+from fencepost.harness.cluster.docker_engine import Say, install
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.package import PACKAGE
 from fencepost.harness.servers.kinds import KINDS
@@ -134,7 +134,7 @@ def _there(name: str) -> bool:
 @contextmanager
 def _client(what: str) -> Iterator[docker.DockerClient]:
     """The engine's client, for a call within: "Docker does not WHAT". Refusals raise Crashed."""
-    with contextlib.closing(asking.client()) as client, asking.asked(what):
+    with contextlib.closing(docker_calls.client()) as client, docker_calls.asked(what):
         yield client
 
 
@@ -233,4 +233,4 @@ def _must(command: list[str], what: str, environment: dict[str, str] | None = No
 def _run(
     command: list[str], environment: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    return asking.command(command, _BUILD_S, env=environment)
+    return docker_calls.command(command, _BUILD_S, env=environment)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from fencepost.harness.cluster.engine import Say, install, is_debian
+from fencepost.harness.cluster.docker_engine import Say, install, is_debian
 from fencepost.harness.errors import Crashed
 from fencepost.harness.package import PACKAGE
 

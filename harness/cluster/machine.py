@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from fencepost.harness.cluster import engine, image
+from fencepost.harness.cluster import docker_engine, image
 from fencepost.harness.errors import Crashed
 
 _GB = 1 << 30
@@ -70,9 +70,9 @@ def _python() -> Finding:
 def _engine() -> tuple[Finding, bool]:
     what = "a Docker engine, and the right to use it"
     try:
-        found = engine.find()
-    except engine.NoEngine as error:
-        if os.geteuid() == 0 and engine.is_debian():
+        found = docker_engine.find()
+    except docker_engine.NoEngine as error:
+        if os.geteuid() == 0 and docker_engine.is_debian():
             return Finding(True, what, "none yet: the first run installs docker.io"), False
         how = f"{error} Install Docker Engine"
         return Finding(False, what, how), False
@@ -165,7 +165,7 @@ def _firewall() -> Finding:
 
 
 def _compose() -> Finding:
-    found = engine.compose_there()
+    found = docker_engine.compose_there()
     how = " ".join(found) or "none here: install Docker's Compose plugin before you use --compose"
     return Finding(bool(found) or None, "--compose: Docker's Compose", how)
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from docker import DockerClient
 from docker.errors import DockerException
 
-from fencepost.harness.cluster import ours
+from fencepost.harness.cluster import labels
 from fencepost.harness.errors import Crashed
 
 KNOWN_DEFECT = "a known defect of Docker 20.10"
@@ -30,7 +30,7 @@ def remove(client: DockerClient, project: str) -> None:
         NetworkLeft: naming the network, what Docker said, and what to do.
         DockerException: Docker does not list its networks.
     """
-    for network in ours.networks(client, project):
+    for network in labels.networks(client, project):
         listed: list[str] = []
         try:
             # Only the network itself lists what is on it.

@@ -16,9 +16,9 @@ from pathlib import Path
 from docker import DockerClient
 from docker.errors import NotFound
 
-from fencepost.harness.cluster import asking
-from fencepost.harness.cluster.asking import asked
-from fencepost.harness.cluster.engine import Say
+from fencepost.harness.cluster import docker_calls
+from fencepost.harness.cluster.docker_calls import asked
+from fencepost.harness.cluster.docker_engine import Say
 from fencepost.harness.errors import BadArguments, Crashed
 
 _PROJECT = "com.docker.compose.project"
@@ -56,7 +56,9 @@ class Project:
         say(f"Bringing up {', '.join(services)} of {self._file}, to be removed afterwards")
         name = f"{self._ours}-servers-{secrets.token_hex(4)}"
         command = [*self._command, "-p", name]
-        done = asking.command([*command, "up", "-d", *services], _UP_S, start_new_session=True)
+        done = docker_calls.command(
+            [*command, "up", "-d", *services], _UP_S, start_new_session=True
+        )
         if done.returncode:
             raise Crashed(f"{self._file} cannot be brought up: {_said(done.stdout + done.stderr)}")
         return self._of(command, services), False
@@ -64,7 +66,7 @@ class Project:
     def _must_have(self, services: Sequence[str]) -> None:
         if not self._file.is_file():
             raise BadArguments(f"there is no Compose file {self._file}")
-        done = asking.command([*self._command, "config", "--services"], _READ_S)
+        done = docker_calls.command([*self._command, "config", "--services"], _READ_S)
         if done.returncode:
             raise BadArguments(f"{self._file} cannot be used: {_said(done.stderr)}")
         there = done.stdout.split()
@@ -79,7 +81,7 @@ class Project:
         """The container of each service that has one which runs; "" for those that have none."""
         found = {}
         for service in services:
-            done = asking.command([*command, "ps", "-q", service], _READ_S)
+            done = docker_calls.command([*command, "ps", "-q", service], _READ_S)
             running = [one for one in done.stdout.split() if self._runs(one)]
             if len(running) > 1:
                 raise BadArguments(
@@ -128,7 +130,7 @@ def remove(client: DockerClient, name: str) -> None:
     of: dict[str, str | list[str] | bool] = {"label": f"{_PROJECT}={name}"}
     with asked(f"remove the project {name}"):
         for container in client.containers.list(all=True, filters=of, ignore_removed=True):
-            asking.remove(container)
+            docker_calls.remove(container)
         for network in client.networks.list(filters=of):
             network.reload()
             for id, end in (network.attrs.get("Containers") or {}).items():

@@ -22,9 +22,10 @@ from docker import DockerClient
 from docker.errors import APIError, NotFound
 from docker.models.containers import Container
 
-from fencepost.harness.cluster import asking, ours
-from fencepost.harness.cluster.asking import asked
-from fencepost.harness.servers.patience import until
+from fencepost.harness.cluster import docker_calls
+from fencepost.harness.cluster import labels as ours
+from fencepost.harness.cluster.docker_calls import asked
+from fencepost.harness.servers.wait import until
 from fencepost.node.places import RUN
 
 _LABEL = "io.fencepost.beside."
@@ -205,7 +206,7 @@ class Helper:
         become one of the server's own."""
         until(lambda: not self._busy(), _END_S)
         with asked(f"remove the helper beside {self.target.name}"):
-            asking.remove(self._container)
+            docker_calls.remove(self._container)
 
     def _busy(self) -> bool:
         """Whether more than its first process runs in it."""

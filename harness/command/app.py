@@ -160,13 +160,13 @@ COMMANDS = (
     ),
     Command(
         "analyze",
-        "reading:analyze",
+        "analyze:analyze",
         "Judge a stored history again, also a killed run's.",
         examples=("fencepost analyze redlock/latest --fail-on service",),
     ),
     Command(
         "explain",
-        "reading:explain",
+        "analyze:explain",
         "Say what came out of a run, without a browser.",
         examples=("fencepost explain", "fencepost explain redlock/latest"),
     ),
@@ -202,7 +202,7 @@ COMMANDS = (
     ),
     Command(
         "report",
-        "reading:report",
+        "analyze:report",
         "Write a run's report.html again; alone, list the runs.",
         examples=("fencepost report", "fencepost report redlock/latest"),
     ),

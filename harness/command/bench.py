@@ -10,7 +10,7 @@ from fencepost.harness.campaigns import bench as costs
 from fencepost.harness.command import screen
 from fencepost.harness.command.options import Seed
 from fencepost.harness.errors import choose
-from fencepost.harness.spec import written
+from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.needs import cluster_for
 from fencepost.harness.spec.spec import seconds
 from fencepost.report.pages import bench as report
@@ -22,7 +22,7 @@ def bench(
     time: Annotated[str, typer.Option(help="How long each of the three phases takes.")] = "5s",
     seed: Seed = None,
 ) -> None:
-    time_s, number = seconds("time", time), written.seed(seed)
+    time_s, number = seconds("time", time), from_arguments.seed(seed)
     names = list(dict.fromkeys([costs.BASELINE, *locks]))
     specs = [costs.spec_of(choose("lock", name, LOCKS), number) for name in names]
     with cluster_for(specs, screen.say) as cluster:

@@ -9,11 +9,11 @@ from typing import Any
 
 from fencepost.harness.campaigns import campaigns
 from fencepost.harness.campaigns.campaigns import Campaign
-from fencepost.harness.campaigns.engine import Engine
+from fencepost.harness.campaigns.executors import Engine
 from fencepost.harness.command import screen
 from fencepost.harness.command.exits import EXIT
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.hunting.hunting import Hunt, described
+from fencepost.harness.hunting.hunts import Hunt, described
 from fencepost.harness.locked import locked
 from fencepost.hunt.search.campaign import Group, Item, Merged, merged
 from fencepost.hunt.search.hunt import again

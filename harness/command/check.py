@@ -20,14 +20,14 @@ from fencepost.harness.command.options import (
     Ship,
     with_settings,
 )
-from fencepost.harness.execute.carry_out import carry_out
-from fencepost.harness.execute.check import Found, Trial
+from fencepost.harness.execute.contract import Found, Trial
+from fencepost.harness.execute.run_once import carry_out
 from fencepost.harness.execute.running import Running
 from fencepost.harness.execute.timed import Played
 from fencepost.harness.results import results
-from fencepost.harness.spec import written
+from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.needs import cluster_for
-from fencepost.harness.userlock.given import Asked, given
+from fencepost.harness.userlock.resolve import Asked, given
 
 _WORD: dict[Valid, str] = {True: "ok", False: "WRONG", "unknown": "-"}
 
@@ -50,11 +50,11 @@ def check(
     **settings: Any,
 ) -> int:
     settings = {word: value for word, value in settings.items() if value is not None}
-    beside = written.beside(servers, settings)
+    beside = from_arguments.beside(servers, settings)
     asked = Asked(servers, ends_with, requirements, beside, program, ship, client_image)
     name, own = given(lock, asked)
     settings |= {"ttl": ttl, "concurrency": 2, "seed": 0, "nemesis": "pause:server,kill:client"}
-    spec = written.spec(name, written.pairs(option or []), settings, own)
+    spec = from_arguments.spec(name, from_arguments.pairs(option or []), settings, own)
     screen.say(f"Checking {own.described if own else name}")
     folder = results.create(f"check-{spec.name}")
     found: list[Found] = []

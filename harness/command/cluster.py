@@ -6,18 +6,18 @@ from typing import Annotated
 
 import typer
 
-from fencepost.harness.cluster import engine, image
-from fencepost.harness.cluster.brought_up import Way, brought_up, each
+from fencepost.harness.cluster import docker_engine, image
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.nodes import every, role
 from fencepost.harness.cluster.projects import setting_up
+from fencepost.harness.cluster.provision import Way, brought_up, each
 from fencepost.harness.cluster.reservation import Reservation
 from fencepost.harness.command import screen
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.servers.kinds import KINDS, roles
-from fencepost.harness.servers.patience import START_S
 from fencepost.harness.servers.server import Server
+from fencepost.harness.servers.wait import START_S
 
 
 def up(
@@ -47,8 +47,8 @@ def down() -> None:
         cluster.down()
 
     try:
-        busy = each(engine.find(), work)
-    except engine.NoEngine as none:
+        busy = each(docker_engine.find(), work)
+    except docker_engine.NoEngine as none:
         screen.write(str(none))
         return
     if busy:
@@ -60,8 +60,8 @@ def status() -> int:
     """Which nodes are up, and whether they serve; 0 if all that are up do."""
     codes: list[int] = []
     try:
-        busy = each(engine.find(), lambda cluster, _: codes.append(_status(cluster)))
-    except engine.NoEngine as none:
+        busy = each(docker_engine.find(), lambda cluster, _: codes.append(_status(cluster)))
+    except docker_engine.NoEngine as none:
         screen.write(str(none))
         return 0
     for one in busy:
@@ -88,7 +88,7 @@ def _status(cluster: ComposeCluster) -> int:
 def build() -> None:
     """Provide the engine and the nodes' image, and start nothing."""
     with setting_up(screen.say):
-        engine.ensure(screen.say)
+        docker_engine.ensure(screen.say)
         name = image.ensure(screen.say, whole=True)
         screen.write(
             f"The engine answers and the nodes' image {name} is there, with the libraries "

@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from fencepost.harness.cluster import engine, hostsfile
-from fencepost.harness.cluster.brought_up import each, reserved_hosts
+from fencepost.harness.cluster import docker_engine, hostsfile
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.healing import heal as heal_nodes
 from fencepost.harness.cluster.healing import problems, unusable
+from fencepost.harness.cluster.provision import each, reserved_hosts
 from fencepost.harness.cluster.reservation import Reservation
 from fencepost.harness.command import screen
 from fencepost.harness.command.options import HostsFile
@@ -46,8 +46,8 @@ def heal(
 def _containers(check: bool) -> tuple[int, bool]:
     """The exit code, and whether nodes stay up."""
     try:
-        found = engine.find()
-    except engine.NoEngine as none:
+        found = docker_engine.find()
+    except docker_engine.NoEngine as none:
         screen.write(f"{none} Nothing is left behind.")
         return 0, False
     codes: list[int] = []

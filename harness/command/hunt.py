@@ -14,18 +14,18 @@ from typing import Annotated, Any
 
 import typer
 
-from fencepost.harness.campaigns.engine import ENGINES
-from fencepost.harness.campaigns.engine import engine as engine_of
+from fencepost.harness.campaigns.executors import ENGINES
+from fencepost.harness.campaigns.executors import engine as engine_of
 from fencepost.harness.command import campaign, screen
 from fencepost.harness.command.exits import EXIT
 from fencepost.harness.command.options import EndsWith, OwnServers, Scheduler, Servers
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.execute.run import run
-from fencepost.harness.hunting.confirming import TRIES
-from fencepost.harness.hunting.confirming import confirm as confirm_
-from fencepost.harness.hunting.hunting import DEPTH, SEARCHES, Hunt, described
+from fencepost.harness.hunting.confirm import TRIES
+from fencepost.harness.hunting.confirm import confirm as confirm_
+from fencepost.harness.hunting.hunts import DEPTH, SEARCHES, Hunt, described
 from fencepost.harness.judge.judge import Outcome
-from fencepost.harness.spec import written
+from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.needs import cluster_for
 from fencepost.hunt.bridge.bridge import Bridge
 from fencepost.hunt.faults.actions import KINDS
@@ -116,7 +116,7 @@ def hunt(
         "server": server,
     }
     arguments: dict[str, Any] = {
-        "options": written.pairs(option or []),
+        "options": from_arguments.pairs(option or []),
         "settings": settings,
         "servers": servers,
         "ends_with": ends_with,

@@ -16,8 +16,8 @@ from fencepost.checker.verdict import count
 from fencepost.harness.campaigns import matrix as matrices
 from fencepost.harness.campaigns import matrix_plan
 from fencepost.harness.campaigns import rounds as rounds_of
-from fencepost.harness.campaigns.elsewhere import Workers
-from fencepost.harness.campaigns.engine import ENGINES, scheduler_of
+from fencepost.harness.campaigns.dask_executor import Workers
+from fencepost.harness.campaigns.executors import ENGINES, scheduler_of
 from fencepost.harness.campaigns.matrix import Matrix
 from fencepost.harness.campaigns.matrix_plan import Cell
 from fencepost.harness.cluster.cluster import Cluster
@@ -27,7 +27,7 @@ from fencepost.harness.errors import BadArguments
 from fencepost.harness.execute.run import run
 from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.locked import locked
-from fencepost.harness.spec import written
+from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.needs import cluster_for
 from fencepost.harness.spec.spec import Spec, seconds
 from fencepost.report.pages.matrix import title
@@ -129,7 +129,7 @@ def matrix(
             if quick and budget_s is None:
                 budget_s = matrix_plan.QUICK_S
             asked = matrix_plan.plan(
-                _names(locks), _names(faults), _names(guards), written.seed(seed),
+                _names(locks), _names(faults), _names(guards), from_arguments.seed(seed),
                 None if time is None else seconds("time", time), budget_s, quick,
                 lanes, aim,
             )  # fmt: skip

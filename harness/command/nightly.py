@@ -12,16 +12,16 @@ import msgspec
 import typer
 from rich.text import Text
 
-from fencepost.harness.campaigns import baseline, issue, nights
+from fencepost.harness.campaigns import baseline, issue, nightly
 from fencepost.harness.command import screen
 from fencepost.harness.command.options import Results, Seed, Summary
-from fencepost.harness.command.telling import Files
+from fencepost.harness.command.reporter import Files
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.locked import locked
-from fencepost.harness.spec import written
+from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.spec import seconds
 from fencepost.report.exports import junit
-from fencepost.report.pages import night as page
+from fencepost.report.pages import nightly as page
 
 _STYLE = {"changed": "red", "crashed": "red", "unknown": "yellow", "same": "green"}
 _SHOWN = 12
@@ -39,7 +39,7 @@ def run(
         str, typer.Option(metavar="TIME", help="How long the night may take.")
     ] = "8h",
     only: Annotated[
-        str, typer.Option(metavar="PART,...", help=f"Some parts, of: {', '.join(nights.SHARES)}.")
+        str, typer.Option(metavar="PART,...", help=f"Some parts, of: {', '.join(nightly.SHARES)}.")
     ] = "",
     baseline_file: BaselineFile = baseline.FILE,
     junit_file: Annotated[
@@ -56,15 +56,15 @@ def run(
     """Run suites, a matrix, hunts and the track record; exit code 1 if an outcome changed."""
     known = baseline.read(baseline_file)
     parts = [
-        choose("part", name.strip(), nights.SHARES) for name in only.split(",") if name.strip()
+        choose("part", name.strip(), nightly.SHARES) for name in only.split(",") if name.strip()
     ]
     Files(junit_file, summary, badge).must_be_writable()
-    number, budget_s = written.seed(seed), seconds("budget", budget)
-    folder, night = nights.begin(number, budget_s, parts)
+    number, budget_s = from_arguments.seed(seed), seconds("budget", budget)
+    folder, night = nightly.begin(number, budget_s, parts)
     screen.say(f"Night of {night.began}, seed {number}, budget {budget}: {folder}")
     try:
         with locked(folder):
-            nights.carry_out(folder, night, known, nights.process, screen.say)
+            nightly.carry_out(folder, night, known, nightly.process, screen.say)
     finally:
         stored = msgspec.to_builtins(night)
         if junit_file is not None:
@@ -119,7 +119,7 @@ def keep(
     results: Results = None,
 ) -> None:
     """Put outcomes into the baseline, and print what that changes in it."""
-    found = [nights.outcomes(name) for name in night]
+    found = [nightly.outcomes(name) for name in night]
     known = baseline.read(baseline_file) if baseline_file.exists() else {}
     changes = 0
     for entries, began, seed in found:
@@ -136,14 +136,14 @@ def report_issue(
     results: Results = None,
 ) -> None:
     """Open or update one issue if an outcome changed (GITHUB_API_URL, _REPOSITORY, _TOKEN)."""
-    stored = msgspec.to_builtins(nights.read(nights.find(night)))
+    stored = msgspec.to_builtins(nightly.read(nightly.find(night)))
     screen.write(issue.report(stored, os.environ, link))
 
 
 def report(night: Name = "latest", results: Results = None) -> None:
     """Write a night's report.html again."""
-    folder = nights.find(night)
-    screen.write(f"report: {nights.rendered(folder)}")
+    folder = nightly.find(night)
+    screen.write(f"report: {nightly.rendered(folder)}")
 
 
 def trend(
@@ -151,13 +151,13 @@ def trend(
     results: Results = None,
 ) -> None:
     """Write the trend over all nights of the results folder, as one page."""
-    folders = nights.every()
+    folders = nightly.every()
     if not folders:
         raise BadArguments("there is no night yet: `fencepost nightly run` makes one")
     rows = []
     for folder in folders:
         where = os.path.relpath(folder.resolve(), to.parent.resolve())
-        rows.append((f"{where}/report.html", msgspec.to_builtins(nights.read(folder))))
+        rows.append((f"{where}/report.html", msgspec.to_builtins(nightly.read(folder))))
     from fencepost.report.pages.page import write
 
     screen.write(f"trend: {write(to, 'trend.html', page.trend(rows) | {'back': ''})}")

@@ -13,8 +13,8 @@ from fencepost.harness.command import screen
 from fencepost.harness.command.exits import EXIT
 from fencepost.harness.command.options import Results, Run
 from fencepost.harness.errors import BadArguments, choose
-from fencepost.harness.results import store
-from fencepost.harness.results.collected import KINDS, Collected
+from fencepost.harness.results import run_index
+from fencepost.harness.results.batch_index import KINDS, Collected
 from fencepost.harness.results.results import must_name_a_folder, root
 from fencepost.report.words.questions import verdict
 from fencepost.report.words.settings import again, settings
@@ -45,9 +45,9 @@ def ls(
         choose("verdict", wanted, VERDICTS)
     if kind:
         choose("kind", kind, KINDS)
-    found: list[store.Stored] = []
+    found: list[run_index.Stored] = []
     more = 0
-    for run in store.runs(test):
+    for run in run_index.runs(test):
         if (wanted and run.valid != VERDICTS[wanted]) or (kind and run.kind != kind):
             continue
         if lock and lock not in (run.came.locks if run.came else [run.lock]):
@@ -67,8 +67,8 @@ def ls(
     for run in found:
         faults = "" if run.came else ", ".join(run.faults) or "none"
         table.add_row(
-            run.name, run.kind, run.said, run.lock, faults, store.words(run.holds),
-            store.sized(run.size), style=_style(run),
+            run.name, run.kind, run.said, run.lock, faults, run_index.words(run.holds),
+            run_index.sized(run.size), style=_style(run),
         )  # fmt: skip
     screen.console().print(table)
     if more:
@@ -76,7 +76,7 @@ def ls(
 
 
 def show(run: Run = "latest", as_json: Json = False, results: Results = None) -> None:
-    found = store.find(run)
+    found = run_index.find(run)
     if as_json:
         known = {"test": dict(found.test), "results": dict(found.results)}
         if found.came is not None:
@@ -91,7 +91,7 @@ def show(run: Run = "latest", as_json: Json = False, results: Results = None) ->
     screen.write("")
     for file in sorted(found.folder.iterdir()):
         if file.is_file():
-            screen.write(f"  {store.sized(file.stat().st_size):>9}  {file}")
+            screen.write(f"  {run_index.sized(file.stat().st_size):>9}  {file}")
     if not found.came and (command := again(found.test, found.folder)):
         screen.write(f"again: {command}")
 
@@ -103,10 +103,10 @@ def _came(came: Collected) -> None:
     screen.console().print(table)
 
 
-def _one(run: store.Stored) -> None:
+def _one(run: run_index.Stored) -> None:
     table = screen.table("setting", "value", whole=1)
     for label, value in settings(run.test):
-        if words := store.words(value):
+        if words := run_index.words(value):
             table.add_row(label, words)
     screen.console().print(table)
     for name, one in (run.results.get("checkers") or {}).items():
@@ -120,9 +120,9 @@ def compare(
     as_json: Json = False,
     results: Results = None,
 ) -> int:
-    first, second = store.find(one), store.find(other)
-    store.must_compare(first, second)
-    rows, same = list(store.beside(first, second)), store.alike(first, second)
+    first, second = run_index.find(one), run_index.find(other)
+    run_index.must_compare(first, second)
+    rows, same = list(run_index.beside(first, second)), run_index.alike(first, second)
     if as_json:
         sides = [[label, mine, its] for label, mine, its in rows]
         print(json.dumps({"runs": [first.name, second.name], "alike": same, "rows": sides}))
@@ -130,7 +130,10 @@ def compare(
     table = screen.table("", first.name, second.name, whole=1)
     for label, mine, its in rows:
         table.add_row(
-            label, store.words(mine), store.words(its), style=None if mine == its else "bold"
+            label,
+            run_index.words(mine),
+            run_index.words(its),
+            style=None if mine == its else "bold",
         )
     screen.console().print(table)
     screen.write(f"They came out {'alike' if same else 'differently'}.")
@@ -154,22 +157,22 @@ def rm(
         raise BadArguments("rm what? Name runs, or say --older TIME or --keep N")
     if run and (older is not None or keep is not None):
         raise BadArguments("rm takes the names of runs, or --older and --keep, not both")
-    folders = [store.find(name).folder for name in run or ()]
+    folders = [run_index.find(name).folder for name in run or ()]
     if not run:
         old = _old(older, keep)
         if not old:
             screen.write("No run is as old as that.")
             return
-        all_of_them = store.sized(sum(one.size for one in old))
+        all_of_them = run_index.sized(sum(one.size for one in old))
         folders = [one.folder for one in old]
         if not yes and not typer.confirm(f"Remove {len(old)} runs, {all_of_them}, from {root()}?"):
             return
-    store.remove(folders)
+    run_index.remove(folders)
     for folder in folders:
         screen.write(f"removed {folder.parent.name}/{folder.name}")
 
 
-def _old(older: str | None, keep: int | None) -> list[store.Stored]:
+def _old(older: str | None, keep: int | None) -> list[run_index.Stored]:
     """The runs that are both older than that and beyond the newest so many of their test. One that
     goes on is not among them."""
     before = datetime.now(UTC)
@@ -180,12 +183,12 @@ def _old(older: str | None, keep: int | None) -> list[store.Stored]:
             raise BadArguments(f"older: {error}") from error
     seen: dict[Path, int] = {}
     found = []
-    for one in store.runs():
+    for one in run_index.runs():
         place = seen[one.folder.parent] = seen.get(one.folder.parent, 0) + 1
         if one.began < before and place > (keep or 0) and not one.live:
             found.append(one)
     return found
 
 
-def _style(run: store.Stored) -> str | None:
+def _style(run: run_index.Stored) -> str | None:
     return None if run.live or run.valid is None else screen.STYLE[run.valid]

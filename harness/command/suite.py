@@ -16,8 +16,8 @@ from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.verdict import count
 from fencepost.harness.campaigns import bench
 from fencepost.harness.campaigns import suite as suites
-from fencepost.harness.campaigns.elsewhere import Workers
-from fencepost.harness.campaigns.engine import ENGINES, scheduler_of
+from fencepost.harness.campaigns.dask_executor import Workers
+from fencepost.harness.campaigns.executors import ENGINES, scheduler_of
 from fencepost.harness.command import screen
 from fencepost.harness.command.options import (
     Engine,
@@ -31,11 +31,11 @@ from fencepost.harness.command.options import (
     Servers,
     Summary,
 )
-from fencepost.harness.command.telling import Files
+from fencepost.harness.command.reporter import Files
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.execute.run import run
 from fencepost.harness.judge.judge import Outcome
-from fencepost.harness.spec import written
+from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.needs import cluster_for
 from fencepost.harness.spec.spec import Spec
 from fencepost.report.exports.junit import scenarios
@@ -70,7 +70,7 @@ def suite(
     if not names:
         _list()
         return 0
-    number, asked = written.seed(seed), written.servers(server or [])
+    number, asked = from_arguments.seed(seed), from_arguments.servers(server or [])
     found = {
         name: suites.items(choose("suite", name, SUITES), number, asked, seeds)
         for name in dict.fromkeys(SUITES if names == ["all"] else names)

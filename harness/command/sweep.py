@@ -23,7 +23,7 @@ from fencepost.harness.errors import BadArguments
 from fencepost.harness.execute.run import run
 from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.locked import locked
-from fencepost.harness.spec import written
+from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.needs import cluster_for
 from fencepost.harness.spec.spec import Spec, seconds
 from fencepost.report.pages.sweep import headline
@@ -91,8 +91,8 @@ def sweep(
                 f"pause=0.5s..20s, say. Settings: {_SETTINGS}; faults: {_FAULTS}"
             )
         asked = sweep_plan.plan(
-            lock, x, y, written.seed(seed), steps, written.pairs(option or []), guard,
-            written.servers(server or []),
+            lock, x, y, from_arguments.seed(seed), steps, from_arguments.pairs(option or []), guard,
+            from_arguments.servers(server or []),
         )  # fmt: skip
         found = sweeps.create(asked)
     _announce(found)

@@ -29,19 +29,19 @@ from fencepost.harness.command.options import (
     Summary,
     with_settings,
 )
-from fencepost.harness.command.telling import Files, telling
+from fencepost.harness.command.reporter import Files, telling
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.execute import scripted
 from fencepost.harness.execute.interrupted import Interrupted
 from fencepost.harness.execute.run import run
 from fencepost.harness.spec import fail_on as fail_ons
-from fencepost.harness.spec import written
+from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.early_stop import ANY
 from fencepost.harness.spec.needs import cluster_for
 from fencepost.harness.spec.spec import Spec
-from fencepost.harness.userlock.given import Asked
-from fencepost.harness.userlock.given import given as given_lock
-from fencepost.harness.userlock.own import Own
+from fencepost.harness.userlock.resolve import Asked
+from fencepost.harness.userlock.resolve import given as given_lock
+from fencepost.harness.userlock.user_lock import Own
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.settings import SETTINGS
 from fencepost.workloads.scenarios.scenario import Scenario
@@ -121,7 +121,7 @@ def test(
 ) -> int:
     asked = fail_ons.read(fail_on)
     with telling(quiet, as_json, Files(junit, summary, badge), asked) as told:
-        beside = written.beside(servers, settings)
+        beside = from_arguments.beside(servers, settings)
         own = Asked(servers, ends_with, requirements, beside, program, ship, client_image)
         named = given_lock(lock, own)
         scenario = None if schedule is None else scripted.read(schedule)
@@ -155,7 +155,9 @@ def _scripted(
     _alone("schedule", context, (*_BESIDE, "schedule", "seed"), "the scenario that it names")
     lock, own = named
     lock = lock or scenario.lock
-    return scripted.spec(lock, scenario, written.pairs(option or []), own, settings.get("seed"))
+    return scripted.spec(
+        lock, scenario, from_arguments.pairs(option or []), own, settings.get("seed")
+    )
 
 
 def _described(
@@ -177,12 +179,12 @@ def _described(
                 "--until and --until-violation exclude one another: the latter means any violation"
             )
         given["until"] = ANY
-    options = written.pairs(option or [])
+    options = from_arguments.pairs(option or [])
     if replay is not None:
         _alone("replay", context)
         until = SETTINGS["until"].read(given.get("until", ""))
-        return written.replayed(replay, lock, options, until, own)
-    return written.scheduled(written.spec(lock, options, given, own), schedule)
+        return from_arguments.replayed(replay, lock, options, until, own)
+    return from_arguments.scheduled(from_arguments.spec(lock, options, given, own), schedule)
 
 
 def _alone(

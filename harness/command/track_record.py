@@ -17,7 +17,7 @@ from fencepost.harness.command.options import HostsFile, Remote, Results, Seed
 from fencepost.harness.execute.run import run
 from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.locked import locked
-from fencepost.harness.spec import written
+from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.needs import cluster_for
 from fencepost.harness.spec.spec import Spec
 from fencepost.report.words.settings import named
@@ -48,7 +48,7 @@ def track_record(
 ) -> int:
     if keep is not None:
         record.must_be_kept(keep)
-    number = written.seed(seed)
+    number = from_arguments.seed(seed)
     found = record.entries(only or [], number)
     chosen = [one for one in found if one.spec is None or not simulated]
     screen.say(f"{len(chosen)} to play, seed {number}")

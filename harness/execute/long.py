@@ -16,13 +16,13 @@ from pathlib import Path
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.healing import heal
 from fencepost.harness.errors import Crashed
-from fencepost.harness.execute.carry_out import Ended, carry_out, described
 from fencepost.harness.execute.interrupted import must_have_ended
 from fencepost.harness.execute.progress import Progress, Status
+from fencepost.harness.execute.run_once import Ended, carry_out, described
 from fencepost.harness.interrupts import undisturbed
 from fencepost.harness.judge import segments
 from fencepost.harness.judge.judge import Outcome
-from fencepost.harness.judge.judging import Judging
+from fencepost.harness.judge.judge_process import Judging
 from fencepost.harness.locked import locked
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.harness.results import results

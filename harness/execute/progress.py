@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fencepost.harness.boundedlog import BoundedLog
 from fencepost.harness.clients.recorder import Recorder
-from fencepost.harness.judge.following import LiveVerdict, Seen
+from fencepost.harness.judge.live_check import LiveVerdict, Seen
 from fencepost.nemesis.director import Director
 
 _EVERY_S = 0.5

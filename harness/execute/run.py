@@ -6,9 +6,9 @@ from pathlib import Path
 
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.execute import long
-from fencepost.harness.execute.carry_out import Ended, carry_out
 from fencepost.harness.execute.interrupted import must_have_ended
 from fencepost.harness.execute.progress import Progress
+from fencepost.harness.execute.run_once import Ended, carry_out
 from fencepost.harness.interrupts import undisturbed
 from fencepost.harness.judge.judge import Outcome, judge
 from fencepost.harness.locked import locked

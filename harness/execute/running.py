@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.execute.site import RunSite
-from fencepost.harness.judge.following import LiveVerdict
+from fencepost.harness.judge.live_check import LiveVerdict
 from fencepost.harness.spec.spec import Spec
 from fencepost.nemesis.director import Director
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.spec import written
+from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.spec import Spec, layout_of
 from fencepost.harness.spec.validation import validate
-from fencepost.harness.userlock.own import Own
+from fencepost.harness.userlock.user_lock import Own
 from fencepost.nemesis import families
 from fencepost.nemesis.targets import Layout
 from fencepost.strictjson import decode
@@ -66,7 +66,7 @@ def spec(
         if name not in _SETTINGS:
             raise BadArguments(f"schedule: there is no setting {name!r}")
         settings[name] = [value] if name == "server" else value
-    made = _of(written.spec(lock, chosen, settings, own), scenario)
+    made = _of(from_arguments.spec(lock, chosen, settings, own), scenario)
     _must_fit(scenario, layout_of(made))
     return made
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from fencepost.harness.clients.answer import VERSIONS
 from fencepost.harness.clients.client_program import command
-from fencepost.harness.clients.holding import long_held
+from fencepost.harness.clients.current_holders import long_held
 from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.clients.shipped import archive_for
 from fencepost.harness.clients.streams import Streams
@@ -24,13 +24,13 @@ from fencepost.harness.cluster.nodes import role
 from fencepost.harness.remote.processes import RESOURCE, marked
 from fencepost.harness.remote.remote import Program, Remote, RemoteError
 from fencepost.harness.servers import serverlog
-from fencepost.harness.servers.foreign import ForeignServer
+from fencepost.harness.servers.external import ForeignServer
 from fencepost.harness.servers.kinds import KINDS, chosen
-from fencepost.harness.servers.patience import START_S, Say, silent
 from fencepost.harness.servers.server import Server
+from fencepost.harness.servers.wait import START_S, Say, silent
 from fencepost.harness.spec.spec import Spec
-from fencepost.harness.userlock.own import OWN
 from fencepost.harness.userlock.requirements import SITE
+from fencepost.harness.userlock.user_lock import OWN
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.targets import STORAGE
 from fencepost.node.places import CODE, LOGS, MARK, PYTHON

@@ -16,13 +16,13 @@ from typing import Any
 
 import msgspec
 
-from fencepost.harness.clients.holding import Held
+from fencepost.harness.clients.current_holders import Held
 from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.clients.worker import Worker
 from fencepost.harness.errors import Crashed
 from fencepost.harness.execute.running import Running
 from fencepost.harness.execute.site import RunSite
-from fencepost.harness.judge.following import EVERY_S, LiveVerdict
+from fencepost.harness.judge.live_check import EVERY_S, LiveVerdict
 from fencepost.harness.results import results
 from fencepost.harness.spec.early_stop import stopping
 from fencepost.harness.spec.spec import Spec, layout_of, work_of

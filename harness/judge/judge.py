@@ -21,7 +21,7 @@ from fencepost.checker.facts.faults import faults
 from fencepost.checker.facts.holds import holds
 from fencepost.checker.history.history import History
 from fencepost.checker.verdict import Valid, Verdict
-from fencepost.harness.clients import aside
+from fencepost.harness.clients import rejected
 from fencepost.harness.clients.recorder import finish
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.locked import is_live
@@ -73,10 +73,10 @@ def _judge(folder: Path, notes: list[str] | None, written: int | None) -> Outcom
         history = finish(folder / "history.jsonl")
     test = _description(folder, history, store=not live)
     run = Run(history, test, results.server_logs(folder))
-    verdicts = _certain(check(run, test["checkers"]), run, aside.complete_until(folder))
+    verdicts = _certain(check(run, test["checkers"]), run, rejected.complete_until(folder))
     place = folder / "results.json"
     notes = [*(_noted(place, test, live) if notes is None else notes), *_amiss(history, written)]
-    lost, harmless = aside.said(folder)
+    lost, harmless = rejected.said(folder)
     early = history.end_ns / 1e9 < test.get("time_s", 0)
     stops = stopping(test)
     seen = any(verdicts[name].valid is False for name in stops)

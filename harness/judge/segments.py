@@ -15,8 +15,8 @@ from typing import Any
 from fencepost.checker.verdict import Valid, Verdict, count, noted, worst
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.judge.judge import ENDED_FROM_OUTSIDE, GOING_ON, Outcome, judge
-from fencepost.harness.judge.judging import Found
-from fencepost.harness.judge.rejudging import rejudge
+from fencepost.harness.judge.judge_process import Found
+from fencepost.harness.judge.reanalyze import rejudge
 from fencepost.harness.locked import is_live
 from fencepost.harness.results import results
 from fencepost.report.pages import long as report

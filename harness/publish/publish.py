@@ -23,14 +23,15 @@ from urllib.parse import quote
 
 import msgspec
 
-from fencepost.harness.campaigns import nights
+from fencepost.atomic_write import beside
+from fencepost.harness.campaigns import nightly
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.publish import documents
-from fencepost.harness.results import results, store
-from fencepost.harness.results.store import Stored
-from fencepost.report.pages import night, page
+from fencepost.harness.results import results, run_index
+from fencepost.harness.results.run_index import Stored
+from fencepost.report.pages import nightly as nightly_page
+from fencepost.report.pages import page
 from fencepost.report.words.settings import again
-from fencepost.wholefile import beside
 
 MARK = ".fencepost-site"
 MOST_BYTES = 50_000_000
@@ -69,8 +70,8 @@ def build(to: Path, docs: Path, most_bytes: int, say: Callable[[str], None]) -> 
         size = sum(path.stat().st_size for path in scratch.rglob("*") if path.is_file())
         if size > most_bytes:
             raise BadArguments(
-                f"the site would have {store.sized(size)}, and the bound is "
-                f"{store.sized(most_bytes)}: raise --most"
+                f"the site would have {run_index.sized(size)}, and the bound is "
+                f"{run_index.sized(most_bytes)}: raise --most"
             )
         if to.exists():
             shutil.rmtree(to)
@@ -81,7 +82,7 @@ def build(to: Path, docs: Path, most_bytes: int, say: Callable[[str], None]) -> 
         shutil.rmtree(scratch, ignore_errors=True)
     say(
         f"{len(shelf.collections)} collections, {len(shelf.runs)} runs ({len(shelf.whole)} with "
-        f"their whole report, {shelf.left_out} left out), {store.sized(size)}"
+        f"their whole report, {shelf.left_out} left out), {run_index.sized(size)}"
     )
     return to / "index.html"
 
@@ -101,7 +102,7 @@ def _must_be_ours(to: Path) -> None:
 def _chosen(most_bytes: int) -> _Shelf:
     """Which runs are in it, and which of them whole, so that it stays within the bound."""
     shelf = _Shelf(room=most_bytes - _ROOM)
-    every = {one.name: one for one in store.runs() if not one.live and not one.problem}
+    every = {one.name: one for one in run_index.runs() if not one.live and not one.problem}
     kinds = {name: one for name, one in every.items() if one.came is not None}
     # A night is what everything else stands below.
     for name, one in sorted(kinds.items(), key=lambda row: row[1].kind != "night"):
@@ -125,7 +126,7 @@ def _add(shelf: _Shelf, name: str, one: Stored, every: dict[str, Stored]) -> Non
     """Add what stands for many with its runs, if all of it fits."""
     assert one.came is not None
     places = (one.folder / run for run in one.came.runs)
-    names = dict.fromkeys(store.name_of(place.resolve()) for place in places)
+    names = dict.fromkeys(run_index.name_of(place.resolve()) for place in places)
     runs = {run: every[run] for run in names if run in every and every[run].came is None}
     new = [run for run in runs if run not in shelf.runs]
     size = sum(_size(one.folder / file) for file in ("report.html", *_DATA))
@@ -151,7 +152,7 @@ def _changed(shelf: _Shelf) -> set[str]:
     found = set()
     for one in shelf.collections.values():
         if one.kind == "night":
-            found |= {row.run for row in nights.read(one.folder).entries if row.state == "changed"}
+            found |= {row.run for row in nightly.read(one.folder).entries if row.state == "changed"}
     return found
 
 
@@ -177,13 +178,17 @@ def _write(to: Path, shelf: _Shelf, docs: Path, most_bytes: int) -> None:
     texts = documents.write(docs, to / "docs")
     rows = _nights(shelf)
     if rows:
-        page.write(to / "trend.html", "trend.html", night.trend(rows) | {"back": "index.html"})
+        page.write(
+            to / "trend.html", "trend.html", nightly_page.trend(rows) | {"back": "index.html"}
+        )
         newest = rows[-1][1]
-        (to / "badge.json").write_text(json.dumps(night.badge(newest)) + "\n", encoding="utf-8")
+        (to / "badge.json").write_text(
+            json.dumps(nightly_page.badge(newest)) + "\n", encoding="utf-8"
+        )
     about = {"whole": len(shelf.whole), "runs": len(shelf.runs), "left_out": shelf.left_out,
-             "most": store.sized(most_bytes)}  # fmt: skip
+             "most": run_index.sized(most_bytes)}  # fmt: skip
     values = {"about": about, "documents": texts, "trend": bool(rows),
-              "headline": night.headline(rows[-1][1]) if rows else ""}  # fmt: skip
+              "headline": nightly_page.headline(rows[-1][1]) if rows else ""}  # fmt: skip
     page.write(to / "index.html", "index.html", values | {"groups": list(_groups(shelf))})
     page.write(to / "runs.html", "runs.html", {"about": about, "rows": [
         _row(name, one) | {"whole": name in shelf.whole} for name, one in shelf.runs.items()
@@ -200,7 +205,7 @@ def _nights(shelf: _Shelf) -> list[tuple[str, dict[str, Any]]]:
     """The nights with their links, the oldest first."""
     found = [(name, one) for name, one in shelf.collections.items() if one.kind == "night"]
     return [
-        (_link(name), msgspec.to_builtins(nights.read(one.folder)))
+        (_link(name), msgspec.to_builtins(nightly.read(one.folder)))
         for name, one in sorted(found, key=lambda row: row[1].folder.name)
     ]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from fencepost import runfiles
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.wholefile import beside, replace
+from fencepost.atomic_write import beside, replace
 
 # File systems take 255.
 _MOST_BYTES = 200

@@ -14,7 +14,7 @@ from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.processes import children
 from fencepost.harness.remote.remote import NoAnswer, Remote, RemoteError, Result
 from fencepost.harness.servers import serverlog
-from fencepost.harness.servers.patience import AGAIN_S, START_S, Say, said, silent, until
+from fencepost.harness.servers.wait import AGAIN_S, START_S, Say, said, silent, until
 from fencepost.nemesis.site import Hidden
 from fencepost.node.kind import Kind
 from fencepost.node.places import DATA, LOGS, PID_FILE, PROGRAM

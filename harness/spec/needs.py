@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import BadArguments, choose
-from fencepost.harness.servers.foreign import ForeignServer
+from fencepost.harness.servers.external import ForeignServer
 from fencepost.harness.spec.spec import Spec, layout_of
 from fencepost.nemesis.families import FAMILIES, check, possible
 from fencepost.nemesis.targets import STORAGE
@@ -77,7 +77,7 @@ def cluster_for(
         BadArguments: no such remote, or a file that cannot be read or lacks a node.
     """
     # Imported here: to describe or judge a test needs no Docker, and most clusters no SSH.
-    from fencepost.harness.cluster.brought_up import Way, brought_up
+    from fencepost.harness.cluster.provision import Way, brought_up
 
     choose("remote", remote, REMOTES)
     needed = nodes(specs)

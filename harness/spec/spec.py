@@ -9,16 +9,16 @@ from typing import Any
 from fencepost import ranges, times
 from fencepost.checker.checkers import CHECKERS
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.servers.foreign import ForeignServer
+from fencepost.harness.servers.external import ForeignServer
+from fencepost.harness.servers.external_names import Foreign
+from fencepost.harness.servers.external_names import read as read_named
 from fencepost.harness.servers.kinds import chosen
-from fencepost.harness.servers.named import Foreign
-from fencepost.harness.servers.named import read as read_named
-from fencepost.harness.userlock.own import Own
-from fencepost.nemesis.asked import families
-from fencepost.nemesis.plays import Play
+from fencepost.harness.userlock.user_lock import Own
+from fencepost.nemesis.fault_spec import families
 from fencepost.nemesis.restart import NEVER_S
 from fencepost.nemesis.schedule import Scheduled, draw
 from fencepost.nemesis.targets import Layout
+from fencepost.nemesis.triggers import Play
 from fencepost.settings import SETTINGS, Settings
 from fencepost.workloads.client import critical_section
 from fencepost.workloads.contract.locktype import LockType

@@ -11,8 +11,8 @@ from fencepost.harness.spec.early_stop import check_until
 from fencepost.harness.spec.spec import Spec, layout_of, restart_s, work_of
 from fencepost.harness.userlock.servers import Servers
 from fencepost.nemesis.families import check
-from fencepost.nemesis.plays import must_fit, must_make_sense
 from fencepost.nemesis.restart import NEVER_S
+from fencepost.nemesis.triggers import must_fit, must_make_sense
 from fencepost.settings import SETTINGS
 from fencepost.workloads.contract.guard import served
 from fencepost.workloads.locks.registry import LOCKS

@@ -16,7 +16,7 @@ from pathlib import Path
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.userlock.files import tree
 from fencepost.workloads.contract.locktype import LockType
-from fencepost.workloads.locks import own
+from fencepost.workloads.locks import user_lock
 
 _MARK = "LockType"
 
@@ -69,7 +69,7 @@ def bundle(folder: Path, reference: str) -> LockType | None:
     if not any(_MARK in ast.dump(value) for value in _assigned(module, name)):
         return None
     try:
-        found = own.load(folder, reference)
+        found = user_lock.load(folder, reference)
     except Exception as error:  # whatever the file raises
         raise BadArguments(
             f"{reference} makes a LockType, so it is imported here too, and that failed: "

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fencepost.harness.errors import BadArguments
+from fencepost.harness.servers.external_names import Foreign
 from fencepost.harness.servers.kinds import KINDS, roles
-from fencepost.harness.servers.named import Foreign
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import DictLoader, Environment, StrictUndefined
 
 from fencepost.checker.verdict import count
-from fencepost.harness.results import store
+from fencepost.harness.results import run_index
 from fencepost.harness.web.shelf import verdict_of
 from fencepost.report.pages import page
 from fencepost.report.words.questions import verdict
@@ -47,8 +47,8 @@ def _environment() -> Environment:
     environment.filters |= {
         "query": query,
         "place": lambda name: quote(name),
-        "sized": store.sized,
-        "told": store.words,
+        "sized": run_index.sized,
+        "told": run_index.words,
         "valid": verdict,
         "verdict": verdict_of,
         "time": lambda text: text.replace("T", " ").removesuffix("Z"),

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from fencepost.harness.results import results, store
+from fencepost.harness.results import results, run_index
 
 
 class NotHere(LookupError):
@@ -49,7 +49,7 @@ def _inside(name: str) -> tuple[Path, Path]:
         raise NotHere(f"{name} is not in the results folder") from error
     if place.is_relative_to(root):
         run = root.joinpath(*place.relative_to(root).parts[:2])
-        if run.parent.parent == root and store.is_run(run):
+        if run.parent.parent == root and run_index.is_run(run):
             return place, run
     raise NotHere(f"{name} is not in the results folder")
 
@@ -60,10 +60,10 @@ def with_runs(folders: Iterable[Path]) -> list[Path]:
     found: dict[Path, None] = {}
     for folder in folders:
         found[folder] = None
-        came = store.stored(folder, store.name_of(folder)).came
+        came = run_index.stored(folder, run_index.name_of(folder)).came
         for name in came.runs if came else ():
             place = (folder / name).resolve()
-            if place.parent.parent == root and store.is_run(place):
+            if place.parent.parent == root and run_index.is_run(place):
                 found[place] = None
     return list(found)
 

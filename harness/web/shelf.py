@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from fencepost.harness.results import store
+from fencepost.harness.results import run_index
 
 _FILES = (
     "test.json", "results.json", "suite.json", "matrix.json", "sweep.json", "track-record.json",
@@ -97,14 +97,14 @@ class Shelf:
     def rows(self) -> list[Row]:
         """All of them, the newest first."""
         known, rows = {}, []
-        for folder in store.folders():
+        for folder in run_index.folders():
             if folder.parent.is_symlink():
                 continue  # it may lead out of the results folder
             try:
                 signature = _signature(folder)
                 kept = self._known.get(folder)
                 if kept is None or kept[0] != signature or kept[1]["live"]:
-                    kept = signature, row(store.stored(folder, store.name_of(folder)))
+                    kept = signature, row(run_index.stored(folder, run_index.name_of(folder)))
             except OSError:
                 continue  # it was removed just now
             known[folder] = kept
@@ -121,7 +121,7 @@ class Shelf:
         return there + [one for one in found if one[asked.column] in (None, "", [])]
 
 
-def row(run: store.Stored) -> Row:
+def row(run: run_index.Stored) -> Row:
     """What the list shows of a run."""
     locks = run.came.locks if run.came else [run.lock]
     page = (run.folder / "report.html").is_file()
@@ -130,7 +130,7 @@ def row(run: store.Stored) -> Row:
     return run.to_json() | more
 
 
-def verdict_of(run: store.Stored) -> str:
+def verdict_of(run: run_index.Stored) -> str:
     """One of VERDICTS."""
     if run.live:
         return "running"
@@ -147,4 +147,4 @@ def _signature(folder: Path) -> tuple[Any, ...]:
             found.append((stat.st_mtime_ns, stat.st_size))
         except OSError:
             found.append((0, 0))
-    return (store.is_live(folder), *found)
+    return (run_index.is_live(folder), *found)

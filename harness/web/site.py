@@ -22,8 +22,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.results import results, store
-from fencepost.harness.results.collected import KINDS
+from fencepost.harness.results import results, run_index
+from fencepost.harness.results.batch_index import KINDS
 from fencepost.harness.web import guard, pages, place
 from fencepost.harness.web.archive import zipped
 from fencepost.harness.web.growing import growth
@@ -123,13 +123,13 @@ def _run(request: Request) -> Response:
     found = _stored(request.path_params["name"])
     files = [(name, stat.st_size) for name, stat in place.files(found.folder)]
     grown = growth(found.folder) if found.live and found.came is None else None
-    same = [name for folder in store.folders(found.folder.parent.name)
-            if (name := store.name_of(folder)) < found.name]  # fmt: skip
+    same = [name for folder in run_index.folders(found.folder.parent.name)
+            if (name := run_index.name_of(folder)) < found.name]  # fmt: skip
     return _page(
         "run.html",
         run=found,
         grown=grown,
-        settings=[(label, store.words(value)) for label, value in settings(found.test)],
+        settings=[(label, run_index.words(value)) for label, value in settings(found.test)],
         checkers=found.results.get("checkers") or {},
         notes=found.results.get("run_notes") or [],
         again="" if found.came else again(found.test, found.folder) or "",
@@ -143,7 +143,7 @@ def _file(request: Request) -> Response:
     path, run = place.file(request.path_params["name"])
     kind = _TYPES.get(path.suffix, "text/plain; charset=utf-8")
     headers = {"Content-Security-Policy": guard.STORED}
-    if store.is_live(run):
+    if run_index.is_live(run):
         # It may grow while it is sent, so that no length of it can be said before.
         return StreamingResponse(_pieces(path), media_type=kind, headers=headers)
     return FileResponse(path, media_type=kind, headers=headers)
@@ -160,18 +160,18 @@ def _compare(request: Request) -> Response:
     if len(names) != 2:
         raise BadArguments(f"choose two runs to compare, not {len(names)}")
     one, other = map(_stored, names)
-    store.must_compare(one, other)
-    rows = [(label, store.words(mine), store.words(its))
-            for label, mine, its in store.beside(one, other)]  # fmt: skip
+    run_index.must_compare(one, other)
+    rows = [(label, run_index.words(mine), run_index.words(its))
+            for label, mine, its in run_index.beside(one, other)]  # fmt: skip
     return _page(
-        "compare.html", one=one, other=other, rows=rows, alike=store.alike(one, other),
+        "compare.html", one=one, other=other, rows=rows, alike=run_index.alike(one, other),
         differ=sum(mine != its for _, mine, its in rows),
     )  # fmt: skip
 
 
 def _zip(request: Request) -> Response:
     found = _chosen(request.query_params.getlist("run"))
-    names = [store.name_of(folder) for folder in found]
+    names = [run_index.name_of(folder) for folder in found]
     name = names[0].replace("/", "-") if len(names) == 1 else f"fencepost-{len(names)}-runs"
     attached = f"attachment; filename*=UTF-8''{quote(name, safe='')}.zip"
     headers = {"Content-Disposition": attached}
@@ -182,7 +182,7 @@ def _zip(request: Request) -> Response:
 
 def _ask(request: Request) -> Response:
     """Whether these are really to be removed."""
-    found = [store.stored(one, store.name_of(one))
+    found = [run_index.stored(one, run_index.name_of(one))
              for one in _chosen(request.query_params.getlist("run"))]  # fmt: skip
     return _page("remove.html", runs=found, live=[one.name for one in found if one.live])
 
@@ -194,13 +194,13 @@ async def _remove(request: Request) -> Response:
         if len(body) > _MOST_BODY:
             raise HTTPException(413, "That is too long a list of runs.")
     names = parse_qs(body.decode(errors="replace")).get("run", [])
-    await run_in_threadpool(lambda: store.remove(_chosen(names)))
+    await run_in_threadpool(lambda: run_index.remove(_chosen(names)))
     return RedirectResponse("/", 303)
 
 
-def _stored(name: str) -> store.Stored:
+def _stored(name: str) -> run_index.Stored:
     folder = place.run(name)
-    return store.stored(folder, store.name_of(folder))
+    return run_index.stored(folder, run_index.name_of(folder))
 
 
 def _chosen(names: Sequence[str]) -> list[Path]:

@@ -18,10 +18,10 @@ from typing import Any
 from fencepost.checker.checker import Run as Judged
 from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.history.history import NEMESIS
-from fencepost.hunt.bridge.deeds import Deed, deeds, long_ns, unseen
-from fencepost.hunt.bridge.order import segments, straightened
+from fencepost.hunt.bridge.events import Deed, deeds, long_ns, unseen
+from fencepost.hunt.bridge.schedule_order import segments, straightened
+from fencepost.hunt.bridge.to_scenario import Writer
 from fencepost.hunt.bridge.trace import Trace
-from fencepost.hunt.bridge.writer import Writer
 from fencepost.hunt.faults.actions import table
 from fencepost.hunt.run import Run
 from fencepost.hunt.search.hunt import Find

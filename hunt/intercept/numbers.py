@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fencepost.hunt.intercept.here import here
+from fencepost.hunt.intercept.context import here
 
 _NUMBER = "_fencepost_number"
 

@@ -13,8 +13,8 @@ import io
 import socket
 from typing import TYPE_CHECKING, Any
 
-from fencepost.hunt.intercept.here import Place, here
-from fencepost.hunt.intercept.talk import Talk
+from fencepost.hunt.intercept.context import Place, here
+from fencepost.hunt.intercept.stream import Talk
 from fencepost.hunt.models.redis.resp import Decoder, Session
 from fencepost.hunt.sim.network import Network, Request, Server
 from fencepost.hunt.sim.world import Task, Wake

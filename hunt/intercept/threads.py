@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from typing import Any
 
-from fencepost.hunt.intercept.here import Place, here
+from fencepost.hunt.intercept.context import Place, here
 from fencepost.hunt.sim.world import Task, Wake
 
 _REAL_IDENT = threading.get_ident

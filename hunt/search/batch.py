@@ -16,7 +16,7 @@ from fencepost.hunt.run import LockError, Run
 from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.search.exhaustive import Every, Probe, probes
 from fencepost.hunt.search.judge import violations
-from fencepost.hunt.search.screen import SAMPLE
+from fencepost.hunt.search.prefilter import SAMPLE
 from fencepost.hunt.sim.record import Row
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting

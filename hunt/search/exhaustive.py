@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 
 from fencepost.hunt.faults.actions import Action
 from fencepost.hunt.run import Run
-from fencepost.hunt.sim.known import Seen, state
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.sim.state_hash import Seen, state
 from fencepost.hunt.sim.world import Event
 
 # Actions of a batch.

@@ -9,8 +9,8 @@ from fencepost.checker.verdict import Verdict
 from fencepost.hunt.faults.actions import table
 from fencepost.hunt.run import LockError, Run
 from fencepost.hunt.search.batch import Drawn, Searcher
-from fencepost.hunt.search.crew import Crew
 from fencepost.hunt.search.judge import violations
+from fencepost.hunt.search.pool import Crew
 from fencepost.hunt.search.search import Tried, search, search_all
 from fencepost.hunt.search.shrink import settled, shrink
 from fencepost.hunt.sim.schedule import Schedule

@@ -8,7 +8,7 @@ from fencepost.checker.checker import Run as Judged
 from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.verdict import Verdict
 from fencepost.hunt.run import Run
-from fencepost.hunt.search.screen import suspects
+from fencepost.hunt.search.prefilter import suspects
 from fencepost.hunt.sim.record import to_history
 
 

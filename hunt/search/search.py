@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from fencepost.hunt.faults.actions import table
 from fencepost.hunt.search.batch import Batch, Covered, Drawn, Work
-from fencepost.hunt.search.crew import Crew, Do, local
 from fencepost.hunt.search.exhaustive import batches
+from fencepost.hunt.search.pool import Crew, Do, local
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fencepost.report.figures.drawn import Drawn
 from fencepost.report.figures.lanes import Lanes
 from fencepost.report.figures.recorded import STATES
+from fencepost.report.figures.sampling import Drawn
 from fencepost.report.figures.table import table, us
 
 _COUNTS = ("holds", "held", *STATES, "overlaps")

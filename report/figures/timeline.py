@@ -12,12 +12,12 @@ from typing import Any
 from fencepost.checker.facts.faults import Fault
 from fencepost.checker.facts.holds import FOREVER, Hold
 from fencepost.report.figures.blocks import blocks
-from fencepost.report.figures.drawn import Drawn
 from fencepost.report.figures.focus import BLOCKS, apart
+from fencepost.report.figures.grants_by_server import voters, votes
 from fencepost.report.figures.lanes import Lanes, affected, struck
 from fencepost.report.figures.recorded import Write
+from fencepost.report.figures.sampling import Drawn
 from fencepost.report.figures.table import digits, short, table, us
-from fencepost.report.figures.votes import voters, votes
 
 _HOLD = (
     *("lane", "row", "name", "lock", "process", "token"),

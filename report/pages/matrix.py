@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fencepost.report.pages import page, tiles
+from fencepost.atomic_write import replace
+from fencepost.report.pages import heatmap, page
 from fencepost.report.words import cells
 from fencepost.report.words.findings import findings, headline
-from fencepost.wholefile import replace
 
 TITLES = {
     "none": "no fault",
@@ -41,7 +41,7 @@ def read(folder: Path) -> dict[str, Any]:
     Raises:
         ReportError: it is missing or is none.
     """
-    return tiles.read(folder / "matrix.json", "matrix", with_sums)
+    return heatmap.read(folder / "matrix.json", "matrix", with_sums)
 
 
 def render(folder: Path) -> Path:
@@ -52,7 +52,7 @@ def render(folder: Path) -> Path:
         OSError: a file cannot be written.
     """
     stored = read(folder)
-    replace(folder / "matrix.csv", [tiles.csv_of(flat(stored["cells"])).encode()])
+    replace(folder / "matrix.csv", [heatmap.csv_of(flat(stored["cells"])).encode()])
     shown = contents(folder.resolve().name, stored, stored["cells"])
     return page.write(folder / "report.html", "matrix.html", shown)
 
@@ -62,7 +62,7 @@ def contents(name: str, stored: Mapping[str, Any], rows: list[dict[str, Any]]) -
     plan = stored["plan"]
     shown = [
         {"lock": row["lock"], "guard": row["guard"], "fault": row["fault"]}
-        | tiles.cell(f"cell-{number}", _title(row), row)
+        | heatmap.cell(f"cell-{number}", _title(row), row)
         for number, row in enumerate(rows)
     ]
     by_place = {(one["lock"], one["guard"], one["fault"]): one for one in shown}
@@ -70,7 +70,7 @@ def contents(name: str, stored: Mapping[str, Any], rows: list[dict[str, Any]]) -
     return {
         "name": f"matrix, {name}",
         "headline": headline(rows),
-        "states": tiles.states(shown),
+        "states": heatmap.states(shown),
         "findings": [one for sort in found for one in sort[:_FIRST]],
         "more": [one for sort in found for one in sort[_FIRST:]],
         "columns": [{"name": fault, "title": title(fault)} for fault in plan["faults"]],
@@ -85,7 +85,7 @@ def contents(name: str, stored: Mapping[str, Any], rows: list[dict[str, Any]]) -
         "ttls": sorted({row["ttl_ms"] for row in rows if row["ttl_ms"]}),
         "ran": sum(row["sum"]["runs"] for row in rows),
         "holds": sum(row["sum"]["holds"] for row in rows),
-        "versions": tiles.versions(stored.get("versions") or {}),
+        "versions": heatmap.versions(stored.get("versions") or {}),
     }
 
 
@@ -112,4 +112,4 @@ def flat(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     named = {name: row[name] for name in ("lock", "fault", "guard", "ttl_ms", "reason")}
-    return named | tiles.figures(row["sum"])
+    return named | heatmap.figures(row["sum"])

@@ -11,8 +11,8 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
+from fencepost.atomic_write import replace
 from fencepost.checker.facts.holds import seconds
-from fencepost.wholefile import replace
 
 # Read once, with this module: a page belongs to the code that fills it in, also where the files
 # change under a run that takes its time.

@@ -12,12 +12,12 @@ from typing import Any
 from fencepost.checker.facts.faults import Fault, faults
 from fencepost.checker.history.history import History
 from fencepost.report.figures.charts import has_tokens, latencies, rates
-from fencepost.report.figures.drawn import Drawn, Told, drawn
 from fencepost.report.figures.lanes import affected
 from fencepost.report.figures.logs import excerpts, moments
-from fencepost.report.figures.look import look
 from fencepost.report.figures.measures import QUANTILES, summary
 from fencepost.report.figures.offsets import offsets
+from fencepost.report.figures.overlap_diagram import look
+from fencepost.report.figures.sampling import Drawn, Told, drawn
 from fencepost.report.figures.timeline import timeline
 from fencepost.report.pages import page
 from fencepost.report.stored import Run, load

@@ -7,10 +7,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from fencepost.report.pages import page, tiles
+from fencepost.atomic_write import replace
+from fencepost.report.pages import heatmap, page
 from fencepost.report.words import cells
 from fencepost.report.words.cells import figure
-from fencepost.wholefile import replace
 
 FILE = "sweep.json"
 _QUESTIONS = {
@@ -39,7 +39,7 @@ def read(folder: Path) -> dict[str, Any]:
     Raises:
         ReportError: it is missing or is none.
     """
-    return tiles.read(folder / FILE, "sweep", with_sums)
+    return heatmap.read(folder / FILE, "sweep", with_sums)
 
 
 def render(folder: Path) -> Path:
@@ -50,7 +50,7 @@ def render(folder: Path) -> Path:
         OSError: a file cannot be written.
     """
     stored = read(folder)
-    replace(folder / "sweep.csv", [tiles.csv_of(flat(stored)).encode()])
+    replace(folder / "sweep.csv", [heatmap.csv_of(flat(stored)).encode()])
     shown = contents(folder.resolve().name, stored)
     return page.write(folder / "report.html", "sweep.html", shown)
 
@@ -61,7 +61,7 @@ def contents(name: str, stored: Mapping[str, Any]) -> dict[str, Any]:
     sides = (plan["x"], plan["y"])
     asked = [one for one in _QUESTIONS if _seen(rows, one)]
     shown = [
-        tiles.cell(f"cell-{number}", title(sides, row), row) for number, row in enumerate(rows)
+        heatmap.cell(f"cell-{number}", title(sides, row), row) for number, row in enumerate(rows)
     ]
     return {
         "name": f"sweep, {name}",
@@ -74,7 +74,7 @@ def contents(name: str, stored: Mapping[str, Any]) -> dict[str, Any]:
         "ran": sum(row["sum"]["runs"] for row in rows),
         "holds": sum(row["sum"]["holds"] for row in rows),
         "heats": _heats(),
-        "versions": tiles.versions({"": stored.get("versions") or {}}),
+        "versions": heatmap.versions({"": stored.get("versions") or {}}),
     }
 
 
@@ -207,6 +207,6 @@ def flat(stored: Mapping[str, Any]) -> list[dict[str, Any]]:
     x, y = stored["plan"]["x"]["axis"], stored["plan"]["y"]["axis"]
     return [
         {"lock": stored["plan"]["lock"], x: row["x"], y: row["y"], "reason": row["reason"]}
-        | tiles.figures(row["sum"])
+        | heatmap.figures(row["sum"])
         for row in stored["cells"]
     ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.harness.campaigns import nights
-from fencepost.harness.campaigns.entries import Entry
+from fencepost.harness.campaigns import nightly
+from fencepost.harness.campaigns.outcomes import Entry
 from fencepost.harness.publish import publish
 from fencepost.harness.results import results
 from tests.browser.conftest import DESK, PHONE
@@ -19,7 +19,7 @@ def site(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FENCEPOST_RESULTS", str(place / "results"))
         for seed in (1, 2):
-            folder, night = nights.begin(seed, 600.0)
+            folder, night = nightly.begin(seed, 600.0)
             marks = ["kept"] if seed == 1 else ["broken"]
             rates = {"service": {"count": seed - 1, "of": 500}}
             night.entries = [
@@ -27,7 +27,7 @@ def site(tmp_path_factory):
                       acquire_ms={"p50": float(seed)}, holds=500),
                 Entry("suite/a", sure=True, marks=["NOT as published"], expected="resource broken"),
             ]  # fmt: skip
-            nights._write(folder, night, {})
+            nightly._write(folder, night, {})
         docs = place / "docs"
         docs.mkdir()
         (docs / "findings.md").write_text(

@@ -12,7 +12,7 @@ import tarfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from fencepost.harness.cluster import engine, image
+from fencepost.harness.cluster import docker_engine, image
 
 # After a server's files were put into /x: all that these are linked with, but for one another.
 _PACK = """
@@ -44,7 +44,7 @@ def kept() -> list[str]:
 def bare(name: str, take: str, changes: Sequence[str]) -> Iterator[None]:
     """An image of this name within the block. `take`: shell on a node that puts a server's files
     below /x. `changes`: lines of a Dockerfile that say what is run."""
-    engine.ensure(print)
+    docker_engine.ensure(print)
     packed = subprocess.run(
         ["docker", "run", "--rm", "--entrypoint", "bash", image.ensure(print), "-c",
          _PACK.format(take=take)],

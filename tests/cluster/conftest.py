@@ -11,9 +11,9 @@ import pytest
 from fencepost.checker.facts import faults
 from fencepost.checker.verdict import Verdict
 from fencepost.harness.clients.recorder import Recorder, finish
-from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.compose import ComposeCluster
+from fencepost.harness.cluster.provision import brought_up
 from fencepost.harness.execute.run import Outcome, run
 from fencepost.harness.execute.scripted import of_suite
 from fencepost.harness.execute.site import RunSite

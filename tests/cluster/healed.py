@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from fencepost.harness.cluster import engine
+from fencepost.harness.cluster import docker_engine
 from fencepost.harness.cluster.network import KNOWN_DEFECT
 
 DAEMON = Path("/var/run/docker.pid")
@@ -54,7 +54,7 @@ def _restart_docker() -> None:
         # It may be a child of this process, which nobody waits for: then its name stays.
         while _state(pid) not in ("", "Z"):
             time.sleep(0.1)
-    engine.ensure(print)
+    docker_engine.ensure(print)
     if ran:
         _docker("start", *ran)
 

@@ -7,12 +7,12 @@ import time
 
 import pytest
 
-from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.healing import heal
 from fencepost.harness.cluster.nodes import role
+from fencepost.harness.cluster.provision import brought_up
 from fencepost.harness.servers.kinds import KINDS
-from fencepost.harness.servers.patience import until
 from fencepost.harness.servers.server import Server
+from fencepost.harness.servers.wait import until
 from fencepost.nemesis import clock
 from fencepost.nemesis.clock import Clock
 from fencepost.nemesis.nemesis import Fault

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from fencepost.harness.cluster.brought_up import there
+from fencepost.harness.cluster.provision import there
 from tests.cluster.healed import healed
 from tests.dasked import dasked, needs_dask
 

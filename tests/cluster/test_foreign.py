@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.harness.cluster import engine, image
-from fencepost.harness.servers.patience import until
+from fencepost.harness.cluster import docker_engine, image
+from fencepost.harness.servers.wait import until
 from tests.cluster.bare import bare, docker, kept
 from tests.cluster.healed import command as fencepost
 from tests.cluster.healed import healed
@@ -155,7 +155,7 @@ def test_a_project_that_is_not_up_is_brought_up_struck_and_removed(place):
 
 def test_a_project_that_is_up_is_used_and_left_as_it_was(place, containers):
     name = "somebody"
-    compose = [*engine.compose_there(), "-p", name, "-f", "compose.yml"]
+    compose = [*docker_engine.compose_there(), "-p", name, "-f", "compose.yml"]
     subprocess.run([*compose, "up", "-d"], check=True, capture_output=True)
     environ = os.environ | {"COMPOSE_PROJECT_NAME": name}
     before = kept(), {one: started(one.split()[1]) for one in kept() if name in one}

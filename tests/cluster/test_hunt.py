@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
+from fencepost.harness.cluster.provision import brought_up
 from fencepost.harness.execute import scripted
 from fencepost.harness.execute.run import run
-from fencepost.harness.hunting.confirming import confirm
-from fencepost.harness.hunting.hunting import setting_of
-from fencepost.harness.spec import written
+from fencepost.harness.hunting.confirm import confirm
+from fencepost.harness.hunting.hunts import setting_of
+from fencepost.harness.spec import from_arguments
 from fencepost.hunt.bridge.bridge import bridge
 from fencepost.hunt.search.hunt import hunt
 
@@ -37,7 +37,7 @@ def cluster() -> Iterator[ComposeCluster]:
     ],
 )
 def test_real_servers_do_what_the_simulation_did(cluster, results, lock, faults, until, seed):
-    spec = written.spec(lock, {}, {"concurrency": 2, "seed": seed})
+    spec = from_arguments.spec(lock, {}, {"concurrency": 2, "seed": seed})
     setting = setting_of(spec, faults, until, guarded=False)
     _, find = hunt(setting, seed, 60, 1)
     assert find is not None

@@ -20,10 +20,10 @@ from typing import Any
 import pytest
 
 from fencepost.checker.history import history
-from fencepost.harness.cluster import asking, engine
-from fencepost.harness.cluster.brought_up import brought_up
+from fencepost.harness.cluster import docker_calls, docker_engine
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.healing import problems
+from fencepost.harness.cluster.provision import brought_up
 from fencepost.harness.command import app
 from fencepost.harness.errors import Crashed
 from fencepost.harness.execute import timed
@@ -174,7 +174,7 @@ def test_a_call_that_fails_once_loses_and_leaves_nothing(few, results, monkeypat
         assert left == [], number
 
 
-THERE_IS_ANOTHER = Path("/run/systemd/system").is_dir() or not engine._DAEMON_LOG.exists()
+THERE_IS_ANOTHER = Path("/run/systemd/system").is_dir() or not docker_engine._DAEMON_LOG.exists()
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def daemons(monkeypatch) -> Iterator[Callable[[Path, int], None]]:
     """Sends a signal to the engine or to its containerd, both of which go on or are back after."""
     if THERE_IS_ANOTHER:
         pytest.skip("the engine of this machine was not started by fencepost")
-    monkeypatch.setattr(asking, "CALL_S", 5)
+    monkeypatch.setattr(docker_calls, "CALL_S", 5)
     struck = set()
 
     def send(which: Path, number: int) -> None:
@@ -195,7 +195,7 @@ def daemons(monkeypatch) -> Iterator[Callable[[Path, int], None]]:
     for pid in struck:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
-    engine.ensure(print)
+    docker_engine.ensure(print)
 
 
 @pytest.fixture
@@ -245,7 +245,7 @@ def test_an_engine_that_hangs_or_dies_within_a_run_is_a_sentence_and_heal_remove
     if number == signal.SIGSTOP:
         daemons(which, signal.SIGCONT)
     else:
-        engine.ensure(print)
+        docker_engine.ensure(print)
     code, said = healed(command)
     assert code == 0 and "Removed" in said, said
     assert command("heal", "--check")[0] == 0
@@ -256,13 +256,13 @@ def test_an_engine_that_is_restarted_within_a_run_leaves_it_open_and_nothing_beh
 ):
     def restart() -> None:
         daemons(DAEMON, signal.SIGKILL)
-        engine.ensure(print)
+        docker_engine.ensure(print)
 
     with once_it_works(results, restart):
         code, said = command(*RUN)
     # It takes its time, and the nodes may be to be removed before it answers again.
     assert code == 2 or (code == 255 and GONE in said), said
-    engine.ensure(print)
+    docker_engine.ensure(print)
     assert healed(command)[0] == 0
     assert command("heal", "--check")[0] == 0
 

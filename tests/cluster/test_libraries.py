@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from fencepost.checker.history.history import SPONTANEOUS, read
-from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
+from fencepost.harness.cluster.provision import brought_up
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.caused import unnamed
 from fencepost.workloads.scenarios.registry import SUITES

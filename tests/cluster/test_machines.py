@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.cluster.provision import brought_up
 from fencepost.nemesis import disk
 from fencepost.nemesis.nemesis import Fault
 from tests.cluster.conftest import Bench

@@ -20,12 +20,12 @@ import urllib3
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.nodes import role
+from fencepost.harness.cluster.provision import brought_up
 from fencepost.harness.servers.kinds import KINDS
-from fencepost.harness.servers.patience import START_S
 from fencepost.harness.servers.server import Server
+from fencepost.harness.servers.wait import START_S
 from fencepost.hunt.models.etcd.queue import Queue
 from fencepost.hunt.models.etcd.state import Refused, State
 from fencepost.hunt.models.redis.commands import NAMES

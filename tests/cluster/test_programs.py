@@ -11,14 +11,14 @@ import docker
 import pytest
 
 from fencepost.checker.history.history import read
-from fencepost.harness.cluster import image, ours
-from fencepost.harness.cluster.brought_up import brought_up
+from fencepost.harness.cluster import image, labels
 from fencepost.harness.cluster.compose import ComposeCluster
+from fencepost.harness.cluster.provision import brought_up
 from fencepost.harness.command.sdk import sdk
 from fencepost.harness.errors import Crashed
 from fencepost.harness.execute.run import run
-from fencepost.harness.spec import written
-from fencepost.harness.userlock.given import Asked, given
+from fencepost.harness.spec import from_arguments
+from fencepost.harness.userlock.resolve import Asked, given
 from fencepost.workloads.scenarios.runs import SHORT
 from tests.sdk.page import FILES, build
 
@@ -69,7 +69,7 @@ def run_program(cluster, results):
         asked = Asked(servers, program=command, ship=ship, client_image=client_image)
         name, own = given("", asked)
         settings = {"time": 3, "concurrency": 3, "seed": 1, **SHORT, **settings}
-        spec = written.spec(name, options or {}, settings, own)
+        spec = from_arguments.spec(name, options or {}, settings, own)
         return run(spec, cluster, lambda status: None)
 
     return carry_out
@@ -87,7 +87,7 @@ def besides() -> list[str]:
     """Containers beside nodes that are there."""
     client = docker.from_env()
     return [
-        one.name for one in client.containers.list(all=True, filters={"label": ours.PROGRAM_OF})
+        one.name for one in client.containers.list(all=True, filters={"label": labels.PROGRAM_OF})
     ]
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from fencepost.checker.history import history
-from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
+from fencepost.harness.cluster.provision import brought_up
 from fencepost.nemesis.nemesis import Fault
 from tests.cluster.conftest import Bench
 

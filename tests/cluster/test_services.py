@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from fencepost.harness.cluster.brought_up import brought_up
 from fencepost.harness.cluster.compose import ComposeCluster
+from fencepost.harness.cluster.provision import brought_up
 from fencepost.workloads.scenarios.registry import SUITES
 from fencepost.workloads.scenarios.suite import TimedRun
 

@@ -15,12 +15,12 @@ import pytest
 
 from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.cluster import timing
-from fencepost.harness.cluster.brought_up import Way, brought_up
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.healing import heal, problems
 from fencepost.harness.cluster.hosts import HostsCluster
 from fencepost.harness.cluster.hostsfile import read
+from fencepost.harness.cluster.provision import Way, brought_up
 from fencepost.harness.errors import Crashed
 from fencepost.harness.execute import timed
 from fencepost.harness.execute.run import run
@@ -28,7 +28,7 @@ from fencepost.harness.execute.site import RunSite
 from fencepost.harness.remote.docker import DockerRemote
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.harness.remote.ssh import SshRemote
-from fencepost.harness.servers.patience import until
+from fencepost.harness.servers.wait import until
 from fencepost.harness.spec.spec import Spec
 from fencepost.harness.spec.validation import validate
 from fencepost.nemesis.director import Director

@@ -13,7 +13,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from fencepost.harness.cluster import ours
+from fencepost.harness.cluster import labels
 from tests.cluster.healed import healed
 
 FENCEPOST = [sys.executable, "-m", "fencepost"]
@@ -55,7 +55,7 @@ def recording(folder: Path) -> Path:
 
 def subnets(client: docker.DockerClient) -> dict[str, str]:
     found = {}
-    for network in ours.networks(client):
+    for network in labels.networks(client):
         network.reload()
         project = network.attrs["Labels"]["com.docker.compose.project"]
         found[project] = network.attrs["IPAM"]["Config"][0]["Subnet"]
@@ -91,4 +91,4 @@ def test_two_runs_at_once_have_a_network_each_and_one_that_is_killed_is_removed_
     assert living.returncode == 0, out
     results = json.loads((run / "results.json").read_text())
     assert results["checkers"]["faults"]["valid"] is True and results["faults"]
-    assert ours.projects(client) == set()
+    assert labels.projects(client) == set()

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from redis import Connection, Redis
 
-from fencepost.harness.cluster.brought_up import brought_up
+from fencepost.harness.cluster.provision import brought_up
 from fencepost.harness.servers.kinds import KINDS
-from fencepost.harness.servers.patience import START_S
 from fencepost.harness.servers.server import Server
+from fencepost.harness.servers.wait import START_S
 from fencepost.hunt.models.redis.server import RedisServer
 from fencepost.hunt.sim.network import LATER, Network, Refusal, Request
 from fencepost.hunt.sim.world import Node, World

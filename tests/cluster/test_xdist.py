@@ -11,7 +11,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from fencepost.harness.cluster import ours
+from fencepost.harness.cluster import labels
 from fencepost.harness.package import PACKAGE
 from tests.cluster.healed import healed
 
@@ -63,4 +63,4 @@ def test_each_worker_has_a_cluster_of_its_own_and_all_are_removed(tmp_path: Path
     runs = [json.loads(run.read_text()) for run in tmp_path.glob("results/MyLock/*Z/results.json")]
     assert len(runs) == 3
     assert all(fault["proved"] and fault["healed"] for run in runs for fault in run["faults"])
-    assert ours.projects(docker.from_env()) == set()
+    assert labels.projects(docker.from_env()) == set()

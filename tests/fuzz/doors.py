@@ -23,7 +23,7 @@ from fencepost.harness.cluster import hostsfile
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.execute import scripted
 from fencepost.harness.judge import judge
-from fencepost.harness.spec import written
+from fencepost.harness.spec import from_arguments
 from fencepost.nemesis import schedule
 from fencepost.nemesis.targets import Layout
 from fencepost.workloads.scenarios import file
@@ -182,7 +182,7 @@ def _replay(content: bytes) -> Answer:
     folder.mkdir()
     (folder / "test.json").write_bytes(content)
     return function(
-        lambda path: written.replayed(str(folder), "", {}, ()), BadArguments, b""
+        lambda path: from_arguments.replayed(str(folder), "", {}, ()), BadArguments, b""
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import pytest
 from fencepost.harness import interrupts
 from fencepost.harness.clients import streams
 from fencepost.harness.clients.recorder import Recorder
-from fencepost.harness.cluster import brought_up, projects, reservation
+from fencepost.harness.cluster import projects, provision, reservation
 from fencepost.harness.execute import site, timed
 from fencepost.harness.judge import judge
 from fencepost.harness.servers import server
@@ -52,12 +52,12 @@ class Machine:
 def machine(monkeypatch):
     """An engine in memory, with its clusters, whichever command looks at them."""
     made = Machine()
-    monkeypatch.setattr(brought_up.engine, "ensure", lambda say: None)
-    monkeypatch.setattr(brought_up.engine, "find", lambda: None)
-    monkeypatch.setattr(brought_up.image, "ensure", lambda say: "image")
-    monkeypatch.setattr(brought_up.image, "must_hold", lambda name, libraries: None)
-    monkeypatch.setattr(brought_up, "ComposeCluster", lambda engine, name, *_: made[name])
-    monkeypatch.setattr(brought_up, "there", made.there)
+    monkeypatch.setattr(provision.docker_engine, "ensure", lambda say: None)
+    monkeypatch.setattr(provision.docker_engine, "find", lambda: None)
+    monkeypatch.setattr(provision.image, "ensure", lambda say: "image")
+    monkeypatch.setattr(provision.image, "must_hold", lambda name, libraries: None)
+    monkeypatch.setattr(provision, "ComposeCluster", lambda engine, name, *_: made[name])
+    monkeypatch.setattr(provision, "there", made.there)
     return made
 
 

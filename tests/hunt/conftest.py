@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.harness.hunting.hunting import setting_of
-from fencepost.harness.spec import written
+from fencepost.harness.hunting.hunts import setting_of
+from fencepost.harness.spec import from_arguments
 
 
 @pytest.fixture
@@ -14,6 +14,8 @@ def setting():
 
     def make(lock, faults=None, until=None, options=None, guard=None, **settings):
         given = {"concurrency": 2, "seed": 1, **settings} | ({"guard": guard} if guard else {})
-        return setting_of(written.spec(lock, options or {}, given), faults, until, bool(guard))
+        return setting_of(
+            from_arguments.spec(lock, options or {}, given), faults, until, bool(guard)
+        )
 
     return make

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import fencepost
-from fencepost.harness.cluster import brought_up
+from fencepost.harness.cluster import provision
 from fencepost.harness.command import app
 from fencepost.harness.errors import BadArguments
 
@@ -24,7 +24,7 @@ def alone(monkeypatch, tmp_path):
     def asked(say):
         raise AssertionError("an engine was asked for")
 
-    monkeypatch.setattr(brought_up.engine, "ensure", asked)
+    monkeypatch.setattr(provision.docker_engine, "ensure", asked)
     monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
     return tmp_path
 

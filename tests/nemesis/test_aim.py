@@ -8,17 +8,17 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from fencepost.nemesis import aim, plays
+from fencepost.nemesis import aim, triggers
 from fencepost.nemesis.aim import Aim
-from fencepost.nemesis.plays import HOLDER, Blow, Play
 from fencepost.nemesis.targets import Layout
+from fencepost.nemesis.triggers import HOLDER, Injection, Play
 
 pytestmark = pytest.mark.slow
 
 TTL_S = 0.2
 AT = Layout(["redis-1", "redis-2", "redis-3"], ["client-1", "client-2"], TTL_S, 0.0)
-PAUSE = Blow("pause", [HOLDER], {"until": "other-holds"})
-CUT = Blow("partition", ["client-1", "redis-1"], {"links": [["client-1", "redis-1"]]})
+PAUSE = Injection("pause", [HOLDER], {"until": "other-holds"})
+CUT = Injection("partition", ["client-1", "redis-1"], {"links": [["client-1", "redis-1"]]})
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def test_without_given_plays_they_are_drawn_from_the_seed_until_the_run_is_over(
     run.held = [Lease("client-1", -(10**9), 10**12)]
     done = Aim(["pause"], 7, AT, run)
     done.run(run, lambda: len(run.log) >= 6)
-    drawn = [plays.draw(["pause"], 7, number, AT) for number in range(1, len(done.played) + 1)]
+    drawn = [triggers.draw(["pause"], 7, number, AT) for number in range(1, len(done.played) + 1)]
     assert [one.strike for one in done.played] == [one.strike for one in drawn]
     assert verbs(run).count("inject") == verbs(run).count("heal")
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencepost.nemesis.asked import Asked, families, parse
 from fencepost.nemesis.families import FAMILIES, check
+from fencepost.nemesis.fault_spec import Asked, families, parse
 from fencepost.nemesis.partition import SHAPES
 from fencepost.nemesis.restart import NEVER_S
 from fencepost.nemesis.schedule import draw, read, stored

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from fencepost.nemesis import skewed
-from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.clock import Clock, Skew, draw, must_show
+from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault
 from fencepost.nemesis.targets import Layout
 

@@ -10,8 +10,8 @@ from msgspec.structs import force_setattr
 from fencepost.checker.facts.faults import faults
 from fencepost.checker.history.history import History, Op
 from fencepost.nemesis import partition
-from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.families import FAMILIES, facts
+from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault
 from fencepost.nemesis.targets import Layout
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from random import Random
 
 from fencepost.nemesis import clock, kill, schedule
-from fencepost.nemesis.asked import Asked
 from fencepost.nemesis.families import FAMILIES, possible
+from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.targets import Layout
 
 SERVERS, CLIENTS = ["a", "b", "c"], ["client-1", "client-2"]

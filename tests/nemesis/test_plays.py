@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fencepost.nemesis.families import FAMILIES
-from fencepost.nemesis.plays import HOLDER, KINDS, Play, draw, must_fit, must_make_sense
 from fencepost.nemesis.targets import Layout
+from fencepost.nemesis.triggers import HOLDER, KINDS, Play, draw, must_fit, must_make_sense
 
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 6)]

@@ -27,7 +27,7 @@ from typing import Any
 import docker
 
 import fencepost
-from fencepost.harness.cluster import ours
+from fencepost.harness.cluster import labels
 from fencepost.harness.execute.progress import Status
 from fencepost.harness.remote.processes import CLIENT
 from fencepost.node.places import DATA, LOGS, MARK
@@ -101,7 +101,7 @@ def rooms() -> dict[str, dict[int, float]]:
     """Bytes that servers' logs and data take on the nodes' disks."""
     client = docker.from_env()
     try:
-        pids = [int(one.attrs["State"]["Pid"]) for one in ours.containers(client, all=False)]
+        pids = [int(one.attrs["State"]["Pid"]) for one in labels.containers(client, all=False)]
     finally:
         client.close()
     places = {"servers' logs": LOGS, "servers' data": DATA}

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import docker
 
-from fencepost.harness.cluster import ours
+from fencepost.harness.cluster import labels
 from fencepost.node.places import LOGS, RUN
 from tests.soak.judgement import Bound
 
@@ -71,7 +71,7 @@ def nodes() -> dict[str, float]:
     """Our nodes together: processes, mounts, rules, queues, files."""
     client = docker.from_env()
     try:
-        pids = [int(one.attrs["State"]["Pid"]) for one in ours.containers(client, all=False)]
+        pids = [int(one.attrs["State"]["Pid"]) for one in labels.containers(client, all=False)]
     finally:
         client.close()
     pairs = [_files([Path(f"/proc/{pid}/root{place}") for place in _PLACES]) for pid in pids]

@@ -20,10 +20,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import fencepost
-from fencepost.harness.cluster.brought_up import Way, brought_up
+from fencepost.harness.cluster.provision import Way, brought_up
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.execute.run import run as carry_out
-from fencepost.harness.spec import written
+from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.needs import nodes
 from fencepost.harness.spec.spec import Spec
 from fencepost.nemesis.families import FAMILIES
@@ -46,7 +46,7 @@ def families(lock: str) -> list[str]:
 
 def _takes(lock: str, family: str) -> bool:
     try:
-        written.spec(lock, {}, {"nemesis": family})
+        from_arguments.spec(lock, {}, {"nemesis": family})
     except BadArguments:
         return False
     return True
@@ -55,7 +55,7 @@ def _takes(lock: str, family: str) -> bool:
 def specs(locks: Sequence[str], time_s: float) -> list[Spec]:
     """A test of each lock with all its families. A seed each, so that a round repeats the first."""
     return [
-        written.spec(
+        from_arguments.spec(
             lock,
             {},
             {"nemesis": families(lock), "time": time_s, "interval": 2, "seed": number},

@@ -18,7 +18,7 @@ from fencepost.workloads.client.wire import Said, Setup
 from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate, Lock, SharedLock
 from fencepost.workloads.contract.resource import Resource
 from fencepost.workloads.contract.store import Opening
-from fencepost.workloads.locks import own
+from fencepost.workloads.locks import user_lock
 from fencepost.workloads.locks.plain import BadAnswer
 from fencepost.workloads.resources.registry import GUARDS, STORES
 
@@ -195,7 +195,7 @@ class Client:
             # The servers were up when the first one was made. A successor may begin in a fault.
             late = self._out.process >= setup.stride
             folder = Path(setup.own.folder)
-            return own.make(folder, setup.own.lock, env, setup.servers, setup.options, late)
+            return user_lock.make(folder, setup.own.lock, env, setup.servers, setup.options, late)
         # Imported here: a lock of one's own needs none of ours, and would have to load all.
         from fencepost.workloads.locks.registry import LOCKS
 

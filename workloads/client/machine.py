@@ -13,9 +13,9 @@ from typing import Any
 
 from fencepost.workloads.client.wire import Setup
 from fencepost.workloads.contract.lock import Link
-from fencepost.workloads.transport.dialled import dial
 from fencepost.workloads.transport.etcd_gateway import pool
 from fencepost.workloads.transport.redis_link import RedisLink
+from fencepost.workloads.transport.request_link import dial
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ class Env:
     `mutex()` makes a lock that keeps such threads and the client apart. `pool(host, port)` gives
     HTTP connections to a server, as urllib3 has them; None: urllib3's own. `dial(protocol, host,
     port, connect_s, read_s)` gives a Link to a server that speaks something else than Redis;
-    None: workloads/transport/dialled.py.
+    None: workloads/transport/request_link.py.
     """
 
     now: Callable[[], int]

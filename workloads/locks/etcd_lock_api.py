@@ -15,8 +15,8 @@ from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate
 from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.contract.option import WAITS, Option
 from fencepost.workloads.locks.etcd_session import Session
-from fencepost.workloads.transport.dialled import dial
 from fencepost.workloads.transport.etcd_gateway import Gateway, plain, read, text
+from fencepost.workloads.transport.request_link import dial
 
 
 class EtcdLockApi:

@@ -7,7 +7,7 @@ from typing import Any
 from fencepost.workloads.contract.lock import Failed, Grant
 from fencepost.workloads.contract.store import Opening, Store
 from fencepost.workloads.resources.server import PORT
-from fencepost.workloads.transport.dialled import dial
+from fencepost.workloads.transport.request_link import dial
 
 _CONNECT_S = 5.0
 

@@ -18,7 +18,7 @@ class Rate:
     """What is counted of a timed run, over runs with so many seeds that follow one another.
 
     `of`: of all holds those that broke a promise (`violations`), or of all acknowledged updates
-    those that are lost (`lost`; harness/campaigns/counted.py). `published` is the
+    those that are lost (`lost`; harness/campaigns/rate_counts.py). `published` is the
     published figure, as a sentence.
     """
 

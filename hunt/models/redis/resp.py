@@ -16,7 +16,7 @@ from fencepost.hunt.sim.network import Refusal, Server
 from fencepost.hunt.sim.unknown import Unknown
 
 if TYPE_CHECKING:
-    from fencepost.hunt.intercept.talk import Talk
+    from fencepost.hunt.intercept.stream import Talk
 
 Command = tuple[str, ...]
 _END = b"\r\n"

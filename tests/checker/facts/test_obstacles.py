@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fencepost.checker.facts.faults import faults
+from fencepost.checker.facts.hold_events import spoken
 from fencepost.checker.facts.holds import holds
 from fencepost.checker.facts.obstacles import kills_clients, lease_of, left, longest_lease, request
-from fencepost.checker.facts.spoken import spoken
 from tests.histories import MS
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fencepost.checker.facts.clocks import Clocks
-from fencepost.checker.facts.lost import lost
-from fencepost.checker.facts.rulers import Rulers
+from fencepost.checker.facts.lost_updates import lost
+from fencepost.checker.facts.time_order import Rulers
 from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.facts.writes import after_others, registers
 from tests.histories import Story

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.holds import holds
-from fencepost.checker.facts.rulers import Rulers
 from fencepost.checker.facts.stale import stale
+from fencepost.checker.facts.time_order import Rulers
 from fencepost.checker.facts.writes import owners, registers
 from tests.histories import MS, Story
 

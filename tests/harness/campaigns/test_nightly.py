@@ -11,12 +11,12 @@ import xml.etree.ElementTree as ElementTree
 import msgspec
 import pytest
 
-from fencepost.harness.campaigns import baseline, entries, nights, suite
+from fencepost.harness.campaigns import baseline, nightly, outcomes, suite
 from fencepost.harness.campaigns.baseline import Known
-from fencepost.harness.campaigns.entries import Entry
+from fencepost.harness.campaigns.outcomes import Entry
 from fencepost.harness.command import app
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.results import results, store
+from fencepost.harness.results import results, run_index
 from tests.report.matrices import cell, violated
 from tests.report.matrices import run as counted
 from tests.report.matrices import stored as matrix_of
@@ -42,7 +42,7 @@ def scenario(name, as_expected=True, why="", **more):
 def suite_of(*rows):
     folder = results.create("suite-redis")
     results.write(folder / "suite.json", list(rows))
-    return entries.of_suite(folder)
+    return outcomes.of_suite(folder)
 
 
 def marked(*marks, sure=False, **more):
@@ -86,11 +86,11 @@ def test_a_cell_has_its_marks_its_rates_and_its_holds():
         cell(fault="disk", reason="no disk"),
     ]
     results.write(folder / "matrix.json", matrix_of(*cells))
-    calm, struck = entries.of_matrix(folder)
+    calm, struck = outcomes.of_matrix(folder)
     assert (calm.key, calm.marks, calm.holds) == ("matrix/redis/none/none", ["kept"], 1000)
     assert struck.marks == ["data damaged"] and struck.rates["data"]["count"] == 3
     assert not calm.sure
-    assert entries.figures([calm, struck])["rates"]["data"]["count"] == 3
+    assert outcomes.figures([calm, struck])["rates"]["data"]["count"] == 3
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_defect_s_run_is_named_as_the_results_folder_has_it(place):
         {"key": "b/it", "outcome": "not played"},
     ]
     results.write(folder / "track-record.json", rows)
-    seen, lost = entries.of_record(folder)
+    seen, lost = outcomes.of_record(folder)
     assert (seen.run, seen.marks) == ("leases-etcd/20260102T030405.000000Z", ["seen"])
     assert lost.crashed and lost.marks == []
 
@@ -191,8 +191,8 @@ class Parts:
 
 
 def night(parts, budget_s=600.0, known=None):
-    folder, made = nights.begin(7, budget_s)
-    nights.carry_out(folder, made, known or {}, parts, lambda words: None)
+    folder, made = nightly.begin(7, budget_s)
+    nightly.carry_out(folder, made, known or {}, parts, lambda words: None)
     return folder, made
 
 
@@ -235,10 +235,10 @@ def test_a_part_that_crashes_is_not_the_same_as_before():
 def test_a_night_is_read_back_listed_and_compared():
     folder, made = night(Parts())
     again, _ = night(Parts(up=("suite",)))
-    assert msgspec.to_builtins(nights.read(folder)) == msgspec.to_builtins(made)
-    one, other = store.find(str(folder)), store.find("nightly")
+    assert msgspec.to_builtins(nightly.read(folder)) == msgspec.to_builtins(made)
+    one, other = run_index.find(str(folder)), run_index.find("nightly")
     assert (one.kind, other.folder) == ("night", again)
-    assert store.alike(one, other)
+    assert run_index.alike(one, other)
     assert (folder / "report.html").read_text().count("redis-control-none") > 0
 
 
@@ -248,9 +248,9 @@ def test_a_time_is_cut_off_by_an_interrupt(monkeypatch, ours):
     interrupts are ignored."""
     before = signal.signal(signal.SIGINT, ours)
     code = "import time, sys; sys.stdout.write('x'); time.sleep(60)"
-    monkeypatch.setattr(nights, "_COMMAND", (sys.executable, "-c", code))
+    monkeypatch.setattr(nightly, "_COMMAND", (sys.executable, "-c", code))
     try:
-        ended, up = nights.process([], 0.3)
+        ended, up = nightly.process([], 0.3)
     finally:
         signal.signal(signal.SIGINT, before)
     assert up and ended != 0
@@ -265,7 +265,7 @@ def call(monkeypatch, capsys, tmp_path):
         return code, said.err + said.out
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(nights, "process", Parts())
+    monkeypatch.setattr(nightly, "process", Parts())
     return made
 
 
@@ -330,4 +330,4 @@ def test_what_is_no_night_is_refused(root):
     (root / "x").mkdir()
     (root / "x" / "night.json").write_text('{"schema": 99, "seed": 1, "budget_s": 1, "began": ""}')
     with pytest.raises(BadArguments, match="its schema is 99"):
-        nights.read(root / "x")
+        nightly.read(root / "x")

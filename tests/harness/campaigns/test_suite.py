@@ -105,7 +105,7 @@ def rate():
 
 def counted(monkeypatch, *counts):
     found = iter(counts)
-    monkeypatch.setattr(suite.counted, "counts", lambda outcome, of: next(found))
+    monkeypatch.setattr(suite.rate_counts, "counts", lambda outcome, of: next(found))
 
 
 def test_a_rate_has_a_run_for_each_seed_and_adds_them_up(rate, folder, monkeypatch):

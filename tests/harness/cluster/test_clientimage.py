@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 from docker.errors import ImageNotFound
 
-from fencepost.harness.cluster import clientimage, ours
+from fencepost.harness.cluster import clientimage
+from fencepost.harness.cluster import labels as ours
 from fencepost.harness.cluster.clientimage import Place, must_serve, spawning
 from fencepost.harness.errors import BadArguments
 
@@ -48,7 +49,7 @@ class Engine:
 @pytest.fixture
 def engine(monkeypatch):
     made = Engine()
-    monkeypatch.setattr(clientimage.asking, "client", lambda: made)
+    monkeypatch.setattr(clientimage.docker_calls, "client", lambda: made)
     monkeypatch.setattr(clientimage.platform, "machine", lambda: "x86_64")
     return made
 
@@ -60,7 +61,7 @@ def answering(monkeypatch, code):
         ran.append(words)
         return subprocess.CompletedProcess(words, code)
 
-    monkeypatch.setattr(clientimage.asking, "command", command)
+    monkeypatch.setattr(clientimage.docker_calls, "command", command)
     return ran
 
 

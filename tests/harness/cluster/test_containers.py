@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 from docker.errors import APIError
 
-from fencepost.harness.cluster import ours
-from fencepost.harness.cluster.asking import Refused
+from fencepost.harness.cluster import labels
 from fencepost.harness.cluster.containers import bring_up
+from fencepost.harness.cluster.docker_calls import Refused
 from fencepost.harness.cluster.services import service
 
 PROJECT = "fencepost"
@@ -98,9 +98,9 @@ def test_each_node_runs_once_on_a_network_that_leads_nowhere(docker):
 
 def test_every_container_and_network_that_is_created_is_known_as_ours_and_by_its_node(docker):
     bring_up(docker, PROJECT, wanted("redis-1"))
-    assert ours.networks(docker, PROJECT) == docker.made
-    (node,) = ours.containers(docker, PROJECT)
-    assert ours.service_of(node) == "redis-1"
+    assert labels.networks(docker, PROJECT) == docker.made
+    (node,) = labels.containers(docker, PROJECT)
+    assert labels.service_of(node) == "redis-1"
     assert docker.made[0].attrs["Labels"]["com.docker.compose.project"] == PROJECT
 
 

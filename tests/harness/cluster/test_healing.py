@@ -10,7 +10,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from fencepost import registry
-from fencepost.harness.cluster import brought_up, healing
+from fencepost.harness.cluster import healing, provision
 from fencepost.harness.command import app
 from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.remote import RemoteError
@@ -211,7 +211,7 @@ def test_heal_heals_all_else_where_an_installed_package_is_broken_and_names_it(
     node = memory.remote("redis-1")
     (pid,) = node.processes
     node.signal(pid, signal.SIGSTOP)
-    with brought_up.reserved(None) as (_, reservation):
+    with provision.reserved(None) as (_, reservation):
         reservation.set_keep(kept)
     code, said = run(monkeypatch, capsys, "heal")
     assert memory.left == []

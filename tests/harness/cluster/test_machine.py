@@ -19,8 +19,8 @@ Usage = namedtuple("Usage", "free")
 def doctor(monkeypatch, capsys, tmp_path):
     """A machine that has all; the test takes something from it."""
     monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
-    monkeypatch.setattr(machine.engine, "find", lambda: Engine("27.1"))
-    monkeypatch.setattr(machine.engine, "compose_there", lambda: ("docker", "compose"))
+    monkeypatch.setattr(machine.docker_engine, "find", lambda: Engine("27.1"))
+    monkeypatch.setattr(machine.docker_engine, "compose_there", lambda: ("docker", "compose"))
     monkeypatch.setattr(machine.image, "built", lambda: "fencepost-node:123")
     monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: Usage(100 << 30))
     monkeypatch.setattr(machine, "_memory", lambda: machine.Finding(True, "memory", "enough"))
@@ -46,13 +46,13 @@ def lacking(monkeypatch, what):
         raise Crashed("A Docker engine is running, but this user may not use it. Run as root")
 
     def none():
-        raise machine.engine.NoEngine("Docker is not installed here, so no node is up.")
+        raise machine.docker_engine.NoEngine("Docker is not installed here, so no node is up.")
 
     match what:
         case "rights":
-            monkeypatch.setattr(machine.engine, "find", refused)
+            monkeypatch.setattr(machine.docker_engine, "find", refused)
         case "engine":
-            monkeypatch.setattr(machine.engine, "find", none)
+            monkeypatch.setattr(machine.docker_engine, "find", none)
             monkeypatch.setattr(machine.os, "geteuid", lambda: 1000)
         case "disk":
             monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: Usage(1 << 20))
@@ -81,7 +81,7 @@ def test_what_only_some_faults_need_is_no_reason_against_a_run(doctor, monkeypat
 
 
 def test_compose_is_needed_for_compose_files_alone(doctor, monkeypatch):
-    monkeypatch.setattr(machine.engine, "compose_there", lambda: ())
+    monkeypatch.setattr(machine.docker_engine, "compose_there", lambda: ())
     code, said = doctor()
     assert code == 0
     assert "install Docker's Compose plugin before you use --compose" in " ".join(said.split())

@@ -8,12 +8,13 @@ from types import SimpleNamespace
 import pytest
 from docker.errors import APIError
 
-from fencepost.harness.cluster import asking, compose, ours
-from fencepost.harness.cluster import brought_up as module
-from fencepost.harness.cluster.brought_up import brought_up
+from fencepost.harness.cluster import compose, docker_calls
+from fencepost.harness.cluster import labels as ours
+from fencepost.harness.cluster import provision as module
 from fencepost.harness.cluster.compose import ComposeCluster
-from fencepost.harness.cluster.engine import Engine
+from fencepost.harness.cluster.docker_engine import Engine
 from fencepost.harness.cluster.network import NetworkLeft
+from fencepost.harness.cluster.provision import brought_up
 from fencepost.harness.command import app
 from fencepost.harness.errors import Crashed
 
@@ -77,11 +78,11 @@ class Network:
 @pytest.fixture
 def docker(monkeypatch):
     found = Docker()
-    monkeypatch.setattr(asking, "client", lambda: found)
+    monkeypatch.setattr(docker_calls, "client", lambda: found)
     monkeypatch.setattr(compose.images, "base", lambda name: "a base")
     monkeypatch.setattr(compose.containers, "bring_up", found.bring_up)
-    monkeypatch.setattr(module.engine, "ensure", lambda say: Engine("20.10"))
-    monkeypatch.setattr(module.engine, "find", lambda: Engine("20.10"))
+    monkeypatch.setattr(module.docker_engine, "ensure", lambda say: Engine("20.10"))
+    monkeypatch.setattr(module.docker_engine, "find", lambda: Engine("20.10"))
     monkeypatch.setattr(module.image, "ensure", lambda say: "image")
     monkeypatch.setattr(module.image, "must_hold", lambda name, libraries: None)
     monkeypatch.setattr(ComposeCluster, "look", lambda self: [])

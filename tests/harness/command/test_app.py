@@ -31,7 +31,7 @@ def run(monkeypatch, capsys, tmp_path):
     def no_engine(*_, **__):
         raise AssertionError("an engine was looked for")
 
-    monkeypatch.setattr("fencepost.harness.cluster.brought_up.engine.ensure", no_engine)
+    monkeypatch.setattr("fencepost.harness.cluster.provision.docker_engine.ensure", no_engine)
     monkeypatch.setattr("subprocess.Popen", no_engine)
     monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
 

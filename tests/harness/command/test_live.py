@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from fencepost.harness.clients.current_holders import CurrentHolders
 from fencepost.harness.clients.event import Event, Value
-from fencepost.harness.clients.holding import Holding
 from fencepost.harness.command.live import View
 from fencepost.harness.execute.progress import Status
 
@@ -57,7 +57,7 @@ def event(at, process, type, f, lock="orders"):
 
 
 def test_who_holds_and_who_held_last_is_told_by_what_clients_say():
-    holding = Holding(lambda process: f"client-{process % 2 + 1}")
+    holding = CurrentHolders(lambda process: f"client-{process % 2 + 1}")
     holding.heard(event(1, 0, "ok", "acquire"))
     holding.heard(event(2, 1, "ok", "acquire", "other"))
     assert [held.describe(3 * S) for held in holding.on] == [
@@ -72,7 +72,7 @@ def test_who_holds_and_who_held_last_is_told_by_what_clients_say():
 
 
 def test_a_successor_s_hold_takes_the_place_of_one_that_was_never_given_up():
-    holding = Holding(lambda process: f"client-{process % 2 + 1}")
+    holding = CurrentHolders(lambda process: f"client-{process % 2 + 1}")
     for process in range(0, 200, 2):
         holding.heard(event(process, process, "ok", "acquire"))
     assert len(holding.on) == 1

@@ -9,7 +9,7 @@ import pytest
 
 from fencepost.checker.history import history
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.spec import written
+from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.validation import validate
 from fencepost.report.words.settings import again
 from tests.harness.disturbed import SPEC, assert_judged_and_put_away, carried_out
@@ -43,7 +43,7 @@ def test_a_run_with_an_aim_stores_its_plays_and_its_faults_as_they_came(cluster)
 
 def test_a_replay_carries_out_the_plays_that_the_run_had(cluster):
     ended = carried_out(cluster, AIMED, schedule=[])
-    spec, schedule = written.replayed(str(ended.folder), "", {}, ())
+    spec, schedule = from_arguments.replayed(str(ended.folder), "", {}, ())
     plays = told(ended)["plays"]
     assert schedule is None
     assert [play.to_json() for play in spec.plays] == plays
@@ -77,7 +77,7 @@ def test_plays_from_elsewhere_that_make_no_sense_are_refused(tmp_path, spoilt):
     }
     test = AIMED.to_json() | {"plays": [play], "schedule": []}
     (tmp_path / "test.json").write_text(json.dumps(test))
-    assert len(written.replayed(str(tmp_path), "", {}, ())[0].plays) == 1
+    assert len(from_arguments.replayed(str(tmp_path), "", {}, ())[0].plays) == 1
     (tmp_path / "test.json").write_text(json.dumps(test | {"plays": [play | spoilt]}))
     with pytest.raises(BadArguments):
-        written.replayed(str(tmp_path), "", {}, ())
+        from_arguments.replayed(str(tmp_path), "", {}, ())

@@ -10,12 +10,12 @@ import pytest
 from fencepost.checker.history import history
 from fencepost.harness.errors import Crashed
 from fencepost.harness.execute import long, timed
-from fencepost.harness.judge import judge, judging, segments
+from fencepost.harness.judge import judge, judge_process, segments
 from fencepost.harness.judge.judge import ENDED_FROM_OUTSIDE, GOING_ON
 from fencepost.harness.locked import locked
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.harness.results import results
-from fencepost.harness.spec import written
+from fencepost.harness.spec import from_arguments as written
 from tests import schema
 from tests.harness.disturbed import PAUSES, SPEC, carried_out
 
@@ -40,7 +40,7 @@ class Here:
 
 @pytest.fixture
 def here(monkeypatch):
-    monkeypatch.setattr(judging, "Process", Here)
+    monkeypatch.setattr(judge_process, "Process", Here)
 
 
 @pytest.fixture

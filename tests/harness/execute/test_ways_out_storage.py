@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from fencepost.harness.clients.recorder import Recorder
-from fencepost.harness.execute import carry_out
+from fencepost.harness.execute import run_once
 from fencepost.harness.remote.remote import RemoteError, Result
 from tests.harness.disturbed import (
     PAUSES,
@@ -116,11 +116,11 @@ def test_a_server_s_log_comes_without_its_middle_and_is_judged_by_what_was_searc
     assert ended.notes == ""
 
 
-QUICKLY = partial(carry_out.now_and_then, every_s=0.01)
+QUICKLY = partial(run_once.now_and_then, every_s=0.01)
 
 
 def test_servers_logs_are_kept_short_while_a_run_goes_on(cluster, monkeypatch):
-    monkeypatch.setattr(carry_out, "now_and_then", QUICKLY)
+    monkeypatch.setattr(run_once, "now_and_then", QUICKLY)
     carried_out(cluster, schedule=[])
     asked = [call.node for call in cluster.calls if call.what.startswith("fencepost-node log")]
     # Once at the end for each server's log, which is then fetched.
@@ -129,7 +129,7 @@ def test_servers_logs_are_kept_short_while_a_run_goes_on(cluster, monkeypatch):
 
 
 def test_a_node_that_is_silent_keeps_its_log_and_the_run_goes_on(cluster, monkeypatch):
-    monkeypatch.setattr(carry_out, "now_and_then", QUICKLY)
+    monkeypatch.setattr(run_once, "now_and_then", QUICKLY)
 
     def before(call):
         if call.node == "redis-1" and call.what.startswith("fencepost-node log"):

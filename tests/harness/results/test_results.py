@@ -11,7 +11,7 @@ import pytest
 
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.results import results
-from fencepost.wholefile import replace
+from fencepost.atomic_write import replace
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from fencepost.harness.cluster import image, nodecode, nodes
 from fencepost.harness.cluster.services import service
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.servers.kinds import KINDS, chosen, roles, versions
+from fencepost.harness.spec.from_arguments import servers
+from fencepost.harness.spec.respec import stored
 from fencepost.harness.spec.spec import Spec
-from fencepost.harness.spec.stored import stored
-from fencepost.harness.spec.written import servers
 from fencepost.node import kinds as on_node
 from fencepost.workloads.locks.registry import LOCKS
 

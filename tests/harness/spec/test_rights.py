@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fencepost.harness.cluster import brought_up, nodes
+from fencepost.harness.cluster import nodes, provision
 from fencepost.harness.cluster.services import service
 from fencepost.harness.execute.scripted import of_suite
 from fencepost.harness.spec import needs
@@ -70,6 +70,6 @@ def test_a_scenario_s_families_count_too():
 @pytest.mark.parametrize(("nemesis", "mounts"), [(("pause",), False), (("pause", "disk"), True)])
 def test_a_test_s_cluster_is_brought_up_with_what_its_faults_need(monkeypatch, nemesis, mounts):
     ways = []
-    monkeypatch.setattr(brought_up, "brought_up", lambda *given: ways.append(given[-1]))
+    monkeypatch.setattr(provision, "brought_up", lambda *given: ways.append(given[-1]))
     needs.cluster_for([replace(SPEC, nemesis=nemesis)], print)
     assert [way.mounts for way in ways] == [mounts]

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.execute.scripted import of_suite
+from fencepost.harness.spec.respec import stored
 from fencepost.harness.spec.spec import Spec, layout_of, seconds, work_of
-from fencepost.harness.spec.stored import stored
 from fencepost.harness.spec.validation import validate
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.registry import SUITES

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.spec import written
+from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.needs import cluster_for
-from fencepost.harness.userlock.given import Asked, given
-from fencepost.harness.userlock.own import OWN, stored
+from fencepost.harness.userlock.resolve import Asked, given
+from fencepost.harness.userlock.user_lock import OWN, stored
 from tests.harness.talk import ACQUIRE, Talk
 
 
@@ -148,7 +148,7 @@ def test_a_folder_without_a_program_is_refused():
 
 def spec(**settings):
     name, found = own(client_image="myapp:3")
-    return written.spec(name, {}, settings, found)
+    return from_arguments.spec(name, {}, settings, found)
 
 
 def test_in_an_image_a_clock_that_a_restart_would_mend_is_refused():

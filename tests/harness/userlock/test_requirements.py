@@ -10,7 +10,7 @@ import pytest
 from fencepost.harness.clients.client_program import command
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.userlock import requirements
-from fencepost.harness.userlock.given import Asked, given
+from fencepost.harness.userlock.resolve import Asked, given
 from fencepost.node.places import CODE
 
 pytestmark = pytest.mark.slow

@@ -11,9 +11,9 @@ import pytest
 
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.judge.judge import judge
-from fencepost.harness.spec import written
-from fencepost.harness.userlock.given import Asked, given
-from fencepost.harness.userlock.own import OWN
+from fencepost.harness.spec import from_arguments
+from fencepost.harness.userlock.resolve import Asked, given
+from fencepost.harness.userlock.user_lock import OWN
 from fencepost.report.words.settings import again
 from tests.harness.disturbed import SPEC, carried_out
 
@@ -26,7 +26,7 @@ def spec(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "work")
     (tmp_path / "work" / "mylock.py").write_text(TEXT)
     name, own = given("mylock.py:MyLock", Asked("redis:1"))
-    options = written.lock_options(name, {"wait": "2", "fair": "true", "key": "k:"}, own)
+    options = from_arguments.lock_options(name, {"wait": "2", "fair": "true", "key": "k:"}, own)
     return replace(SPEC, name=name, lock=name, options=options, own=own)
 
 
@@ -60,7 +60,7 @@ def test_it_is_described_and_run_again_from_its_run_alone(cluster, spec, tmp_pat
         "python": "mylock.py:MyLock",
     }
     assert again(test, ended.folder).startswith("fencepost test --replay MyLock/")
-    once_more, schedule = written.replayed(lasting(ended), "", {"wait": "5"}, ())
+    once_more, schedule = from_arguments.replayed(lasting(ended), "", {"wait": "5"}, ())
     assert once_more == replace(
         spec,
         options={**spec.options, "wait": 5},
@@ -77,9 +77,9 @@ def test_another_lock_can_take_its_place_in_a_replay(cluster, spec, tmp_path):
     ended = carried_out(cluster, spec)
     (tmp_path / "work" / "mended.py").write_text(TEXT)
     name, mended = given("mended.py:MyLock", Asked("redis:1"))
-    once_more, _ = written.replayed(lasting(ended), name, {}, (), mended)
+    once_more, _ = from_arguments.replayed(lasting(ended), name, {}, (), mended)
     assert once_more.own.python == "mended.py:MyLock"
-    assert written.replayed(lasting(ended), "redis", {}, ())[0].own is None
+    assert from_arguments.replayed(lasting(ended), "redis", {}, ())[0].own is None
 
 
 def test_whether_it_has_tokens_is_told_by_its_grants(cluster, spec):
@@ -113,4 +113,4 @@ def test_a_run_from_elsewhere_is_held_to_what_a_lock_can_be(cluster, spec, own, 
     test["lock"]["own"] = own
     (ended.folder / "test.json").write_text(json.dumps(test))
     with pytest.raises(BadArguments, match=why):
-        written.replayed(str(ended.folder), "", {}, ())
+        from_arguments.replayed(str(ended.folder), "", {}, ())

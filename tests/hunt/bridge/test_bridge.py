@@ -8,9 +8,9 @@ import pytest
 
 from fencepost.checker.history.history import NEMESIS
 from fencepost.harness.execute import scripted
-from fencepost.harness.spec import written
+from fencepost.harness.spec import from_arguments
 from fencepost.hunt.bridge.bridge import bridge
-from fencepost.hunt.bridge.deeds import unseen
+from fencepost.hunt.bridge.events import unseen
 from fencepost.hunt.bridge.trace import Trace
 from fencepost.hunt.faults.actions import table
 from fencepost.hunt.run import Run
@@ -240,7 +240,7 @@ def test_who_asks_in_vain_beside_a_dead_server_asks_on_real_servers_too(made):
 
 def test_a_lock_that_outlasts_a_lease_has_as_many_more_tries_as_the_lease_is_longer(made):
     found, steps = made("redlock", "delay,drop,partition", guard="none", seed=5)
-    usual = written.spec("redlock", {}, {}).options
+    usual = from_arguments.spec("redlock", {}, {}).options
     longer = found.scenario.ttl_ms / 2000
     assert found.scenario.options == {**usual, "retries": usual["retries"] * longer}
     place(steps, Begin, client="client-2", f="acquire")
@@ -248,7 +248,7 @@ def test_a_lock_that_outlasts_a_lease_has_as_many_more_tries_as_the_lease_is_lon
 
 def test_a_lock_that_outlasts_no_lease_tries_as_often_as_it_does(made):
     found, _ = made("redlock", "clock,partition", seed=5)
-    assert found.scenario.options == written.spec("redlock", {}, {}).options
+    assert found.scenario.options == from_arguments.spec("redlock", {}, {}).options
 
 
 def test_a_client_that_its_servers_let_wait_is_struck_in_the_wait_and_not_at_a_step_after_it(made):
@@ -266,7 +266,7 @@ def test_a_client_that_its_servers_let_wait_is_struck_in_the_wait_and_not_at_a_s
     # It goes on waiting for as many leases.
     longer = 10_000 * found.scenario.ttl_ms / 2000
     assert found.scenario.options["wait_ms"] == longer
-    hunted = written.spec("etcd-lock-api", {}, {"server": ["etcd=3.4"]})
+    hunted = from_arguments.spec("etcd-lock-api", {}, {"server": ["etcd=3.4"]})
     assert scripted.of_hunt(hunted, found.scenario, 1).options["wait_ms"] == longer
     # Time goes by until it waits.
     assert found.scenario.steps[struck].waits and found.scenario.steps[struck].at_s > 1

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from fencepost.hunt.faults.actions import table
-from fencepost.hunt.intercept import stand_ins
+from fencepost.hunt.intercept import patches
 from fencepost.hunt.run import Run
 from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.search.hunt import hunt
@@ -77,7 +77,7 @@ HISTORIES = """
 import hashlib, sys
 sys.path.insert(0, sys.argv[1])
 from fencepost.harness.spec import written
-from fencepost.harness.hunting.hunting import setting_of
+from fencepost.harness.hunting.hunts import setting_of
 from fencepost.hunt.sim import record
 from tests.hunt.intercept.test_libraries import drawn
 
@@ -136,7 +136,7 @@ def test_every_client_asks_its_servers_in_the_order_in_which_it_made_its_connect
 def test_its_threads_leave_nothing_behind_where_python_ends():
     code = """
 from fencepost.harness.spec import written
-from fencepost.harness.hunting.hunting import setting_of
+from fencepost.harness.hunting.hunts import setting_of
 from fencepost.hunt.faults.actions import table
 from fencepost.hunt.run import Run
 from fencepost.hunt.sim.schedule import Schedule
@@ -177,6 +177,6 @@ def test_a_thread_of_its_own_renews_its_lease(setting):
 
 
 def test_an_object_keeps_the_hash_that_it_had_outside_of_a_run():
-    stand_ins.put()
+    patches.put()
     thread = threading.Thread()
     assert hash(thread) == object.__hash__(thread) == hash(thread)

@@ -14,9 +14,9 @@ from random import Random
 import pytest
 
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.hunting.hunting import setting_of
-from fencepost.harness.spec import written
-from fencepost.harness.userlock.given import Asked, given
+from fencepost.harness.hunting.hunts import setting_of
+from fencepost.harness.spec import from_arguments
+from fencepost.harness.userlock.resolve import Asked, given
 from fencepost.hunt.faults.actions import table
 from fencepost.hunt.intercept import watch
 from fencepost.hunt.models.redis.resp import Decoder, encoded
@@ -38,7 +38,7 @@ HERE = Path(__file__).parents[1]
 
 def own(name, faults="pause,partition", until=None, file="locks", **options):
     lock, found = given(f"{HERE / file}.py:{name}", Asked(servers="redis:1"))
-    spec = written.spec(lock, options, {"concurrency": 2, "seed": 1}, found)
+    spec = from_arguments.spec(lock, options, {"concurrency": 2, "seed": 1}, found)
     return setting_of(spec, faults, until, False)
 
 

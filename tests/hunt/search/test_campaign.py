@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from fencepost.harness.campaigns import campaigns
-from fencepost.harness.campaigns.engine import engine
+from fencepost.harness.campaigns.executors import engine
 from fencepost.harness.command import app
 from fencepost.harness.errors import BadArguments
 from fencepost.hunt.search.campaign import Item, Outcome, merged, work
@@ -192,7 +192,7 @@ def test_a_campaign_on_dask_leaves_the_same_page_as_here(run, dask):
 
 @needs_dask
 def test_a_scheduler_that_does_not_answer_is_said(run, monkeypatch):
-    monkeypatch.setattr("fencepost.harness.campaigns.engine.ANSWERS_S", 1)
+    monkeypatch.setattr("fencepost.harness.campaigns.executors.ANSWERS_S", 1)
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{closed.getsockname()[1]}"

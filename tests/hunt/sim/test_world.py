@@ -194,7 +194,7 @@ import gc
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from random import Random
-from fencepost.harness.hunting.hunting import setting_of
+from fencepost.harness.hunting.hunts import setting_of
 from fencepost.harness.spec import written
 from fencepost.hunt import record
 from fencepost.hunt.faults.actions import table

@@ -9,10 +9,10 @@ import pytest
 
 from fencepost.checker.facts.faults import faults
 from fencepost.report.figures.charts import has_tokens, latencies
-from fencepost.report.figures.drawn import drawn
 from fencepost.report.figures.lanes import struck
 from fencepost.report.figures.measures import Answers, quantiles, summary, windows
 from fencepost.report.figures.recorded import recorded
+from fencepost.report.figures.sampling import drawn
 from fencepost.report.figures.timeline import timeline
 
 SECOND, MS = 10**9, 10**6

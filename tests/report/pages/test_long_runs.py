@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fencepost.report.figures import drawn as drawing
 from fencepost.report.figures import focus as focusing
+from fencepost.report.figures import sampling as drawing
 from fencepost.report.figures.blocks import blocks
-from fencepost.report.figures.drawn import Told, drawn
 from fencepost.report.figures.focus import apart, focus
 from fencepost.report.figures.lanes import Lanes
 from fencepost.report.figures.recorded import STATES, recorded
+from fencepost.report.figures.sampling import Told, drawn
 from fencepost.report.figures.timeline import timeline
 from fencepost.report.pages.run import render
 

@@ -1,0 +1,124 @@
+"""Holds that proved to be gone before their time.
+
+A lease that still runs, and neither its holder nor the service may have ended it: two ops prove it
+gone all the same. Its own holder is refused (`not-held`), or another is granted the lock. Two
+shared holds may be on together, so one says nothing about the other; nor does a second grant to
+the same process, since the lock may be reentrant.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.hold_events import Spoken, ends, refusal
+from fencepost.checker.facts.holds import FOREVER, Hold
+from fencepost.checker.history.history import History, Op
+
+
+@dataclass(frozen=True)
+class Loss:
+    """`shown` is the first op by which `hold` proved to be gone, `how` says it in words.
+
+    asked, granted: the invocation of the hold's acquire, and its answer.
+    """
+
+    hold: Hold
+    shown: Op
+    how: str
+    asked: Op
+    granted: Op
+
+
+def losses(
+    history: History, test: Mapping[str, Any], found: Sequence[Hold], said: Spoken
+) -> Iterator[Loss]:
+    """The holds that were certainly gone before their time, in order of grant."""
+    ops = history.ops
+    clocks = Clocks(test)
+    locks: dict[str, list[Hold]] = {}
+    for hold in found:
+        locks.setdefault(hold.lock, []).append(hold)
+    rivals = {lock: _Rivals(mine, ops, clocks) for lock, mine in locks.items()}
+    for hold in found:
+        proofs = []
+        refused = _refused(hold, said, test)
+        if refused is not None:
+            proofs.append((refused, f"its own {refused.f} was refused"))
+        other = rivals[hold.lock].granted_in(hold)
+        if other is not None:
+            how = f"{other.who} was granted hold {other.name}"
+            proofs.append((ops[other.index], how))
+        if proofs:
+            shown, how = min(proofs, key=lambda proof: proof[0].index)
+            yield Loss(hold, shown, how, ops[hold.asked_index], ops[hold.index])
+
+
+def _refused(hold: Hold, said: Spoken, test: Mapping[str, Any]) -> Op | None:
+    """The answer by which the holder was refused while its lease ran, and before the hold was given
+    up, said to be lost, or may have been ended by the service."""
+    lost = said.lost.get(hold.index)
+    for call in said.own.get(hold.index, ()):
+        end = refusal(call)
+        if end is not None:
+            leased = any(since <= call.begin.time and end.time < to for since, to in hold.leases)
+            told = lost is not None and lost.index < end.index
+            over = call.begin.time > hold.strict_end or end.time >= hold.may_end
+            if leased and not told and not over:
+                return end
+        if ends(call, test):
+            return None
+    return None
+
+
+class _Rivals:
+    """The grants of one lock in order of answers, to find one that conflicts with another."""
+
+    def __init__(self, found: Sequence[Hold], ops: Sequence[Op], clocks: Clocks) -> None:
+        self._ops = ops
+        self._clocks = clocks
+        self._all = list(found)
+        self._exclusive = [hold for hold in found if not hold.shared]
+        self._starts = {
+            shared: [hold.start for hold in row]
+            for shared, row in ((False, self._all), (True, self._exclusive))
+        }
+
+    def granted_in(self, hold: Hold) -> Hold | None:
+        """The first conflicting grant to another process that was answered while this hold was
+        believed, and was certainly not given before it."""
+        row = self._exclusive if hold.shared else self._all
+        for since, until in hold.believed:
+            place = bisect_left(self._starts[hold.shared], since)
+            while place < len(row) and row[place].start < until:
+                other = row[place]
+                place += 1
+                gap = self._clocks.between(hold.node, other.node)
+                if other.process == hold.process or other.start + gap >= until:
+                    continue
+                if self._follows(other, hold, since, gap):
+                    return other
+        return None
+
+    def _follows(self, other: Hold, hold: Hold, since: int, gap: int) -> bool:
+        """Whether `other` was granted when this lease, which began at `since`, had begun.
+
+        A grant may be answered late, and its lease be over by then: it may have come before. But
+        where its lease still ran when the other hold was granted, one of the two ended the other.
+        """
+        first = since == hold.start
+        if other.index < hold.index:
+            return False
+        if hold.token is not None and other.token is not None and hold.token != other.token:
+            if other.token < hold.token:
+                return False
+            if first:
+                return True
+        if not first:
+            return since + gap < other.asked
+        if since + gap < other.leases[0][1] < FOREVER:
+            return True
+        return self._clocks.before(self._ops[hold.index], self._ops[other.asked_index])

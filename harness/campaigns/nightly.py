@@ -1,0 +1,323 @@
+"""A night: suites, a matrix, hunts and the track record within a budget, and what came of each.
+
+Each part is a command of its own in a process of its own (`fencepost suite ...`), so that one that
+fails leaves the others theirs. A part has a share of what is left of the budget, and leaves what it
+does not need to those after it. When its time is up it is interrupted, as by Ctrl-C: it cleans up
+and leaves what it found. What did not fit is an entry too, `not run`. night.json is written after
+each part.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+
+from fencepost.harness.campaigns import baseline, suite, track_record
+from fencepost.harness.campaigns import outcomes as entries
+from fencepost.harness.campaigns.baseline import Known
+from fencepost.harness.campaigns.matrix_plan import usual_locks
+from fencepost.harness.campaigns.outcomes import Entry
+from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.harness.hunting.hunts import described
+from fencepost.harness.results import results, run_index
+from fencepost.report.pages import nightly as page
+from fencepost.report.stored import ReportError
+from fencepost.strictjson import decode
+from fencepost.workloads.scenarios.registry import SUITES
+
+SCHEMA = 1
+FILE = "night.json"
+SHARES = {"suites": 0.5, "matrix": 0.3, "hunts": 0.1, "track-record": 0.1}
+"""Of the budget, in the order in which they are run."""
+SHORTEST_S = 60.0
+_LEAST_S = 10.0
+"""With less left, a part is not begun: a cluster takes longer to come up."""
+_LONGEST_HUNT_S = 120.0
+_COMMAND = (sys.executable, "-m", "fencepost")
+_PATIENCE_S = 300.0
+"""How long an interrupted part may take to clean up."""
+
+
+class Part(msgspec.Struct):
+    """A command of a night. `share_s`: for how long it may run. `cut`: the budget ended it, or
+    kept it from its begin. `why`: what kept it from its end."""
+
+    name: str
+    command: str
+    share_s: float
+    took_s: float = 0.0
+    code: int | None = None
+    cut: bool = False
+    why: str = ""
+    folders: list[str] = []
+
+
+class NightlyRun(msgspec.Struct):
+    """night.json. Times in s; `began` is UTC, as ISO 8601; `only`: the parts that were asked for,
+    if not all."""
+
+    schema: int
+    seed: int
+    budget_s: float
+    began: str
+    only: list[str] = []
+    took_s: float = 0.0
+    over: bool = False
+    parts: list[Part] = []
+    entries: list[Entry] = []
+    figures: dict[str, Any] = {}
+
+
+Carry = Callable[[Sequence[str], float], tuple[int, bool]]
+"""Runs `fencepost` with these words for so long (s); its exit code, and whether time was up."""
+
+
+def read(folder: Path) -> NightlyRun:
+    """The night in this folder.
+
+    Raises:
+        BadArguments: there is none.
+    """
+    path = folder / FILE
+    try:
+        found = msgspec.convert(decode(path.read_bytes()), NightlyRun)
+        if found.schema != SCHEMA:
+            raise ValueError(f"its schema is {found.schema}, and not {SCHEMA}")
+    except OSError as error:
+        raise BadArguments(f"{path} cannot be read: {error.strerror}; name a night") from error
+    except ValueError as error:
+        raise BadArguments(f"{path} cannot be used: {error}") from error
+    return found
+
+
+def find(name: str) -> Path:
+    """The folder of a night by its path, TIME or `latest`. Raises BadArguments if there is none."""
+    for place in (Path(name), results.root() / "nightly" / name, results.root() / name):
+        if (place / FILE).is_file():
+            return place.resolve()
+    raise BadArguments(f"{name!r} is no night (a folder with {FILE}); `fencepost ls nightly`")
+
+
+def outcomes(name: str) -> tuple[list[Entry], str, int | None]:
+    """The entries of a night, or of a suite, a matrix or a track record by itself; when it began,
+    and its seed where it has one.
+
+    Raises:
+        BadArguments: it is none of these.
+    """
+    with suppress(BadArguments):
+        night = read(find(name))
+        return night.entries, night.began, night.seed
+    one = run_index.find(name)
+    if one.came is None or one.kind not in _ENTRIES:
+        raise BadArguments(f"{one.name} is no night, suite, matrix or track record")
+    began = one.began.isoformat(timespec="seconds").replace("+00:00", "Z")
+    return _ENTRIES[one.kind](one.folder), began, one.came.seed
+
+
+_ENTRIES = {
+    "suite": entries.of_suite, "matrix": entries.of_matrix, "track-record": entries.of_record,
+}  # fmt: skip
+
+
+def every() -> list[Path]:
+    """The folders of all nights of the results folder, the oldest first."""
+    found = (path.parent for path in results.root().glob(f"nightly/*Z/{FILE}"))
+    return sorted(found, key=lambda path: path.name)
+
+
+def begin(seed: int, budget_s: float, only: Sequence[str] = ()) -> tuple[Path, NightlyRun]:
+    """A night of which nothing was run yet, in a folder of its own.
+
+    Raises:
+        BadArguments: the budget is too short for anything.
+    """
+    if budget_s < SHORTEST_S:
+        raise BadArguments(
+            f"budget {budget_s:g} s is too short for a night: give it a minute or more"
+        )
+    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return results.create("nightly"), NightlyRun(SCHEMA, seed, budget_s, now, list(only))
+
+
+def carry_out(
+    folder: Path, night: NightlyRun, known: dict[str, Known], run: Carry,
+    say: Callable[[str], None],
+) -> None:  # fmt: skip
+    """Carry out a night's parts and write what came of each."""
+    start = time.monotonic()
+    chosen = {name: share for name, share in SHARES.items() if not night.only or name in night.only}
+    while chosen:
+        name = next(iter(chosen))
+        left_s = night.budget_s - (time.monotonic() - start)
+        share_s = left_s * chosen.pop(name) / (SHARES[name] + sum(chosen.values()))
+        for found in _PARTS[name](night, share_s, run, say):
+            night.entries += found
+            night.took_s = time.monotonic() - start
+            _write(folder, night, known)
+    night.over = True
+    night.took_s = time.monotonic() - start
+    _write(folder, night, known)
+
+
+def _write(folder: Path, night: NightlyRun, known: dict[str, Known]) -> None:
+    baseline.judge(night.entries, known)
+    night.figures = entries.figures(night.entries)
+    content = msgspec.to_builtins(night)
+    results.write(folder / FILE, content)
+    page.render(folder, content, results.root())
+
+
+def _played(
+    night: NightlyRun, name: str, words: list[str], share_s: float, run: Carry,
+    say: Callable[[str], None],
+) -> tuple[Part, list[Path]]:  # fmt: skip
+    """Run a part; its record, and the folders of results that it has made."""
+    part = Part(name, shlex.join(["fencepost", *words]), round(share_s, 1))
+    night.parts.append(part)
+    if share_s < _LEAST_S:
+        part.cut, part.why = True, "nothing was left of the budget"
+        return part, []
+    say(f"{name}, for up to {share_s / 60:.1f} min: {part.command}")
+    before, start = set(_folders()), time.monotonic()
+    part.code, up = run(words, share_s)
+    part.took_s = round(time.monotonic() - start, 1)
+    made = sorted(set(_folders()) - before, key=lambda path: path.name)
+    part.folders = [str(path.relative_to(results.root())) for path in made]
+    if up:
+        part.cut, part.why = True, "its share of the budget was used up"
+    elif part.code not in (0, 1, 2):
+        part.why = f"it ended with exit code {part.code}"
+    return part, made
+
+
+def _folders() -> list[Path]:
+    return list(results.root().glob("*/*Z"))
+
+
+def _completed(part: Part, keys: Sequence[str], found: list[Entry]) -> list[Entry]:
+    """What was found, and an entry for each that was to be there and is not: it did not fit where
+    its part was cut short, and crashed where that ended by itself."""
+    there = {one.key for one in found}
+    why = part.why or "its part left nothing of it"
+    left = [Entry(key, crashed=not part.cut, said=why) for key in keys if key not in there]
+    return found + left
+
+
+def _suites(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], None]) -> Any:
+    names = list(SUITES)
+    Random(night.seed).shuffle(names)  # whoever comes last may not fit
+    words = ["suite", *names, "--seed", str(night.seed)]
+    part, made = _played(night, "suites", words, share_s, run, say)
+    found = [one for folder in made if (folder / "suite.json").is_file()
+             for one in entries.of_suite(folder)]  # fmt: skip
+    keys = [f"suite/{item.spec.name}" for name in names for item in suite.items(name, night.seed)]
+    yield _completed(part, keys, found)
+
+
+def _matrix(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], None]) -> Any:
+    # It stays within its budget by itself; what it began when that was up may end.
+    words = ["matrix", "--quick", "--budget", f"{max(int(share_s * 0.9), 1)}s"]
+    words += ["--seed", str(night.seed)]
+    part, made = _played(night, "matrix", words, share_s, run, say)
+    found = [one for folder in made if (folder / "matrix.json").is_file()
+             for one in entries.of_matrix(folder)]  # fmt: skip
+    for one in found:
+        if not one.marks and not one.crashed:
+            one.said = part.why or one.said
+    yield _completed(part, [] if found else ["matrix"], found)
+
+
+def _hunts(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], None]) -> Any:
+    locks = _simulated()
+    end = time.monotonic() + share_s
+    for number, lock in enumerate(locks):
+        each_s = min((end - time.monotonic()) / (len(locks) - number), _LONGEST_HUNT_S)
+        words = ["hunt", lock, "--budget", f"{max(int(each_s), 1)}s", "--seed", str(night.seed)]
+        part, made = _played(night, "hunts", words, max(each_s, 0.0) * 1.5, run, say)
+        if part.cut or part.code is None:
+            yield [Entry(f"hunt/{lock}", lock, said=part.why)]
+        else:
+            yield [entries.of_hunt(lock, part.code, made[0] if made else None)]
+
+
+def _simulated() -> list[str]:
+    """The sound locks that can be hunted."""
+    found = []
+    for name in usual_locks():
+        try:
+            described(name, {}, {"seed": "1"})
+        except BadArguments:
+            continue
+        found.append(name)
+    return found
+
+
+def _record(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], None]) -> Any:
+    words = ["track-record", "--seed", str(night.seed)]
+    part, made = _played(night, "track-record", words, share_s, run, say)
+    found = [one for folder in made if (folder / track_record.FILE).is_file()
+             for one in entries.of_record(folder)]  # fmt: skip
+    keys = [f"track-record/{one.key}" for one in track_record.entries([], night.seed)]
+    yield _completed(part, keys, found)
+
+
+_PARTS = {"suites": _suites, "matrix": _matrix, "hunts": _hunts, "track-record": _record}
+
+
+def process(words: Sequence[str], limit_s: float) -> tuple[int, bool]:
+    """`fencepost` with these words, in a process of its own that is interrupted after so long.
+
+    Raises:
+        Crashed: it did not end when it was interrupted, and had to be killed.
+    """
+    environment = os.environ | {"FENCEPOST_RESULTS": str(results.root().resolve())}
+    command = [*_COMMAND, *words]
+    with subprocess.Popen(command, env=environment, preexec_fn=_interruptible) as program:
+        try:
+            return program.wait(limit_s), False
+        except subprocess.TimeoutExpired:
+            program.send_signal(signal.SIGINT)
+            try:
+                return program.wait(_PATIENCE_S), True
+            except subprocess.TimeoutExpired:
+                program.kill()
+                raise Crashed(
+                    f"`fencepost {shlex.join(words)}` did not end within {_PATIENCE_S:g} s of its "
+                    "interruption, and was killed: `fencepost heal` removes what it left"
+                ) from None
+        except BaseException:
+            # Its terminal has interrupted it too, if there is one; twice does no harm.
+            program.send_signal(signal.SIGINT)
+            program.wait(_PATIENCE_S)
+            raise
+
+
+def _interruptible() -> None:
+    """A shell has what it runs in the background ignore SIGINT, which is inherited."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def rendered(folder: Path) -> Path:
+    """Write the page of a night again; returns its path.
+
+    Raises:
+        ReportError: there is no night.
+    """
+    try:
+        night = read(folder)
+    except BadArguments as error:
+        raise ReportError(str(error)) from error
+    return page.render(folder, msgspec.to_builtins(night), results.root())

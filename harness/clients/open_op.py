@@ -1,0 +1,88 @@
+"""What a client is doing, by the events that it writes: its op, and the number that it goes by.
+
+Some of its events answer no op that it was sent: what a library reports by itself (`lost`,
+`renewed`) and the client's own `close`. They are recorded, and nobody here waits for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from fencepost.checker.history.history import SPONTANEOUS
+from fencepost.harness.clients.event import Event
+
+_CLOSE = "close"
+
+
+class OpenOp:
+    """`process` is the client's number, `stride` how much higher that of its successor is.
+
+    `completion`: of the last op, until it is taken. `works`: it works by itself. Not safe for
+    threads: the worker's lock is held.
+    """
+
+    def __init__(self, process: int, stride: int) -> None:
+        self.process = process
+        self.works = False
+        self.completion: dict[str, Any] | None = None
+        self._stride = stride
+        self._open: Event | None = None
+        self._closing: Event | None = None
+        # An op that it was sent has no answer.
+        self._asked = False
+
+    @property
+    def op(self) -> Event | None:
+        """The op that it has begun, and not completed."""
+        return self._open
+
+    @property
+    def begun(self) -> list[Event]:
+        """All that it has begun, and not completed."""
+        return [event for event in (self._open, self._closing) if event is not None]
+
+    @property
+    def unheard(self) -> bool:
+        """Whether it may have done something of which nothing was heard.
+
+        One that was heard to begin an op that it was sent does nothing else.
+        """
+        return self.works or (self._asked and self._open is None)
+
+    def sent(self) -> None:
+        """An op is sent to it."""
+        self.completion, self._asked = None, True
+
+    def take_completion(self) -> dict[str, Any] | None:
+        found, self.completion = self.completion, None
+        return found
+
+    def take(self, events: list[Event], lines: Sequence[bytes]) -> None:
+        """What it wrote: `lines` are these events as they came."""
+        close = _last(events, lambda f: f == _CLOSE)
+        if close is not None:
+            self._closing = events[close] if events[close].type == "invoke" else None
+        place = _last(events, lambda f: f != _CLOSE and f not in SPONTANEOUS)
+        if place is None:
+            return
+        # What it is doing now; what came before in the same chunk is over. Its number comes from
+        # ops alone: the close after an `info` still carries the old one.
+        last = events[place]
+        self._open = last if last.type == "invoke" else None
+        self.process = last.process + (self._stride if last.type == "info" else 0)
+        if last.type != "invoke":
+            self._asked = False
+            self.completion = msgspec.json.decode(lines[place])
+
+    def end(self) -> None:
+        """It does nothing any more."""
+        self._open = self._closing = None
+
+
+def _last(events: list[Event], wanted: Callable[[str], bool]) -> int | None:
+    """The index of the last event whose `f` is wanted; None if there is none."""
+    places = range(len(events) - 1, -1, -1)
+    return next((place for place in places if wanted(events[place].f)), None)

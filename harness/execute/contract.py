@@ -1,0 +1,322 @@
+"""`fencepost check`: does a client keep the contract, step by step, on a small real cluster?
+
+Two clients take turns. Each step asks for one thing that checkers count on: that a free lock is
+granted and a held one refused, that a release and a lease's end give it back, that a certain no is
+one, that the client can be killed, and closes. What is found is a sentence that says what to
+change. Where a step does not come about, those after it cannot either, and that is said.
+
+This is no test of the lock: a fault at the wrong moment, and many clients, come with `fencepost
+test`. It is quick, so that a client's mistake is not looked for in a history of thousands.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+
+from fencepost.checker.verdict import Valid
+from fencepost.harness.execute.contract_turns import (
+    OP_S,
+    RESOURCE,
+    Done,
+    Mistaken,
+    NotFurther,
+    Turns,
+    told,
+)
+from fencepost.harness.execute.running import Running
+from fencepost.nemesis.nemesis import Fault, Receipt
+
+ONE, TWO = "client-1", "client-2"
+
+# How long a lock may take to come back after its lease; how long an acquire may hang at servers
+# that do not answer; for how long they are held up, below the timeouts that people choose.
+_BACK_S, _HANG_S, _HELD_UP_S = 6.0, 20.0, 0.2
+_MARGIN_S = 0.3
+# A client reads its clock a moment after its event was made; who reads it after the answer is late
+# by as long as the servers were held up.
+_CLOCK_S = 0.1
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a step asked (`what`), whether it is so, and what happened or is to be changed."""
+
+    valid: Valid
+    what: str
+    how: str
+
+
+class Trial:
+    """The steps, in order. `found` has what came out so far."""
+
+    def __init__(self, running: Running) -> None:
+        self._running = running
+        self._turns = Turns(running)
+        self._ttl_s = running.spec.ttl_ms / 1000
+        self._leased = running.spec.lock_type.ends_with == "lease"
+        self.found: list[Found] = []
+
+    def play(self) -> None:
+        """Carry out every step, as far as they come about."""
+        steps = (
+            ("a free lock", self._free),
+            ("a held lock, and its release", self._held),
+            ("an extension", self._extended),
+            ("the end of a lease", self._lease_over),
+            ("a server that is slow", self._slow),
+            ("a server that does not answer", self._unanswered),
+            ("a kill", self._killed),
+            ("tokens", self._rising),
+            ("the end", self._closed),
+        )
+        for words, step in steps:
+            self._running.say(f"checking {words}")
+            try:
+                step()
+            except Mistaken as error:
+                self._say(False, "what the client says has a meaning", str(error))
+                return
+            except NotFurther as error:
+                self._say(False, f"the check goes on after {words}", str(error))
+                return
+
+    def _say(self, valid: Valid, what: str, how: str) -> None:
+        self.found.append(Found(valid, what, how))
+
+    # The steps.
+
+    def _free(self) -> None:
+        what = "a free lock is granted"
+        done = self._turns.acquired(ONE, _BACK_S)
+        self._say(done["type"] == "ok", what, told(done))
+        if done["type"] != "ok":
+            raise NotFurther("nobody held the lock, and it was not granted")
+        hold = done["value"]["hold"]
+        for f, more in (("read", {}), ("write", {"version": 0})):
+            wrote = self._turns.do(ONE, f, {"resource": RESOURCE, "hold": hold, **more})
+            if wrote["type"] != "ok":
+                self._say(False, f"its holder can {f} the resource", told(wrote))
+
+    def _held(self) -> None:
+        what = "a held lock is refused, for certain"
+        waiting = self._turns.tried(TWO)
+        if waiting is None:
+            self._say(True, what, "acquire waits for its turn")
+        elif waiting["type"] == "ok":
+            self._say(False, what, f"{ONE} held it, and {TWO} was answered {told(waiting)}")
+            raise NotFurther("both clients hold the lock")
+        elif waiting["type"] == "info":
+            how = (
+                f"{told(waiting)}: it may have been granted, says that. Where the server said no, "
+                "answer False or raise fencepost.Failed"
+            )
+            self._say(False, what, how)
+        else:
+            self._say(True, what, told(waiting))
+        self._released(waits=waiting is None)
+
+    def _released(self, waits: bool) -> None:
+        done = self._turns.release(ONE)
+        self._say(done["type"] == "ok", "a held lock is released", told(done))
+        what = "a released lock is granted to another"
+        then = self._turns.finish(TWO, _BACK_S) if waits else None
+        if then is None and waits:
+            raise NotFurther(f"{TWO} waited for it, and had no answer within {_BACK_S:g} s")
+        if then is None or then["type"] != "ok":
+            then = self._turns.acquired(TWO, self._ttl_s / 4)
+        if then["type"] != "ok":
+            self._say(False, what, f"{told(then)}: it is held until its lease is over")
+            then = self._turns.must_acquire(TWO, self._ttl_s + _BACK_S)
+        else:
+            self._say(True, what, told(then))
+        self._turns.release(TWO)
+
+    def _extended(self) -> None:
+        what = "an extension keeps the lock"
+        if not self._turns.worker(ONE).extends:
+            self._say("unknown", what, "it has no extend")
+            return
+        held = self._turns.must_acquire(ONE, self._ttl_s + _BACK_S)
+        first = held["value"]["deadline"]
+        asked = {"lock": "orders", "hold": held["value"]["hold"], "ttl": self._turns.ttl_ns}
+        time.sleep(self._ttl_s / 2)
+        done = self._turns.do(ONE, "extend", asked)
+        second = done["value"].get("deadline")
+        if done["type"] != "ok":
+            self._say(False, what, f"extend of a held lock: {told(done)}")
+        elif first is None or second is None or not self._leased:
+            self._say("unknown", what, f"{told(done)}; there is no deadline to compare")
+        elif second <= first:
+            self._say(False, what, "its deadline is no later than before")
+        else:
+            self._kept_until(first, what)
+            return
+        self._turns.release(ONE)
+
+    def _kept_until(self, first: int, what: str) -> None:
+        """Whether another is refused once the first deadline is over."""
+        time.sleep(max(0.0, (first - self._running.recorder.now()) / 1e9 + _MARGIN_S))
+        other = self._turns.tried(TWO)
+        if other is not None and other["type"] == "ok":
+            how = f"{TWO} was granted it when the first lease was over: extend it on the server"
+            self._say(False, what, how)
+        else:
+            self._say(True, what, "another is refused after the first lease")
+        self._turns.drain(ONE, TWO)
+
+    def _lease_over(self) -> None:
+        what = "a lease that is not released ends, and not early"
+        held = self._turns.must_acquire(ONE, self._ttl_s + _BACK_S)
+        deadline = held["value"]["deadline"]
+        if not self._leased or deadline is None:
+            why = "its grant has no deadline" if self._leased else "a grant ends with its client"
+            self._say("unknown", what, why)
+            self._turns.release(ONE)
+            return
+        done = self._turns.acquired(TWO, self._ttl_s + _BACK_S)
+        if done["type"] != "ok":
+            how = f"{told(done)}, {_BACK_S:g} s after it: give the lock a TTL on the server"
+            self._say(False, what, how)
+            raise NotFurther("the lock did not come back")
+        after_s = (done["time"] - deadline) / 1e9
+        how = f"another was granted it {abs(after_s):.3f} s {'after' if after_s >= 0 else 'before'}"
+        hint = "" if after_s >= 0 else ": the server's TTL is shorter than what the client believes"
+        self._say(after_s >= 0, what, f"{how} its deadline{hint}")
+        self._late_release()
+
+    def _late_release(self) -> None:
+        """One has lost the lock to the other, and releases it now."""
+        what = "a late release does not end another's hold"
+        late = self._turns.release(ONE)
+        thief = self._turns.tried(ONE)
+        if thief is not None and thief["type"] == "ok":
+            how = (
+                f"{ONE} released a lock that it had lost ({told(late)}), and was granted it again "
+                f"while {TWO} held it: release only what is your own, by a value that the server "
+                "compares before it deletes"
+            )
+            self._say(False, what, how)
+        else:
+            self._say(True, what, f"it was answered {told(late)}")
+        self._turns.drain(TWO, ONE)
+
+    def _slow(self) -> None:
+        what = "its deadline is no later than its lease"
+        self._pause()
+        self._turns.begin(ONE)
+        time.sleep(_HELD_UP_S)
+        self._running.director.heal("silence")
+        done = self._turns.finish(ONE, OP_S)
+        if done is None or done["type"] != "ok":
+            done = self._turns.must_acquire(ONE, self._ttl_s + _BACK_S)
+        deadline = done["value"]["deadline"]
+        late_s = (deadline - self._turns.asked_ns(done)) / 1e9 - self._ttl_s if deadline else 0.0
+        if deadline is None:
+            how = "it has none: two clients that hold the lock then count against the service"
+            self._say("unknown", what, how)
+        elif late_s > _CLOCK_S:
+            took_s = (done["time"] - self._turns.asked_ns(done)) / 1e9
+            how = (
+                f"acquire took {took_s:.3f} s, and the deadline is {late_s:.3f} s later than its "
+                "call plus the TTL; the server may grant the lock to another before that. Take the "
+                "time before the request is sent"
+            )
+            self._say(False, what, how)
+        elif deadline <= done["time"]:
+            self._say(False, what, "it was over when acquire answered: nobody can use such a hold")
+        else:
+            self._say(True, what, f"{(deadline - done['time']) / 1e9:.3f} s after the answer")
+        self._turns.release(ONE)
+
+    def _unanswered(self) -> None:
+        what = "a request without an answer is not called certain"
+        receipt = self._pause()
+        if not receipt.proved:
+            self._running.director.heal("silence")
+            self._say("unknown", what, f"the servers could not be paused: {receipt.how}")
+            return
+        self._turns.begin(ONE)
+        done = self._turns.finish(ONE, _HANG_S)
+        self._running.director.heal("silence")
+        if done is None:
+            how = (
+                f"acquire had not come back after {_HANG_S:g} s from servers that did not answer: "
+                "give its requests a timeout, far below the TTL"
+            )
+            self._say(False, what, how)
+            done = self._turns.finish(ONE, OP_S)
+        elif done["type"] == "fail":
+            self._certain(what, done)
+        else:
+            hint = ", while no server answered" if done["type"] == "ok" else ""
+            self._say(done["type"] == "info", what, f"{told(done)}{hint}")
+        if done is not None and done["type"] == "ok":
+            self._turns.release(ONE)
+
+    def _certain(self, what: str, done: Done) -> None:
+        """It said: certainly not. Then the lock must be free now."""
+        time.sleep(_MARGIN_S)
+        other = self._turns.tried(TWO)
+        if other is not None and other["type"] == "ok":
+            self._say(True, what, f"{told(done)}, and the lock was free")
+            self._turns.release(TWO)
+            return
+        how = (
+            f"{told(done)} means certainly not, but the lock is taken now, and nobody else has "
+            "asked for it. Raise the timeout of a request that was sent; answer False only where "
+            "the server said no"
+        )
+        self._say(False, what, how)
+        self._turns.drain(TWO)
+
+    def _killed(self) -> None:
+        what = "it can be killed, and the lock comes back"
+        self._turns.must_acquire(ONE, self._ttl_s + _BACK_S)
+        receipt = self._inject("death", "kill", [ONE])
+        self._running.director.heal("death")
+        if not receipt.proved:
+            self._say(False, what, f"nothing proves that it is gone: {receipt.how}")
+            return
+        done = self._turns.acquired(TWO, self._ttl_s + _BACK_S)
+        if done["type"] == "ok":
+            self._say(True, what, "killed, started again, and granted to another")
+            self._turns.release(TWO)
+        else:
+            how = f"{told(done)}, {_BACK_S:g} s after the lease of the client that was killed"
+            self._say(False, what, how)
+
+    def _rising(self) -> None:
+        what = "tokens rise"
+        granted = [op for op in self._turns.ops() if (op.f, op.type) == ("acquire", "ok")]
+        tokens = [op.value["token"] for op in granted]
+        known = [token for token in tokens if token is not None]
+        if not known:
+            self._say("unknown", what, "it has none: no guard can refuse a late write")
+            return
+        rises = known == tokens and all(a < b for a, b in pairwise(known))
+        hint = "" if rises else ": every grant needs one that is higher than all before it"
+        self._say(rises, what, f"{', '.join(map(str, tokens))}{hint}")
+
+    def _closed(self) -> None:
+        what = "it closes when its input ends"
+        begun = time.monotonic()
+        self._turns.worker(ONE).close()
+        took_s = time.monotonic() - begun
+        last = [op for op in self._turns.ops() if op.f == "close" and op.node == ONE][-1:]
+        if not last:
+            self._say(False, what, "it wrote no `close` (docs/protocol.md, close)")
+        elif last[0].type == "ok":
+            self._say(True, what, f"in {took_s:.1f} s")
+        else:
+            error = (last[0].error or ("", "it took too long"))[1]
+            self._say(False, what, f"close did not return: {error}")
+
+    def _pause(self) -> Receipt:
+        return self._inject("silence", "pause", list(self._running.site.servers))
+
+    def _inject(self, name: str, family: str, targets: list[str]) -> Receipt:
+        words = {"pause": "paused", "kill": "killed"}[family]
+        arguments = {"words": f"{', '.join(targets)} {words}"}
+        return self._running.director.inject(Fault(name, family, targets, arguments))

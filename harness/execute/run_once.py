@@ -1,0 +1,232 @@
+"""One run from start to end: servers, clients, faults, history.
+
+However a run ends, what was started is stopped, what was injected is healed, and what was seen can
+be judged. Each step of the cleanup is tried, even if the one before it failed. What failed becomes
+a note of the run, and a note makes the verdict unknown.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fencepost.harness import package
+from fencepost.harness.clients.recorder import Recorder
+from fencepost.harness.cluster import libraries
+from fencepost.harness.cluster.cluster import Cluster
+from fencepost.harness.errors import Crashed
+from fencepost.harness.execute import timed
+from fencepost.harness.execute.periodic import give_back, now_and_then, share_heaps
+from fencepost.harness.execute.progress import Live, Progress, logged
+from fencepost.harness.execute.running import Running
+from fencepost.harness.execute.site import RunSite
+from fencepost.harness.execute.stage import NotAsScheduled, Stage
+from fencepost.harness.execute.timed import Played
+from fencepost.harness.interrupts import interruptible, undisturbed
+from fencepost.harness.results import results
+from fencepost.harness.spec.spec import Spec, layout_of
+from fencepost.nemesis.director import Director
+from fencepost.nemesis.schedule import Scheduled
+from fencepost.workloads.scenarios.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended, before it is judged. `notes`: what went wrong with the run itself.
+
+    written: how many ops are in its history. time_s: how long clients worked and faults came.
+    `unhealed` are the faults that could not be healed. `stopped` is the checker that stopped it
+    early, if one did. `failure` ended it, if something did, and is to be raised once it is judged.
+    """
+
+    notes: list[str]
+    written: int
+    unhealed: list[str]
+    time_s: float = 0.0
+    stopped: str = ""
+    failure: BaseException | None = None
+
+
+def carry_out(
+    folder: Path,
+    spec: Spec,
+    cluster: Cluster,
+    progress: Progress,
+    schedule: list[Scheduled],
+    scenario: Scenario | None = None,
+    servers_run: bool = False,
+    play: Callable[[Running], Played] | None = None,
+) -> Ended:
+    """Carry out a test and record it in `folder`. Nothing is raised: `failure` says what was.
+
+    `servers_run`: they serve already, and keep what they have. `play` takes the place of what the
+    clients do by themselves, and of a scenario.
+    """
+    share_heaps()
+    if spec.own is not None:
+        spec = replace(spec, own=spec.own.kept(folder))
+    locks = [lock for lock, _ in spec.locked]
+    recorder = Recorder(folder / "history.jsonl", locks, spec.concurrency)
+    site: RunSite | None = None
+    director: Director | None = None
+    notes: list[str] = []
+    failure: BaseException | None = None
+    played = Played()
+    with undisturbed():
+        try:
+            with interruptible():
+                test = described(spec, schedule, cluster.versions)
+                results.write(folder / "test.json", test)
+                log = folder / "harness.log"
+                with logged(log, progress) as tell, Live(recorder, tell) as live:
+                    site = RunSite(spec, cluster, recorder)
+                    live.director = director = _director(site, recorder, spec)
+                    live.say("starting servers")
+                    began = site.resume if servers_run else site.prepare
+                    test["versions"] |= began(live.say)
+                    _set_up(site, recorder, folder, test, live)
+                    del test  # a long schedule is in it
+                    running = Running(
+                        spec, site, director, recorder, live.say, notes.append, live.follow
+                    )
+                    with now_and_then(site.shorten_logs, give_back):
+                        played = _perform(running, play or _player(scenario, schedule))
+                    notes += [*site.drifted(), *site.restarted()]
+        except NotAsScheduled as error:
+            notes.append(f"The schedule was not carried out: {error}")
+        except BaseException as error:  # Ctrl-C too: what was seen is judged
+            failure = error
+            words = f"The run ended before it was over: {type(error).__name__} {error}"
+            notes.append(words.strip())
+        notes += _put_away(folder, site, director, recorder)
+    unhealed = director.unhealed if director is not None else []
+    if failure is not None:
+        _warn(unhealed)  # whoever ended it may never look at the results
+    elif recorder.failure is not None:
+        strerror = recorder.failure.strerror
+        failure = Crashed(f"{recorder.path} could not be written: {strerror}")
+    return Ended(notes, recorder.written, unhealed, played.time_s, played.stopped, failure)
+
+
+def _set_up(
+    site: RunSite, recorder: Recorder, folder: Path, test: dict[str, Any], live: Live
+) -> None:
+    """Start the clients; write versions, clocks and when all were ready into test.json."""
+    if clocks := site.clocks():
+        test["clocks"] = clocks
+    results.write(folder / "test.json", test)
+    recorder.start()
+    # By the wall clock: what the times in servers' logs are held against.
+    test["began_unix_s"] = time.time()
+    live.say("starting clients")
+    site.start_clients(live.say)
+    test["ready_s"] = recorder.now() / 1e9
+    results.write(folder / "test.json", test)
+
+
+def _director(site: RunSite, recorder: Recorder, spec: Spec) -> Director:
+    def record(type: str, f: str, value: dict[str, Any], error: list[str] | None) -> None:
+        recorder.op("nemesis", type, f, value, error)
+
+    return Director(site, record, loses=layout_of(spec).loses)
+
+
+def _player(scenario: Scenario | None, schedule: list[Scheduled]) -> Callable[[Running], Played]:
+    def play(running: Running) -> Played:
+        if scenario is None:
+            return timed.play(running, schedule)
+        Stage(scenario, running).perform()
+        return Played()
+
+    return play
+
+
+def _perform(running: Running, play: Callable[[Running], Played]) -> Played:
+    """Carry out ops and faults, then heal."""
+    try:
+        return play(running)
+    finally:
+        with undisturbed():
+            running.director.heal_all()
+
+
+def _put_away(
+    folder: Path, site: RunSite | None, director: Director | None, recorder: Recorder
+) -> list[str]:
+    """Heal what is on, close clients, fetch logs, close the history.
+
+    Returns a sentence for each step that failed, and for each fault that could not be healed.
+    """
+    steps: list[tuple[str, Callable[[], None]]] = []
+    failed: list[str] = []
+    if director is not None:
+        # Once more: a signal may have come just before it was the first time.
+        steps.append(("The faults could not be healed", director.heal_all))
+    if site is not None:
+        steps.append(("The clients could not be closed", site.close_clients))
+        steps.append(("Lost nodes could not be recorded", partial(_book_lost, site, recorder)))
+        fetch = partial(_keep_logs, folder, site)
+        steps.append(("The nodes' logs could not be fetched", fetch))
+    steps.append(("The history could not be closed", recorder.close))
+    for words, step in steps:
+        try:
+            step()
+        except Exception as error:  # the next step is tried in any case
+            failed.append(f"{words}: {error}")
+    if recorder.failure is not None:
+        failed.append(f"The history is not complete: {recorder.failure.strerror}.")
+    if director is not None:
+        failed += [f"This could not be healed: {what}." for what in director.unhealed]
+    return failed
+
+
+def _book_lost(site: RunSite, recorder: Recorder) -> None:
+    """Write a server that was taken away into the history, as a fault of which nobody knows since
+    when, and so what it did: a lock that never came back is then not held against its service."""
+    for node in site.lost():
+        words = f"{node} does not answer any more, and no fault of the run has done that"
+        value: dict[str, Any] = {
+            "fault": f"lost-{node}",
+            "phase": "start",
+            "targets": [node],
+            "arguments": {"words": words},
+        }
+        recorder.op("nemesis", "invoke", "lost-node", value)
+        recorder.op("nemesis", "info", "lost-node", value, ["unproved", words])
+
+
+def _warn(unhealed: list[str]) -> None:
+    with suppress(OSError):  # its terminal may be gone
+        for what in unhealed:
+            print(f"fencepost: warning: this could not be healed: {what}", file=sys.stderr)
+
+
+def _keep_logs(folder: Path, site: RunSite) -> None:
+    for name, log in site.logs().items():
+        place = folder / "nodes" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(log)
+
+
+def described(spec: Spec, schedule: list[Scheduled], cluster: dict[str, str]) -> dict[str, Any]:
+    versions = {
+        "fencepost": package.version(),
+        "python": sys.version.split()[0],
+        "kernel": platform.release(),
+        **cluster,
+    }
+    if spec.lock_type.library:
+        versions[spec.lock_type.library] = libraries.version(spec.lock_type.library)
+    return spec.to_json() | {
+        "schedule": [fault.to_json() for fault in schedule],
+        "versions": versions,
+        "started": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+    }

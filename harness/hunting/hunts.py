@@ -1,0 +1,320 @@
+"""A hunt as a command and as Python ask for it: described, carried out, and what it found stored.
+
+A hunt simulates its servers (hunt/), so that it needs no cluster, no Docker and no root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fencepost.harness.errors import BadArguments, Crashed, choose
+from fencepost.harness.execute import scripted
+from fencepost.harness.judge.judge import Outcome, judge
+from fencepost.harness.results import results
+from fencepost.harness.servers.kinds import chosen
+from fencepost.harness.spec import from_arguments
+from fencepost.harness.spec.spec import Spec, seconds
+from fencepost.harness.userlock.hunt_support import installed, outside_of_reach
+from fencepost.harness.userlock.resolve import Asked
+from fencepost.harness.userlock.resolve import given as given_lock
+from fencepost.hunt.bridge.bridge import Bridge, bridge
+from fencepost.hunt.faults.actions import FAMILY, KINDS
+from fencepost.hunt.run import LockError
+from fencepost.hunt.search.hunt import Find
+from fencepost.hunt.search.hunt import hunt as carry_out
+from fencepost.hunt.search.search import Tried
+from fencepost.hunt.sim import record
+from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.sim.unknown import Unknown
+from fencepost.hunt.story.story import drawn, numbered
+from fencepost.workloads.client import wire
+from fencepost.workloads.locks.user_lock import modules as own_modules
+from fencepost.workloads.scenarios import file
+from fencepost.workloads.scenarios.scenario import Scenario
+
+MODELS = ("redis", "etcd")
+"""The kinds of servers that there are models of."""
+STORES = (*MODELS, "server")
+"""What a resource may be kept in (workloads/resources)."""
+SEARCHES = ("random", "exhaustive")
+DEPTH = 2
+"""How many strikes an exhaustive search goes up to, unless told otherwise."""
+# In the order in which their stories are told: what says most first.
+GOALS = (
+    *("lease_exclusion", "ownership", "fencing", "liveness", "linearizable"),
+    *("resource", "mutual_exclusion"),
+)
+_SERVICE = GOALS[:5]
+_LONGEST_S = 7 * 24 * 3600
+# Libraries that are called otherwise than their package.
+_MODULES = {"redis-py": "redis", "redlock-py": "redlock", "python-redis-lock": "redis_lock"}
+# Programs in other languages whose algorithm there is a lock of ours for.
+_PORTS = {"node-redlock": "redlock-npm"}
+
+
+@dataclass(frozen=True)
+class Hunt:
+    """A hunt that makes sense: the lock's test, what is simulated of it, and for how long.
+
+    `lock` is what a person calls it, and `beside` what a test of it has to be given beside that.
+    `depth`: try every schedule with up to so many strikes; None: draw them.
+    """
+
+    spec: Spec
+    setting: Setting
+    budget_s: float
+    lock: str = ""
+    beside: tuple[str, ...] = ()
+    depth: int | None = None
+
+    def carry_out(
+        self, processes: int | None = None, tell: Callable[[Tried], None] = lambda tried: None
+    ) -> tuple[Tried, Find | None]:
+        """Search; `tell` is told how far it is.
+
+        Raises:
+            BadArguments: the lock asks its servers for something that their models do not have.
+            Crashed: the lock's own code failed, and the text says how.
+        """
+        lock = self.spec.lock
+        try:
+            return carry_out(
+                self.setting, self.spec.seed, self.budget_s, processes, tell, self.depth
+            )
+        except Unknown as error:
+            raise BadArguments(f"{lock}: {error}") from error
+        except LockError as error:
+            raise Crashed(f"{lock}, in the simulation: {error}") from error
+
+    def store(self, tried: Tried, find: Find, command: str) -> tuple[Outcome, Bridge]:
+        """Write a run's folder with what was found, and the scenario that plays it on real
+        servers. `command` finds it again."""
+        folder = results.create(f"hunt-{self.spec.name}")
+        test: dict[str, Any] = {
+            **self.setting.test,
+            "name": folder.parent.name,
+            "nemesis": list(find.run.faults.families),
+            "scheduled": True,
+            "until": list(self.setting.goals),
+            "hunt": {
+                "command": command,
+                "schedule": find.schedule.numbers(len(self.setting.clients)),
+                "strikes": [[step, action] for step, action in find.schedule.strikes],
+                "faults": list(self.setting.faults),
+                "story": numbered(find.story),
+                "drawing": drawn(find.story, find.run),
+                "schedules": tried.schedules,
+            },
+            "started": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        }
+        if self.spec.own is not None:
+            self.spec.own.kept(folder)
+        results.write(folder / "test.json", test)
+        record.write(folder / "history.jsonl", find.run.rows)
+        made = bridge(self.setting, find)
+        text = file.written(made.scenario, made.notes, made.cannot)
+        (folder / "schedule.json").write_text(text, encoding="utf-8")
+        (folder / "schedule.py").write_text(file.python(made.scenario), encoding="utf-8")
+        return judge(folder, []), made
+
+    def test_of(self, scenario: Scenario, number: int) -> Spec:
+        """The test that plays a scenario on real servers, with the seed of its try."""
+        return scripted.of_hunt(self.spec, scenario, self.spec.seed + number)
+
+
+def described(
+    lock: str,
+    options: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    *,
+    servers: str = "",
+    ends_with: str = "",
+    clients: int = 2,
+    faults: str | None = None,
+    until: str | None = None,
+    budget: str = "60s",
+    search: str = SEARCHES[0],
+    depth: int | None = None,
+) -> Hunt:
+    """The hunt that a person asks for. `settings` are those of a test that a hunt has too;
+    `servers` and `ends_with` are for a lock of the person's own.
+
+    Raises:
+        BadArguments: this lock cannot be simulated so; nothing was tried.
+    """
+    choose("search", search, SEARCHES)
+    if depth is not None and search != "exhaustive":
+        raise BadArguments("--depth is for --search exhaustive")
+    if search == "exhaustive":
+        depth = depth or DEPTH
+    name, own = given_lock(lock, Asked(servers, ends_with))
+    budget_s = seconds("budget", budget)
+    if budget_s > _LONGEST_S:
+        raise BadArguments(f"budget {budget} is out of range (up to a week)")
+    given = {word: value for word, value in settings.items() if value is not None}
+    spec = from_arguments.spec(name, options, given | {"concurrency": clients}, own)
+    named = (("--servers", servers), ("--ends-with", ends_with))
+    beside = tuple(word for option, value in named if value for word in (option, value))
+    setting = setting_of(spec, faults, until, "guard" in given)
+    return Hunt(spec, setting, budget_s, lock, beside, depth)
+
+
+def setting_of(spec: Spec, faults: str | None, until: str | None, guarded: bool) -> Setting:
+    """What to hunt for. BadArguments where this lock cannot be simulated so."""
+    lock = spec.lock_type
+    if lock.kind not in MODELS:
+        raise BadArguments(
+            f"{spec.lock} cannot be simulated: there is no model of {lock.kind}, only of "
+            f"{', '.join(MODELS)}. `fencepost test {spec.lock}` runs it on real servers"
+        )
+    if lock.make is None:
+        port = _PORTS.get(spec.lock)
+        hunted = f"`fencepost hunt {port}` hunts our port of its algorithm, and " if port else ""
+        raise BadArguments(
+            f"{spec.lock} cannot be simulated: it is a program of its own, and not in this Python. "
+            f"{hunted}`fencepost test {spec.lock}` runs it on real servers"
+        )
+    outside = bool(lock.library) or spec.own is not None
+    if outside:
+        _must_be_simulated(spec)
+    if not guarded and spec.own is None and lock.has_token(spec.options):
+        # The data are no goal then, and tokens meet a resource that heeds them.
+        spec = replace(spec, guard="fenced")
+    kinds = _faults(faults, spec)
+    goals = _goals(spec, until, guarded)
+    families = dict.fromkeys(FAMILY.get(kind, kind) for kind in kinds)
+    if spec.stored_in not in STORES:
+        raise BadArguments(f"guard {spec.guard} is kept in {spec.stored_in}, which has no model")
+    return Setting(
+        test=_description(spec),
+        lock=spec.lock,
+        options=spec.options,
+        servers=tuple(spec.servers),
+        clients=tuple(spec.clients),
+        faults=kinds,
+        goals=goals,
+        guard=spec.guard,
+        store=spec.stored_in,
+        ttl_ns=spec.ttl_ms * 1_000_000,
+        persistence=spec.persistence,
+        restart_ns=_restart_ns(spec),
+        bound_ns=round(spec.liveness_bound_s * 1e9),
+        replicated=lock.replicated,
+        kind=lock.kind,
+        version=_version(spec),
+        extends=lock.extends,
+        slow="pause" in families,
+        ends_with=lock.ends_with,
+        outside=outside,
+        library=_module(lock.library),
+        **_own(spec),
+    )
+
+
+def _must_be_simulated(spec: Spec) -> None:
+    """BadArguments where a lock that brings its own connections cannot have simulated ones."""
+    lock = spec.lock_type
+    why = ""
+    if lock.kind != "redis":
+        why = f"it brings its own connections to {lock.kind}, and hunt has those to Redis alone"
+    elif lock.library and not installed(_module(lock.library)):
+        why = f"{lock.library} is not installed here: pip install {lock.library}"
+    elif spec.own is not None and (found := outside_of_reach(spec.own.files)):
+        why = found
+    if why:
+        raise BadArguments(
+            f"{spec.lock} cannot be simulated: {why}. `fencepost test` runs it on real servers"
+        )
+
+
+def _module(library: str) -> str:
+    """What Python calls a library."""
+    return _MODULES.get(library, library)
+
+
+def _version(spec: Spec) -> str:
+    """The version of the lock's servers, '' for the usual one. BadArguments where there is no model
+    of them."""
+    asked = spec.server_version
+    kind, version = chosen(spec.lock_type.kind, asked)
+    if kind.name not in MODELS:
+        raise BadArguments(
+            f"{spec.lock} cannot be simulated on {kind.name}: there is no model of it, only of "
+            f"{', '.join(MODELS)}"
+        )
+    return version if asked else ""
+
+
+def _own(spec: Spec) -> dict[str, Any]:
+    """What a hunt has to know of a lock that is in no registry."""
+    if spec.own is None or not spec.own.python:
+        return {}
+    file = Path(spec.own.python.rpartition(":")[0])
+    folder = spec.own.files[file.as_posix()].parents[len(file.parts) - 1]
+    names = own_modules(folder, list(spec.own.files), spec.own.python)
+    return {"own": wire.Own(str(folder), spec.own.python), "modules": tuple(names)}
+
+
+def _description(spec: Spec) -> dict[str, Any]:
+    """test.json of a simulated run: it has no servers that could have logs."""
+    test = replace(spec, time_s=0.0).to_json() | {"nemesis": [], "simulated": True}
+    test["checkers"] = [name for name in test["checkers"] if name != "server-log"]
+    test["not_checked"]["server-log"] = "a simulated server has none"
+    return test
+
+
+def _faults(asked: str | None, spec: Spec) -> tuple[str, ...]:
+    """The kinds of faults, in the table's order: those that were asked for, or all that fit."""
+    if asked is None:
+        # No TCP connection does the one, and the other comes of a server that is shared.
+        left_out = {"duplicate", "memory"}
+        if not spec.lock_type.replicated:
+            left_out.add("failover")
+        if spec.persistence == "none":
+            left_out.add("power")  # which takes no more than a crash
+        if spec.lock_type.kind == "etcd":
+            left_out.add("clock")  # its leases do not run by wall clocks
+        return tuple(kind for kind in KINDS if kind not in left_out)
+    names = [name.strip() for name in asked.split(",") if name.strip()]
+    for name in names:
+        choose("fault", name, KINDS)
+    if "clock" in names and spec.lock_type.kind == "etcd":
+        raise BadArguments(
+            "faults clock: etcd's leases run on monotonic clocks, and hunt skews wall clocks alone"
+        )
+    if "memory" in names and spec.lock_type.kind != "redis":
+        raise BadArguments("faults memory: only servers of Redis have such a limit")
+    if "failover" in names and not spec.lock_type.replicated:
+        raise BadArguments(f"{spec.lock} cannot fail over; these can: redis-replicated")
+    return tuple(kind for kind in KINDS if kind in names)
+
+
+def _goals(spec: Spec, asked: str | None, guarded: bool) -> tuple[str, ...]:
+    """The checkers whose violation is a find."""
+    checkers = spec.checkers
+    fit = [name for name in GOALS if checkers[name] is None]
+    if asked is None:
+        return tuple(name for name in fit if name in _SERVICE or (guarded and name == "resource"))
+    names = [name.strip() for name in asked.split(",") if name.strip()]
+    for name in names:
+        if why := checkers.get(name):
+            raise BadArguments(f"until {name}: it has nothing to check here ({why})")
+        choose("checker", name, fit)
+    if not names:
+        raise BadArguments(f"until what? Choose from: {', '.join(fit)}")
+    return tuple(name for name in GOALS if name in names)
+
+
+def _restart_ns(spec: Spec) -> int | None:
+    match spec.restart:
+        case "at-once":
+            return 0
+        case "after-ttl":
+            return spec.ttl_ms * 1_100_000
+        case "never":
+            return None
+    return round(seconds("restart", spec.restart) * 1e9)

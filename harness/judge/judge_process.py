@@ -1,0 +1,113 @@
+"""Judges runs in processes of their own, beside one that goes on here.
+
+    python -m fencepost.harness.judge.judge_process FOLDER
+
+    {"notes": [...], "written": N} on stdin
+
+The verdict is in the run's results.json. A process of its own gives all its memory back, and does
+not keep the threads of a run that goes on from their work.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from fencepost.checker.history.history import HistoryError
+from fencepost.harness import process
+from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.harness.judge.judge import judge
+from fencepost.harness.results import results
+
+_NICE = 10
+"""The run that goes on comes first."""
+
+Found = dict[str, Any]
+
+
+class Process:
+    """A process that judges the run in `place`."""
+
+    def __init__(self, place: Path, notes: list[str] | None, written: int | None) -> None:
+        self.place = place
+        self._notes = notes or []
+        self._process = process.begin(__name__, str(place), out=subprocess.DEVNULL)
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # it has ended, and says why
+            self._process.stdin.write(json.dumps({"notes": notes, "written": written}).encode())
+            self._process.stdin.close()
+        self._process.stdin = None
+
+    def found(self) -> Found:
+        """The run's results once it is judged; without a verdict, why there is none."""
+        _, said = self._process.communicate()
+        try:
+            if self._process.returncode == 0:
+                return results.read(self.place)
+            why = process.why(said, self._process.returncode)
+        except BadArguments as error:
+            why = str(error)
+        return unjudged(why, self._notes)
+
+
+def unjudged(why: str, notes: Sequence[str] = ()) -> Found:
+    """The results of a run that could not be judged, with what else was noted about it."""
+    said = [*notes, f"It could not be judged: {why}"]
+    return {"valid": "unknown", "checkers": {}, "run_notes": said}
+
+
+class Judging:
+    """Judges runs one after the other, and hands the results of each to `judged`.
+
+    At the end of its block all are judged; after an error in it as well.
+    """
+
+    def __init__(self, judged: Callable[[Path, Found], object]) -> None:
+        self._judged = judged
+        self._begun: Process | None = None
+        self._last: Found = {}
+
+    def __enter__(self) -> Judging:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._await()
+
+    def begin(
+        self, place: Path, notes: list[str] | None = None, written: int | None = None
+    ) -> None:
+        """Begin to judge a run, once the one before is judged."""
+        self._await()
+        self._begun = Process(place, notes, written)
+
+    def finds(self, names: Iterable[str]) -> bool:
+        """Wait for the last that was begun; whether one of these checkers finds it broken."""
+        self._await()
+        checkers = self._last.get("checkers") or {}
+        return any((checkers.get(name) or {}).get("valid") is False for name in names)
+
+    def _await(self) -> None:
+        if self._begun is not None:
+            begun, self._begun = self._begun, None
+            self._last = begun.found()
+            self._judged(begun.place, self._last)
+
+
+def main() -> None:
+    """Judge the run of the folder that is named."""
+    asked = json.loads(sys.stdin.buffer.read())
+    os.nice(_NICE)
+    try:
+        judge(Path(sys.argv[1]), asked["notes"], asked["written"])
+    except (BadArguments, Crashed, HistoryError, OSError) as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,353 @@
+"""The runs of the results folder: listed, compared, and removed.
+
+A folder is a run if it has a test.json or a history.jsonl; what stands for many runs, suites and
+matrices say (collected.py), is listed with them. One that cannot be read is listed all the same,
+with the reason in the place of its verdict.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fencepost.checker.verdict import Valid
+from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.harness.results import batch_index, results
+from fencepost.harness import locked
+from fencepost.harness.judge import segments
+from fencepost.harness.results.batch_index import Collected
+from fencepost.report.words.questions import verdict
+from fencepost.report.words.settings import settings
+
+_STAMP = "%Y%m%dT%H%M%S.%fZ"
+_HISTORY = "history.jsonl"
+_NAMED = 3
+"""Locks that are named one by one, at most."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A run in the results folder, or what stands for many (`came`).
+
+    `name` is TEST/TIME. `valid` is None where it was never judged. `live`: it goes on, or is being
+    judged. `problem` says why its files cannot be read, if they cannot.
+    """
+
+    name: str
+    folder: Path
+    test: Mapping[str, Any]
+    results: Mapping[str, Any]
+    live: bool
+    problem: str = ""
+    came: Collected | None = None
+
+    @property
+    def kind(self) -> str:
+        """One of collected.KINDS."""
+        if self.came is not None:
+            return self.came.kind
+        return batch_index.kind(self.folder) or ("hunt" if self.test.get("hunt") else "run")
+
+    @property
+    def lock(self) -> str:
+        """The lock that was tested, or some."""
+        if self.came is not None:
+            some = self.came.locks
+            return ", ".join(some) if len(some) <= _NAMED else f"{len(some)} locks"
+        return str((self.test.get("lock") or {}).get("name") or "")
+
+    @property
+    def holds(self) -> int | None:
+        """How many holds it has; None where that is not known."""
+        if self.came is not None:
+            return self.came.holds
+        found = (self.results.get("stats") or {}).get("holds")
+        return None if found is None else int(found)
+
+    @property
+    def said(self) -> str:
+        """What came of it, in words."""
+        if self.live:
+            return "running" + (f", broken: {', '.join(self.broken)}" if self.broken else "")
+        if self.problem:
+            return self.problem
+        if self.came is not None:
+            return self.came.words
+        if self.valid is None:
+            return "not judged"
+        word = {True: "valid", False: "INVALID", "unknown": "unknown"}[self.valid]
+        return " ".join([word, ", ".join(self.broken)]).strip()
+
+    @property
+    def valid(self) -> Valid | None:
+        if self.came is not None:
+            return self.came.valid
+        found = self.results.get("valid")
+        return None if found is None else verdict(found)
+
+    @property
+    def broken(self) -> list[str]:
+        """The checkers that say false."""
+        checkers = self.results.get("checkers") or {}
+        return [name for name, one in checkers.items() if one.get("valid") is False]
+
+    @property
+    def faults(self) -> list[str]:
+        """The faults that were asked for; of a scenario, those that were on."""
+        on = [str(one.get("family")) for one in self.results.get("faults") or ()]
+        return list(self.test.get("nemesis") or dict.fromkeys(on))
+
+    @property
+    def began(self) -> datetime:
+        return _began(self.folder)
+
+    @property
+    def size(self) -> int:
+        """Bytes on the disk, of all its files."""
+        found = 0
+        for place, _, names in os.walk(self.folder):
+            for name in names:
+                with suppress(OSError):  # a run that goes on replaces files
+                    found += os.lstat(f"{place}/{name}").st_size
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        stats = self.results.get("stats") or {}
+        return {
+            "run": self.name,
+            "kind": self.kind,
+            "what": self.said,
+            "folder": str(self.folder),
+            "valid": self.valid,
+            "broken": self.broken,
+            "live": self.live,
+            "lock": self.lock or None,
+            "guard": self.test.get("guard"),
+            "faults": self.faults,
+            "seed": self.came.seed if self.came else self.test.get("seed"),
+            "holds": self.holds,
+            "duration_s": stats.get("duration_s"),
+            "began": self.began.isoformat(timespec="seconds").replace("+00:00", "Z"),
+            "bytes": self.size,
+            "problem": self.problem,
+        }
+
+
+def runs(test: str = "") -> Iterator[Stored]:
+    """The runs of the results folder, or of one test, the newest first. Each is read when it is
+    asked for."""
+    for folder in folders(test):
+        yield stored(folder, name_of(folder))
+
+
+def folders(test: str = "") -> list[Path]:
+    """Their folders, the newest first."""
+    root = results.root()
+    found = [path for path in root.glob(f"{test or '*'}/*Z") if is_run(path)]
+    return sorted(found, key=lambda path: path.name, reverse=True)
+
+
+def name_of(folder: Path) -> str:
+    """TEST/TIME"""
+    return f"{folder.parent.name}/{folder.name}"
+
+
+def is_live(folder: Path) -> bool:
+    """Whether this run goes on, or is being judged."""
+    history = folder / (segments.FOLDER if segments.are_in(folder) else _HISTORY)
+    return locked.is_live(history) or locked.is_live(folder)
+
+
+def stored(folder: Path, name: str) -> Stored:
+    """What is known of the run in this folder."""
+    live, problems = is_live(folder), []
+    if batch_index.kind(folder):
+        came = None
+        try:
+            came = batch_index.read(folder)
+        except BadArguments as error:
+            problems.append(str(error))
+        return Stored(name, folder, {}, {}, live, "; ".join(problems), came)
+    files: dict[str, dict[str, Any]] = {"test.json": {}, "results.json": {}}
+    for file, read in (("test.json", results.read_test), ("results.json", results.read)):
+        if file == "results.json" and not (folder / file).exists():
+            continue  # it was never judged
+        try:
+            files[file] = read(folder)
+        except BadArguments as error:
+            problems.append(str(error))
+    return Stored(
+        name, folder, files["test.json"], files["results.json"], live, "; ".join(problems)
+    )
+
+
+def find(name: str) -> Stored:
+    """A run, or what stands for many, by its folder, or TEST or TEST/TIME in the results folder.
+
+    Raises:
+        BadArguments: there is none; the text names the newest runs.
+    """
+    for path in (Path(name), results.root() / name):
+        for folder in (path, path / "latest"):
+            if batch_index.kind(folder):
+                found = folder.resolve()
+                return stored(found, name_of(found))
+    found = results.find(name)
+    return stored(found, name_of(found))
+
+
+def must_compare(one: Stored, other: Stored) -> None:
+    """Raise BadArguments if two of these cannot be set side by side."""
+    sorts = [run.came.kind if run.came else "run" for run in (one, other)]
+    if sorts[0] != sorts[1]:
+        raise BadArguments(
+            f"{one.name} is a {sorts[0]}, {other.name} a {sorts[1]}: compare two of one kind"
+        )
+    for run in (one, other):
+        if run.problem or run.live or (run.valid is None and run.came is None):
+            raise BadArguments(f"{run.name} cannot be compared: {run.said}")
+
+
+def beside(one: Stored, other: Stored) -> Iterator[tuple[str, Any, Any]]:
+    """What two runs were and what came of them: the settings that differ, then verdicts and
+    figures. Of two suites, matrices, campaigns or benches: what came of each of their runs."""
+    if one.came is not None and other.came is not None:
+        yield "in all", one.came.words, other.came.words
+        for name in dict.fromkeys([*one.came.lines, *other.came.lines]):
+            first, second = (came.lines.get(name, "not in it") for came in (one.came, other.came))
+            yield name, str(first), str(second)
+        return
+    told = [dict(settings(run.test)) for run in (one, other)]
+    for label in dict.fromkeys([*told[0], *told[1]]):
+        mine, its = (rows.get(label) for rows in told)
+        if mine != its and label not in ("Started", "Checkers"):
+            yield label, mine, its
+    verdicts = [_verdicts(run) for run in (one, other)]
+    for name in dict.fromkeys([*verdicts[0], *verdicts[1]]):
+        mine, its = (found.get(name, "not judged") for found in verdicts)
+        yield name, mine, its
+    figures = [_figures(run) for run in (one, other)]
+    for name in dict.fromkeys([*figures[0], *figures[1]]):
+        mine, its = (found.get(name, 0) for found in figures)
+        yield name, mine, its
+
+
+def alike(one: Stored, other: Stored) -> bool:
+    """Whether every checker that judged both says the same of both; of suites, matrices and
+    campaigns, whether every one of their runs that is in both came out the same."""
+    if one.came is not None and other.came is not None:
+        first, second = one.came.lines, other.came.lines
+        both = first.keys() & second.keys()
+        return all(first[name].outcome == second[name].outcome for name in both)
+    mine, its = _verdicts(one), _verdicts(other)
+    return all(mine[name] == its[name] for name in mine.keys() & its.keys())
+
+
+def _verdicts(run: Stored) -> dict[str, str]:
+    checkers = run.results.get("checkers") or {}
+    said = {"verdict": run.results.get("valid")}
+    said |= {name: found.get("valid") for name, found in checkers.items()}
+    return {name: str(verdict(one)).lower() for name, one in said.items()}
+
+
+def _figures(run: Stored) -> dict[str, Any]:
+    stats = run.results.get("stats") or {}
+    took_s = stats.get("duration_s") or 0.0
+    holds = stats.get("holds") or 0
+    found: dict[str, Any] = {
+        "faults that struck": len(run.results.get("faults") or ()),
+        "holds": holds,
+        "holds a second": round(holds / took_s, 1) if took_s else 0.0,
+        "duration (s)": round(took_s, 1),
+    }
+    for f, counts in (stats.get("by_f") or {}).items():
+        found[f"{f}: {' / '.join(counts)}"] = " / ".join(map(str, counts.values()))
+    return found
+
+
+def words(value: Any) -> str:
+    """A setting or a figure for people."""
+    match value:
+        case None:
+            return ""
+        case {"name": name, **more}:
+            return ", ".join(filter(None, (str(name), words(more))))
+        case dict():
+            said = {key: words(one) for key, one in value.items()}
+            return ", ".join(f"{key} {words}" for key, words in said.items() if words)
+        case list():
+            return ", ".join(str(one) for one in value)
+        case bool():
+            return "yes" if value else "no"
+    return str(value)
+
+
+def sized(size: int) -> str:
+    """Bytes for people."""
+    amount, unit = float(size), "B"
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 1000 or unit == "GB":
+            break
+        amount /= 1000
+    return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+
+
+def remove(folders: Iterable[Path]) -> None:
+    """Remove runs of the results folder, and let `latest` name the newest of those that stay.
+
+    Raises:
+        BadArguments: one of them is no run of the results folder, or goes on; none was removed.
+        Crashed: one could not be removed.
+    """
+    root = results.root().resolve()
+    places = [folder.resolve() for folder in folders]
+    for place in places:
+        if place.parent.parent != root or not is_run(place):
+            raise BadArguments(
+                f"{place} is no run of the results folder {root}: nothing is removed"
+            )
+        if stored(place, place.name).live:
+            raise BadArguments(f"{place} goes on: end it first (Ctrl-C); nothing is removed")
+    for place in places:
+        try:
+            shutil.rmtree(place)
+        except OSError as error:
+            where = error.filename or place
+            raise Crashed(f"{where} could not be removed: {error.strerror}") from error
+    for test in {place.parent for place in places}:
+        _point(test / "latest", [one for one in test.glob("*Z") if is_run(one)])
+        with suppress(OSError):  # there are other runs of it
+            test.rmdir()
+    _point(root / "latest", [one for one in root.glob("*/*Z") if is_run(one)])
+
+
+def _point(link: Path, to: list[Path]) -> None:
+    if not link.is_symlink() or link.exists():
+        return  # what it names is there yet
+    newest = max(to, key=lambda run: run.name, default=None)
+    if newest is None:
+        link.unlink()
+    else:
+        results.link(link, newest.relative_to(link.parent))
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder is a run, or what stands for many."""
+    there = ("test.json", _HISTORY)
+    if not path.is_dir() or path.is_symlink():
+        return False
+    return any((path / one).is_file() for one in there) or batch_index.kind(path) != ""
+
+
+def _began(folder: Path) -> datetime:
+    """A run's folder is named after it; another one's is as old as the folder."""
+    try:
+        return datetime.strptime(folder.name, _STAMP).replace(tzinfo=UTC)
+    except ValueError:
+        return datetime.fromtimestamp(folder.stat().st_mtime, UTC)

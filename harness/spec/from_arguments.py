@@ -1,0 +1,157 @@
+"""Makes a spec of a test that a person wrote, on a command line or in Python.
+
+What makes no sense raises BadArguments before anything is started.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fencepost.harness.errors import BadArguments, choose
+from fencepost.harness.results.results import find, read_test
+from fencepost.harness.servers.external_names import Foreign
+from fencepost.harness.servers.external_names import read as read_named
+from fencepost.harness.servers.kinds import chosen
+from fencepost.harness.spec.respec import stored
+from fencepost.harness.spec.spec import Spec, layout_of
+from fencepost.harness.spec.validation import validate
+from fencepost.harness.userlock.user_lock import Own
+from fencepost.nemesis import schedule as nemesis_schedule
+from fencepost.nemesis.schedule import Scheduled
+from fencepost.settings import SETTINGS
+from fencepost.workloads.locks.registry import LOCKS
+
+_BY_WORD = {word: setting for setting in SETTINGS.values() for word in setting.words}
+
+
+def spec(
+    lock: str, options: Mapping[str, Any], settings: Mapping[str, Any], own: Own | None = None
+) -> Spec:
+    """The spec of a lock's test. `settings` have the names that the command line has for them.
+    `own` is the lock, if it is in no registry.
+
+    What is not set has its default; a seed that is not set is random.
+
+    Raises:
+        BadArguments: naming the setting or option that is wrong, and what is valid.
+    """
+    if not lock:
+        raise BadArguments("which LOCK? `fencepost locks` lists them")
+    found: dict[str, Any] = {"seed": seed(None)}
+    for word, value in settings.items():
+        setting = _BY_WORD[choose("setting", word, _BY_WORD)]
+        try:
+            found[setting.name] = setting.read(value)
+        except ValueError as error:
+            raise BadArguments(str(error)) from error
+    return validate(Spec(lock, lock, lock_options(lock, options, own), **found, own=own))
+
+
+def beside(servers: str, settings: dict[str, Any]) -> Foreign | None:
+    """The servers that are there already, if some are named; then `--servers` is a setting.
+
+    Raises:
+        BadArguments: they cannot be as they are named.
+    """
+    compose, containers = settings.get("compose"), settings.get("containers")
+    if servers and (compose or containers):
+        settings["servers"] = servers
+    named = SETTINGS["services"].read(servers) if compose else ()
+    named = named or (SETTINGS["containers"].read(containers) if containers else ())
+    return read_named(named, "", str(compose or "")) if named else None
+
+
+def seed(text: str | None) -> int:
+    """The seed that was given, or a random one."""
+    if text is None:
+        return random.SystemRandom().randrange(1_000_000)
+    try:
+        return int(SETTINGS["seed"].read(text))
+    except ValueError as error:
+        raise BadArguments(str(error)) from error
+
+
+def servers(given: Iterable[str]) -> dict[str, str]:
+    """The versions of servers by kind, from `--server KIND=VERSION`."""
+    try:
+        found: dict[str, str] = SETTINGS["server"].read(given)
+    except ValueError as error:
+        raise BadArguments(str(error)) from error
+    for name, version in found.items():
+        chosen(name, version)
+    return found
+
+
+def pairs(given: Iterable[str]) -> dict[str, str]:
+    """The values of `-o NAME=VALUE`, by name."""
+    split = [pair.partition("=") for pair in given]
+    for name, equals, value in split:
+        if not (name and equals and value):
+            raise BadArguments(f"option {name!r} has no value: write -o {name or 'NAME'}=VALUE")
+    return {name: value for name, _, value in split}
+
+
+def lock_options(lock: str, given: Mapping[str, Any], own: Own | None = None) -> dict[str, Any]:
+    """Every option of a lock with its value: as given, or its default."""
+    text = {name: str(value) for name, value in given.items()}
+    try:
+        found = own.lock_type(lock, given) if own else LOCKS[choose("lock", lock, LOCKS)]
+        return found.read_options(text)
+    except ValueError as error:
+        raise BadArguments(str(error)) from error
+
+
+def scheduled(spec: Spec, path: Path | None) -> tuple[Spec, list[Scheduled] | None]:
+    """A test with the faults of a file, if one is given."""
+    if path is None:
+        return spec, None
+    if spec.aim:
+        raise BadArguments(
+            "--schedule and --aim exclude one another: the file says when faults strike"
+        )
+    if spec.nemesis:
+        raise BadArguments("--schedule and --nemesis exclude one another: the file has the faults")
+    try:
+        faults = nemesis_schedule.read(path, spec.seed, layout_of(spec))
+    except ValueError as error:
+        raise BadArguments(f"schedule {error}") from error
+    late = [fault for fault in faults if fault.at_s > spec.time_s]
+    if late:
+        raise BadArguments(
+            f"schedule {path}: a fault at {late[0].at_s:g} s never comes in a run of "
+            f"{spec.time_s:g} s; write --time {late[-1].at_s + late[-1].duration_s:g}s"
+        )
+    families = dict.fromkeys(fault.family for fault in faults)
+    return validate(replace(spec, nemesis=tuple(families), scheduled=True)), faults
+
+
+def replayed(
+    run: str,
+    lock: str,
+    options: Mapping[str, Any],
+    until: tuple[str, ...],
+    own: Own | None = None,
+) -> tuple[Spec, list[Scheduled] | None]:
+    """A stored run's test and its schedule, on another lock if one is named; `own` is that lock,
+    if it is in no registry. A long run has no schedule: its seed gives its segments' faults."""
+    folder = find(run)
+    try:
+        described = read_test(folder)
+        spec = stored(described, folder)
+        if lock and (own is not None or lock != spec.lock):
+            chosen_options = lock_options(lock, options, own)
+            spec = replace(spec, name=lock, lock=lock, options=chosen_options, own=own)
+        elif options:
+            given = {**spec.options, **options} if spec.own else options
+            spec = replace(spec, options=lock_options(spec.lock, given, spec.own))
+        spec = validate(replace(spec, until=until))
+        rows = described.get("schedule")
+        if rows is None or spec.aim:
+            return spec, None
+        return spec, nemesis_schedule.stored(rows, layout_of(spec), spec.seed)
+    except (OSError, ValueError) as error:
+        raise BadArguments(f"{folder} cannot be run again: {error}") from error

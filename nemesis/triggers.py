@@ -1,0 +1,228 @@
+"""Plays, the faults of `--aim`: each waits for a moment of a hold, and then strikes.
+
+A play puts some faults on (`before`), waits for a moment, strikes (`strike`), and heals all again.
+It is drawn from the seed alone. Who holds the lock is not known then, so that a play names it
+`holder`, as a schedule names the server that leads `primary`; aim.py puts in who it is.
+
+- *split*, for locks that ask a majority of independent servers: the clients are cut into two
+  groups, each of which reaches a bare majority, with no more servers in common than they must have.
+  Whoever holds the lock then has it by these; a fault by which they may forget strikes them.
+- *hold*: while a hold is on, its holder or the servers are struck.
+- *edge*: when a twentieth of a lease is left, whoever has it is struck, most of all by a pause
+  until another holds the lock, so that a release comes in the middle of that hold.
+- *point*: the holder is stopped at a failpoint of its lock's code, until its lease is long over.
+- *free*: at any time, as without an aim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import msgspec
+
+from fencepost.nemesis import pause
+from fencepost.nemesis.families import FAMILIES, check, validate
+from fencepost.nemesis.family import Family
+from fencepost.nemesis.fault_spec import Asked
+from fencepost.nemesis.targets import HOLDER, Drawn, Layout, renamed
+
+KINDS = ("split", "hold", "edge", "point", "free")
+LEFT = 0.05
+"""Which part of a lease is left at its edge."""
+_TRIES = 20
+
+
+class Injection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One fault of a play."""
+
+    family: str
+    targets: list[str]
+    arguments: dict[str, Any]
+
+    def at(self, holder: str | None) -> Injection:
+        """With a client in the place of `holder`."""
+        names = {} if holder is None else {HOLDER: holder}
+        targets, arguments = renamed(self.targets, self.arguments, names)
+        return Injection(self.family, targets, arguments)
+
+
+class Play(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`share`: which part of its lease a hold must have behind it. `lasts_s`: how long the strike
+    is on at the most; with `until_grant` it ends when another client is granted the lock. `rest_s`:
+    until the next play.
+
+    What was seen when it was carried out: `holder`, the client that was struck, and `at_s`, when
+    its strike began; None where its moment did not come.
+    """
+
+    kind: str
+    before: list[Injection]
+    strike: list[Injection]
+    share: float
+    lasts_s: float
+    until_grant: bool
+    rest_s: float
+    holder: str | None = None
+    at_s: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found
+
+
+def must_fit(entries: Sequence[str], at: Layout) -> None:
+    """Raise ValueError if there is nothing to aim, or what is asked for has no moment."""
+    asked = check(entries, at)
+    if not asked:
+        raise ValueError("aim: at what? Name faults with --nemesis")
+    for one in asked:
+        if len(FAMILIES[one.family].draw(Random(0), at, one)) > 1:
+            raise ValueError(
+                f"nemesis {one.text}: a rolling fault has no moment: leave --aim out, or ask for "
+                f"{one.family}"
+            )
+
+
+def must_make_sense(found: Sequence[Play], at: Layout) -> None:
+    """Raise ValueError if this layout cannot have a fault of these plays."""
+    for number, play in enumerate(found, 1):
+        for blow in (*play.before, *(one.at(at.clients[0]) for one in play.strike)):
+            try:
+                validate(blow.family, blow.targets, blow.arguments, at)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"play {number}: {error}") from error
+
+
+def draw(entries: Sequence[str], seed: int, number: int, at: Layout) -> Play:
+    """The play with this number, from 1. The same seed and number give the same play."""
+    random = Random(f"{seed}/aim/{number}")
+    asked = check(entries, at)
+    one = _turn(random, asked, seed, number)
+    rest_s = random.uniform(0.1, 0.6) * at.ttl_s
+    if random.random() < 0.7 and (play := _split(random, at, asked, one, rest_s)) is not None:
+        return play
+    kind = random.choice(("hold", "hold", "hold", "edge", "edge", "edge", "free"))
+    length_s = random.uniform(0.5, 2) * at.ttl_s
+    if kind == "free":
+        drawn, lasts_s = _own(random, at, one, length_s)
+        if HOLDER not in drawn.targets:
+            return Play("free", [], [drawn], 0.0, lasts_s, False, rest_s)
+        until_grant = drawn.arguments.get("until") == pause.UNTIL
+        return Play("point", [], [drawn], 0.0, lasts_s, until_grant, rest_s)
+    share = 1 - LEFT if kind == "edge" else random.uniform(0.05, 0.6)
+    blow, lasts_s, until_grant = _blow(random, at, one, length_s)
+    if HOLDER in blow.targets and blow.arguments.get("point"):
+        kind, share = "point", 0.0
+    return Play(kind, [], [blow], share, lasts_s, until_grant, rest_s)
+
+
+def _turn(random: Random, asked: Sequence[Asked], seed: int, number: int) -> Asked:
+    """What is asked for takes turns, in another order each time: a short run has all of it. With
+    weights it is drawn."""
+    weights = [each.weight for each in asked]
+    if len(set(weights)) > 1:
+        (one,) = random.choices(asked, weights)
+        return one
+    turn, place = divmod(number - 1, len(asked))
+    return Random(f"{seed}/aim/turn/{turn}").sample(list(asked), len(asked))[place]
+
+
+def _split(
+    random: Random, at: Layout, asked: Sequence[Asked], turn: Asked, rest_s: float
+) -> Play | None:
+    """Two groups of clients and the servers that both need; None where no play comes of that."""
+    cuts = [one for one in asked if one.family == "partition" and not one.target]
+    fatal = [one for one in asked if _forgets(FAMILIES[one.family]) and not one.target]
+    independent = at.kind == "redis" and not (at.leads or at.replicated)
+    if not (cuts and fatal and independent and len(at.servers) > 2 and len(at.clients) > 1):
+        return None
+    if turn not in (*cuts, *fatal):
+        return None
+    (one,) = [turn] if turn in fatal else random.choices(fatal, [each.weight for each in fatal])
+    servers = random.sample(at.servers, len(at.servers))
+    clients = random.sample(at.clients, len(at.clients))
+    common = 2 * (len(servers) // 2 + 1) - len(servers)
+    side = (len(servers) - common) // 2
+    both, left, right = servers[:common], servers[common : common + side], servers[-side:]
+    half = len(clients) // 2
+    links = [[client, server] for client in clients[:half] for server in right]
+    links += [[client, server] for client in clients[half:] for server in left]
+    nodes = list(dict.fromkeys(node for link in links for node in link))
+    cut = Injection("partition", nodes, {"links": links, "how": "drop"})
+    strikes = [_forgetting(random, at, one, server) for server in both]
+    if None in strikes:
+        return None
+    share = random.uniform(0.05, 0.4)
+    found = [blow for blow in strikes if blow is not None]
+    return Play("split", [cut], found, share, 1.2 * at.ttl_s, True, rest_s)
+
+
+def _forgets(family: Family) -> bool:
+    return family.forgets and "servers" in family.strikes
+
+
+def _forgetting(random: Random, at: Layout, asked: Asked, server: str) -> Injection | None:
+    """A fault by which this server may end a grant before its time."""
+    if asked.family == "clock" and asked.variant in ("", "jump"):
+        return Injection("clock", [server], _ahead(random, at))
+    aimed = Asked(asked.family, server, asked.variant, text=asked.text)
+    for _ in range(_TRIES):
+        drawn = FAMILIES[asked.family].draw(random, at, aimed)
+        if len(drawn) == 1 and drawn[0].targets == [server]:
+            return Injection(asked.family, drawn[0].targets, drawn[0].arguments)
+    return None
+
+
+def _blow(
+    random: Random, at: Layout, asked: Asked, length_s: float
+) -> tuple[Injection, float, bool]:
+    """A strike in a hold, for how long at the most, and whether another's grant ends it."""
+    aimed = asked.target in ("", "client", "clients") and not asked.variant
+    family = asked.family
+    arguments: dict[str, Any]
+    if family == "pause" and aimed and (asked.target or random.random() < 0.7):
+        # The threads alone that renew its lease; or the holder, wherever it is, or where its lock's
+        # code checks before it acts.
+        if at.renews and random.random() < 0.4:
+            lasts_s = pause.past_its_lease_s(random, at)
+            return Injection("pause", [HOLDER], {"threads": pause.RENEWAL}), lasts_s, False
+        if at.failpoints and random.random() < 0.75:
+            arguments = {"point": random.choice(at.failpoints)}
+            lasts_s = pause.past_its_lease_s(random, at)
+            return Injection("pause", [HOLDER], arguments), lasts_s, False
+        arguments = {"point": None, "until": pause.UNTIL}
+        return Injection("pause", [HOLDER], arguments), 4 * at.ttl_s, True
+    if family == "kill" and aimed and (asked.target or random.random() < 0.4):
+        return Injection("kill", [HOLDER], {}), 0.5 * length_s, False
+    if family == "partition" and aimed and (asked.target or random.random() < 0.7):
+        count = random.choice((len(at.servers), len(at.servers) // 2 + 1))
+        links = [[HOLDER, server] for server in random.sample(at.servers, count)]
+        arguments = {"links": links, "how": "drop"}
+        if lost := random.choice((None, None, "requests", "replies")):
+            arguments["lost"] = lost
+        return (
+            Injection("partition", [HOLDER, *(far for _, far in links)], arguments),
+            length_s,
+            False,
+        )
+    if family == "clock" and at.kind == "redis" and not (asked.target or asked.variant):
+        some = random.sample(at.servers, len(at.servers) // 2 + 1)
+        return Injection("clock", some, _ahead(random, at)), 1.2 * at.ttl_s, True
+    blow, lasts_s = _own(random, at, asked, length_s)
+    return blow, lasts_s, _forgets(FAMILIES[family])
+
+
+def _ahead(random: Random, at: Layout) -> dict[str, Any]:
+    """A jump of a wall clock that ends all leases by it, and keeps none for long once it is set
+    right again."""
+    offset_s = round(random.uniform(1.05, 1.6) * at.ttl_s, 3)
+    return {"kind": "jump", "clocks": ["wall"], "offset_s": offset_s}
+
+
+def _own(random: Random, at: Layout, asked: Asked, length_s: float) -> tuple[Injection, float]:
+    """As the family draws it."""
+    drawn: Drawn = FAMILIES[asked.family].draw(random, at, asked)[0]
+    lasts_s = length_s if drawn.duration_s is None else drawn.duration_s
+    return Injection(asked.family, drawn.targets, drawn.arguments), lasts_s

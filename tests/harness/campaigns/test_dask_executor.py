@@ -1,0 +1,133 @@
+"""Runs by Dask's workers: what they leave comes here, whatever becomes of a worker."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+
+import pytest
+
+from fencepost.harness.campaigns import executors
+from fencepost.harness.campaigns.dask_executor import Job, Workers
+from fencepost.harness.command import app
+from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.harness.results import results
+from tests.dasked import dasked, needs_dask
+from tests.harness import jobs
+
+pytestmark = [pytest.mark.slow, needs_dask]
+
+
+@pytest.fixture(scope="module")
+def dask(tmp_path_factory):
+    with dasked(tmp_path_factory.mktemp("dask")) as made:
+        made.ready()
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def workers(dask):
+    made = Workers(dask.address)
+    yield made
+    made.close()
+
+
+def test_what_a_run_leaves_there_is_here_afterwards(workers, folder):
+    begun = [workers.begin(Job(jobs.leaves, ("one", ["a", "b"][:n]))) for n in (1, 2)]
+    for number, done in enumerate(begun, 1):
+        place, lines = done()
+        assert lines == number and place.parent == folder / "one"
+        assert (place / "nodes" / "client-1" / "log").read_text() == "a\nb"[: 2 * number - 1]
+        assert json.loads((place / "test.json").read_text())["worker"] != os.getpid()
+        assert results.find("one") == place.resolve()
+    assert len(list((folder / "one").glob("*Z"))) == 2
+    assert len(list((folder / "one-besides").glob("*Z"))) == 2
+    assert [path for path in folder.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        (Job(jobs.refuses, ("no engine answers",)), "on the worker tcp://.*: no engine answers"),
+        (Job(jobs.breaks, ()), "(?s)on the worker .*jobs.py.*ZeroDivisionError: a mistake of ours"),
+        (Job(jobs.dies, (3,)), "a run on the worker tcp://.* ended: exit code 3"),
+        (Job(jobs.leaves, ("one", []), version="0.0"), "it has fencepost .*, and 0.0 is asked for"),
+    ],
+)
+def test_why_there_is_none_is_said(workers, folder, job, said):
+    with pytest.raises(Crashed, match=said):
+        workers.begin(job)()
+    assert not folder.exists()
+
+
+def test_a_run_whose_worker_is_killed_is_carried_out_by_another(tmp_path, eventually, monkeypatch):
+    (tmp_path / "place").mkdir()
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
+    with dasked(tmp_path) as dask:
+        dask.ready()
+        workers = Workers(dask.address)
+        done = workers.begin(Job(jobs.waits, (str(tmp_path / "place"),)))
+        (first,) = eventually(lambda: list((tmp_path / "place").glob("at-*")))
+        os.kill(int(first.name.removeprefix("at-")), signal.SIGKILL)
+        both = eventually(lambda: [p for p in (tmp_path / "place").glob("at-*") if p != first])
+        (tmp_path / "place" / "go").touch()
+        place, _ = done()
+        worker = json.loads((place / "test.json").read_text())["worker"]
+        assert [f"at-{worker}"] == [path.name for path in both]
+        workers.close()
+        # The run of the worker that is gone has come to its end as well.
+        eventually(lambda: not list((tmp_path / "scratch").glob("fencepost-job-*")))
+
+
+def test_without_a_worker_it_is_said_what_starts_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(executors, "ANSWERS_S", 5)
+    said = "has no workers. `dask worker tcp://127.0.0.1:"
+    with dasked(tmp_path, workers=0) as dask, pytest.raises(BadArguments, match=said):
+        Workers(dask.address)
+
+
+def test_a_scheduler_that_is_gone_ends_all(tmp_path):
+    with dasked(tmp_path) as dask:
+        dask.ready()
+        workers = Workers(dask.address)
+        done = workers.begin(Job(jobs.waits, (str(tmp_path),)))
+        dask.close()
+        with pytest.raises(executors.Gone, match="could not do a run"):
+            done()
+        workers.close()
+        (tmp_path / "go").touch()
+
+
+@pytest.mark.parametrize("command", [("suite", "redis"), ("matrix",)])
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--engine", "ray"), "there is no engine 'ray'; choose one of: local, dask"),
+        (("--engine", "dask"), "--engine dask needs --scheduler ADDRESS"),
+        (("--scheduler", "tcp://127.0.0.1:1"), "--scheduler is for --engine dask"),
+        (("--engine", "dask", "--scheduler", "tcp://127.0.0.1:1", "--remote", "ssh"), "leave"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(monkeypatch, capsys, command, options, said):
+    monkeypatch.setattr(sys, "argv", ["fencepost", *command, *options])
+    assert app.run() == 254
+    assert said in capsys.readouterr().err
+
+
+def test_a_scheduler_that_does_not_answer_is_said(monkeypatch):
+    monkeypatch.setattr(executors, "ANSWERS_S", 1)
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{closed.getsockname()[1]}"
+        with pytest.raises(BadArguments, match=f"the scheduler {address} does not answer"):
+            Workers(address)

@@ -1,0 +1,346 @@
+"""A cluster for the length of a command or a call: up before, healed if it was kept, down after."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import fencepost
+from fencepost.harness import interrupts
+from fencepost.harness.clients import streams
+from fencepost.harness.cluster import docker_calls, projects
+from fencepost.harness.cluster import provision as module
+from fencepost.harness.cluster.network import NetworkLeft
+from fencepost.harness.cluster.provision import Way, brought_up, reserved
+from fencepost.harness.command import app
+from fencepost.harness.command import cluster as command
+from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.harness.judge import judge
+from fencepost.harness.remote.remote import RemoteError
+from fencepost.harness.servers.external_names import Foreign, Named
+from tests.harness.memory import Cluster
+
+NODES = ["redis-1", "storage", "client-1"]
+
+
+@pytest.fixture
+def engine(machine):
+    """The cluster that a command takes where no other one runs."""
+    return machine["fencepost"]
+
+
+def test_nodes_are_up_inside_and_gone_after(engine):
+    said = []
+    with brought_up(NODES, said.append) as cluster:
+        assert cluster.nodes == NODES
+    assert engine.nodes == []
+    assert said == ["Bringing up 3 nodes"]
+
+
+def test_compose_is_asked_for_where_a_file_of_it_is_and_before_anything_comes_up(
+    engine, monkeypatch
+):
+    def none(say):
+        raise Crashed("no Compose")
+
+    monkeypatch.setattr(module.docker_engine, "compose", none)
+    way = Way(foreign=Foreign((Named("r1", None),), Path("compose.yml")))
+    with pytest.raises(Crashed, match="no Compose"), brought_up(["client-1"], print, way=way):
+        pass
+    assert (engine.nodes, engine.downs) == ([], 0)
+
+
+@pytest.mark.parametrize("error", [RemoteError("gone"), KeyboardInterrupt(), SystemExit(3)])
+def test_whatever_ends_it_the_nodes_are_removed(engine, error):
+    with pytest.raises(type(error)), brought_up(NODES, print):
+        raise error
+    assert (engine.nodes, engine.downs) == ([], 1)
+
+
+def test_nodes_that_came_up_halfway_are_removed(engine):
+    def before(call):
+        if call.node == "storage":
+            raise Crashed("no room for storage")
+
+    engine.before = before
+    with pytest.raises(Crashed, match="no room"), brought_up(NODES, print):
+        raise AssertionError("it is not up")
+    assert (engine.nodes, engine.downs) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "left"),
+    [
+        (module.docker_engine, "ensure", []),
+        (module.image, "ensure", []),
+        (module.image, "must_hold", []),
+        (Cluster, "look", []),
+        (Cluster, "up", []),
+        # Nobody can remove them while it hangs; `heal` does it then.
+        (Cluster, "down", NODES),
+    ],
+)
+def test_an_engine_that_hangs_at_any_of_its_calls_leaves_nothing_or_what_heal_removes(
+    engine, monkeypatch, capsys, where, name, left
+):
+    hung = docker_calls.Hung(f"docker {name} was not over within 60 s")
+
+    def hangs(*_, **__):
+        raise hung
+
+    with monkeypatch.context() as once:
+        once.setattr(where, name, hangs)
+        with pytest.raises(docker_calls.Hung) as error, brought_up(NODES, print):
+            pass
+    assert error.value is hung
+    assert engine.nodes == left
+    monkeypatch.setattr(sys, "argv", ["fencepost", "heal"])
+    assert app.run() == 0
+    assert engine.nodes == []
+    assert not left or f"Removed {len(left)} nodes" in capsys.readouterr().out
+
+
+def test_a_second_signal_does_not_stop_the_removing(engine, monkeypatch, capsys):
+    monkeypatch.setattr(
+        Cluster, "down", lambda self: os.kill(os.getpid(), signal.SIGINT) or self._nodes.clear()
+    )
+    # What is started in the background has Ctrl-C ignored, and would have no handler to give back.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), brought_up(NODES, print):
+            raise KeyboardInterrupt
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert engine.nodes == []
+    assert "cleaning up" in capsys.readouterr().out
+
+
+def test_a_cluster_that_was_taken_down_is_kept_no_longer_whatever_is_left_of_it(
+    engine, monkeypatch
+):
+    def left(self):
+        self._nodes.clear()
+        raise NetworkLeft("Docker keeps an endpoint")
+
+    with brought_up(NODES, print, leave_up=True):
+        pass
+    monkeypatch.setattr(Cluster, "down", left)
+    with pytest.raises(NetworkLeft):
+        command.down()
+    assert projects.kept() == []
+
+
+def test_what_an_earlier_run_left_is_removed_first(engine):
+    engine.up(["redis-1", "redis-2"])
+    said = []
+    with brought_up(NODES, said.append) as cluster:
+        assert cluster.nodes == NODES
+    assert said[0] == "Removing what an earlier run left behind"
+
+
+def test_nodes_that_are_to_stay_stay_and_the_next_command_heals_them(engine):
+    with brought_up(NODES, print, leave_up=True):
+        pass
+    assert engine.nodes == NODES
+    node = engine.remote("redis-1")
+    (pid,) = node.processes
+    node.signal(pid, signal.SIGSTOP)
+    said = []
+    with brought_up(NODES, said.append):
+        assert node.processes[pid] == "S"
+    assert engine.nodes == NODES
+    assert said[0] == f"Healed: redis-1: resumed its stopped server (pid {pid})"
+    with reserved(None, name="fencepost") as (_, reservation):
+        reservation.set_keep(False)
+    with brought_up(NODES, print):
+        pass
+    assert engine.nodes == []
+
+
+def test_two_commands_at_once_have_a_cluster_each(machine):
+    with brought_up(NODES, print) as one, brought_up(NODES, print) as other:
+        assert one is machine["fencepost"] and other is machine["fencepost-2"]
+        assert one.nodes == other.nodes == NODES
+    assert [(one.ups, one.downs, one.nodes) for one in machine.clusters.values()] == [
+        (1, 1, []),
+        (1, 1, []),
+    ]
+
+
+def test_the_end_of_one_command_touches_nothing_of_another_s(machine):
+    with brought_up(NODES, print) as one:
+        with brought_up(NODES, print):
+            one.calls.clear()
+        assert (one.nodes, one.downs, one.calls) == (NODES, 0, [])
+
+
+def test_a_cluster_that_is_kept_and_in_use_stays_that_command_s(machine):
+    with brought_up(NODES, print, leave_up=True):
+        pass
+    with brought_up(NODES, print) as kept, brought_up(NODES, print) as fresh:
+        assert kept is machine["fencepost"] and fresh is machine["fencepost-2"]
+    assert machine["fencepost"].nodes == NODES
+    assert machine["fencepost-2"].nodes == []
+    assert projects.kept() == ["fencepost"]
+
+
+def test_a_kept_cluster_is_used_first_whatever_its_name(machine):
+    with brought_up(NODES, print), brought_up(NODES, print, leave_up=True):
+        pass
+    assert projects.kept() == ["fencepost-2"]
+    with brought_up(NODES, print) as cluster:
+        assert cluster is machine["fencepost-2"]
+
+
+def test_the_next_command_removes_what_was_left_of_clusters_that_nobody_uses(machine):
+    machine["fencepost-3"].up(["redis-1"])
+    said = []
+    with reserved(None) as (living, _):
+        living.up(NODES)
+        machine["fencepost-2"].up(["redis-1"])
+        with brought_up(NODES, said.append) as cluster:
+            # The first that nobody uses is the one that was left.
+            assert cluster is machine["fencepost-2"] and cluster.nodes == NODES
+            assert machine["fencepost-3"].nodes == []
+            assert living.nodes == NODES
+    assert said.count("Removing what an earlier run left behind") == 2
+
+
+def test_where_all_clusters_are_in_use_nothing_is_started(machine):
+    with contextlib.ExitStack() as others:
+        for _ in projects.NAMES:
+            others.enter_context(reserved(None))
+        with pytest.raises(Crashed, match="16 fencepost commands"), brought_up(NODES, print):
+            raise AssertionError("there is none")
+    assert not any(cluster.ups for cluster in machine.clusters.values())
+
+
+def test_heal_leaves_a_running_command_s_cluster_alone_and_says_so(machine, monkeypatch, capsys):
+    machine["fencepost-2"].up(["redis-1"])
+    monkeypatch.setattr(sys, "argv", ["fencepost", "heal"])
+    with reserved(None) as (running, _):
+        running.up(NODES)
+        running.calls.clear()
+        assert app.run() == 0
+        assert (running.nodes, running.downs, running.calls) == (NODES, 0, [])
+    assert machine["fencepost-2"].nodes == []
+    said = capsys.readouterr().out
+    assert "Removed 1 nodes that a run had left behind." in said
+    assert f"Left alone: Another fencepost command (pid {os.getpid()}) is using fencepost" in said
+
+
+def test_taking_the_cluster_down_does_not_take_it_from_a_command_that_uses_it(machine):
+    with brought_up(NODES, print, leave_up=True):
+        pass
+    with brought_up(NODES, print) as kept:
+        with pytest.raises(Crashed, match=f"pid {os.getpid()}"):
+            command.down()
+        assert kept.nodes == NODES
+    command.down()
+    assert (machine["fencepost"].nodes, projects.kept()) == ([], [])
+
+
+def test_what_cannot_be_taken_down_keeps_no_other_cluster_up(machine, monkeypatch):
+    for name in ("fencepost", "fencepost-2", "fencepost-3"):
+        machine[name].up(["redis-1"])
+    stuck = machine["fencepost-2"]
+    down = Cluster.down
+
+    def fails(self):
+        if self is stuck:
+            raise Crashed("redis-1 cannot be removed")
+        down(self)
+
+    monkeypatch.setattr(Cluster, "down", fails)
+    with pytest.raises(Crashed, match="redis-1 cannot be removed"):
+        command.down()
+    assert [one.nodes for one in machine.clusters.values()] == [[], ["redis-1"], []]
+
+
+def test_engine_and_image_are_set_up_by_one_command_at_a_time(machine, monkeypatch):
+    inside, said = [], []
+
+    def ensure(say):
+        inside.append("in")
+        time.sleep(0.05)
+        assert inside.count("in") == inside.count("out") + 1
+        inside.append("out")
+
+    monkeypatch.setattr(module.docker_engine, "ensure", ensure)
+    monkeypatch.setattr(projects, "_LOOK_S", 0.01)
+
+    def use():
+        with brought_up(NODES, said.append):
+            pass
+
+    threads = [threading.Thread(target=use) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert inside == ["in", "out"] * 3
+    assert any(words.startswith("Waiting: engine and image") for words in said)
+
+
+def test_a_signal_that_is_ignored_stays_ignored_and_others_interrupt():
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+    before = {number: signal.getsignal(number) for number in numbers}
+    try:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        interrupts.interrupt_on_signals()
+        os.kill(os.getpid(), signal.SIGHUP)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@pytest.fixture
+def quick(monkeypatch, tmp_path):
+    monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setattr(streams, "_END_S", 0.05)
+    monkeypatch.setattr(judge.report, "render", lambda run, *_: (run / "report.html").touch())
+
+
+def test_a_test_called_from_python_brings_its_cluster_up_and_down(engine, quick, tmp_path):
+    told, faults = [], tmp_path / "faults.json"
+    faults.write_text('[{"at_s": 0.1, "duration_s": 0.1, "fault": "pause:redis-1"}]')
+    outcome = fencepost.run(
+        "redis", options={"retries": 0}, schedule=faults, time=1, seed=7,
+        ttl="2s", concurrency=2, hold="0..1ms", think="0..1ms", say=told.append,
+    )  # fmt: skip
+    assert outcome.valid is True, outcome.verdicts
+    assert (
+        outcome.verdicts["faults"].summary == "All 1 faults have their receipts, and were healed."
+    )
+    assert outcome.folder.parent == tmp_path / "results" / "redis"
+    assert (outcome.folder / "report.html").exists()
+    assert (engine.ups, engine.nodes, engine.left) == (1, [], [])
+    assert told[-1] == "Bringing up 4 nodes"
+    assert fencepost.load(outcome.folder).results == outcome.results
+
+
+@pytest.mark.parametrize(
+    ("lock", "settings", "message"),
+    [
+        ("redlok", {}, "there is no lock 'redlok'"),
+        ("redis", {"options": {"retrys": 1}}, "lock redis has no option retrys"),
+        ("redis", {"ttl": "50ms"}, "TTL 50 ms is out of range"),
+        ("redis", {"remote": "telnet"}, "there is no remote 'telnet'"),
+        ("redis", {"schedule": "/no/such"}, "schedule /no/such cannot be read"),
+    ],
+)
+def test_what_makes_no_sense_starts_nothing(engine, quick, lock, settings, message):
+    with pytest.raises(BadArguments) as error:
+        fencepost.run(lock, **settings)
+    assert str(error.value).startswith(message)
+    assert engine.ups == 0

@@ -1,0 +1,23 @@
+"""What is done beside a run is done again and again, and ends with it."""
+
+from __future__ import annotations
+
+import threading
+
+from fencepost.harness.execute.periodic import now_and_then
+
+WAIT_S = 20.0
+
+
+def test_chores_are_done_in_their_order_until_the_block_is_over():
+    done, third = [], threading.Event()
+
+    def last():
+        done.append("last")
+        if len(done) >= 6:
+            third.set()
+
+    with now_and_then(lambda: done.append("first"), last, every_s=0.001):
+        assert third.wait(WAIT_S)
+    assert done[:4] == ["first", "last"] * 2
+    assert "chores" not in [thread.name for thread in threading.enumerate()]

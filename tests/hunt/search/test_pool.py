@@ -1,0 +1,62 @@
+"""Processes of a crew end when they are told to, from their first moment on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from multiprocessing import util
+
+import pytest
+
+from fencepost.hunt.search.pool import pool
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows forks nothing")
+
+
+class Forked:
+    """Notes each process that begins, and tells the first one to end before it has."""
+
+    def __init__(self, place):
+        self.place = place
+        util.register_after_fork(self, Forked.begins)
+
+    def begins(self):
+        with self.place.open("a") as file:
+            file.write(f"{os.getpid()}\n")
+        if len(self.begun()) == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def begun(self):
+        return self.place.read_text().split()
+
+
+def nothing():
+    """What a process begins with."""
+
+
+@pytest.fixture
+def swallowed():
+    """SIGTERM as a command has it that cleans up: noted, and no more."""
+    noted = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: noted.append(number))
+    yield noted
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_a_process_that_is_told_to_end_before_it_has_begun_ends(tmp_path, swallowed):
+    forked = Forked(tmp_path / "begun")
+    with pool(2, nothing) as made:
+        assert made.map(abs, [-1, -2, -3]) == [1, 2, 3]
+        # Another one has come in its place.
+        end = time.monotonic() + 20
+        while len(forked.begun()) < 3 and time.monotonic() < end:
+            made.map(abs, range(3))
+    assert len(set(forked.begun())) == 3
+
+
+def test_the_process_that_makes_it_takes_its_own_signals_as_before(swallowed):
+    with pool(1, nothing) as made:
+        assert made.map(abs, [-1]) == [1]
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert swallowed == [signal.SIGTERM]

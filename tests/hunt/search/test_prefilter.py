@@ -1,0 +1,88 @@
+"""The quick look at a record leaves no verdict open that a checker would find false."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from fencepost.hunt.faults.actions import table
+from fencepost.hunt.run import Run
+from fencepost.hunt.search.draw import Drawer
+from fencepost.hunt.search.judge import violations
+from fencepost.hunt.search.prefilter import suspects
+from fencepost.hunt.sim.schedule import Schedule
+from tests.hunt.libraries import needs
+
+GOALS = (
+    "lease_exclusion",
+    "linearizable",
+    "mutual_exclusion",
+    "fencing",
+    "ownership",
+    "liveness",
+    "resource",
+)
+LOCKS = [
+    ("redlock", {"token": "majority"}, "fenced"),
+    ("redis", {"token": "incr", "watchdog": "true"}, "fenced"),
+    ("redis", {"token": "paired"}, "paired"),
+    ("redis-replicated", {}, "none"),
+    ("broken-no-owner-check", {}, "none"),
+    ("broken-check-then-delete", {"token": "incr"}, "compare-and-set"),
+    ("broken-no-ttl", {}, "none"),
+    ("broken-endless-watchdog", {}, "deadline"),
+    ("broken-always-yes", {}, "none"),
+    ("redlock-npm", {}, "none"),
+    ("redis-py", {}, "none"),
+    pytest.param("pottery", {}, "none", marks=needs("pottery")),
+    pytest.param("python-redis-lock", {}, "none", marks=needs("python-redis-lock")),
+    pytest.param(
+        "python-redis-lock", {"auto_renewal": "true"}, "none", marks=needs("python-redis-lock")
+    ),
+    ("etcd", {}, "none"),
+    ("chubby", {}, "fenced"),
+]
+
+
+def check(setting, lock, options, guard, count, seed, **more):
+    one = setting(lock, options=options, guard=guard, **more)
+    actions, random = table(one), Random(seed)
+    drawer = Drawer(one, actions, 200, {})
+    said = set()
+    for _ in range(count):
+        schedule, aims = drawer.draw(random)
+        run = Run(one, schedule, actions, aims=aims).carry_out()
+        looked = suspects(
+            run.rows, run.came_back, one.bound_ns, one.fifo, one.keeps_on, one.refuses
+        )
+        broken = violations(run, [g for g in GOALS if g in one.test["checkers"]], surely=True)
+        assert set(broken) <= looked, (run.played, broken)
+        said |= set(broken)
+    return said
+
+
+def test_a_dead_client_s_write_that_arrives_late_is_looked_at(setting):
+    one = setting("redis", options={"token": "incr", "watchdog": "true"}, guard="fenced")
+    head, strikes = (44547, 0, 0, 0, 1), ((15, 36), (22, 31), (90, 37), (101, 9))
+    run = Run(one, Schedule(head, strikes), table(one)).carry_out()
+    looked = suspects(run.rows, run.came_back, one.bound_ns, one.fifo, one.keeps_on, one.refuses)
+    assert "resource" in violations(run, ["resource"], surely=True)
+    assert "resource" in looked
+
+
+@pytest.mark.parametrize(("lock", "options", "guard"), LOCKS)
+def test_what_the_quick_look_passes_no_checker_refuses(setting, lock, options, guard):
+    check(setting, lock, options, guard, 40, seed=1)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("lock", "options", "guard"), LOCKS)
+def test_what_the_quick_look_passes_no_checker_refuses_for_long(setting, lock, options, guard):
+    said = check(setting, lock, options, guard, 1500, seed=2)
+    assert said or lock in ("etcd", "chubby")
+
+
+@pytest.mark.oracle
+def test_nor_where_a_hold_goes_on_after_a_release_that_failed(setting):
+    assert check(setting, "redlock", {}, "none", 800, seed=3, failed_release="nothing")
