@@ -18,10 +18,10 @@ import msgspec
 from fencepost.checker.verdict import Valid, count
 from fencepost.harness.errors import BadArguments
 from fencepost.report.pages import matrix, nightly, sweep
+from fencepost.report.stored import ReportError
 from fencepost.report.words.cells import STATES
 from fencepost.report.words.findings import headline
 from fencepost.report.words.questions import verdict
-from fencepost.report.stored import ReportError
 from fencepost.strictjson import decode
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import runfiles
-from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.atomic_write import beside, replace
+from fencepost.harness.errors import BadArguments, Crashed
 
 # File systems take 255.
 _MOST_BYTES = 200

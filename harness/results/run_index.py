@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.checker.verdict import Valid
-from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.results import batch_index, results
 from fencepost.harness import locked
+from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.judge import segments
+from fencepost.harness.results import batch_index, results
 from fencepost.harness.results.batch_index import Collected
 from fencepost.report.words.questions import verdict
 from fencepost.report.words.settings import settings

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from fencepost.atomic_write import replace
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.results import results
-from fencepost.atomic_write import replace
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""The results folder: one folder a run, and where the runs are found."""
