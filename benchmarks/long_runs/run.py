@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.harness.execute import long
-from fencepost.harness.judge import segments
+from fencepost.harness.results import results
 from fencepost.harness.spec.spec import Spec, schedule_of
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.runs import SHORT
@@ -64,7 +64,7 @@ def write(folder: Path, wanted: Wanted, seed: int = 1) -> int:
         return _write(folder, spec, events)
     written = 0
     for number in range(1, wanted.segments + 1):
-        place = segments.place(folder, number)
+        place = results.segment(folder, number)
         place.mkdir(parents=True)
         written += _write(place, long.segment(spec, number, spec.time_s), events)
     _describe(folder, spec.to_json() | {"schedule": []})

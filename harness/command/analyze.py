@@ -43,12 +43,13 @@ def report(
     results: Results = None,
 ) -> None:
     from fencepost.harness.judge import judge, segments
+    from fencepost.harness.results.results import is_long
 
     if not run:
         _list()
         return
     folder = find(run)
-    write = segments.write_report if segments.are_in(folder) else judge.write_report
+    write = segments.write_report if is_long(folder) else judge.write_report
     screen.write(str(write(folder)))
 
 

@@ -48,10 +48,10 @@ def run(spec: Spec, cluster: Cluster, progress: Progress) -> Outcome:
         Interrupted, Crashed, RemoteError: as of a run that is not cut.
     """
     folder = results.create(spec.name)
-    (folder / segments.FOLDER).mkdir()
+    (folder / results.SEGMENTS).mkdir()
     if spec.own is not None:
         spec = replace(spec, own=spec.own.kept(folder))
-    with undisturbed(), locked(folder / segments.FOLDER):
+    with undisturbed(), locked(folder / results.SEGMENTS):
         test = described(spec, [], cluster.versions)
         del test["schedule"]  # each segment has its own
         results.write(folder / "test.json", test)
@@ -60,7 +60,7 @@ def run(spec: Spec, cluster: Cluster, progress: Progress) -> Outcome:
         with Judging(found.add) as judging:
             try:
                 for part, ended in _parts(spec, folder, cluster, progress):
-                    judging.begin(segments.place(folder, part.segment), ended.notes, ended.written)
+                    judging.begin(results.segment(folder, part.segment), ended.notes, ended.written)
                     failure = ended.failure
                     if failure is not None:
                         break
@@ -85,7 +85,7 @@ def _parts(
     while spec.time_s - gone_s > _REST * spec.segment_s:
         number += 1
         part = segment(spec, number, min(spec.time_s / many, spec.time_s - gone_s))
-        place = segments.place(folder, number)
+        place = results.segment(folder, number)
         place.mkdir()
         shown = _shown(progress, f"segment {number}, {gone_s:.0f} of {spec.time_s:.0f} s done")
         if unhealed:

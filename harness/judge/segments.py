@@ -22,23 +22,12 @@ from fencepost.harness.results import results
 from fencepost.report.pages import long as report
 from fencepost.runfiles import SCHEMA
 
-FOLDER = "segments"
 _PIECES = 20
 """Pieces of evidence of each checker that the sum has, at most; each segment has all of its own."""
 _NOTES = 20
 _SUMS = ("ops", "holds", "duration_s")
 _NAMED = 10
 """Segments that a summary names, at most."""
-
-
-def place(run: Path, number: int) -> Path:
-    """The folder of a segment, from 1."""
-    return run / FOLDER / f"{number:04d}"
-
-
-def are_in(run: Path) -> bool:
-    """Whether this is the folder of a long run."""
-    return (run / FOLDER).is_dir()
 
 
 def judge_run(run: Path) -> Outcome:
@@ -48,15 +37,16 @@ def judge_run(run: Path) -> Outcome:
         BadArguments: a file of it cannot be read, or it has no segment yet.
         HistoryError: history.jsonl is no history.
     """
-    if not are_in(run):
+    if not results.is_long(run):
         return judge(run)
     found = Sum(run, results.read_test(run).get("time_s", 0.0))
-    stored = sorted(one for one in (run / FOLDER).iterdir() if (one / "history.jsonl").is_file())
+    parts = (run / results.SEGMENTS).iterdir()
+    stored = sorted(one for one in parts if (one / "history.jsonl").is_file())
     if not stored:
         raise BadArguments(f"{run} has no segment with a history yet")
     rejudge(stored, found.add)
     # Asked after they were judged: a run that has ended meanwhile knows more, and stays as it is.
-    live = is_live(run / FOLDER)
+    live = is_live(run / results.SEGMENTS)
     before = _stored(run)
     if live:
         found.notes.append(GOING_ON)
@@ -114,7 +104,7 @@ class Sum:
             }
         )
         self._said += [f"Segment {number}: {note}" for note in found.get("run_notes") or ()]
-        if is_live(self._run / FOLDER):
+        if is_live(self._run / results.SEGMENTS):
             self.write(live=True)
 
     def write(self, live: bool) -> Outcome:

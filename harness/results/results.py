@@ -17,6 +17,8 @@ from fencepost import runfiles
 from fencepost.atomic_write import beside, replace
 from fencepost.harness.errors import BadArguments, Crashed
 
+SEGMENTS = "segments"
+"""The folder, in that of a long run, with a folder for each of its segments."""
 # File systems take 255.
 _MOST_BYTES = 200
 # That an error names.
@@ -28,6 +30,16 @@ _LAID_OUT = 5000
 def root() -> Path:
     """The results folder itself."""
     return Path(os.environ.get("FENCEPOST_RESULTS") or "results")
+
+
+def is_long(run: Path) -> bool:
+    """Return whether this is the folder of a long run, which is cut into segments."""
+    return (run / SEGMENTS).is_dir()
+
+
+def segment(run: Path, number: int) -> Path:
+    """Return the folder of a segment of a long run, from 1."""
+    return run / SEGMENTS / f"{number:04d}"
 
 
 def create(test: str) -> Path:

@@ -19,7 +19,6 @@ from typing import Any
 from fencepost.checker.verdict import Valid
 from fencepost.harness import locked
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.judge import segments
 from fencepost.harness.results import batch_index, results
 from fencepost.harness.results.batch_index import Collected
 from fencepost.report.words.questions import verdict
@@ -160,7 +159,7 @@ def name_of(folder: Path) -> str:
 
 def is_live(folder: Path) -> bool:
     """Whether this run goes on, or is being judged."""
-    history = folder / (segments.FOLDER if segments.are_in(folder) else _HISTORY)
+    history = folder / (results.SEGMENTS if results.is_long(folder) else _HISTORY)
     return locked.is_live(history) or locked.is_live(folder)
 
 

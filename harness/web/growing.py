@@ -18,7 +18,6 @@ from fencepost.harness import locked
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.execute.progress import Status, read
 from fencepost.harness.execute.timed import WHILE_S
-from fencepost.harness.judge import segments
 from fencepost.harness.results import results
 
 _HEAD, _TAIL = 16 << 10, 48 << 10
@@ -90,8 +89,8 @@ def growth(run: Path) -> Growth:
 
 def _place(run: Path) -> tuple[Path, int]:
     """The folder that is written to, and the number of its segment, 0 if it is none."""
-    if segments.are_in(run):
-        parts = sorted(run.glob(f"{segments.FOLDER}/*/harness.log"))
+    if results.is_long(run):
+        parts = sorted(run.glob(f"{results.SEGMENTS}/*/harness.log"))
         if parts:
             return parts[-1].parent, int(parts[-1].parent.name)
     return run, 0

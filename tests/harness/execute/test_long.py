@@ -51,7 +51,7 @@ def long_run(cluster, here):
 
 
 def parts(ended):
-    return sorted((ended.folder / segments.FOLDER).iterdir())
+    return sorted((ended.folder / results.SEGMENTS).iterdir())
 
 
 def ops(part):
@@ -219,7 +219,7 @@ def test_a_run_that_was_killed_says_so(long_run):
 
 def test_a_run_that_goes_on_is_judged_as_far_as_it_has_come(long_run):
     (long_run.folder / "results.json").unlink()
-    with locked(long_run.folder / segments.FOLDER):
+    with locked(long_run.folder / results.SEGMENTS):
         outcome = segments.judge_run(long_run.folder)
     assert (outcome.valid, outcome.results["live"]) == ("unknown", True)
     assert outcome.results["notes"] == [GOING_ON]
