@@ -21,6 +21,7 @@ MODULES = (
     "fencepost.checker.verdict",
     "fencepost.nemesis.nemesis",
     "fencepost.nemesis.site",
+    "fencepost.plugins",
     "fencepost.registry",
     "fencepost.report.exports.frames",
     "fencepost.workloads.contract.lock",

@@ -16,7 +16,15 @@ from fencepost.harness.errors import Crashed
 from fencepost.harness.package import PACKAGE
 from fencepost.workloads.locks.registry import LOCKS
 
-_OURS = ("__init__.py", "registry.py", "workloads", "sdk/javascript", "sdk/clients/node-redlock")
+_OURS = (
+    "__init__.py",
+    "moved.py",
+    "plugins.py",
+    "registry.py",
+    "workloads",
+    "sdk/javascript",
+    "sdk/clients/node-redlock",
+)
 # The harness alone reads these, and each client's node unpacks what it is sent.
 _LEFT_OUT = "fencepost/workloads/scenarios"
 # What the nodes' Python, Debian 12's, calls a compiled file. It ignores one that is out of date.

@@ -49,7 +49,8 @@ def _modules() -> list[Path]:
         for path in sorted(workloads.rglob("*.py"))
         if path.relative_to(workloads).parts[0] not in _LEFT_OUT
     ]
-    return [PACKAGE / "__init__.py", PACKAGE / "registry.py", *found]
+    base = ("__init__.py", "moved.py", "plugins.py", "registry.py")
+    return [*(PACKAGE / name for name in base), *found]
 
 
 def _compiled(path: Path) -> bytes:

@@ -38,6 +38,9 @@ def files(kinds: Iterable[Kind] | None = None) -> dict[str, bytes]:
         for file in sorted((PACKAGE / "node").glob("*.py"))
         if file.stem not in ("__init__", "__main__")
     }
+    # The file of another package's kind may import its types from these.
+    for name in ("plugins", "moved"):
+        modules[f"fencepost.{name}"] = (PACKAGE / f"{name}.py").read_text()
     for kind in kinds:
         modules[kind.module] = inspect.getsource(import_module(kind.module))
     found = {PROGRAM: _ENTRY.encode()}
@@ -46,6 +49,7 @@ def files(kinds: Iterable[Kind] | None = None) -> dict[str, bytes]:
         for end in range(1, len(packages) + 1):
             found["/".join(["lib", *packages[:end], "__init__.py"])] = b""
         found["/".join(["lib", *packages, f"{name}.py"])] = source.encode()
+    found["lib/fencepost/__init__.py"] = b"from fencepost import moved\n\nmoved.install()\n"
     index = {kind.name: kind.module for kind in kinds}
     found["lib/kinds.json"] = json.dumps(index, indent=1).encode()
     return found

@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from fencepost import moved
+
 if TYPE_CHECKING:
     from fencepost.checker import lincheck
     from fencepost.harness.api.api import run
@@ -42,6 +44,9 @@ _HOMES = {
     "load": "fencepost.harness.api.result",
     "run": "fencepost.harness.api.api",
 }
+
+
+moved.install()
 
 
 def __getattr__(name: str) -> Any:
