@@ -1,4 +1,4 @@
-"""The defects that were found in software which people use, and how each is shown again.
+"""The known defects of third-party software, and how each is reproduced.
 
 `fencepost track-record` plays them one after the other (harness/campaigns/track_record.py), and
 docs/track-record.md is the table of what came of it. A defect is one entry of DEFECTS: what it is,
@@ -125,15 +125,15 @@ _TRIES = {"time_s": 8.0, "hold": "0..20ms", "think": "0..20ms", "contention": "a
 DEFECTS = (
     Defect(
         "etcd-expired-waiter", "etcd-lock-api", "etcd 3.4, lock API",
-        "A waiter whose lease ended while it waited is answered with the lock, and so is the next: "
-        "two have it.",
+        "A waiter whose lease expired while it waited is granted the lock, and so is the next "
+        "waiter: two clients hold it.",
         (InSuite("etcd", "expired-waiter-3.4"),),
         "https://github.com/etcd-io/etcd/issues/11456",
     ),
     Defect(
         "redlock-py-minority-down", "redlock-py", "redlock-py",
         "One dead server of five makes every acquire raise an error and leave four keys behind: "
-        "nobody is granted the lock.",
+        "no client is granted the lock.",
         (InSuite(_LIBRARIES, "redlock-py-minority-down"),),
         "https://github.com/SPSCommerce/redlock-py/pull/27", related=True,
     ),
@@ -146,7 +146,7 @@ DEFECTS = (
     Defect(
         "redis-py-reply-lost", "redis-py", "redis-py, Lock",
         "If the reply to SET is lost, the client sends it again, finds its own key, and acquire "
-        "returns False: until the lease ends nobody has the lock, and nobody gets it.",
+        "returns False: until the lease expires no client holds the lock or can acquire it.",
         (
             ByHunt("redis-py", "drop", "liveness", seed=1),
             InSuite(_LIBRARIES, "redis-py-reply-lost"),
@@ -161,30 +161,30 @@ DEFECTS = (
     ),
     Defect(
         "kazoo-no-deadline", "kazoo", "kazoo, Lock",
-        "Nothing tells a holder for how long it may believe: paused past its session, it is told "
-        "of the end after it has written.",
+        "The client reports no deadline to a holder: a holder paused past its session learns of "
+        "the end only after it has written.",
         (InSuite(_LIBRARIES, "kazoo-paused"),),
     ),
     Defect(
         "curator-no-deadline", "curator", "Curator, InterProcessMutex",
-        "Nothing tells a holder for how long it may believe: paused past its session, it is told "
-        "of the end after it has written.",
+        "The client reports no deadline to a holder: a holder paused past its session learns of "
+        "the end only after it has written.",
         (InSuite(_LIBRARIES, "curator-paused"),),
     ),
     Defect(
         "python-redis-lock-silence", "python-redis-lock", "python-redis-lock",
-        "With auto_renewal the thread that renews finds the lock gone, and ends; the holder is not "
-        "told.",
+        "With auto_renewal, the renewal thread finds the lock gone and ends without notifying the "
+        "holder.",
         (InSuite(_LIBRARIES, "python-redis-lock-lost-in-silence"),),
     ),
     Defect(
         "aetcd-leases", "aetcd", "aetcd, Lock",
-        "Every try that fails leaves a lease behind in etcd until its TTL is over.",
+        "Every failed attempt leaves a lease in etcd until its TTL has passed.",
         (ByLeases("aetcd", _MOST_LEASES, _TRIES),),
     ),
     Defect(
         "etcd3gw-leases", "etcd3gw", "etcd3gw, Lock",
-        "Every try that fails leaves a lease behind in etcd until its TTL is over.",
+        "Every failed attempt leaves a lease in etcd until its TTL has passed.",
         (ByLeases("etcd3gw", _MOST_LEASES, _TRIES),),
     ),
 )  # fmt: skip
