@@ -1,4 +1,4 @@
-"""History in, verdict out: needs no cluster, no network, no clock."""
+"""Judges a history; needs no cluster, network or clock."""
 
 if __name__ == "checker":
     raise ImportError(

@@ -1,4 +1,4 @@
-"""Every checker by its name, and the verdict of all of them together."""
+"""The registry of checkers, and the verdict of all of them together."""
 
 from __future__ import annotations
 
@@ -38,19 +38,20 @@ CHECKERS = Registry(
 
 
 def check(run: Run, names: Iterable[str]) -> dict[str, Verdict]:
-    """Each named checker's verdict, and under "faults" whether every fault had its receipt."""
+    """Return each named checker's verdict and, under "faults", whether every fault had its
+    receipt."""
     verdicts = {"faults": faults.check(run.history, run.test)}
     verdicts |= {name: CHECKERS[name].check(run) for name in names}
     return verdicts
 
 
 def valid(verdicts: Mapping[str, Verdict]) -> Valid:
-    """The run's verdict: the worst of all."""
+    """Return the run's verdict: the worst of all."""
     return worst(verdict.valid for verdict in verdicts.values())
 
 
 def sound(test: Mapping[str, Any]) -> dict[str, Valid]:
-    """The verdicts expected of a run of this test in which nothing goes wrong."""
+    """Return the verdicts expected of a run of this test in which nothing goes wrong."""
     return {
         name: checker.control
         for name, checker in CHECKERS.items()

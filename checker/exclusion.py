@@ -1,12 +1,12 @@
-"""`lease_exclusion` and `mutual_exclusion`: were two holds of one lock on at the same time?
+"""`lease_exclusion` and `mutual_exclusion`: did two holds of one lock overlap?
 
-The same question about two meanings of "hold". As *believed* (until the deadline) it is about
-the lock service: a service that grants a lock whose lease is still running has broken its
-promise. *Strictly* (until given up) it is about the clients: one that is paused past its
-lease goes on as a holder, and no service can prevent that (Kleppmann 2016).
+The same question about two meanings of "hold". As *believed* (until the deadline) it is about the
+lock service: a service that grants a lock whose lease is still running has broken its promise.
+*Strictly* (until given up) it is about the clients: a client that is paused past its lease still
+acts as the holder, and no service can prevent that (Kleppmann 2016).
 
-Two holds overlap where each certainly began before the other ended: an overlap that the bounds of
-two hosts' clocks may have made proves nothing, and is only counted (`uncertain`).
+Two holds overlap if each certainly began before the other ended. An overlap within the bounds of
+two hosts' clocks proves nothing, and is only counted (`uncertain`).
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from fencepost.checker.why.cause import Link, cause, causes, headline, told
 
 
 def lease_exclusion(history: History, test: Mapping[str, Any]) -> Verdict:
-    """No two believed holds of one lock overlap in time."""
+    """Check that no two believed holds of one lock overlap in time."""
     return _verdict("believed", history, test)
 
 
 def mutual_exclusion(history: History, test: Mapping[str, Any]) -> Verdict:
-    """No two strict holds of one lock overlap in time."""
+    """Check that no two strict holds of one lock overlap in time."""
     return _verdict("strict", history, test)
 
 
@@ -59,20 +59,20 @@ def _verdict(kind: Kind, history: History, test: Mapping[str, Any]) -> Verdict:
         details["uncertain"] = len(overlaps(rows)) - len(found)
     if not found:
         missing = details["untested"] = _untested(kind, granted)
-        words = f"None of {count} holds overlapped another's {kind} hold."
+        words = f"None of {count} holds overlapped another {kind} hold."
         return Verdict(True, noted(words, missing), [], details)
     known = causes(history, test)
     whys = [known.overlap(o.first, o.second, o.start) for o in found]
     evidence = [_evidence(o, kind, why) for o, why in zip(found, whys, strict=True)]
     summary = (
-        f"{len(found)} of {count} holds were granted while another's {kind} hold was on; "
-        f"the first at {seconds(found[0].start)}{headline(whys[0])}."
+        f"{len(found)} of {count} holds were granted during another {kind} hold; the first at "
+        f"{seconds(found[0].start)}{headline(whys[0])}."
     )
     return Verdict(False, summary, evidence, details)
 
 
 def _untested(kind: str, granted: list[Hold]) -> list[str]:
-    """What a run without overlaps says nothing about."""
+    """Return the conditions that a run without overlaps did not test."""
     seen = any(hold.leases[0][1] != FOREVER for hold in granted)
     clients = (hold.node or hold.process for hold in granted)
     return untested(clients, sees_lease=seen or kind != "believed")
@@ -85,7 +85,7 @@ def _evidence(overlap: Overlap, kind: str, why: list[Link]) -> dict[str, Any]:
     if kind == "believed":
         lasted = f"whose lease ran until {seconds(until)}"
     elif until == FOREVER:
-        lasted = "which its holder never gave up"
+        lasted = "which its holder never released"
     else:
         lasted = f"which its holder gave up at {seconds(until)} ({first.ended_by})"
     return {
@@ -113,7 +113,7 @@ LEASE_EXCLUSION = Checker(
 
 MUTUAL_EXCLUSION = Checker(
     name="mutual_exclusion",
-    question="No two clients held the lock, going by what they gave up.",
+    question="No two clients held the lock at once, counting a hold until its client gave it up.",
     about=("clients",),
     check=of_history(mutual_exclusion),
     column="mutex",

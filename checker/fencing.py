@@ -1,9 +1,8 @@
-"""`fencing`: do the tokens order the grants, and does the resource hold to their order?
+"""`fencing`: do the tokens order the grants, and does the resource enforce that order?
 
-A fencing token is worth something only if it rises with every grant (Kleppmann 2016; tokens.py),
-and only if the resource remembers the highest token that it has seen, and accepts no write with a
-lower one. Both are judged per lock: tokens of two locks have no order, even where one resource is
-written to under both.
+A fencing token helps only if it rises with every grant (Kleppmann 2016; tokens.py), and if the
+resource remembers the highest token it has seen and rejects writes with a lower one. Both are
+judged per lock: tokens of two locks have no order, even if one resource is written under both.
 """
 
 from __future__ import annotations
@@ -26,11 +25,12 @@ from fencepost.checker.why.cause import Causes, cause, causes, told
 
 
 def fencing(history: History, test: Mapping[str, Any]) -> Verdict:
-    """Tokens unique and rising along certain time; no lower token accepted after a higher one."""
+    """Check that tokens are unique and rise along certain time, and that no lower token is accepted
+    after a higher one."""
     found = holds(history, test)
     granted = sum(1 for hold in found if hold.token is not None)
     if not granted:
-        return Verdict("unknown", "No grant carried a token: there was nothing to order.")
+        return Verdict("unknown", "No grant carried a token: nothing was tested.")
     on, clocks = over_time(faults(history)), Clocks(test)
     per_lock = grants(history, found, clocks)
     pairs = ordered(history, test, clocks)
@@ -61,7 +61,7 @@ def fencing(history: History, test: Mapping[str, Any]) -> Verdict:
 
 
 def _untested(found: list[Hold], in_order: bool, written: list[_Written]) -> list[str]:
-    """What nothing in this history could have shown."""
+    """Return the properties that this history could not have shown to be violated."""
     untested = []
     if not in_order:
         untested.append("the order of tokens (no grant came certainly after another)")
@@ -78,7 +78,8 @@ def _untested(found: list[Hold], in_order: bool, written: list[_Written]) -> lis
 
 @dataclass(frozen=True)
 class _Written:
-    """The writes that one resource accepted with tokens of one lock; None: nobody knows which."""
+    """The writes that one resource accepted with tokens of one lock; None for writes whose lock is
+    unknown."""
 
     resource: Any
     lock: str | None
@@ -86,8 +87,9 @@ class _Written:
 
 
 def _written(history: History, found: list[Hold], clocks: Clocks) -> list[_Written]:
-    """A write's lock is that of the hold that it names. One that names none, or none that was seen
-    to be granted, is of the only lock that was asked for, if there is but one."""
+    """Group writes by lock. A write's lock is that of the hold that it names. If it names none, or
+    one that was never granted, its lock is the only one that was asked for, if there is just one.
+    """
     held = owners(found)
     asked = {lock_of(call.begin.value) for call in history.calls() if call.begin.f == "acquire"}
     only = asked.pop() if len(asked) == 1 else None
@@ -103,7 +105,7 @@ def _written(history: History, found: list[Hold], clocks: Clocks) -> list[_Writt
 
 
 class _Highest:
-    """The write with the highest token of those accepted so far."""
+    """The accepted write with the highest token so far."""
 
     def __init__(self) -> None:
         self._highest: Write | None = None
@@ -113,7 +115,7 @@ class _Highest:
             self._highest = write
 
     def against(self, write: Write) -> Write | None:
-        """It, if its token is higher than this write's."""
+        """Return it if its token is higher than this write's."""
         if self._highest is not None and _token(write) < _token(self._highest):
             return self._highest
         return None
@@ -127,7 +129,8 @@ def _token(write: Write) -> int:
 def _accepted_late(
     written: list[_Written], clocks: Clocks
 ) -> Iterator[tuple[Write, Write, _Written]]:
-    """Writes accepted after one with a higher token of the same lock: (that one, it, where)."""
+    """Yield writes accepted after one with a higher token of the same lock: (that one, it,
+    where)."""
     for each in written:
         if each.lock is not None:
             for late, higher in after_others(each.writes, Rulers(clocks), _Highest):
@@ -170,7 +173,7 @@ def _write_evidence(
 
 
 def _no_token(test: Test) -> str | None:
-    return None if test["lock"]["token"] else "the lock hands out no token"
+    return None if test["lock"]["token"] else "the lock issues no token"
 
 
 CHECKER = Checker(

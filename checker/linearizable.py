@@ -1,8 +1,8 @@
 """`linearizable`: does the history of acquire, extend and release fit the lease-mutex model?
 
-The strictest question to the lock service, and the only one that also uses what failed and what
-never returned: lincheck looks for one order of all ops, each within its interval, in which no
-grant is given while another may not have expired yet, and each token exceeds those before it.
+The strictest check of the lock service, and the only one that also uses ops that failed or never
+returned: lincheck looks for one order of all ops, each within its interval, in which no grant is
+given while another may still be valid, and each token exceeds those before it.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from fencepost.checker.lincheck.verdict import check_calls
 from fencepost.checker.verdict import Verdict, noted
 
 REQUEUED = "requeued"
-"""The error kind of `lost` of a client that may have lost its place in a queue, and no more."""
+"""The error kind of `lost` for a client that may have lost only its place in a queue."""
 
 _TIME_LIMIT_S = 60.0
 _EVIDENCE_S = 5.0
 
 _MORE_NS = 200_000
-"""And this much for each call, so that a history is not too long for its limit."""
+"""Additional time for each call, so that long histories have enough."""
 
 
 def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
-    """The lock's ops linearize against lease-mutex, each lock for itself."""
+    """Check that the lock's ops linearize against lease-mutex, each lock by itself."""
     calls = [call for call in _granted_early(history) if call.begin.f in LOCK_OPS]
     grants = [call for call in calls if call.begin.f == "acquire" and call.type == "ok"]
     if not grants:
@@ -63,11 +63,11 @@ def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
     }
     if found.valid is True:
         missing = details["untested"] = _untested(calls, grants)
-        words = f"{found.operations} ops of the lock fit one order in which every lease is kept."
+        words = f"{found.operations} ops of the lock fit one order that respects every lease."
         return Verdict(True, noted(words, missing), [], details)
     if found.valid == "unknown":
-        return Verdict("unknown", f"The search did not end: {found.reason}.", [], details)
-    # Ops of one process that seem to overlap have no sub-history that shows the failure alone.
+        return Verdict("unknown", f"The search was stopped: {found.reason}.", [], details)
+    # Without a total order of one process' ops, no sub-history shows the failure alone.
     evidence = None if clocks else found.evidence(_EVIDENCE_S)
     if evidence is None or evidence.failed is None:
         near = found.failed or found.near
@@ -88,8 +88,8 @@ def _invalid(
     op = history.ops[failed.line]
     what = (
         f"{op.node or 'a client'} (process {op.process}): {_described(op)}, invoked at "
-        f"{seconds(op.time)}, fits nowhere in any order of the lock's ops that keeps every lease"
-        f"{f': {evidence.why}' if evidence.why else ''}."
+        f"{seconds(op.time)}, is not linearizable: no order of the lock's operations that respects "
+        f"every lease can contain it{f': {evidence.why}' if evidence.why else ''}."
         f"{during(over_time(faults(history)), op.time, failed.ended or op.time)}"
     )
     small = evidence.small.operations if evidence.small else (failed,)
@@ -98,11 +98,11 @@ def _invalid(
 
 
 def _unplaced(history: History, details: dict[str, Any], near: Operation) -> Verdict:
-    """Where it is not known which op is the first that cannot be placed."""
+    """Return the verdict if the first op that cannot be placed is unknown."""
     op = history.ops[near.line]
     what = (
-        "No order of the lock's ops keeps every lease; the search found none beyond "
-        f"{seconds(op.time)}."
+        "The lock's ops are not linearizable: no order respects every lease. The search got no "
+        f"further than {seconds(op.time)}."
     )
     return Verdict(False, what, [{"what": what, "time_ns": op.time, "ops": [near.line]}], details)
 
@@ -113,10 +113,9 @@ def _described(op: Op) -> str:
 
 
 def _granted_early(history: History) -> list[Call]:
-    """The calls. A grant to a client whose lease the service had ended while it waited (`lost`
-    with hold null) must have happened before that, if it did: its end is brought forward. One whose
-    client asked again by itself (REQUEUED) is of what it asked for then.
-    """
+    """Return the calls, with the end of some grants brought forward. If the service ended a
+    client's lease while it waited (`lost` with hold null), a grant to it must have happened before
+    that. A client that asked again by itself (REQUEUED) is judged by its second request."""
     notices: dict[int | str, list[Op]] = {}
     for op in history.lost():
         if op.value.get("hold") is None and (op.error or [""])[0] != REQUEUED:
@@ -126,7 +125,8 @@ def _granted_early(history: History) -> list[Call]:
 
 
 def _before(call: Call, notices: Mapping[int | str, list[Op]]) -> Call:
-    """The call; if it is a grant, answered no later than the first of these since it was asked."""
+    """Return the call; if it is a grant, answered no later than the first of these since it was
+    asked."""
     end = call.end
     if call.begin.f != "acquire" or end is None or end.type != "ok":
         return call
@@ -138,16 +138,16 @@ def _before(call: Call, notices: Mapping[int | str, list[Op]]) -> Call:
 
 
 def _called(calls: list[Call], granted: list[Hold], clocks: Clocks) -> Iterator[lincheck.Call]:
-    """The calls as lincheck reads them, in the order of their completion.
+    """Yield the calls in lincheck's form, in the order of their completion.
 
-    Where clocks are known to a bound only, each op is given the widest interval that it may have
-    had. Ops of one process may then overlap, and each goes by a number of its own.
+    Where clocks are known only to a bound, each op gets the widest possible interval. Ops of one
+    process may then overlap, so each gets its own process number.
     """
     by_asked = {hold.asked_index: hold for hold in granted}
     by_extend = {extend: hold for hold in granted for extend in hold.extends}
     places = _places(calls, clocks) if clocks else {}
     completed = [(call.end.index, call) for call in calls if call.end is not None]
-    # The history's order counts, also of equal times, but where stamps were moved.
+    # The history's order counts, also of equal times, unless stamps were moved.
     completed.sort(key=(lambda row: places[row[0]]) if clocks else itemgetter(0))
     for _, call in completed + [(0, call) for call in calls if call.end is None]:
         begin, end = call.begin, call.end
@@ -166,14 +166,15 @@ def _called(calls: list[Call], granted: list[Hold], clocks: Clocks) -> Iterator[
         if end is not None:
             kind, result = end.type, end.value
             returned, ended = places.get(end.index, end.index), end.time + bound
-        # By their places, and not by name: it takes half of the time.
+        # Positional arguments, because keywords take twice the time.
         yield lincheck.Call(
             process, begin.f, kind, value, result, invoked, returned, time, ended, line
         )
 
 
 def _places(calls: list[Call], clocks: Clocks) -> dict[int, int]:
-    """The places of the calls' ops, by their indices, in the order that their clocks allow."""
+    """Return the positions of the calls' ops, by their indices, in an order that their clocks
+    allow."""
     rows = []
     for call in calls:
         bound = clocks.bound(call.begin.node)
@@ -184,13 +185,14 @@ def _places(calls: list[Call], clocks: Clocks) -> dict[int, int]:
 
 
 def _lease(call: Call, hold: Hold | None) -> dict[str, int]:
-    """The ttl (ns) that the client may count on, from the invocation of an acquire or extend.
+    """Return the ttl (ns) that the client may count on, from the invocation of an acquire or
+    extend.
 
-    A session may have been heard of last before the op was invoked, and so may expire before its
-    invocation + ttl: where the client's own deadline is earlier, that counts. Where the client can
-    see no deadline, nothing is known about its lease, and it may expire at any time. A lease that
-    was renewed in the background, each time before it ran out, lasts to the end of the last one.
-    From when on the service may have ended the grant early, nothing is left of it.
+    The service may have heard of a session last before the op was invoked, so the session may
+    expire before its invocation + ttl: if the client's own deadline is earlier, that counts. If the
+    client can see no deadline, its lease may expire at any time. A lease that was renewed in the
+    background, each time before it expired, lasts to the end of the last renewal. From `may_end` on
+    the service may have ended the grant, so the lease is cut off there.
     """
     begin, end, ttl = call.begin, call.end, call.begin.value.get("ttl")
     if hold is None or end is None or (ttl is None and hold.may_end == FOREVER):
@@ -207,21 +209,21 @@ def _lease(call: Call, hold: Hold | None) -> dict[str, int]:
 
 
 def _renewed(call: Call, deadline: int, hold: Hold) -> int | None:
-    """Until when renewals made the lease last that this acquire or extend gave; None: there were
-    none before it was over."""
+    """Return until when renewals extended the lease of this acquire or extend; None without a
+    renewal before it expired."""
     assert call.end is not None
     until, renewed = deadline, False
     for time, later in hold.renewals:
-        # One that was told while an extend was under way may have come before it.
+        # A renewal reported during an extend may have preceded it.
         if (call.begin.f == "acquire" or time >= call.end.time) and time <= until:
             until, renewed = int(later), True
     return until if renewed else None
 
 
 def _by_call(model: Model, calls: list[Call]) -> Model:
-    """The model for events whose process is the position of their call.
+    """Return the model for events whose process is the position of their call.
 
-    Moved apart, a release may seem to come before its acquire: it settles nothing then.
+    With moved stamps a release may seem to come before its acquire, so it settles nothing.
     """
     owner = {call.begin.index: call.begin.process for call in calls}
 

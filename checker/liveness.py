@@ -1,16 +1,16 @@
-"""`liveness`: does the lock come back?
+"""`liveness`: does the lock become available again?
 
-A lock that is never granted is perfectly safe. So: after the last fault is healed, and after
-a holder is gone with its lease still running, somebody must get the lock within the lease plus a
-stated bound (`liveness_bound_s`, default 5 s), counted from when nothing stood in the way any more,
-and not before the clients were ready (`ready_s`, by which the test says when that was).
-Where the service promises to survive a minority of dead nodes (`promises.minority`), somebody must
-get it in that time while only a minority is impaired. Each lock is judged by itself (waits.py).
+A lock that is never granted is perfectly safe. So after the last fault is healed, and after a
+holder disappeared with its lease still running, the lock must be granted within the lease plus a
+stated bound (`liveness_bound_s`, default 5 s), counted from when the last obstacle ended, and not
+before the clients were ready (`ready_s` in the test). If the service promises to survive a minority
+of dead nodes (`promises.minority`), the lock must be granted in that time while only a minority is
+impaired. Each lock is judged by itself (waits.py).
 
-Where the lock promises an order of grants (`promises.fifo`), or that a release wakes one client
-(`promises.one_wakeup`), these are judged as well (fairness.py); so is that it refuses only what
-somebody has (`promises.true_refusals`, refusals.py). A promise that nobody put to the test is
-named, and neither kept nor broken.
+Three further promises are judged if the lock makes them: an order of grants (`promises.fifo`), a
+release that wakes one client (`promises.one_wakeup`; both in fairness.py), and no refusal of a free
+lock (`promises.true_refusals`, refusals.py). An untested promise is named, and counts as neither
+kept nor broken.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ from fencepost.checker.verdict import Valid, Verdict, count, noted
 
 DEFAULT_BOUND_S = 5.0
 GONE = ("death", "gone", "close")
-"""The ends of holds that nobody gave up."""
+"""The ends of holds that their holders did not release."""
 
 
 def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
-    """Somebody acquires in time: after the last heal, after each holder, beside a minority."""
+    """Check that the lock is granted in time: after the last heal, after each lost holder, and
+    during the failure of a minority."""
     on, clocks = faults(history), Clocks(test)
     found = trusted(history, test, clocks)
     calls = history.calls()
@@ -84,7 +85,7 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
 
 
 def _apart(history: History, clocks: Clocks) -> int:
-    """How far apart the stamps of two nodes may be, at the most (ns)."""
+    """Return how far apart the stamps of two nodes may be at most (ns)."""
     return 2 * max(map(clocks.bound, {op.node for op in history}), default=0) if clocks else 0
 
 
@@ -107,7 +108,7 @@ def _locks(
 
 
 class _Run:
-    """When somebody had to be granted a lock of this run."""
+    """The spans of this run in which a lock had to be granted."""
 
     def __init__(self, history: History, test: Mapping[str, Any], on: list[Fault]) -> None:
         self._servers = frozenset(test.get("servers") or ())
@@ -121,7 +122,7 @@ class _Run:
         ends = [f.start if f.end is None and kills_clients(f, clients) else f.end for f in on]
         self.healed = None not in ends
         healed = [end for end in ends if end is not None]
-        # Before they are ready there is nobody who could be granted a lock.
+        # Before the clients are ready, no client can be granted a lock.
         self._since = max([int(test.get("ready_s", 0) * 1e9), *healed])
 
     def waits(self, lock: Waited) -> Iterator[Wait]:
@@ -140,13 +141,14 @@ class _Run:
     def _after_holders(self, lock: Waited, obstacles: Obstacles) -> Iterator[Wait]:
         for hold in lock.found:
             if hold.ended_by in GONE and hold.strict_end < hold.deadline:
-                why = f"After {hold.who} was gone with hold {hold.name} at "
+                why = f"After {hold.who} disappeared with hold {hold.name} at "
                 why += seconds(hold.strict_end)
                 due = max(hold.gone_by, lock.left[hold.index])
                 yield lock.wait("holder", why, hold.strict_end, due, obstacles, own=hold)
 
     def _minorities(self, lock: Waited) -> Iterator[Wait]:
-        """Every span from one begin or end of such a fault to the next, long enough to tell."""
+        """Yield every span between two changes of the impaired nodes that is long enough to
+        judge."""
         others = [f for f in self._impairing if not (f.impairs or set()) <= self._servers]
         obstacles = Obstacles([*spans(others, lock.lease), *lock.deaths])
         for start, end, down in self._spans():
@@ -156,7 +158,7 @@ class _Run:
             yield lock.wait("minority", why, start, start + lock.lease, obstacles, until=end)
 
     def _spans(self) -> Iterator[tuple[int, int, set[str]]]:
-        """The spans with the same servers impaired, one or more of them, and no majority."""
+        """Yield the spans with the same servers impaired: at least one, and no majority."""
         begun: dict[int, list[Fault]] = {}
         over: dict[int, list[Fault]] = {}
         for fault in self._impairing:
@@ -175,7 +177,7 @@ class _Run:
 
 
 def _telling(waits: list[Wait], unfair: bool) -> list[Wait]:
-    """The waits that show why the verdict is what it is."""
+    """Return the waits that explain the verdict."""
     bad = [wait for wait in waits if wait.valid is False]
     if bad or unfair:
         return bad
@@ -183,7 +185,7 @@ def _telling(waits: list[Wait], unfair: bool) -> list[Wait]:
 
 
 def _valid(waits: list[Wait], unfair: list[dict[str, Any]]) -> Valid:
-    """What nobody put to the test counts for nothing, as long as something was."""
+    """Combine the waits into a verdict. Untested ones are ignored if any was tested."""
     said = {wait.valid for wait in waits}
     if unfair or False in said:
         return False
@@ -199,21 +201,21 @@ def _summary(
         return str(evidence[0]["what"])
     if valid is True:
         longest = max(wait.waited_s or 0.0 for wait in waits if wait.valid is True)
-        return f"The lock came back every time; the longest wait was {longest:.3f} s."
+        return f"The lock became available every time; the longest wait was {longest:.3f} s."
     cut_short = next((wait for wait in waits if wait.valid == "unknown"), None)
     if cut_short:
         return cut_short.describe()
-    return "Nobody asked for the lock for long enough to tell."
+    return "No client asked for the lock for long enough to tell."
 
 
 def _unfair(fair: Fairness, promises: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What speaks against a promise of order."""
+    """Return the evidence against a promise of order."""
     found = list(fair.overtakings) if promises.get("fifo") else []
     return found + (fair.herds if promises.get("one_wakeup") else [])
 
 
 def _unjudged(waits: list[Wait], healed: bool) -> list[str]:
-    """The waits that nobody put to the test, in short phrases."""
+    """Return the waits that were not tested, in short phrases."""
     several = len({wait.lock for wait in waits}) > 1
     nobody = [wait for wait in waits if wait.valid is None]
     found = [
@@ -224,13 +226,13 @@ def _unjudged(waits: list[Wait], healed: bool) -> list[str]:
     if not healed:
         found.append("after the last fault was healed")
     gone = sum(1 for wait in nobody if wait.kind == "holder")
-    return found + ([f"after {count(gone, 'holder')} that went"] if gone else [])
+    return found + ([f"after {count(gone, 'holder')} that disappeared"] if gone else [])
 
 
 def _untested(
     waits: list[Wait], fair: Fairness, denied: Refusals, promises: Mapping[str, Any]
 ) -> list[str]:
-    """The promises that nothing in this run could have broken."""
+    """Return the promises that nothing in this run could have broken."""
     minority = any(wait.kind == "minority" and isinstance(wait.valid, bool) for wait in waits)
     tested = {
         "minority": minority,
@@ -243,7 +245,7 @@ def _untested(
 
 CHECKER = Checker(
     name="liveness",
-    question="After every fault the lock came back within its lease plus the bound.",
+    question="After every fault the lock became available within its lease plus the bound.",
     about=("service",),
     check=of_history(liveness),
     column="live",

@@ -1,12 +1,12 @@
-"""`ownership`: did a process end the hold of another?
+"""`ownership`: did a process end another's hold?
 
-From the outside this is seen only by what followed: a hold proved to be gone before its time
-(losses.py), and meanwhile a release of a hold that was over was answered ok (releases.py). A
-library that answers ok to the release of a lost lock steals nothing, so it takes both. Only a
-release that names another process' hold and is answered ok needs no further proof.
+From the outside this shows only in its effects: a hold that certainly ended early
+(early_losses.py), and meanwhile a release of an expired hold that was answered ok (releases.py).
+Both are required, because a library that answers ok to the release of a lost lock steals nothing.
+Only a release that names another process' hold and is answered ok needs no further proof.
 
-Where something else may have ended the hold, a server that forgot it or its own process, or where
-nobody knows what a release did, the verdict is `unknown`.
+If a server that lost its state or the holder's own process may have ended the hold, or the effect
+of a release is unknown, the verdict is `unknown`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from fencepost.checker.why.cause import Causes, cause, causes, told
 
 
 def ownership(history: History, test: Mapping[str, Any]) -> Verdict:
-    """No process ends the hold of another."""
+    """Check that no process ends the hold of another."""
     struck, clocks = faults(history), Clocks(test)
     on = over_time(struck)
     found = trusted(history, test, clocks)
@@ -56,7 +56,7 @@ def _verdict(
     answered = sum(1 for release in released if release.answered is not None)
     untested = []
     if not any(release.late and release.call.type != "info" for release in released):
-        untested.append("a late release (none was sent after its own hold was over)")
+        untested.append("a late release (none was sent after its own hold had ended)")
     details = {"releases": answered, "uncertain": len(doubts), "untested": untested}
     if thefts:
         stealing = len({row["ops"][0] for row in thefts})
@@ -64,8 +64,8 @@ def _verdict(
         return Verdict(False, noted(summary, untested), thefts, details)
     if doubts:
         summary = (
-            f"It cannot be told whether releases ended {count(len(doubts), 'hold')} of other "
-            "processes, gone before their time."
+            f"Releases may have ended {count(len(doubts), 'hold')} of other processes, lost early; "
+            "the history does not decide it."
         )
         return Verdict("unknown", noted(summary, untested), doubts, details)
     if not answered:
@@ -77,7 +77,8 @@ def _verdict(
 
 @dataclass(frozen=True)
 class _Blame:
-    """A release that may have ended another's hold, and why that is uncertain ("": it is not)."""
+    """A release that may have ended another's hold, and why that is uncertain ("" if it is
+    certain)."""
 
     release: Release
     doubt: str
@@ -86,7 +87,7 @@ class _Blame:
 def _blame(
     loss: Loss, suspects: Suspects, forgetting: Spans[Fault], clocks: Clocks
 ) -> _Blame | None:
-    """Who ended this hold; None where nobody is suspected."""
+    """Return the release that ended this hold, or None without a suspect."""
     first: _Blame | None = None
     by_itself = ""
     for release in suspects.near(loss):
@@ -104,9 +105,9 @@ def _blame(
 
 
 def _forgetting(on: list[Fault], history: History, test: Mapping[str, Any]) -> Spans[Fault]:
-    """The faults by which a server may lose, or end before its time, what it has granted.
+    """Return the faults by which a server may lose, or end early, what it has granted.
 
-    What nobody says of a fault, it may do.
+    A fault with unknown effects may.
     """
     clients = set(history.nodes())
     servers = set(test.get("servers") or ())
@@ -116,7 +117,7 @@ def _forgetting(on: list[Fault], history: History, test: Mapping[str, Any]) -> S
             return not servers.isdisjoint(fault.targets)
         return not fault.targets or not clients.issuperset(fault.targets)
 
-    # One that was not seen to heal may go on.
+    # One that was not seen to heal may still be active.
     return Spans(
         (fault.start, fault.end if fault.healed else None, fault)
         for fault in on
@@ -125,7 +126,7 @@ def _forgetting(on: list[Fault], history: History, test: Mapping[str, Any]) -> S
 
 
 def _forgotten(loss: Loss, forgetting: Spans[Fault], clocks: Clocks) -> str:
-    """Which fault may explain a loss; '' for none."""
+    """Describe the fault that may explain a loss; '' for none."""
     since = loss.asked.time - clocks.bound(loss.asked.node)
     until = loss.shown.time + clocks.bound(loss.shown.node)
     for fault in forgetting.touching(since, until):
@@ -141,8 +142,8 @@ def _theft(release: Release, loss: Loss, on: Spans[Fault], known: Causes) -> dic
         "what": (
             f"{hold.who} released its hold {hold.name} at {seconds(release.sent.time)} and was "
             f"answered ok, though {victim.who} had hold {victim.name} since "
-            f"{seconds(victim.start)}; that was then gone before its time: {loss.how}."
-            f"{told(why) or during(on, release.sent.time, answered.time)}"
+            f"{seconds(victim.start)}; that hold then ended early: "
+            f"{loss.how}.{told(why) or during(on, release.sent.time, answered.time)}"
         ),
         **cause(why),
         "time_ns": answered.time,
@@ -156,8 +157,8 @@ def _doubted(blame: _Blame, loss: Loss, on: Spans[Fault]) -> dict[str, Any]:
     release, victim = blame.release, loss.hold
     return {
         "what": (
-            f"{victim.who} had hold {victim.name} since {seconds(victim.start)}, and it was gone "
-            f"before its time: {loss.how}. The release of hold {release.hold.name} by process "
+            f"{victim.who} had hold {victim.name} since {seconds(victim.start)}, and it ended "
+            f"early: {loss.how}. The release of hold {release.hold.name} by process "
             f"{release.sent.process} at {seconds(release.sent.time)} may have ended it, but "
             f"{blame.doubt}.{during(on, victim.start, loss.shown.time)}"
         ),

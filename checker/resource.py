@@ -1,13 +1,14 @@
 """`resource`: did the user's data survive?
 
-The resource is a register with a version that rises by one with every write it accepts. A
-client reads value and version, and later writes a new value and says which version it read.
-Four kinds of damage are told apart:
+The resource is a register with a version that rises by one with every write it accepts. A client
+reads value and version, and later writes a new value and names the version it read. Four kinds of
+damage are distinguished:
 
 - *lost update*: an accepted write did not follow the write that its writer had read;
-- *missing*: an acknowledged write was not there when somebody looked later;
+- *missing*: a later read did not show an acknowledged write;
 - *stale*: a write was accepted after the write of a later hold of the same lock;
-- *phantom*: somebody read what no write can have made: refused, not sent yet, or never sent.
+- *phantom*: a read showed a value that no write can have made: refused, sent later, or never
+  sent.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ from fencepost.checker.verdict import Verdict, count, noted
 from fencepost.checker.why.cause import Causes, cause, causes, told
 
 KINDS = {
-    "lost_update": "overwrote what its writer had not seen",
-    "missing": "was acknowledged and not there later",
-    "stale": "was accepted after a later holder's write",
-    "phantom": "was read and had been refused or not been written",
+    "lost_update": ("lost update", "the write was based on a stale read"),
+    "missing": ("missing write", "acknowledged, but not there later"),
+    "stale": ("stale write", "accepted after a later holder's write"),
+    "phantom": ("phantom read", "of a value that was refused or not written yet"),
 }
 
 
 @dataclass(frozen=True)
 class _Damage:
-    """`what` happened to the data, in words without the full stop; times in ns, `ops` indices.
+    """Damage to the data: `what` describes it without the full stop; times in ns, `ops` indices.
 
     `hold`: the name of the hold under which the write was made, if there is one.
     """
@@ -66,7 +67,8 @@ class _Damage:
 
 
 def resource(history: History, test: Mapping[str, Any]) -> Verdict:
-    """Every acknowledged write is there, follows what its writer read, and is not stale."""
+    """Check that every acknowledged write is there, follows the write that its writer read, and is
+    not stale."""
     clocks = Clocks(test)
     rulers = Rulers(clocks)
     found = registers(history, clocks)
@@ -90,24 +92,29 @@ def resource(history: History, test: Mapping[str, Any]) -> Verdict:
     details["untested"] = untested
     if not evidence:
         summary = (
-            f"{count(accepted, 'accepted write')}, each there and on top of what its writer read."
+            f"{count(accepted, 'accepted write')}, each present and based on the version "
+            "that its writer read."
         )
         return Verdict(True, noted(summary, untested), [], details)
-    counts = ", ".join(f"{details[kind]} {words}" for kind, words in KINDS.items() if details[kind])
+    counts = ", ".join(
+        f"{count(details[kind], noun)} ({words})"
+        for kind, (noun, words) in KINDS.items()
+        if details[kind]
+    )
     summary = f"Of {count(accepted, 'accepted write')}: {counts}."
     return Verdict(False, noted(summary, untested), evidence, details)
 
 
 def _untested(found: list[Register], held: Mapping[str, Hold], judged: bool) -> list[str]:
-    """What nothing in this history could have shown."""
+    """Return the properties that this history could not have shown to be violated."""
     writes = [write for register in found for write in register.writes]
     untested = [
         f"{register.name} (no write was accepted)" for register in found if not register.writes
     ]
     if all(write.built_on is None for write in writes):
-        untested.append("lost updates (no write says what its writer read)")
+        untested.append("lost updates (no write names the version that its writer read)")
     if not judged:
-        # A resource that compares what was read does not care who holds which lock.
+        # Compare-and-set accepts a write by the version it read, whichever hold it was made under.
         untested.append("stale writes (guard compare-and-set)")
     elif not any(write.hold in held for write in writes):
         untested.append("stale writes (no write was made under a hold)")
@@ -118,7 +125,7 @@ def _damages(register: Register, held: Mapping[str, Hold], rulers: Rulers) -> It
     for write, why in lost(register, rulers):
         yield _of(register, "lost_update", write, f"built on version {write.built_on}, but {why}")
     for write, why in missing(register, rulers):
-        yield _of(register, "missing", write, f"was acknowledged and is not there: {why}")
+        yield _of(register, "missing", write, f"was acknowledged and is missing: {why}")
     for write, other in stale(register, held, rulers):
         why = _why_stale(write, other, held)
         yield _of(register, "stale", write, f"was accepted though stale: {why}")
@@ -154,7 +161,7 @@ def _token(hold: Hold) -> str:
 def _phantom(register: Register, read: Call, write: Call | None) -> _Damage:
     assert read.end is not None
     if write is None:
-        why = "and nobody had written it"
+        why = "and no process had written it"
     elif write.type == "fail" and write.end is not None:
         why = f"and its write by {_who(write)} failed at {seconds(write.end.time)}"
     else:
@@ -175,7 +182,7 @@ def _who(call: Call) -> str:
 
 CHECKER = Checker(
     name="resource",
-    question="Every acknowledged write is there, on top of what its writer read.",
+    question="Every acknowledged write is present, based on the version that its writer read.",
     about=("resource",),
     check=of_history(resource),
     column="resource",

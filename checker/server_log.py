@@ -1,15 +1,16 @@
-"""`server-log`: did a server break down by itself, by what its log says?
+"""`server-log`: did a server crash by itself, according to its log?
 
-Clients may never notice a server that panics: others of its cluster answer for it. So each server's
-log is searched for panics, fatal errors and out-of-memory exits (Jepsen's log-file-pattern).
+Clients may never notice a server that panics, because others of its cluster answer for it. So each
+server's log is searched for panics, fatal errors and out-of-memory exits (as Jepsen's
+log-file-pattern does).
 
-A fault leaves its marks in logs as well, and nobody is accused for these. Servers that are killed
-write nothing, and as they start again PostgreSQL refuses clients with FATAL, which is no failure of
-the server and is not looked for. A server that ends because its disk is full says so: where a fault
-of the run struck that server, the line is named (`after_faults`), else it counts.
+Faults leave marks in logs too, which must not count. Killed servers write nothing; as they restart,
+PostgreSQL refuses clients with FATAL, which is not a failure of the server and is not searched for.
+A server that exits because its disk is full says so: if a fault of the run hit that server, the
+line is only named (`after_faults`), else it counts.
 
-A night's log comes without its middle (`left_out`), which its node has searched by the same
-patterns before it went. Where nobody did, what is missing may have had anything in it.
+A log of a long run lacks its middle (`left_out`), which its node searched by the same patterns
+before dropping it. If it was not searched, the verdict cannot be true.
 """
 
 from __future__ import annotations
@@ -34,23 +35,22 @@ BAD = re.compile(
     r"|terminated by signal (?:4|6|7|8|11)\b"  # PostgreSQL's own processes; 9 and 15 are kills
     r"|Out of memory: Killed process|segfault at "  # the kernel
 )
-"""What a line has that a server writes as it breaks down."""
+"""Patterns of lines that a server writes when it crashes."""
 _FULL = re.compile(r"no space left on device", re.IGNORECASE)
 _GAP = re.compile(r"^\.\.\. (\d+) bytes were left out here(, once they had been searched)?")
-_NEAR = 5  # lines after a bad one in which a Java program says why
-_SHOWN = 200  # characters of a line that evidence shows
+_NEAR = 5  # lines after a bad one in which a Java program gives the reason
+_SHOWN = 200  # longest line in the evidence, in characters
 
 
 def gap(count: int, searched: bool) -> str:
-    """The line of a log that stands where so many bytes were left out. `searched`: what this
-    checker looks for was looked for in them, and follows."""
+    """Return the line of a log that replaces the bytes left out. `searched`: the bytes were
+    searched for this checker's patterns, and matches follow."""
     return f"... {count} bytes were left out here{', once they had been searched' * searched} ...\n"
 
 
 @dataclass(frozen=True)
 class _Line:
-    """A line of a server's log that it should not have. full: it, or what follows, blames a full
-    disk."""
+    """A bad line of a server's log. full: it, or what follows, blames a full disk."""
 
     server: str
     number: int
@@ -62,7 +62,7 @@ class _Line:
 
 
 def server_log(run: Run) -> Verdict:
-    """No server panicked, died of a fatal error or ran out of memory."""
+    """Check that no server panicked, exited with a fatal error or ran out of memory."""
     struck = {node for fault in faults(run.history) for node in fault.targets}
     servers = list(run.test.get("servers") or sorted(run.logs))
     bad: list[_Line] = []
@@ -85,7 +85,10 @@ def server_log(run: Run) -> Verdict:
     if searched or missing:
         details["left_out"] = [*searched, *missing]
     if bad:
-        summary = f"{count(len(bad), 'line')} of the servers' logs should not be there: {bad[0]}"
+        summary = (
+            f"{count(len(bad), 'line')} of the servers' logs "
+            f"{'reports a crash' if len(bad) == 1 else 'report crashes'}: {bad[0]}"
+        )
         rows = [{"what": str(line), "server": line.server, "line": line.number} for line in bad]
         return Verdict(False, summary, rows, details)
     if silent or not servers:
@@ -95,9 +98,9 @@ def server_log(run: Run) -> Verdict:
             f"The middle of these logs is missing, and was not searched: {', '.join(missing)}."
         )
         return Verdict("unknown", summary, [], details)
-    summary = f"No panic, fatal error or lack of memory in {count(len(servers), 'log')}."
+    summary = f"No panic, fatal error or out-of-memory exit in {count(len(servers), 'log')}."
     if excused:
-        summary += f" Of a full disk, which was a fault of the run: {excused[0]}."
+        summary += f" Caused by a full disk, which was a fault of the run: {excused[0]}."
     if searched:
         summary += f" Left out, once it had been searched: the middle of {', '.join(searched)}."
     return Verdict(True, summary, [], details)
@@ -110,7 +113,7 @@ def _lines(log: Path | None) -> list[str]:
 
 
 def _gaps(lines: list[str]) -> list[tuple[int, bool]]:
-    """How many bytes are missing at each place, and whether they were searched."""
+    """Return how many bytes are missing at each place, and whether they were searched."""
     found = [match for line in lines if (match := _GAP.match(line))]
     return [(int(match[1]), bool(match[2])) for match in found]
 
@@ -128,6 +131,6 @@ CHECKER = Checker(
     about=("service",),
     check=server_log,
     column="log",
-    touches=lambda history: False,  # a history that came alone has no logs
-    at_the_end=True,  # logs are fetched when the run is over
+    touches=lambda history: False,  # a history without its folder has no logs
+    at_the_end=True,  # logs are fetched after the run
 )

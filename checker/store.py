@@ -1,16 +1,16 @@
 """`store`: is the resource's own history linearizable?
 
 The resource is a register whose accepted writes are numbered one by one from 1; before the first,
-version 0 is None. Every answer says its version, so that there is only one order to try: by
-version, each write before the reads of it. What is left to find are the writes whose outcome is
-unknown: such a write may have made any version that nobody was certainly shown before it was
-sent, once, and only with the value that was read. That is a matching of versions and writes whose
-choices are nested, which makes it exact in O(n log n). Where no order fits, the store has failed,
-and what `resource` finds may be the store's doing and not the lock's.
+version 0 is None. Every answer reports its version, so there is only one order to try: by version,
+each write before the reads of it. Only writes of unknown outcome have to be searched for: such a
+write may have made any version that was certainly not shown before it was sent, once, and only with
+the value that was read. That is a matching of versions and writes whose choices are nested, and
+therefore exact in O(n log n). If no order fits, the store has failed, and the findings of
+`resource` may be due to the store and not to the lock.
 
-An answer that does not say its version is taken to have the one that the other answers with its
-value have, if that is one and one write wrote that value. Else it is left out, its write counts as
-one of unknown outcome, and the verdict is `unknown` unless the rest is wrong already.
+An answer without a version takes that of the other answers with its value, if they agree and one
+write wrote that value. Else it is left out, its write counts as one of unknown outcome, and the
+verdict is `unknown` unless a violation is found elsewhere.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Row = dict[str, Any]
 
 
 class _Point(Struct, frozen=True, gc=False):
-    """One answered op with its place in the order."""
+    """One answered op with its position in the order."""
 
     version: int
     is_read: bool
@@ -57,7 +57,8 @@ class _Point(Struct, frozen=True, gc=False):
 
 
 def store(history: History, test: Mapping[str, Any]) -> Verdict:
-    """The reads and the accepted writes of each resource fit one order, that of the versions."""
+    """Check that the reads and accepted writes of each resource fit one order, that of the
+    versions."""
     registers = [_Register(name, found) for name, found in accesses(history)]
     answers = sum(register.answers for register in registers)
     if not answers:
@@ -79,13 +80,13 @@ def store(history: History, test: Mapping[str, Any]) -> Verdict:
 
 def _no_version(call: Call) -> str:
     return (
-        f"The {call.begin.f} of process {call.begin.process} at {seconds(call.begin.time)} does "
-        "not say its version, nor does another answer, so that its place cannot be told."
+        f"The {call.begin.f} of process {call.begin.process} at {seconds(call.begin.time)} has no "
+        "version, and no other answer gives it, so its position is unknown."
     )
 
 
 class _Register:
-    """One resource: its answers in place, and the writes whose outcome is unknown (`pending`)."""
+    """One resource: its answers by position, and the writes of unknown outcome (`pending`)."""
 
     def __init__(self, name: Any, found: Sequence[Access]) -> None:
         self.name = name
@@ -120,7 +121,7 @@ class _Register:
         self.points.sort(key=_PLACE)
 
     def wrong(self, rulers: Rulers) -> Row | None:
-        """The first thing that does not fit, if anything does not."""
+        """Return the first violation, or None."""
         return (
             self._no_register()
             or self._nobody_wrote()
@@ -129,7 +130,7 @@ class _Register:
         )
 
     def _no_register(self) -> Row | None:
-        """A version with two values or two writes, or one that there cannot be."""
+        """Describe a version with two values or two writes, or an impossible one."""
         values: dict[int, _Point] = {}
         writes: dict[int, _Point] = {}
         for point in self.points:
@@ -149,7 +150,7 @@ class _Register:
         return None
 
     def _nobody_wrote(self) -> Row | None:
-        """A read of a value that only refused writes had, or none."""
+        """Describe a read of a value that no accepted write can have written."""
         answered: list[_Point | Access] = [*self.points, *self.unsaid]
         for one in answered:
             call, shown = one.call, one.key
@@ -157,7 +158,7 @@ class _Register:
                 continue
             value = call.get("value")
             refused = next((w.call for w in self.refused if w.key == shown), None)
-            words = f"{value!r}, which process {call.begin.process} read, was written by nobody"
+            words = f"{value!r}, which process {call.begin.process} read, was never written"
             if refused is not None:
                 words = (
                     f"{value!r}, which process {call.begin.process} read, is of a write of process "
@@ -167,7 +168,7 @@ class _Register:
         return None
 
     def _against_time(self, rulers: Rulers) -> Row | None:
-        """An op that was over before another of a lower place had begun."""
+        """Describe an op that ended before another of a lower position began."""
         if rulers.one and self._in_order():
             return None
         latest: dict[Ruler, tuple[int, _Point]] = {}
@@ -175,9 +176,7 @@ class _Register:
             for ruler, at in rulers.ends(point.done):
                 begun, other = latest.get(ruler, (at, point))
                 if at < begun:
-                    what = (
-                        f"The order was turned round: {other.describe()}, after {point.describe()}"
-                    )
+                    what = f"The order is reversed: {other.describe()}, after {point.describe()}"
                     return _row(what, point.call, other.call)
             for ruler, at in rulers.begins(point.call.begin):
                 if ruler not in latest or at > latest[ruler][0]:
@@ -185,7 +184,7 @@ class _Register:
         return None
 
     def _in_order(self) -> bool:
-        """Whether none was over before one of a lower place had begun, on one ruler."""
+        """Return whether no op ended before one of a lower position began, on one ruler."""
         begun = -1
         for point in self.points:
             if point.done.index < begun:
@@ -197,10 +196,10 @@ class _Register:
 class _Gaps:
     """Versions that no acknowledged write made: each was made by one of unknown outcome.
 
-    Such a write can have made any version from a lowest one on: above all that were seen by the
-    time it was sent. So it serves every gap above the first that it can serve. The gaps whose
-    value was read go first, each to the write with the highest such bound; any of the rest will do
-    for the gaps whose value is not known, from the lowest on.
+    Such a write can have made any version above all that were seen by the time it was sent. So it
+    can fill every gap above the first that it can fill. The gaps whose value was read go first,
+    each to the write with the highest such bound. Any of the rest will do for the gaps of unknown
+    value, from the lowest on.
     """
 
     def __init__(self, register: _Register, rulers: Rulers) -> None:
@@ -214,7 +213,7 @@ class _Gaps:
         self._pending = sorted(lowest, key=itemgetter(0))
 
     def wrong(self) -> Row | None:
-        """The first version that no write can have made, if there is one."""
+        """Return the first version that no write can have made, or None."""
         shown: dict[Key, list[_Point]] = {}
         known = {0}
         for point in self._points:
@@ -229,22 +228,22 @@ class _Gaps:
             for point, maker in _highest_first(points, by_value.get(value, [])):
                 if maker is None:
                     what = f"No write of {point.value!r} can have made version {point.version}"
-                    return _row(f"{what}, which was there: {point.describe()}", point.call)
+                    return _row(f"{what}, which exists: {point.describe()}", point.call)
                 taken.add(maker.call.begin.index)
         spare = [lowest for lowest, access in self._pending if access.call.begin.index not in taken]
         return self._unseen(spare, known)
 
     def _unseen(self, spare: Iterable[int], known: set[int]) -> Row | None:
-        """The same for versions whose value nobody read; `spare` rises."""
+        """Do the same for versions whose value was not read; `spare` rises."""
         free = iter(spare)
-        # Each gap takes a write, so that this ends soon even where versions are huge.
+        # Each gap takes a write, so this terminates soon even if versions are huge.
         for version in range(1, max((p.version for p in self._points), default=0)):
             if version in self._written or version in known:
                 continue
             if next(free, FOREVER) > version:
                 above = [p for p in self._points if p.version >= version]
                 point = min(above, key=lambda p: p.done.index)
-                what = f"No write can have made version {version}, which was there"
+                what = f"No write can have made version {version}, which exists"
                 return _row(f"{what}: {point.describe()}", point.call)
         return None
 
@@ -252,7 +251,7 @@ class _Gaps:
 def _highest_first(
     points: Iterable[_Point], writes: Sequence[tuple[int, Access]]
 ) -> Iterator[tuple[_Point, Access | None]]:
-    """Each version in turn with the latest of the writes that can have made it, if any can.
+    """Yield each version in turn with the latest of the writes that can have made it, if any can.
 
     The latest ones can make the fewest other versions. Both come in order of versions.
     """
@@ -271,7 +270,7 @@ def _row(what: str, *calls: Call) -> Row:
 
 CHECKER = Checker(
     name="store",
-    question="The resource's own answers fit one order: what is wrong is not the store's doing.",
+    question="The resource's own answers fit one order, so a violation is not the store's.",
     about=("resource",),
     check=of_history(store),
     column="store",

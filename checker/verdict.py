@@ -1,4 +1,4 @@
-"""What a checker is and what it says."""
+"""A checker's verdict."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _RANK: dict[Valid, int] = {True: 0, "unknown": 1, False: 2}
 
 @dataclass(frozen=True)
 class Verdict:
-    """`valid` true, false or "unknown"; `summary` one sentence; `evidence` what proves it.
+    """`valid` true, false or "unknown"; `summary` one sentence; `evidence` its proof.
 
     Each piece of evidence has `what` (who, when, how long and why) and, where it applies,
     `time_ns`, `holds`, `ops` (indices), `cause` (cause.py) and numbers.
@@ -33,15 +33,15 @@ class Verdict:
 
 
 def noted(summary: str, untested: Sequence[str]) -> str:
-    """The summary, with what was not put to the test named after it."""
+    """Return the summary, followed by the untested properties."""
     return f"{summary} Not tested: {', '.join(untested)}." if untested else summary
 
 
 def worst(verdicts: Iterable[Valid]) -> Valid:
-    """False beats unknown beats true; nothing checked is unknown."""
+    """Return the worst: false beats unknown beats true; nothing checked is unknown."""
     return max(verdicts, key=lambda valid: _RANK[valid], default="unknown")
 
 
 def count(number: int, noun: str) -> str:
-    """'1 write', '2 writes'."""
+    """Return for example '1 write' or '2 writes'."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

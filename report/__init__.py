@@ -1,4 +1,4 @@
-"""Results to HTML: one file for a run or a suite, from what the store holds and nothing else."""
+"""Renders stored results as HTML: one self-contained file for a run or a suite."""
 
 if __name__ == "report":
     raise ImportError(

@@ -1,7 +1,7 @@
-"""A run as its folder holds it, whole or cut short.
+"""Loads a run from its folder, whole or cut short.
 
-A run that was killed leaves a description and a history without results; one that died
-early, or whose file was cut, leaves less. What is there is shown, and `problems` says what is not.
+A killed run leaves a description and a history without results; one that died early, or whose file
+was cut, leaves less. Whatever exists is loaded, and `problems` names the rest.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from fencepost.checker.history.history import History, HistoryError, read
 
 
 class ReportError(Exception):
-    """A folder that holds nothing to report on: which, what was wrong, what to do."""
+    """A folder holds nothing to report on. The message names the folder, the problem and the
+    remedy."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,10 @@ class Run:
 def load(
     folder: Path, history: History | None = None, results: dict[str, Any] | None = None
 ) -> Run:
-    """What the folder of a run holds; `history` and `results` are its own, if they are known.
+    """Load the folder of a run. Pass `history` and `results` if they are already loaded.
 
     Raises:
-        ReportError: test.json is missing or is no JSON object: this is no run's folder.
+        ReportError: test.json is missing or is not a JSON object: this is not the folder of a run.
     """
     try:
         test = runfiles.test(folder / "test.json")
@@ -57,7 +58,9 @@ def load(
         found = read(folder / "history.jsonl") if history is None else history
         found.calls()  # which must pair
     except HistoryError as error:
-        problems.append(f"No picture could be drawn, because the history cannot be read: {error}.")
+        problems.append(
+            f"The picture could not be drawn, because the history cannot be read: {error}."
+        )
         found = History([])
     return Run(test, results, found, problems)
 

@@ -172,7 +172,7 @@ class Story:
 
 def over(hold: str, at: float) -> dict[str, Any]:
     """The link of a chain of causes that says when a lease was over."""
-    what = f"The lease of hold {hold} was over at {at / 1000:.3f} s"
+    what = f"The lease of hold {hold} expired at {at / 1000:.3f} s"
     return {"sort": "lease-over", "what": what, "time_ns": round(at * MS), "sure": True}
 
 

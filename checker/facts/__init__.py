@@ -1,1 +1,1 @@
-"""What the checkers conclude from a history: holds, grants, faults, clocks, order."""
+"""Facts derived from a history: holds, grants, faults, clocks, order."""

@@ -1,8 +1,8 @@
-"""How well the clocks of a run's nodes are known against one another.
+"""How well the clocks of a run's nodes are known relative to each other.
 
-Clients on one kernel share a clock. Clients on other hosts are stamped with their own, whose
-offset the harness measured to a bound before the run (`clocks` in test.json). Two moments on two
-hosts are in order only where they lie further apart than both bounds together.
+Clients on one kernel share a clock. Clients on other hosts are stamped with their own, whose offset
+the harness measured to a bound before the run (`clocks` in test.json). Two moments on two hosts are
+ordered only if they are further apart than both bounds together.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fencepost.checker.history.history import Op
 
 
 class Clocks:
-    """The bounds of a test's clocks, in ns; 0 for a node whose clock is the harness' own."""
+    """The bounds of a test's clocks, in ns; 0 for a node that uses the harness' clock."""
 
     def __init__(self, test: Mapping[str, Any] | None = None) -> None:
         told = (test or {}).get("clocks") or {}
@@ -22,28 +22,28 @@ class Clocks:
         self._any = any(self._bounds.values())
 
     def __bool__(self) -> bool:
-        """Whether any clock is known with a bound only."""
+        """Return whether any clock is known only to a bound."""
         return self._any
 
     @property
     def key(self) -> tuple[tuple[str, int], ...]:
-        """What two tests share whose clocks are known alike, for History.once."""
+        """Return a key for History.once, equal for tests with the same bounds."""
         return tuple(sorted((node, bound) for node, bound in self._bounds.items() if bound))
 
     def bound(self, node: str | None) -> int:
-        """How far this node's stamps may be off, in ns."""
+        """Return the bound on the error of this node's stamps, in ns."""
         return self._bounds.get(node or "", 0)
 
     def between(self, one: str | None, other: str | None) -> int:
-        """How far apart stamps of two nodes must be to be in order: 0 on one node."""
+        """Return how far apart stamps of two nodes must be to be ordered: 0 on one node."""
         if not self._any or one == other:
             return 0
         return self.bound(one) + self.bound(other)
 
     def before(self, first: Op, second: Op) -> bool:
-        """Whether `first` certainly happened before `second`.
+        """Return whether `first` certainly happened before `second`.
 
-        The history's order decides where the clocks leave no doubt: it also orders equal stamps.
+        Where the clocks leave no doubt, the history's order decides: it also orders equal stamps.
         """
         gap = self.between(first.node, second.node)
         if gap:
@@ -52,5 +52,5 @@ class Clocks:
 
 
 def _bound(clock: Mapping[str, Any]) -> int:
-    # Earlier runs call it the error.
+    # Earlier runs call the bound `error`.
     return int(clock.get("bound_ns", clock.get("error_ns", 0)))

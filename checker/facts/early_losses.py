@@ -1,9 +1,9 @@
-"""Holds that proved to be gone before their time.
+"""Holds that certainly ended early.
 
-A lease that still runs, and neither its holder nor the service may have ended it: two ops prove it
-gone all the same. Its own holder is refused (`not-held`), or another is granted the lock. Two
-shared holds may be on together, so one says nothing about the other; nor does a second grant to
-the same process, since the lock may be reentrant.
+The lease of a hold still runs, and neither its holder nor the service may have ended it, yet an op
+proves it gone: its own holder is refused (`not-held`), or another process is granted the lock. Two
+shared holds may coexist, so one proves nothing about the other. A second grant to the same process
+proves nothing either, since the lock may be reentrant.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fencepost.checker.history.history import History, Op
 
 @dataclass(frozen=True)
 class Loss:
-    """`shown` is the first op by which `hold` proved to be gone, `how` says it in words.
+    """`shown` is the first op that proves `hold` gone, `how` describes it.
 
     asked, granted: the invocation of the hold's acquire, and its answer.
     """
@@ -36,7 +36,7 @@ class Loss:
 def losses(
     history: History, test: Mapping[str, Any], found: Sequence[Hold], said: Spoken
 ) -> Iterator[Loss]:
-    """The holds that were certainly gone before their time, in order of grant."""
+    """Return the holds that certainly ended early, in order of grant."""
     ops = history.ops
     clocks = Clocks(test)
     locks: dict[str, list[Hold]] = {}
@@ -58,8 +58,8 @@ def losses(
 
 
 def _refused(hold: Hold, said: Spoken, test: Mapping[str, Any]) -> Op | None:
-    """The answer by which the holder was refused while its lease ran, and before the hold was given
-    up, said to be lost, or may have been ended by the service."""
+    """Return the answer that refused the holder while its lease ran, before the hold was released,
+    reported lost, or possibly ended by the service."""
     lost = said.lost.get(hold.index)
     for call in said.own.get(hold.index, ()):
         end = refusal(call)
@@ -75,7 +75,7 @@ def _refused(hold: Hold, said: Spoken, test: Mapping[str, Any]) -> Op | None:
 
 
 class _Rivals:
-    """The grants of one lock in order of answers, to find one that conflicts with another."""
+    """The grants of one lock in order of answers; finds one that conflicts with another."""
 
     def __init__(self, found: Sequence[Hold], ops: Sequence[Op], clocks: Clocks) -> None:
         self._ops = ops
@@ -88,8 +88,8 @@ class _Rivals:
         }
 
     def granted_in(self, hold: Hold) -> Hold | None:
-        """The first conflicting grant to another process that was answered while this hold was
-        believed, and was certainly not given before it."""
+        """Return the first conflicting grant to another process that was answered while this hold
+        was believed, and certainly not given before it."""
         row = self._exclusive if hold.shared else self._all
         for since, until in hold.believed:
             place = bisect_left(self._starts[hold.shared], since)
@@ -104,10 +104,10 @@ class _Rivals:
         return None
 
     def _follows(self, other: Hold, hold: Hold, since: int, gap: int) -> bool:
-        """Whether `other` was granted when this lease, which began at `since`, had begun.
+        """Return whether `other` was granted after this lease began at `since`.
 
-        A grant may be answered late, and its lease be over by then: it may have come before. But
-        where its lease still ran when the other hold was granted, one of the two ended the other.
+        A grant may be answered so late that its lease has expired: it may have come before. But if
+        its lease still ran when the other hold was granted, one of the two ended the other.
         """
         first = since == hold.start
         if other.index < hold.index:

@@ -1,17 +1,18 @@
-"""When a hold may have ended: the one place that knows.
+"""Derives when a hold may have ended; no other module decides that.
 
-A grant ends in three ways. Its holder gives it up: it releases the lock, is told that the lock is
-lost, closes its connections, or is gone. Its lease runs out (holds.py). Or the service ends it
-early, which is right only for some locks; the test says for which (`lock.ends_with`):
+A grant ends in three ways. Its holder gives it up: it releases the lock, reports the hold lost,
+closes its connections, or dies. Its lease expires (holds.py). Or the service ends it early, which
+only some locks allow; the test says which (`lock.ends_with`):
 
     lease        only a release that reached the service, or time, ends a grant (the default)
     close        also its client's `close`, from the invocation on (etcd, ZooKeeper)
     connection   also the loss of its connection: its client killed or cut off, or the server
                  gone (PostgreSQL)
 
-An end is seldom known to the nanosecond, and rounding it in either direction blames somebody. So
-an end has two sides. Before `earliest` the client certainly held on: a second grant by then is a
-double grant. At `latest` it had certainly let go: from then on the lock must come back.
+An end is seldom known to the nanosecond, and rounding it either way blames the wrong party. So an
+end has two bounds. Before `earliest` the client certainly held the lock: a second grant by then is
+a double grant. At `latest` the client had certainly given it up: from then on the lock must become
+available.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from fencepost.checker.history.history import SPONTANEOUS, History, Op
 FOREVER = math.inf
 ENDS_WITH = ("lease", "close", "connection")
 DEAD = ("killed", "crashed")
-"""The error kinds with which the harness completes what a dead worker had begun."""
+"""The error kinds with which the harness completes the open ops of a dead worker."""
 
 
 def ends_with(test: Mapping[str, Any] | None) -> str:
-    """How a grant of the test's lock may end early.
+    """Return how a grant of the test's lock may end early.
 
     Raises:
-        ValueError: the test names a way that there is not.
+        ValueError: the test names an unknown way.
     """
     lock = (test or {}).get("lock")
     said = lock.get("ends_with", "lease") if isinstance(lock, Mapping) else "lease"
@@ -47,7 +48,7 @@ def ends_with(test: Mapping[str, Any] | None) -> str:
 
 
 class End(Struct, frozen=True, gc=False):
-    """The end of a hold, in ns since the test's start; `FOREVER` where it was never seen.
+    """The end of a hold, in ns since the test's start; `FOREVER` if it was never seen.
 
     `by` is "release", "lost", "close", "death" (killed or crashed), "gone" (an op of its process
     ended `info`) or "never".
@@ -62,7 +63,7 @@ NEVER = End(FOREVER, FOREVER, "never")
 
 
 def first(ends: Iterable[End]) -> End:
-    """The end of a hold that each of these would have ended."""
+    """Return the end of a hold that any of these would have ended."""
     soonest, latest = NEVER, FOREVER
     for end in ends:
         if (end.earliest, end.latest) < (soonest.earliest, soonest.latest):
@@ -74,8 +75,8 @@ def first(ends: Iterable[End]) -> End:
 
 @dataclass(slots=True)
 class _Life:
-    """What a process did itself: its last op's time, when its first op that ended `info` was
-    invoked, and when it closed. `died`: when the harness wrote that it was gone."""
+    """What a process did: the time of its last op, the invocation of its first op that ended
+    `info`, and its close. `died`: when the harness recorded its death."""
 
     seen: int
     unsure: int | None = None
@@ -84,7 +85,7 @@ class _Life:
 
 
 class Departures:
-    """When the clients of a history were gone, by process."""
+    """When the clients of a history closed, died or disappeared, by process."""
 
     def __init__(self, history: History, ends_with: str, servers: frozenset[str]) -> None:
         self._ends_with, self._servers = ends_with, servers
@@ -94,17 +95,18 @@ class Departures:
         self._lives = _lives(history)
 
     def of(self, grant: Op) -> End:
-        """When the holder of this grant was gone, as a client: closed, dead or gone."""
+        """Return when the holder of this grant departed: closed, died or disappeared."""
         life = self._lives[grant.process]
-        # Close first: one that began in the very instant of a kill may have reached the service.
+        # A close at the instant of a kill may still have reached the service, so check it first.
         ends = [end for end in (_closed(grant, life), self._death(grant, life)) if end is not None]
         return first(ends or self._unknown(grant, life))
 
     def service_may_end(self, asked: Op, gone: End, lost: float) -> float:
-        """From when on (ns) the service may have ended this grant early, its lease still running.
+        """Return when (ns) the service may have ended this grant early at the earliest, its lease
+        still running.
 
-        `asked` is the acquire's invocation; `gone` is what `of` says of its holder; `lost` is when
-        that was told that it is lost: a connection may then be gone without a `close`.
+        `asked` is the acquire's invocation; `gone` is the result of `of` for its holder; `lost` is
+        when its loss was reported, because a connection may break without a `close`.
         """
         left = gone.earliest if gone.by in ("close", "gone") else FOREVER
         if self._ends_with == "connection":
@@ -113,9 +115,9 @@ class Departures:
         return left if self._ends_with == "close" else FOREVER
 
     def _death(self, grant: Op, life: _Life) -> End | None:
-        """A process that was killed lived until the kill, which says so in its receipt.
+        """Return the end by death: a killed process lived until the kill in the receipt.
 
-        One that died by itself was last seen alive by its own last op.
+        One that crashed was last seen alive by its own last op.
         """
         kill = self._kills.get(grant.process)
         if kill is not None and (life.died is None or life.died >= kill[0]):
@@ -126,10 +128,9 @@ class Departures:
         return End(min(life.seen, life.died), life.died, "death")
 
     def _unknown(self, grant: Op, life: _Life) -> list[End]:
-        """A process whose op ended `info` is gone, and a history may not say that it closed.
+        """Return the end of a process whose op ended `info`; the history may not record its close.
 
-        It may then have closed while that op was under way, which counts where a close ends its
-        grants.
+        It may have closed during that op, which counts if a close ends its grants.
         """
         if life.unsure is None:
             return []
@@ -138,11 +139,11 @@ class Departures:
         return [End(max(life.unsure, grant.time), life.seen, "gone")]
 
     def _disconnected(self, asked: Op) -> float:
-        """When a fault cut this client off from a server after it had asked, or took a server away,
-        as far as faults tell.
+        """Return when, after it had asked, a fault may have cut this client off from a server or
+        stopped a server.
 
-        That may be before its grant arrived, which then came late. What was cut before it asked
-        did not keep it from being answered.
+        That may precede the arrival of its grant, which then came late. A cut before it asked did
+        not prevent the answer.
         """
         if asked.node not in self._cuts:
             self._cuts[asked.node] = sorted(
@@ -184,7 +185,8 @@ def _lives(history: History) -> dict[int | str, _Life]:
 
 
 def kills(history: History) -> dict[int | str, tuple[int, int]]:
-    """When each process that a receipt names was ordered to die, and when it was seen dead."""
+    """Return for each process in a kill receipt when the kill was ordered, and when it was seen
+    dead."""
     found: dict[int | str, tuple[int, int]] = {}
     ordered: dict[str, int] = {}
     for op in history.nemesis():

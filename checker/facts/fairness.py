@@ -1,9 +1,9 @@
-"""Order of grants, and how many clients a release wakes; part of what `liveness` judges.
+"""Order of grants, and the number of clients that a release wakes; part of `liveness`.
 
-Both are promises of queueing locks (ZooKeeper's and etcd's recipes), and both are told from the
-history alone. Who asked first can be told only where the one had been asking for a while, in
-calm, when the other began: before that, either may have come to the service first. Who was granted
-first does not follow from whose answer arrived first.
+Queueing locks promise both (ZooKeeper's and etcd's recipes), and both are judged from the history
+alone. Which of two clients asked first is certain only if one had been waiting for a while, without
+faults, when the other began: before that, either request may have reached the service first. Which
+was granted first does not follow from the order in which the answers arrived.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from fencepost.checker.facts.holds import FOREVER, Hold, lock_of, seconds
 from fencepost.checker.history.history import Call, History
 
 SETTLED_NS = 500_000_000
-"""How long an acquire must have been under way for the service to have it in its queue, and how
-long before its end a client that gives up may have left the queue: at the least."""
+"""Minimal time an acquire must have been open for the service to have queued it, and minimal time
+before its end at which a client that gives up may have left the queue."""
 _REQUESTS = 4
-"""That is as long as so many of the slowest ops that wait for nobody, in calm, where it is longer:
-on a busy machine a client may take seconds to connect and to enter the queue. The first grants show
-how long it takes to connect: they wait for no holder."""
+"""The time to settle is at least this multiple of the slowest uncontended op without faults: on a
+busy machine a client may take seconds to connect and enter the queue. The first grants show how
+long connecting takes, because they wait for no holder."""
 _UNKNOWN = 10
-"""And so many times that for a process whose acquires were never granted before: it may still be
-starting. A Java library's first acquire came to ZooKeeper after more than 0.6 s, of those of the
-other clients none later than 0.09 s. Who is starved from its first acquire on is still told of."""
+"""A further factor for a process that was never granted a lock before, because it may still be
+starting. A Java library's first acquire reached ZooKeeper after more than 0.6 s, those of the other
+clients within 0.09 s. A client that is starved from its first acquire on is still detected."""
 
 
 @dataclass
 class Fairness:
-    """`waited`: acquires that were under way for so long that an overtaking would be told.
+    """The judgement. `waited`: acquires open long enough to detect an overtaking.
 
-    `ordered`: whether any grant could have come out of order. `wakeups`: how often waiters were
-    woken, None where the locks do not say; `asked`: how often a lock was asked for. Each such
-    request makes one entry in the queue, whose end wakes one. `herds`: evidence of more than that.
+    `ordered`: whether any grant could have been out of order. `wakeups`: how often waiters were
+    woken, None if the locks do not report it; `asked`: requests for a lock. Each request makes one
+    entry in the queue, whose end wakes one waiter. `herds`: evidence of more wakeups than that.
     """
 
     waited: int = 0
@@ -66,8 +66,7 @@ class Fairness:
 
 
 class _Asked(Struct, frozen=True, gc=False):
-    """An acquire. `queued`: from when on its client certainly had its place in the queue; `until`:
-    until when."""
+    """An acquire. Its client certainly had its place in the queue from `queued` until `until`."""
 
     call: Call
     begin: int
@@ -87,7 +86,7 @@ class _Asked(Struct, frozen=True, gc=False):
 def fairness(
     calls: list[Call], holds: list[Hold], on: list[Fault], history: History, clocks: Clocks
 ) -> Fairness:
-    """`calls` are acquires, in order of invocation."""
+    """Judge the order of grants and the wakeups. `calls` are acquires, in order of invocation."""
     found = Fairness(asked=len(calls))
     calm = _Calm(on, history.end_ns)
     by_grant = {hold.index: hold for hold in holds}
@@ -111,7 +110,7 @@ def fairness(
 
 
 def _settled_ns(history: History, holds: list[Hold], calm: _Calm) -> int:
-    """How long it takes a client, for certain, to enter a queue or to leave it."""
+    """Return how long a client certainly takes at most to enter or leave a queue."""
     answered = (
         (call.begin.time, call.end.time)
         for call in history.calls()
@@ -125,8 +124,8 @@ def _settled_ns(history: History, holds: list[Hold], calm: _Calm) -> int:
 
 
 def _unhindered(holds: list[Hold]) -> Iterator[tuple[int, int]]:
-    """The acquires, each by begin and grant, in which nobody else held the lock. `holds` are in
-    order of grant."""
+    """Return the acquires (begin and grant) during which no other client held the lock. `holds` are
+    in order of grant."""
     free: dict[str, float] = {}
     for hold in holds:
         since = free.get(hold.lock, -FOREVER)
@@ -136,7 +135,7 @@ def _unhindered(holds: list[Hold]) -> Iterator[tuple[int, int]]:
 
 
 def _expired(history: History) -> dict[int | str, list[int]]:
-    """When each process was told that it lost its place in a queue: `lost` without a hold."""
+    """Return when each process reported the loss of its place in a queue: `lost` without a hold."""
     found: dict[int | str, list[int]] = {}
     for op in history.lost():
         if op.value.get("hold") is None:
@@ -145,8 +144,8 @@ def _expired(history: History) -> dict[int | str, list[int]]:
 
 
 def _until(call: Call, expired: dict[int | str, list[int]]) -> float:
-    """Until when an acquire certainly had its place in the queue. A dead client waited for nothing;
-    one whose session ended heard of that at any time after."""
+    """Return until when an acquire certainly had its place in the queue. A dead client does not
+    wait; one whose session ended may report it at any time later."""
     end = FOREVER if call.end is None else call.end.time
     dead = call.end is not None and call.end.error and call.end.error[0] in DEAD
     told = expired.get(call.begin.process)
@@ -168,13 +167,14 @@ class _Queue:
         self._starts = [hold.start for hold in self._exclusive]
 
     def judge(self, found: Fairness) -> None:
-        """Each grant against all who waited when it was given."""
+        """Compare each grant with all clients that were waiting when it was given."""
         for call, hold, waiting in self._grants():
             found.ordered = found.ordered or any(
                 self._orders(call, hold, other) for other in waiting
             )
             for other in waiting:
-                # Before anything else: of most who wait it is not certain who came first.
+                # Check the cheap condition first: for most waiters it is uncertain which came
+                # first.
                 if other.queued > call.begin:
                     continue
                 if self._settled(other, call) and self._overtakes(call, hold, other):
@@ -182,7 +182,7 @@ class _Queue:
                     break
 
     def _grants(self) -> Iterator[tuple[_Asked, Hold, Collection[_Asked]]]:
-        """Each granted acquire in order of grant, and the others that were under way then."""
+        """Yield each granted acquire in order of grant, and the others that were open then."""
         begun = [(one.call.begin.index, one) for one in self._asked]
         ended = [(one.call.end.index, one) for one in self._asked if one.call.end is not None]
         begun.sort(key=itemgetter(0))
@@ -198,12 +198,12 @@ class _Queue:
                 yield call, call.hold, waiting.values()
 
     def _settled(self, first: _Asked, second: _Asked) -> bool:
-        """Whether the one was in the queue when the other asked."""
+        """Return whether the one was in the queue when the other asked."""
         gap = self._clocks.between(first.node, second.node)
         return first.queued + gap <= second.begin
 
     def _orders(self, call: _Asked, hold: Hold, other: _Asked) -> bool:
-        """Whether it can be told of another, who still waited, which of the two came first."""
+        """Return whether it is certain, for a client still waiting, which of the two came first."""
         first, second = (call, other) if call.begin < other.begin else (other, call)
         return (
             not (hold.shared and other.hold is not None and other.hold.shared)
@@ -213,10 +213,11 @@ class _Queue:
         )
 
     def _overtakes(self, call: _Asked, hold: Hold, other: _Asked) -> bool:
-        """Whether `call`, which asked later, was certainly granted while `other` waited in calm.
+        """Return whether `call`, which asked later, was certainly granted while `other` waited
+        without faults.
 
-        Who gives up leaves the queue some time before its acquire ends, and may have been granted
-        the lock, unheard, once a fault is on.
+        A client that gives up leaves the queue some time before its acquire ends. Once a fault is
+        active, it may also have been granted the lock without receiving the answer.
         """
         gap = self._clocks.between(call.node, other.node)
         leaves = 0 if other.hold else self._settled_ns
@@ -231,9 +232,10 @@ class _Queue:
         return self._before(hold, other.hold)
 
     def _before(self, first: Hold, second: Hold) -> bool:
-        """Whether the service certainly granted the one before the other: their tokens say so. Or
-        the one was over when the other's grant arrived, whose lease cannot have been before it:
-        it ran on when the one was granted, and nothing may have ended it by then."""
+        """Return whether the service certainly granted one before the other: their tokens say so,
+        or the one had ended when the other's grant arrived. The other's lease cannot have been
+        earlier, because it would have run when the one was granted, and nothing may have ended it
+        by then."""
         if None not in (first.token, second.token) and first.token != second.token:
             return bool(first.token < second.token)  # type: ignore[operator]
         gap = self._clocks.between(first.node, second.node)
@@ -241,7 +243,7 @@ class _Queue:
         return over and first.start + gap < min(second.leases[0][1], second.may_end)
 
     def _separated(self, first: Hold, second: Hold) -> bool:
-        """Whether an exclusive hold lay between two shared ones."""
+        """Return whether an exclusive hold lay between two shared ones."""
         for place in range(bisect_left(self._starts, first.start), len(self._exclusive)):
             hold = self._exclusive[place]
             if hold.start > second.start:
@@ -263,7 +265,7 @@ def _overtaking(call: _Asked, hold: Hold, other: _Asked) -> dict[str, Any]:
 
 
 def _wakeups(asked: list[_Asked], found: Fairness) -> None:
-    """A lock's wakeups against its requests."""
+    """Compare a lock's wakeups with its requests."""
     values = [one.call.get("wakeups") for one in asked if one.hold is not None]
     told = [wakeups for wakeups in values if wakeups is not None]
     if not told:
@@ -273,8 +275,10 @@ def _wakeups(asked: list[_Asked], found: Fairness) -> None:
         each = sum(told) / len(asked)
         found.herds.append(
             {
-                "what": f"Waiters were woken {sum(told)} times for {len(asked)} requests, "
-                f"{each:.1f} for each: the end of one hold or wait wakes a herd.",
+                "what": (
+                    f"Waiters were woken {sum(told)} times for {len(asked)} requests, {each:.1f} "
+                    "for each: the end of one hold or wait wakes a herd of waiters."
+                ),
                 "time_ns": 0,
                 "valid": False,
             }
@@ -282,10 +286,10 @@ def _wakeups(asked: list[_Asked], found: Fairness) -> None:
 
 
 class _Calm:
-    """Whether any fault was on between two times, or was over for less long than it had been on.
+    """Whether a fault was active between two times, or had ended more recently than it had lasted.
 
-    TCP and the clients' own reconnecting wait twice as long after each try: what could not be
-    reached for a while may not be tried again for as long.
+    TCP and client libraries double their retry interval after each attempt, so an outage may delay
+    the next attempt by as long as it lasted.
     """
 
     def __init__(self, on: list[Fault], end_ns: int) -> None:

@@ -1,12 +1,12 @@
-"""The faults of a run, read back from the nemesis' ops: when each was on, and its receipt.
+"""The faults of a run, reconstructed from the nemesis' ops: when each was active, and its receipt.
 
-A nemesis op is invoked when the fault is ordered and completes with its receipt: `ok` where
-the receipt proves it, `info` where nothing proves it. Its value carries `phase`, "start" or
-"end", and `fault`, a name that both share.
+A nemesis op is invoked when the fault is ordered and completes with its receipt: `ok` if the
+receipt proves it, `info` if nothing proves it. Its value carries `phase`, "start" or "end", and
+`fault`, a name that both share.
 
-What a fault keeps from answering, which links it cuts and whether servers can forget by it, its
-family says (nemesis/families.py), and the nemesis writes it into the op. No checker keeps a list
-of families: of one that is not known, and does not say it itself, nothing follows.
+The fault's family (nemesis/families.py) declares which nodes it keeps from answering, which links
+it cuts and whether servers can lose state, and the nemesis writes this into the op. No checker has
+a list of families: from an unknown family without these fields nothing follows.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from fencepost.nemesis.fault_spec import families, today
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault, on from `start` to `end` (ns; `end` None: never seen to end).
+    """One fault, active from `start` to `end` (ns; `end` None: never seen to end).
 
-    `impairs`: the nodes that cannot answer, or not in time, while it is on; `links`: the pairs of
-    nodes that it keeps apart; `forgets`: whether servers may lose, or end before its time, what
-    they have granted. Each is None where nobody says. `surely`: from when to when it was on in any
-    case, from its receipt until it was to be healed; None where one of these was never seen.
+    `impairs`: the nodes that cannot answer, or not in time, while it is active; `links`: the pairs
+    of nodes that it separates; `forgets`: whether servers may lose, or end early, what they have
+    granted. Each is None if unknown. `surely`: the span in which it was certainly active, from its
+    receipt until its heal was ordered; None if one of these was never seen.
     """
 
     name: str
@@ -47,8 +47,8 @@ class Fault:
     surely: tuple[int, int] | None = None
 
     def disconnects(self, node: str | None, servers: Set[str]) -> bool:
-        """Whether it may end this node's connections to one of the servers (to any node, if none is
-        told): it cuts them, or the server goes and loses what it had. One of which nothing is known
+        """Return whether it may end this node's connections to a server (to any node, without
+        `node`): it cuts them, or the server stops and loses its state. A fault with unknown effects
         may."""
         if self.links is None or self.impairs is None or self.forgets is None:
             return True
@@ -59,11 +59,11 @@ class Fault:
 
     @property
     def what(self) -> str:
-        """What it does, in the words that the nemesis wrote into the history."""
+        """Return the effect in the words that the nemesis recorded."""
         return str(self.arguments.get("words") or f"{self.family} of {', '.join(self.targets)}")
 
     def describe(self) -> str:
-        """What it does, and from when."""
+        """Return the effect, and when it began."""
         return f"{self.what} (from {self.start / 1e9:.3f} s)"
 
     def to_json(self) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class Fault:
 
 
 def faults(history: History) -> list[Fault]:
-    """Every fault that was ordered, in order of start."""
+    """Return every fault that was ordered, in order of start."""
     return history.once("faults", lambda: _faults(history))
 
 
@@ -125,7 +125,8 @@ def _proved(ops: list[Op]) -> bool:
 
 
 def stopped_at(found: Iterable[Fault], point: str) -> dict[int, list[tuple[int, int]]]:
-    """When each client's process was stopped at a failpoint of its code, as receipts prove."""
+    """Return when each client's process was stopped at a failpoint of its code, as receipts
+    prove."""
     spans: dict[int, list[tuple[int, int]]] = {}
     for fault in found:
         if fault.family != "pause" or fault.surely is None:
@@ -137,24 +138,24 @@ def stopped_at(found: Iterable[Fault], point: str) -> dict[int, list[tuple[int, 
 
 
 def over_time(found: Iterable[Fault]) -> Spans[Fault]:
-    """Faults by when they were on."""
+    """Index faults by the time in which they were active."""
     return Spans((fault.start, fault.end, fault) for fault in found)
 
 
 def during(found: Spans[Fault], start: float, end: float) -> str:
-    """What was on between two times, as the end of a sentence."""
+    """Return the faults active between two times, as the end of a sentence."""
     on = [fault.describe() for fault in found.touching(start, end)]
     return f" On at that time: {'; '.join(on)}." if on else " No fault was on at that time."
 
 
 def check(history: History, test: Mapping[str, Any]) -> Verdict:
-    """Whether every fault took hold and was healed; without its receipt nothing was tested."""
+    """Check that every fault took effect and was healed; without its receipt nothing was tested."""
     found = faults(history)
     unproved = [f for f in found if not f.proved]
     unhealed = [f for f in found if f.proved and not f.healed]
     evidence = [
         {
-            "what": f"{f.describe()}: no receipt; nothing proves that it took hold.",
+            "what": f"{f.describe()}: no receipt; nothing proves that it took effect.",
             "time_ns": f.start,
         }
         for f in unproved
@@ -171,7 +172,7 @@ def check(history: History, test: Mapping[str, Any]) -> Verdict:
     missed = [family for family in asked if family not in came]
     if missed:
         wanted = ", ".join(missed)
-        return Verdict("unknown", f"Faults were asked for ({wanted}) and none was injected.")
+        return Verdict("unknown", f"Faults were requested ({wanted}) and none was injected.")
     if not found:
-        return Verdict(True, "No faults were asked for.")
+        return Verdict(True, "No faults were requested.")
     return Verdict(True, f"All {len(found)} faults have their receipts, and were healed.")

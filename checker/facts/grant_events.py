@@ -1,7 +1,7 @@
-"""What was told of each grant: its acquire, and what gave it another deadline or an end.
+"""The events of each grant: its acquire, and whatever gave it another deadline or an end.
 
-One pass over the ops of clients. An op speaks of a hold by its name. In a history whose holds have
-no names (Jepsen's) it speaks of the latest grant of its own process and lock.
+One pass over the ops of clients. An op names its hold. In a history whose holds have no names
+(Jepsen's) it refers to the latest grant of its own process and lock.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from fencepost.checker.history.history import SPONTANEOUS, Call, History, Op
 
 
 class Told:
-    """`grants`: the acquires that were answered ok. By the position of a grant in the history:
-    `longer` has what may have given it another deadline, in order (extends that did not fail, with
-    their invocations, and renewals); `ends` the ends that its holder told.
+    """`grants`: the acquires answered ok. By a grant's position in the history: `longer` has the
+    events that may have changed its deadline, in order (extends that did not fail, with their
+    invocations, and renewals); `ends` has the ends that its holder reported.
 
-    keeps_on: a hold goes on after a release that failed.
+    keeps_on: a hold continues after a failed release.
     """
 
     def __init__(self, history: History, keeps_on: bool) -> None:
@@ -68,7 +68,7 @@ class Told:
                     self._end(op, "lost")
 
     def certain(self, grant: int) -> list[Op]:
-        """What certainly gave this grant another deadline."""
+        """Yield the events that certainly changed this grant's deadline."""
         return [op for op in self.longer.get(grant, ()) if op.f == "renewed" or op.type == "ok"]
 
     def _granted(self, op: Op) -> None:
@@ -83,7 +83,7 @@ class Told:
             self._nameless[op.process, lock_of(call.value)] = op.index
 
     def _later_grant(self, op: Op, ops: list[Op]) -> Op | None:
-        """The grant that a library's own thread speaks of before the answer is written."""
+        """Return the grant that a library's own thread names before the answer is recorded."""
         about = op.process, op.value.get("hold")
         if about[1] is None or about in self._named:
             return None
@@ -103,7 +103,7 @@ class Told:
             self.longer.setdefault(grant, []).append(op)
 
     def _grant(self, op: Op) -> int | None:
-        """The grant that an op of its own process speaks of: by name, else the latest."""
+        """Return the grant that an op of its own process refers to: by name, else the latest."""
         hold = op.value.get("hold")
         if hold is not None:
             return self._named.get((op.process, hold))
@@ -111,12 +111,12 @@ class Told:
 
 
 def lock_of(value: Mapping[str, Any]) -> str:
-    """The lock that an op is about; '' where it does not say."""
+    """Return the lock of an op, or '' if it names none."""
     return str(value.get("lock", ""))
 
 
 def _grants_by_name(ops: Iterable[Op]) -> dict[tuple[int | str, Any], Op]:
-    """The first grant of each process and hold."""
+    """Return the first grant of each process and hold."""
     found: dict[tuple[int | str, Any], Op] = {}
     for op in ops:
         if op.f == "acquire" and op.type == "ok" and op.value.get("hold") is not None:

@@ -1,7 +1,7 @@
-"""What was said of each hold after its grant: its extends and releases, and `lost`.
+"""The events of each hold after its grant: its extends, releases and `lost`.
 
-An op speaks of a hold by its name. In a history whose holds have no names (Jepsen's) it speaks of
-the latest grant of its own process and lock.
+An op names its hold. In a history whose holds have no names (Jepsen's) it refers to the latest
+grant of its own process and lock.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.history.history import Call, History, Op
 
 NOT_HELD = "not-held"
-"""The error kind of an extend or release that was refused because the hold was gone."""
+"""The error kind of an extend or release that was refused because the hold had ended."""
 
 
 @dataclass(frozen=True)
 class Spoken:
-    """`own`: what the holder's process called, by the grant's index, in order; `lost`: when that
-    process was first told that the hold is over; `foreign`: releases by other processes."""
+    """The events of one hold. `own`: calls by the holder's process, by the grant's index, in order;
+    `lost`: when that process first reported the hold lost; `foreign`: releases by other processes.
+    """
 
     own: dict[int, list[Call]] = field(default_factory=dict)
     lost: dict[int, Op] = field(default_factory=dict)
@@ -30,7 +31,7 @@ class Spoken:
 
 
 def said_in(history: History, test: Mapping[str, Any], clocks: Clocks) -> Spoken:
-    """What was said of the holds that `trusted` finds in a history."""
+    """Return the events of the holds that `trusted` finds in a history."""
     key = "spoken", clocks.key, facts(test)
     return history.once(key, lambda: [spoken(history, trusted(history, test, clocks))])[0]
 
@@ -39,7 +40,7 @@ def spoken(history: History, found: list[Hold]) -> Spoken:
     granted = {hold.index: hold for hold in found}
     named: dict[tuple[int | str, str], Hold] = {}
     anybody: dict[str, Hold] = {}
-    calls: list[tuple[Call, Hold | None]] = []  # grants without a name, and all that is no grant
+    calls: list[tuple[Call, Hold | None]] = []  # grants without a name, and ops other than grants
     for call in history.calls():
         f = call.begin.f
         if f == "acquire":
@@ -74,7 +75,7 @@ def spoken(history: History, found: list[Hold]) -> Spoken:
 
 
 def refusal(call: Call) -> Op | None:
-    """The answer that refused a call because the hold was gone; None where it was not refused."""
+    """Return the answer that refused a call because the hold had ended, or None."""
     end = call.end
     if end is None or end.type != "fail" or not end.error:
         return None
@@ -82,9 +83,9 @@ def refusal(call: Call) -> Op | None:
 
 
 def ends(call: Call, test: Mapping[str, Any]) -> bool:
-    """Whether a release, whatever was answered, may have ended its hold.
+    """Return whether a release, whatever its answer, may have ended its hold.
 
-    What one that failed did is the test's `failed_release`.
+    The test's `failed_release` defines the effect of a failed one.
     """
     keeps_on = test.get("failed_release", "ended") == "nothing"
     return call.begin.f == "release" and not (keeps_on and call.type == "fail")

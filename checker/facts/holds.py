@@ -1,8 +1,9 @@
 """Holds: each grant of a lock to one process, and when it ended.
 
-Two meanings are kept apart, because the debate turns on them. *Strictly* a hold lasts until its
+Two meanings are kept apart, because the debate turns on them. A *strict* hold lasts until its
 holder gives it up: the invocation of its release, `lost`, its client's `close`, or the end of its
-process. As *believed* it lasts no longer than its lease. ends.py says when each end may have been.
+process. A *believed* hold lasts no longer than its lease. ends.py defines when each end may have
+been.
 """
 
 from __future__ import annotations
@@ -21,17 +22,18 @@ __all__ = ["FOREVER", "Hold", "holds", "lock_of", "seconds"]
 
 
 class Hold(Struct, frozen=True, gc=False):
-    """One grant. Times in ns since the test's start; an end of `FOREVER` was never seen.
+    """One grant. Times are in ns since the test's start; `FOREVER` is an end that was never seen.
 
     asked, start: the acquire's invocation and its answer.
-    strict_end, gone_by: until when the holder certainly held on, and by when it had let go.
-    may_end: from when on the service may have ended the grant early; FOREVER where only a
+    strict_end, gone_by: until when the holder certainly held the lock, and by when it had
+        certainly given it up.
+    may_end: when the service may have ended the grant early at the earliest; FOREVER if only a
         release or time can.
-    leases: [from, until) each; more than one where an extension came after the lease was over.
-    furthest: until when the last lease may run on, if no extend of unknown outcome shortened it.
+    leases: [from, until) each; more than one if an extension came after the lease expired.
+    furthest: until when the last lease may run, if no extend of unknown outcome shortened it.
     renewals: (time, deadline) of each renewal in the background, in order of time.
     extends: the positions in the history of its extends that were answered ok.
-    granted_by: the servers that granted it, where its client says which.
+    granted_by: the servers that granted it, if its client reports them.
     ended_by: see ends.End.
     asked_index, index: the positions of the acquire's invocation and answer in the history.
     """
@@ -59,19 +61,20 @@ class Hold(Struct, frozen=True, gc=False):
 
     @property
     def deadline(self) -> float:
-        """When the last lease runs out; FOREVER for a lock whose lease the client cannot see."""
+        """Return when the last lease expires; FOREVER for a lock whose lease the client cannot
+        see."""
         return self.leases[-1][1]
 
     @property
     def believed(self) -> list[tuple[int, float]]:
-        """When the holder believed, rightly as far as the service promised: each lease
+        """Return when the holder believed, rightly as far as the service promised: each lease
         [from, until), cut off at the strict end and at `may_end`.
 
-        A lease that was over before its grant arrived was never believed; one that was given up
-        in the same instant (stamps may be coarse) was, for that instant.
+        A lease that had expired before its grant arrived was never believed; one given up in the
+        same instant (stamps may be coarse) was believed for that instant.
         """
         over = min(self.strict_end, self.may_end)
-        if len(self.leases) == 1:  # as nearly always: it is asked often, and this is quicker
+        if len(self.leases) == 1:  # the usual case, and a fast path because this is called often
             start, end = self.leases[0]
             return [(start, min(end, over))] if start < end and start <= over else []
         return [
@@ -89,15 +92,15 @@ class Hold(Struct, frozen=True, gc=False):
 
 
 def seconds(time_ns: float) -> str:
-    """A time for people: '12.345 s'."""
+    """Format a time for people: '12.345 s'."""
     return "the end of the run" if time_ns == FOREVER else f"{time_ns / 1e9:.3f} s"
 
 
 def holds(history: History, test: Mapping[str, Any] | None = None) -> list[Hold]:
-    """Every hold in the history, in order of grant.
+    """Return every hold in the history, in order of grant.
 
-    What a release that failed did is the test's `failed_release`: "ended" (the default: the
-    hold was over, by it or before it) or "nothing" (the hold goes on).
+    The test's `failed_release` defines the effect of a failed release: "ended" (the default: the
+    hold has ended, by it or before it) or "nothing" (the hold continues).
     """
     keeps_on, ends, servers = facts(test)
 
@@ -111,8 +114,8 @@ def holds(history: History, test: Mapping[str, Any] | None = None) -> list[Hold]
 
 
 def facts(test: Mapping[str, Any] | None) -> tuple[bool, str, frozenset[str]]:
-    """What a history's holds depend on beside it: whether a hold goes on after a release that
-    failed, how it may end early, and the servers."""
+    """Return the facts of the test that holds depend on: whether a hold continues after a failed
+    release, how it may end early, and the servers."""
     told = test or {}
     keeps_on = told.get("failed_release", "ended") == "nothing"
     return keeps_on, ends_with(test), frozenset(told.get("servers") or ())
@@ -126,7 +129,7 @@ def _hold(call: Call, told: Told, departures: Departures) -> Hold:
     end = first((*given_up, gone))
     lost = min((end.earliest for end in given_up if end.by == "lost"), default=FOREVER)
     longer = told.longer.get(place)
-    # A history of Jepsen's own names no holds: the grant's position then serves as its name.
+    # Jepsen's own histories name no holds: use the grant's position as its name.
     name = value.get("hold")
     leases = _leases(grant, longer or ())
     return Hold(
@@ -164,10 +167,10 @@ def _renewals(longer: Iterable[Op]) -> tuple[tuple[int, float], ...]:
 
 
 def _leases(grant: Op, longer: Iterable[Op]) -> tuple[tuple[int, float], ...]:
-    """The leases of a grant; `longer` are the ops that may have given it another deadline: extends
-    with their invocations, and renewals, in order.
+    """Return the leases of a grant. `longer` are the ops that may have changed its deadline:
+    extends with their invocations, and renewals, in order.
 
-    Who asks for a shorter lease counts on no more than that from then on.
+    A client that asks for a shorter lease counts on no more than that from then on.
     """
     deadline = grant.value.get("deadline")
     given = grant.time, FOREVER if deadline is None else float(deadline)

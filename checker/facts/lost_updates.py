@@ -1,7 +1,7 @@
-"""Lost updates and missing writes, by the versions that the resource tells.
+"""Lost updates and missing writes, from the versions that the resource reports.
 
-A version is known from an acknowledgement or from a read. Where a write's own is not known, it is
-at least one more than the version that its writer had read.
+A version is known from an acknowledgement or from a read. If a write's own version is unknown, it
+is at least one more than the version that its writer had read.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ Why = tuple[Write, str]
 
 
 def lost(register: Register, rulers: Rulers) -> Iterator[Why]:
-    """Writes that were applied to another version than the one that their writer had read."""
-    # Of nearly every write it is known that it follows what was read.
+    """Return writes that were applied to a version other than the one that their writer had
+    read."""
+    # Nearly every write is known to follow the version read.
     doubtful = [
         write
         for write in register.writes
@@ -49,9 +50,10 @@ def lost(register: Register, rulers: Rulers) -> Iterator[Why]:
 
 
 def _rivals(writes: Sequence[Write]) -> dict[int, Write]:
-    """For each version the write that may have followed it; all others that built on it did not.
+    """Return for each version the write that may have followed it; all others that built on it did
+    not.
 
-    The one that is known to have, else the first sent of those that are not known not to have.
+    It is the one known to have followed, else the first sent of those not known to be elsewhere.
     """
     found: dict[int, Write] = {}
     for write in writes:
@@ -74,7 +76,7 @@ def _why_lost(write: Write, rival: Write, shown: _Shown, reached: Find[Access | 
         return f"version {expected}, which should be this write, {_was_read(read)}"
     before = reached(write.sent)
     if before is not None and before[0] > write.built_on:
-        return f"version {before[0]} was there before it was sent: {_had(before[1])}"
+        return f"version {before[0]} existed before it was sent: {_had(before[1])}"
     return ""
 
 
@@ -85,7 +87,7 @@ def _had(what: Access | Write) -> str:
 
 
 def missing(register: Register, rulers: Rulers) -> Iterator[Why]:
-    """Acknowledged writes of which something certainly later shows that they are gone."""
+    """Return acknowledged writes that a certainly later op shows to be missing."""
     shown = _Shown(register.reads, rulers)
     reads = [
         (read.call.begin, read.version, read) for read in register.reads if read.version is not None
@@ -115,9 +117,9 @@ def missing(register: Register, rulers: Rulers) -> Iterator[Why]:
 
 
 def _kept(register: Register) -> dict[int, Write]:
-    """For each version that acknowledged writes were given, the one that may have it.
+    """Return for each version that acknowledged writes were given the one that may have it.
 
-    A read shows which; else it is the last that was sent.
+    A read decides; else it is the last that was sent.
     """
     found: dict[int, Write] = {}
     twice: dict[int, list[Write]] = {}
@@ -136,9 +138,10 @@ def _kept(register: Register) -> dict[int, Write]:
 
 
 class _Shown:
-    """What reads showed as each version: on each ruler the last two reads of different values.
+    """The values that reads showed for each version: on each ruler the last two reads of different
+    values.
 
-    Two are enough: one of them has another value than any given write's.
+    Two suffice: one of them has another value than any given write's.
     """
 
     def __init__(self, reads: Sequence[Access], rulers: Rulers) -> None:
@@ -161,7 +164,7 @@ class _Shown:
                 rows[ruler] = [last, *others[-1:]]
 
     def instead(self, version: int, write: Write) -> Access | None:
-        """A read that showed another value than this write's as this version."""
+        """Return a read that showed a value other than this write's as this version."""
         mine = key(write.value)
         for row in self._last.get(version, {}).values():
             for _, value, read in row:
@@ -170,7 +173,7 @@ class _Shown:
         return None
 
     def later(self, version: int, write: Write) -> Access | None:
-        """One that certainly began after this write was acknowledged."""
+        """Return a read that certainly began after this write was acknowledged."""
         rows = self._last.get(version)
         if rows is None:
             return None

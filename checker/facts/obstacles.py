@@ -1,8 +1,8 @@
-"""What stands in the way of a grant, and until when.
+"""Obstacles to a grant, and how long each lasts.
 
-A lock that nobody is granted is not dead while a lease runs on, a fault keeps nodes from answering,
-or a request may have been granted without its client hearing of it. Each of these is a span
-[begin, over) here, and each is rounded up: to blame a lock takes certainty.
+A lock that is not granted is not dead while a lease runs, a fault keeps nodes from answering, or a
+request may have been granted without its client receiving the answer. Each of these is a span
+[begin, over) here, and is rounded up: to blame a lock takes certainty.
 """
 
 from __future__ import annotations
@@ -20,41 +20,42 @@ from fencepost.checker.history.history import Call
 
 Span = tuple[float, float]
 Killed = Mapping[int | str, tuple[int, int]]
-"""When each process that was killed was ordered to die, and when it was seen dead."""
+"""For each killed process, when the kill was ordered and when it was seen dead."""
 
 
 def lease_of(call: Call) -> int:
-    """The lease that a call asks for, in ns; 0 where it does not say."""
+    """Return the lease that a call asks for, in ns; 0 if it names none."""
     return int(call.begin.value.get("ttl") or 0)
 
 
 def longest_lease(calls: Iterable[Call]) -> int:
-    """The longest lease that any of these asks for, in ns."""
+    """Return the longest lease that any of these asks for, in ns."""
     return max(map(lease_of, calls), default=0)
 
 
 def impairing(on: Iterable[Fault], clients: frozenset[str]) -> list[Fault]:
-    """The faults that keep anybody from answering.
+    """Return the faults that keep any node from answering.
 
-    The kill of a client is over when it has happened: what the client had asked for and held
-    is left of it, and stands in the way by itself.
+    The kill of a client is over at once; the client's requests and holds outlast it, and are
+    obstacles of their own.
     """
     return [fault for fault in on if fault.impairs and not kills_clients(fault, clients)]
 
 
 def kills_clients(fault: Fault, clients: frozenset[str]) -> bool:
-    """Whether a fault does nothing but to kill clients, as its receipt says."""
+    """Return whether a fault only kills clients, according to its receipt."""
     killed = any(receipt.get("proved") and receipt.get("processes") for receipt in fault.receipts)
     return killed and fault.impairs is not None and fault.impairs <= clients
 
 
 def spans(on: Iterable[Fault], lease: int) -> list[Span]:
-    """While each fault is on, and a lease longer: servers that are back may begin leases anew."""
+    """Return the span of each fault, extended by a lease: recovered servers may begin leases
+    again."""
     return [(f.start, FOREVER if f.end is None else f.end + lease) for f in on]
 
 
 class Obstacles:
-    """Spans by when they begin, and of each beginning of their list when all are over."""
+    """Spans by their begin, with the latest end of every prefix of the list."""
 
     def __init__(self, found: Iterable[Span]) -> None:
         rows = sorted(found)
@@ -62,9 +63,10 @@ class Obstacles:
         self._over = list(accumulate((over for _, over in rows), max))
 
     def free(self, since: float, calm: float) -> Span:
-        """When none is in the way from `since` on, for as long as `calm`; and when the next begins.
+        """Return when no obstacle is left from `since` on for at least `calm`, and when the next
+        begins.
 
-        What begins within `calm` of the end of the others is in the way as well.
+        An obstacle that begins within `calm` of the end of the others counts as well.
         """
         while True:
             place = bisect_right(self._begins, since + calm)
@@ -75,9 +77,10 @@ class Obstacles:
 
 
 class Request(Struct, frozen=True, gc=False):
-    """An acquire: until when its client asked, and until when an unheard grant may stand.
+    """An acquire: until when its client asked, and until when a grant that it did not receive may
+    last.
 
-    `died`: its client died in it. `over` is its invocation where the outcome is known.
+    `died`: its client died during it. `over` is its invocation if the outcome is known.
     """
 
     begin: int
@@ -91,7 +94,7 @@ class Request(Struct, frozen=True, gc=False):
 
 
 def request(call: Call, killed: Killed, lease: int) -> Request:
-    """`lease` is what counts where the acquire names none."""
+    """Build the request of a call. `lease` applies if the acquire names none."""
     begin, end = call.begin.time, call.end
     if end is not None and end.type == "ok":
         return Request(begin, end.time, begin, False)
@@ -108,10 +111,10 @@ def request(call: Call, killed: Killed, lease: int) -> Request:
 def left(
     found: Iterable[Hold], said: Mapping[int, Iterable[Call]], leases: Mapping[str, int]
 ) -> dict[int, float]:
-    """When nothing is left of each hold, by its index.
+    """Return when each hold has certainly ended, by its index.
 
-    A release that was answered ok ends a hold. Of any other its lease is left. `said`: the extends
-    and releases of each hold (spoken.py); `leases`: those of locks, for holds that name none.
+    A release answered ok ends a hold. Any other lasts until its lease expires. `said`: the extends
+    and releases of each hold (hold_events.py); `leases`: the default leases of locks.
     """
     return {
         hold.index: _over(hold, said.get(hold.index, ()), hold.ttl or leases.get(hold.lock, 0))
@@ -120,8 +123,8 @@ def left(
 
 
 def _over(hold: Hold, said: Iterable[Call], lease: int) -> float:
-    """A lease may be longer than its holder knew: by an extension whose answer never came, and by
-    a renewal that was under way when the holder was gone."""
+    """Return the latest end of a lease, which may be later than its holder knew: by an extension
+    whose answer never came, or a renewal under way when the holder died."""
     over = hold.furthest if hold.furthest < FOREVER else hold.gone_by + lease
     if hold.renewals and hold.gone_by < FOREVER:
         over = max(over, hold.gone_by + lease)

@@ -1,4 +1,4 @@
-"""Holds of one lock that were on at the same time."""
+"""Overlapping holds of one lock."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ Span = tuple[float, float, Hold]
 
 
 def believed(found: Iterable[Hold]) -> list[Span]:
-    """When each holder believed in its lease."""
+    """Return the spans in which each holder believed in its lease."""
     return [(start, end, hold) for hold in found for start, end in hold.believed]
 
 
 def strictly(found: Iterable[Hold]) -> list[Span]:
-    """From each grant until it was given up. One that was lost before it arrived was never on."""
+    """Return the spans from each grant until its end. A hold that was lost before its grant arrived
+    has none."""
     return [(h.start, h.strict_end, h) for h in found if h.start <= h.strict_end]
 
 
 class Overlap(Struct, frozen=True, gc=False):
-    """Two holds of one lock at one time: `second` began while `first` was on. Times in ns."""
+    """Two holds of one lock at one time: `second` began during `first`. Times in ns."""
 
     first: Hold
     second: Hold
@@ -39,7 +40,7 @@ class Overlap(Struct, frozen=True, gc=False):
 def overlaps_of(
     history: History, test: Mapping[str, Any], kind: Kind, clocks: Clocks
 ) -> list[Overlap]:
-    """The overlaps of a history's believed or strict holds."""
+    """Return the overlaps of a history's believed or strict holds."""
 
     def found() -> list[Overlap]:
         held = holds(history, test)
@@ -49,19 +50,20 @@ def overlaps_of(
 
 
 def overlaps(intervals: Iterable[Span], clocks: Clocks | None = None) -> list[Overlap]:
-    """Intervals [start, end) of one lock that certainly overlap, in order; [t, t] is an instant.
+    """Return the intervals [start, end) of one lock that certainly overlap, in order; [t, t] is an
+    instant.
 
-    Each must have begun before the other ended by more than the bounds of both nodes' clocks.
-    Each is compared with the earlier one that ends last, so that n holds give at most n
-    overlaps: enough to name every hold that should not have been granted, without the square.
-    Shared holds may overlap one another, and so are compared with exclusive ones only.
+    Each must have begun before the other ended by more than the bounds of both nodes' clocks. Each
+    is compared with the earlier one that ends last, so that n holds give at most n overlaps: enough
+    to name every hold that should not have been granted, without quadratic cost. Shared holds may
+    overlap one another, so they are compared with exclusive ones only.
     """
     rows = sorted(intervals, key=lambda row: (row[0], row[2].index))
     return _on_several_clocks(rows, clocks) if clocks else _on_one_clock(rows)
 
 
 def _on_one_clock(rows: Iterable[Span]) -> list[Overlap]:
-    """What began in the very instant of an end has met it."""
+    """An interval that begins at the instant of another's end overlaps it."""
     found: list[Overlap] = []
     last: dict[tuple[str, bool], tuple[float, Hold]] = {}  # by lock, and whether it is shared
     for start, end, hold in rows:
@@ -98,7 +100,7 @@ def _on_several_clocks(rows: Iterable[Span], clocks: Clocks) -> list[Overlap]:
 
 
 class _Lane:
-    """Intervals in order of start, and of each beginning of the list the one that ends last."""
+    """Intervals in order of start, with the one that ends last of every prefix of the list."""
 
     def __init__(self) -> None:
         self._starts: list[float] = []
@@ -110,7 +112,7 @@ class _Lane:
         self._last.append(last if last and last[0] >= end else (end, hold))
 
     def last(self, end: float, gap: int) -> list[tuple[float, Hold]]:
-        """Of those that certainly began before `end`, the one that ends last."""
-        # On one clock what began in the very instant of an end has met it.
+        """Return the one that ends last of those that certainly began before `end`."""
+        # On one clock, an interval that begins at the instant of an end overlaps.
         place = bisect_left(self._starts, end - gap) if gap else bisect_right(self._starts, end)
         return [self._last[place - 1]] if place else []

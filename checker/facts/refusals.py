@@ -1,14 +1,15 @@
-"""Who was refused a lock that nobody had; part of what `liveness` judges.
+"""Refusals of a free lock; part of `liveness`.
 
-A lock on one server can promise that it refuses only what somebody has (`promises.true_refusals`).
-A client library breaks that where it sends a request again by itself: the reply to its SET is lost,
-the second SET finds the key of the first, and the library says no while its user has the lock.
+A lock on one server can promise to refuse only while another client holds it
+(`promises.true_refusals`). A client library that retries by itself breaks that: the reply to its
+SET is lost, the second SET finds the key of the first, and the library reports a refusal while its
+user has the lock.
 
-To blame the lock takes certainty: from the invocation of the refused acquire to its end nobody can
-have had the lock, nor asked for it. A hold counts from its invocation to the end of a release that
-was answered ok; without one until somebody else was granted the lock, because how long a server
-keeps a lease its holder does not know. A request that may have been granted unheard counts for
-ever: it may arrive at any time later.
+To blame the lock takes certainty: from the invocation of the refused acquire to its end, no client
+can have had the lock or asked for it. A hold counts from its invocation to the end of a release
+answered ok. Without one it counts until the next grant, because its holder does not know how long a
+server keeps a lease. A request that may have been granted without its client receiving the answer
+counts for ever, because it may arrive at any time later.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _REFUSED = "not-granted"
 
 @dataclass
 class Refusals:
-    """`judged`: how many refusals could have been told to be untrue; `untrue`: evidence."""
+    """`judged`: refusals that could have been shown to be wrong; `untrue`: evidence of those that
+    were."""
 
     judged: int = 0
     untrue: list[dict[str, Any]] = field(default_factory=list)
@@ -37,8 +39,8 @@ class Refusals:
 def refusals(
     acquires: list[Call], found: list[Hold], said: Mapping[int, Iterable[Call]], apart: int
 ) -> Refusals:
-    """`acquires` in order of invocation; `said`: the extends and releases of each hold, by its
-    index; stamps of two nodes are in order once they are more than `apart` from each other (ns)."""
+    """Judge refusals. `acquires` in order of invocation; `said`: the extends and releases of each
+    hold, by its index; stamps of two nodes are ordered if they are more than `apart` (ns)."""
     seen = Refusals()
     by_lock: dict[str, list[Call]] = {}
     held: dict[str, list[Hold]] = {}
@@ -55,7 +57,7 @@ def refusals(
 
 
 def _spans(held: list[Hold], said: Mapping[int, Iterable[Call]]) -> Iterator[Span]:
-    """When each hold of a lock may have been there, in order of grant."""
+    """Return the span in which each hold of a lock may have existed, in order of grant."""
     for place, hold in enumerate(held):
         over = held[place + 1].start if place + 1 < len(held) else FOREVER
         for call in said.get(hold.index, ()):
@@ -65,16 +67,16 @@ def _spans(held: list[Hold], said: Mapping[int, Iterable[Call]]) -> Iterator[Spa
 
 
 def _alone(acquires: list[Call], held: list[Span], apart: int) -> Iterator[Call]:
-    """The acquires that were answered, and beside which nobody had the lock or asked for it."""
+    """Return the answered acquires during which no other client had the lock or asked for it."""
     spans = sorted([*held, *((call.begin.time, _over(call)) for call in acquires)])
     begins = [begin for begin, _ in spans]
-    # Until when what began first, the first two, ... was in the way.
+    # The latest end among the first one, two, ... spans.
     stood = [-FOREVER, *accumulate((over for _, over in spans), max)]
     for call in acquires:
         if call.end is None or call.type == "info":
             continue
         place = bisect_left(begins, call.begin.time)
-        # Its own span, and that of the hold which it was granted.
+        # The acquire's own span, and that of the hold that it was granted.
         own = 2 if call.type == "ok" else 1
         after = bisect_left(begins, call.end.time + apart + 1)
         if stood[place] + apart < call.begin.time and after - place == own:
@@ -82,7 +84,7 @@ def _alone(acquires: list[Call], held: list[Span], apart: int) -> Iterator[Call]
 
 
 def _over(call: Call) -> float:
-    """Until when an acquire is in the way of others, beside the hold that it was granted."""
+    """Return how long an acquire obstructs others, apart from the hold that it was granted."""
     return FOREVER if call.end is None or call.type == "info" else call.end.time
 
 
@@ -95,9 +97,11 @@ def _untrue(call: Call) -> dict[str, Any]:
     begin, end = call.begin, call.end
     assert end is not None
     return {
-        "what": f"{begin.node or 'a client'} (process {begin.process}) asked for the lock from "
-        f"{seconds(begin.time)} to {seconds(end.time)} and was refused it, though nobody had it "
-        f"nor asked for it.",
+        "what": (
+            f"{begin.node or 'a client'} (process {begin.process}) asked for the lock from "
+            f"{seconds(begin.time)} to {seconds(end.time)} and was refused, though no other "
+            "client held it or asked for it."
+        ),
         "time_ns": end.time,
         "valid": False,
         "ops": [begin.index, end.index],

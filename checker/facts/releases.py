@@ -1,8 +1,8 @@
-"""Which releases may have ended a hold that was another's?
+"""Releases that may have ended another process' hold.
 
-A release takes effect between its invocation and its answer; one without an answer, at any time
-after. While its client is stopped between its check and its delete it has not taken effect yet. It
-steals where its own hold was over and another had been granted the lock by then.
+A release takes effect between its invocation and its answer; without an answer, at any time after
+its invocation. While its client is stopped between check and delete, it has not taken effect. It
+steals the lock if its own hold had ended and another had been granted the lock by then.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from fencepost.checker.facts.holds import FOREVER, Hold
 from fencepost.checker.history.history import Call, Op
 
 _UNSENT = "between-check-and-delete"
-"""A client that is stopped at this failpoint has yet to send what ends a hold."""
+"""A client stopped at this failpoint has yet to send the op that ends a hold."""
 
 
 class Release(Struct, frozen=True, gc=False):
-    """A release that happened or may have, and what is known of the hold that it names without it.
+    """A release that happened or may have, and facts about its hold that do not depend on it.
 
-    since: when it took effect at the earliest: when it was sent, or its stopped client went on.
-    over_by: by when that hold was certainly over; on_until: until when it was certainly on.
+    since: when it took effect at the earliest: when it was sent, or its stopped client resumed.
+    over_by: by when its hold had certainly ended; on_until: until when its hold certainly lasted.
     foreign: it is another process' hold.
     """
 
@@ -46,12 +46,12 @@ class Release(Struct, frozen=True, gc=False):
 
     @property
     def answered(self) -> Op | None:
-        """Its answer, if it was ok; None where nobody knows when it took effect."""
+        """Return its answer if it was ok; None if the time of its effect is unknown."""
         return self.call.end if self.call.type == "ok" else None
 
     @property
     def late(self) -> bool:
-        """Whether it took effect, if at all, when its own hold was certainly over."""
+        """Return whether it took effect, if at all, when its own hold had certainly ended."""
         return self.over_by <= self.since
 
     @property
@@ -66,7 +66,7 @@ def releases(
     struck: Iterable[Fault],
     clocks: Clocks,
 ) -> Iterator[Release]:
-    """Every release, refused ones too."""
+    """Return every release, refused ones too."""
     stops = stopped_at(struck, _UNSENT)
     for hold in found:
         ended_by = began = FOREVER
@@ -84,7 +84,7 @@ def releases(
 
 
 def _since(call: Call, stops: Iterable[tuple[int, int]], clocks: Clocks) -> int:
-    """When a release took effect at the earliest, by the clock of its own client."""
+    """Return when a release took effect at the earliest, by the clock of its own client."""
     sent, bound = call.begin.time, clocks.bound(call.begin.node)
     for stopped, went_on in stops:
         over = call.end is not None and call.end.time + bound < went_on
@@ -96,7 +96,7 @@ def _since(call: Call, stops: Iterable[tuple[int, int]], clocks: Clocks) -> int:
 def _release(
     call: Call, hold: Hold, since: int, lost: Op | None, ended_by: float, began: float
 ) -> Release:
-    """`ended_by`, `began`: of the releases of this hold before this one."""
+    """Build a release. `ended_by`, `began`: of the releases of this hold before this one."""
     sent = call.begin
     leases = [until for since, until in hold.leases if since <= sent.time]
     lease = leases[-1] if leases else hold.deadline
@@ -112,19 +112,20 @@ def _release(
 
 
 def doubt(release: Release, loss: Loss, clocks: Clocks) -> str | None:
-    """Why it is uncertain whether a possible release ended the hold that was lost; "" where it is
-    certain, as far as anything seen from the outside is, and None where it ended its own."""
+    """Return why it is uncertain whether a release ended the lost hold: "" if it is certain as far
+    as can be seen from the outside, None if the release ended its own hold."""
     if _own(release, loss, clocks):
         return None
     if release.answered is None:
-        return "the outcome of that release is not known"
+        return "the outcome of that release is unknown"
     if _before_loss(release, loss, clocks) and _stole(release, release.answered, loss, clocks):
         return ""
-    return "that release may have come while its own hold was on, or before the other was granted"
+    return "that release may have come during its own hold, or before the other was granted"
 
 
 def possible(release: Release, loss: Loss, clocks: Clocks) -> bool:
-    """Whether this release, not refused, may have come between the grant of a hold and its loss."""
+    """Return whether this release, not refused, may have come between the grant of a hold and its
+    loss."""
     if clocks.before(loss.shown, release.sent):
         return False
     if release.held_back and loss.shown.time + _gap(release, loss.shown, clocks) < release.since:
@@ -133,8 +134,8 @@ def possible(release: Release, loss: Loss, clocks: Clocks) -> bool:
 
 
 def _own(release: Release, loss: Loss, clocks: Clocks) -> bool:
-    """Whether it ended what was its own: it was answered while its own hold was on; or it was sent
-    then, and the other granted the lock then, by this release or by a double grant."""
+    """Return whether it ended its own hold: it was answered during its hold; or it was sent then,
+    and the other was granted the lock then, by this release or by a double grant."""
     if release.foreign:
         return False
     if release.answered is not None and release.answered.time <= release.on_until:
@@ -148,10 +149,10 @@ def _own(release: Release, loss: Loss, clocks: Clocks) -> bool:
 
 
 def _stole(release: Release, answered: Op, loss: Loss, clocks: Clocks) -> bool:
-    """Whether this release certainly came too late.
+    """Return whether this release certainly came too late.
 
-    Either it took effect after its own hold was over and after the victim's grant, which was given
-    later; or it was answered after that grant, and its own hold was over before the victim asked.
+    Either it took effect after its own hold had ended and after the victim's later grant; or it was
+    answered after that grant, and its own hold had ended before the victim asked.
     """
     gap = _gap(release, loss.granted, clocks)
     if release.over_by + gap <= loss.asked.time and clocks.before(loss.granted, answered):
@@ -164,7 +165,8 @@ def _stole(release: Release, answered: Op, loss: Loss, clocks: Clocks) -> bool:
 
 
 def _before_loss(release: Release, loss: Loss, clocks: Clocks) -> bool:
-    """Whether this release may have taken effect before the loss was seen, whatever the clocks."""
+    """Return whether this release may have taken effect before the loss was seen, whatever the
+    clocks."""
     if release.held_back:
         return release.since + _gap(release, loss.shown, clocks) <= loss.shown.time
     return clocks.before(release.sent, loss.shown)
@@ -179,8 +181,8 @@ def _conflict(release: Release, loss: Loss) -> bool:
 
 
 class Suspects:
-    """The releases of each lock in order of time, to find those near a loss without looking at
-    all. One that was never answered is near every later loss."""
+    """The releases of each lock in order of time, to find those near a loss quickly. One that was
+    never answered is near every later loss."""
 
     def __init__(self, found: Iterable[Release], clocks: Clocks) -> None:
         self._clocks = clocks
@@ -193,7 +195,8 @@ class Suspects:
         self._bound = max((clocks.bound(node) for node in nodes), default=0)
 
     def near(self, loss: Loss) -> Iterator[Release]:
-        """Those that may have taken effect between a grant and its loss, in order of invocation."""
+        """Yield those that may have taken effect between a grant and its loss, in order of
+        invocation."""
         row = self._locks.get(loss.hold.lock)
         if row is None:
             return
@@ -212,11 +215,12 @@ class _Row:
         self._open = [release for release in found if release.answered is None]
         self._answered = answered
         self._sent = [release.sent.time for release in answered]
-        # Of each beginning of the list, when the last was answered.
+        # The latest answer in every prefix of the list.
         self._last = list(accumulate((r.answered.time for r in answered if r.answered), max))
 
     def within(self, since: float, until: float) -> Iterator[Release]:
-        """Those answered at `since` or later and sent by `until`; then what was never answered."""
+        """Yield those answered at `since` or later and sent by `until`; then those never
+        answered."""
         end = bisect_right(self._sent, until)
         first = bisect_left(self._last, since, 0, end)
         yield from self._answered[first:end]

@@ -1,4 +1,4 @@
-"""Spans of time, found by a time without looking at all of them."""
+"""Spans of time, indexed so that a search by time does not scan all of them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ T = TypeVar("T")
 
 
 class Spans(Generic[T]):
-    """Things that last from a begin to an end (ns; None: they were never seen to end)."""
+    """Items that last from a begin to an end (ns; None: never seen to end)."""
 
     def __init__(self, rows: Iterable[tuple[float, float | None, T]]) -> None:
         told = sorted(rows, key=lambda row: row[0])
         self._all = [thing for _, _, thing in told]
-        # One without end is near all that follows, and would make each search look at all.
+        # One without end is near all that follow, and would make each search scan all.
         self._open = [(begin, n) for n, (begin, end, _) in enumerate(told) if end is None]
         self._over = [(begin, end, n) for n, (begin, end, _) in enumerate(told) if end is not None]
         self._begins = [begin for begin, _, _ in self._over]
-        # Of each beginning of the list, when the last is over.
+        # The latest end in every prefix of the list.
         self._last = list(accumulate((end for _, end, _ in self._over), max))
 
     def touching(self, start: float, end: float) -> list[T]:
-        """Those that are on at some time in [start, end], in order of begin."""
+        """Return those that overlap [start, end], in order of begin."""
         right = bisect_right(self._begins, end)
         left = bisect_left(self._last, start, 0, right)
         found = [place for _, over, place in self._over[left:right] if over >= start]

@@ -1,14 +1,14 @@
-"""Stale writes: accepted after the write of a hold that is certainly later.
+"""Stale writes: accepted after a write under a hold that is certainly later.
 
-A grant may arrive long after it was given, so that the order in which grants arrived says nothing.
-Of two holds of one lock one is later if its token is higher, both having one and they differ; else
-if it was asked for after the other had been granted, and granted after the other's believed hold
-was over. What is neither later nor earlier is not ordered, and nobody is accused by it.
+A grant may arrive long after it was given, so the order in which grants arrived proves nothing. Of
+two holds of one lock one is later if its token is higher, both having one and they differ; else if
+it was asked for after the other had been granted, and granted after the other's believed hold had
+ended. Otherwise the two are not ordered, and neither write is stale by the other.
 
-Every pair counts: a write of another lock, or of a hold that is in no order with it, stands in no
-one's way. To compare without the square, the writes seen so far are kept for each lock as what a
-stale write could meet: the highest token, and of the holds that only time orders those that no
-other beats both in when they were asked for and in when they were granted.
+Every pair counts: a write of another lock, or of a hold that is not ordered with it, hides nothing.
+To avoid quadratic cost, the accepted writes are summed up per lock by the facts that a stale write
+could violate: the highest token and, among holds that only time orders, those not dominated in both
+request and grant time.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from fencepost.checker.facts.writes import Register, Write, after_others
 def stale(
     register: Register, owners: Mapping[str, Hold], rulers: Rulers
 ) -> list[tuple[Write, Write]]:
-    """Each stale write with one of a later hold that the resource had accepted before it.
+    """Yield each stale write with one of a later hold that the resource had accepted before it.
 
-    A write whose hold the history does not have is in no order.
+    A write whose hold is not in the history is not ordered.
     """
     held = [write for write in register.writes if write.hold in owners]
     groups = _Groups(owners.values())
@@ -37,19 +37,19 @@ def stale(
 
 class _Groups:
     """The holds of a lock that time may have to order, in groups: all of them, and those of each
-    token. Tokens decide where both have one and they differ, so that most meet no other."""
+    token. Tokens decide if both have one and they differ, so most holds meet no other."""
 
     def __init__(self, found: Iterable[Hold]) -> None:
         self._many = Counter((hold.lock, hold.token) for hold in found)
         self._without = {lock for lock, token in self._many if token is None}
 
     def of(self, hold: Hold) -> list[Any]:
-        """The groups in which another may look for this hold."""
+        """Return the groups in which another hold may look for this one."""
         found: list[Any] = ["all"] if hold.lock in self._without else []
         return [*found, hold.token] if hold.token is None or self._twice(hold) else found
 
     def against(self, hold: Hold) -> list[Any]:
-        """The groups in which those are that time orders against this hold."""
+        """Return the groups with the holds that time orders against this one."""
         if hold.token is None:
             return ["all"]
         found: list[Any] = [None] if hold.lock in self._without else []
@@ -60,7 +60,8 @@ class _Groups:
 
 
 class _Later:
-    """Writes that were accepted, by what makes their holds later than another: writes.Seen."""
+    """The accepted writes, indexed by the facts that make their holds later than another:
+    writes.Seen."""
 
     def __init__(self, owners: Mapping[str, Hold], rulers: Rulers, groups: _Groups) -> None:
         self._owners = owners
@@ -96,7 +97,7 @@ class _Later:
         return None
 
     def _begun(self, hold: Hold) -> list[tuple[Any, float, float]]:
-        """When it was asked for and granted, on each ruler."""
+        """Return when it was asked for and granted, on each ruler."""
         marks: list[tuple[Any, float, float]] = [
             (self._rulers.own(hold.node), hold.asked_index, hold.start)
         ]
@@ -106,7 +107,7 @@ class _Later:
         return marks
 
     def _over(self, hold: Hold) -> list[tuple[Any, float, float]]:
-        """When it was granted and no longer believed, on each ruler."""
+        """Return when it was granted and no longer believed, on each ruler."""
         marks: list[tuple[Any, float, float]] = [
             (self._rulers.own(hold.node), hold.index, hold.believed_end)
         ]
@@ -117,7 +118,7 @@ class _Later:
 
 
 class _Staircase:
-    """Points of which no other is as far in both: `asked` rises, `start` falls."""
+    """The points that no other point dominates: `asked` rises, `start` falls."""
 
     def __init__(self) -> None:
         self._asked: list[float] = []
@@ -136,7 +137,7 @@ class _Staircase:
         self._write[first:place] = [write]
 
     def beyond(self, asked: float, start: float) -> Write | None:
-        """One that was asked for after this and granted no sooner than that."""
+        """Return one that was asked for after this and granted no earlier than that."""
         place = bisect_right(self._asked, asked)
         if place < len(self._asked) and self._start[place] >= start:
             return self._write[place]

@@ -1,12 +1,12 @@
 """Certain order as positions on rulers, so that many ops are compared without comparing each pair.
 
 Clocks decides for two ops whether one was certainly before the other. Here each op has a position
-on each of one or two rulers, and is certainly before another if it is so on a ruler of both:
+on one or two rulers, and is certainly before another if it is so on a ruler that both share:
 
-- the ruler of its clock: ops of one node, and of all nodes whose clocks leave no doubt, lie there
-  by their place in the history;
-- `EVERY`, where some clock is known with a bound only: all ops lie there by time, a begin moved
-  back by its node's bound and an end moved forward by it.
+- the ruler of its clock: ops of one node, and of all nodes whose clocks leave no doubt, by
+  their position in the history;
+- `EVERY`, if some clock is known only to a bound: all ops by time, with a begin moved back by
+  its node's bound and an end moved forward by it.
 """
 
 from __future__ import annotations
@@ -32,23 +32,24 @@ class Rulers:
 
     @property
     def one(self) -> bool:
-        """Whether all ops lie on one ruler, by their place in the history."""
+        """Return whether all ops share one ruler, by their position in the history."""
         return not self._clocks
 
     def own(self, node: str | None) -> Ruler:
-        """The ruler of this node's clock."""
+        """Return the ruler of this node's clock."""
         return ("clock", node) if self._clocks.bound(node) else _SURE
 
     def shared(self, node: str | None) -> tuple[Ruler, int] | None:
-        """The ruler of all ops and this node's bound on it, in ns; None where none is needed."""
+        """Return the ruler of all ops and this node's bound on it, in ns; None if none is
+        needed."""
         return ((EVERY, None), self._clocks.bound(node)) if self._clocks else None
 
     def ends(self, op: Op) -> list[Mark]:
-        """Where this op lies as one that is over."""
+        """Yield the positions of this op as an end."""
         return self._marks(op, 1)
 
     def begins(self, op: Op) -> list[Mark]:
-        """Where it lies as one that begins."""
+        """Yield the positions of this op as a begin."""
         return self._marks(op, -1)
 
     def _marks(self, op: Op, side: int) -> list[Mark]:
@@ -62,9 +63,10 @@ Find = Callable[[Op], tuple[int, T] | None]
 
 
 def highest_before(rulers: Rulers, things: Iterable[tuple[Op, int, T]]) -> Find[T]:
-    """A function from an op to the thing of highest rank that was certainly over before it began.
+    """Return a function from an op to the thing of highest rank that had certainly ended before it
+    began.
 
-    `things` are (the op by which it was over, its rank, it); found are (rank, thing).
+    `things` are (the op that ended it, its rank, it); results are (rank, thing).
     """
     if rulers.one:
         row = _Row([(op.index, rank, thing) for op, rank, thing in things])
@@ -74,7 +76,8 @@ def highest_before(rulers: Rulers, things: Iterable[tuple[Op, int, T]]) -> Find[
 
 
 def lowest_after(rulers: Rulers, things: Iterable[tuple[Op, int, T]]) -> Find[T]:
-    """A function from an op to the thing of lowest rank that certainly began after it was over."""
+    """Return a function from an op to the thing of lowest rank that certainly began after it
+    ended."""
     if rulers.one:
         row = _Row([(-op.index, -rank, thing) for op, rank, thing in things])
         return lambda op: _turned_back(row.highest(-op.index))
@@ -91,7 +94,7 @@ def _turned_back(found: tuple[int, T] | None) -> tuple[int, T] | None:
 
 
 class _Row:
-    """Ranked things by position on one ruler; of each beginning of it, the highest."""
+    """Ranked things by position on one ruler, with the highest of every prefix."""
 
     def __init__(self, found: list[tuple[int, int, Any]]) -> None:
         found.sort(key=itemgetter(0))
@@ -101,7 +104,7 @@ class _Row:
             best.append(best[-1] if best and best[-1][0] >= rank else (rank, thing))
 
     def highest(self, at: int) -> tuple[int, Any] | None:
-        """The highest of those that lie before this."""
+        """Return the highest of those before this position."""
         place = bisect_left(self._at, at)
         return self._best[place - 1] if place else None
 
@@ -117,7 +120,7 @@ class _Table:
         self._rows = {ruler: _Row(found) for ruler, found in placed.items()}
 
     def highest(self, marks: list[Mark]) -> tuple[int, Any] | None:
-        """The highest of those that lie before one of the marks."""
+        """Return the highest of those before one of the marks."""
         rows = ((self._rows[ruler], at) for ruler, at in marks if ruler in self._rows)
         found = (row.highest(at) for row, at in rows)
         return max((one for one in found if one is not None), key=lambda one: one[0], default=None)

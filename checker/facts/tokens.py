@@ -1,9 +1,9 @@
-"""Do the tokens of one lock tell its grants apart, and in the order in which they were given?
+"""Whether a lock's tokens are unique and rise in the order of its grants.
 
-A grant is given between its invocation and its answer, so only a grant that was answered certainly
-before another was asked for is before it. Shared holds may carry one token, that of their
+A grant is given between its invocation and its answer, so it is before another only if it was
+answered certainly before the other was asked for. Shared holds may carry one token, that of their
 generation (Burrows 2006, section 2.2): the order of two readers decides nothing. An exclusive grant
-begins a new generation, also one that carries no token itself.
+begins a new generation, even if it carries no token itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fencepost.checker.history.history import History, Op
 
 @dataclass(frozen=True)
 class Misorder:
-    """`second` carries a token that it cannot have, as `first` shows; `how` says so in words."""
+    """`second` carries a token that it cannot have, as `first` shows; `how` describes it."""
 
     first: Hold
     second: Hold
@@ -45,7 +45,7 @@ class Grants:
         return self.ops[hold.index]
 
     def before(self, first: Hold, second: Hold) -> bool:
-        """Whether `first` was certainly granted before `second`."""
+        """Return whether `first` was certainly granted before `second`."""
         return self.clocks.before(self.answered(first), self.asked(second))
 
     @property
@@ -54,7 +54,7 @@ class Grants:
 
 
 def grants(history: History, found: list[Hold], clocks: Clocks) -> list[Grants]:
-    """The grants of each lock."""
+    """Return the grants of each lock."""
     ops = history.ops
     locks: dict[str, list[Hold]] = {}
     for hold in found:
@@ -63,14 +63,14 @@ def grants(history: History, found: list[Hold], clocks: Clocks) -> list[Grants]:
 
 
 Numbered = tuple[int, Hold]
-"""A grant behind its token."""
+"""A grant paired with its token, token first."""
 
 Pair = tuple[Numbered, Numbered]
 
 
 def above(mine: Grants) -> list[Pair]:
-    """Each grant that was certainly given after others, behind the one of these that has the
-    highest token."""
+    """Yield each grant that certainly followed others, with the one of these that has the highest
+    token."""
     if not mine.clocks:
         return _above_on_one_clock(mine.tokens)
     highest = highest_before(
@@ -81,7 +81,7 @@ def above(mine: Grants) -> list[Pair]:
 
 
 def _above_on_one_clock(tokens: list[Numbered]) -> list[Pair]:
-    """The same where the places of ops in the history are in the order of time."""
+    """Do the same if the positions of ops in the history are in the order of time."""
     answered = sorted(tokens, key=lambda grant: grant[1].index)
     places = [hold.index for _, hold in answered]
     best: list[Numbered] = []
@@ -92,7 +92,7 @@ def _above_on_one_clock(tokens: list[Numbered]) -> list[Pair]:
 
 
 def fallen(pairs: list[Pair]) -> list[Misorder]:
-    """Of the pairs that `above` found, those whose second token is the lower one."""
+    """Yield the pairs of `above` whose second token is the lower one."""
     return [
         Misorder(first, second, f"a lower token than {higher}")
         for (higher, first), (token, second) in pairs
@@ -101,7 +101,7 @@ def fallen(pairs: list[Pair]) -> list[Misorder]:
 
 
 def ordered(history: History, test: Mapping[str, Any], clocks: Clocks) -> list[Pair]:
-    """What `above` finds of each lock."""
+    """Return the result of `above` for each lock."""
 
     def found() -> list[Pair]:
         per_lock = grants(history, holds(history, test), clocks)
@@ -111,8 +111,8 @@ def ordered(history: History, test: Mapping[str, Any], clocks: Clocks) -> list[P
 
 
 def trusted(history: History, test: Mapping[str, Any], clocks: Clocks) -> list[Hold]:
-    """The holds, without their tokens where a lock's tokens fell along certain time: such tokens
-    say nothing of the order of its holds."""
+    """Return the holds, without their tokens if a lock's tokens fell along certain time: such
+    tokens do not order its holds."""
 
     def found() -> list[Hold]:
         held = holds(history, test)
@@ -125,8 +125,8 @@ def trusted(history: History, test: Mapping[str, Any], clocks: Clocks) -> list[H
 
 
 def repeated(mine: Grants) -> list[Misorder]:
-    """Grants with the token of an earlier one, unless both are shared and may be of one generation:
-    no exclusive grant came certainly between them."""
+    """Yield grants with the token of an earlier one, unless both are shared and may belong to one
+    generation: no exclusive grant came certainly between them."""
     same: dict[int, list[Hold]] = {}
     tokens = mine.tokens
     if len({token for token, _ in tokens}) == len(tokens):
@@ -142,7 +142,7 @@ def repeated(mine: Grants) -> list[Misorder]:
 
 def _repeats(found: list[Hold], between: _Between) -> Iterator[Misorder]:
     exclusive: Hold | None = None
-    # The first to be answered on each node: if any there is before another grant, this one is.
+    # The first to be answered on each node: if any is before another grant, it is this one.
     shared: dict[str | None, Hold] = {}
     for hold in found:
         how = f"the same token as {hold.token}"
@@ -172,7 +172,7 @@ class _Between:
         for hold in mine.holds:
             if not hold.shared:
                 clocks.setdefault(rulers.own(hold.node), []).append(hold)
-        # Of those of one clock that were over, the one that was asked for last decides.
+        # Among the ended ones of one clock, the last invocation decides.
         self._last = [
             highest_before(rulers, [(mine.answered(one), one.asked_index, one) for one in holds])
             for holds in clocks.values()

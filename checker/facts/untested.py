@@ -1,7 +1,8 @@
-"""What a run in which no two clients collided says nothing about.
+"""Conditions that a run without contention did not test.
 
-`lease_exclusion`, `mutual_exclusion` and `linearizable` ask whether one client got in another's
-way. Where there was one client only, or no client could see its lease, a yes proves less.
+`lease_exclusion`, `mutual_exclusion` and `linearizable` check whether one client interfered with
+another. With a single client, or without a lease that a client could see, a true verdict proves
+less.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from collections.abc import Iterable
 
 
 def untested(clients: Iterable[int | str], *, sees_lease: bool) -> list[str]:
-    """Return what was not put to the test, in short phrases.
+    """Return the untested conditions, in short phrases.
 
-    clients: the node (or, where it has none, the process) of each op or hold, at least one.
-    sees_lease: whether a client knows until when one of its leases runs; also true where the
-        checker does not ask that.
+    clients: the node (or, without one, the process) of each op or hold, at least one.
+    sees_lease: whether a client knows the deadline of one of its leases; also true if the
+        checker does not depend on it.
     """
     found = []
     if len(set(clients)) == 1:

@@ -1,10 +1,10 @@
-"""Waits: each time in which somebody had to be granted a lock, and whether somebody was.
+"""Waits: the spans in which a lock had to be granted, and whether it was.
 
-A wait is *due* once nothing stands in the way any more (obstacles.py), and its limit is a bound
-later. A grant by then ends it well. To blame the lock takes more than that there was none:
-somebody must have asked, on and on, for longer than the bound; or asked after the limit, with
-nobody else asking meanwhile, and again, and not been granted it either time. Who asks for a
-moment, even just before the limit, proves nothing.
+A wait is *due* once no obstacle is left (obstacles.py), and its limit is a bound later. A grant by
+then satisfies it. A missing grant alone does not blame the lock: clients must have asked without a
+pause for longer than the bound; or one asked after the limit, with no other client asking
+meanwhile, and again, and was not granted it either time. A short request, even just before the
+limit, proves nothing.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from fencepost.checker.history.history import Call
 from fencepost.checker.verdict import Valid
 
 PAUSES_IN_BOUND = 10
-"""Who pauses between two acquires for no longer than a tenth of the bound asks on and on."""
+"""A client asks without a pause if it waits at most a tenth of the bound between two acquires."""
 TIMES_IN_VAIN = 2
-"""One request that fails may be a server's hiccup."""
+"""A single failed request may be a server's hiccup."""
 
 
 @dataclass(frozen=True)
 class Wait:
-    """One time in which somebody had to be granted a lock: from `since`, by `limit` at the latest.
+    """One span in which a lock had to be granted: from `since`, by `limit` at the latest.
 
     `kind` is "heal", "holder" or "minority"; `granted` the first grant after `since`. `valid`: True
-    granted in time; False asked for and not granted; "unknown" asked for in vain when the history
-    ended, before the limit; None where nobody asked for long enough. Times in ns.
+    granted in time; False requested and not granted; "unknown" if requests were open when the
+    history ended, before the limit; None if no client asked for long enough. Times in ns.
     """
 
     kind: str
@@ -58,13 +58,12 @@ class Wait:
         if self.valid is True:
             return f"{self.why}: granted after {self.waited_s:.3f} s."
         if self.valid == "unknown":
-            return f"{self.why}: the history ends too soon to tell, before {seconds(self.limit)}."
+            return f"{self.why}: the history ends too early to tell, before {seconds(self.limit)}."
         if self.valid is None:
-            return f"{self.why}: nobody asked for long enough to tell."
-        late = "never" if self.granted is None else f"only after {self.waited_s:.3f} s"
+            return f"{self.why}: no client asked for long enough to tell."
+        late = "never was" if self.granted is None else f"was only after {self.waited_s:.3f} s"
         return (
-            f"{self.why}: somebody should have been granted the lock by {seconds(self.limit)}; "
-            f"it was granted {late}."
+            f"{self.why}: the lock should have been granted by {seconds(self.limit)}, but {late}."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -78,10 +77,10 @@ class Wait:
 
 
 class Waited:
-    """One lock: its holds in order of grant, its acquires, and how it kept those who asked waiting.
+    """One lock: its holds in order of grant, its acquires, and how it served them.
 
-    `left` says when nothing is left of each hold; `apart`, how far apart stamps of two nodes must
-    be to be in order (ns).
+    `left` is when each hold has certainly ended; `apart`, how far apart stamps of two nodes must be
+    to be ordered (ns).
     """
 
     def __init__(
@@ -125,8 +124,8 @@ class Waited:
     ) -> Wait:
         """Judge one wait.
 
-        `obstacles`: spans in the way, beside what was held and asked for before;
-        `until`: when the reason to wait is over; `own`: the hold whose end is the reason.
+        `obstacles`: further spans in the way, apart from earlier holds and requests; `until`: when
+        the wait's reason ends; `own`: the hold whose end is the reason.
         """
         due, blocked = self._due(since, due, obstacles)
         granted = self._first_grant(since, own)
@@ -144,7 +143,7 @@ class Waited:
         return Wait(kind, self.lock, why, since, limit, granted, valid)
 
     def _due(self, since: float, due: float, obstacles: Obstacles) -> Span:
-        """When nothing stood in the way any more, and when something came into it again."""
+        """Return when the last obstacle ended, and when the next began."""
         place = bisect_left(self._begun, since)
         if place:
             due = max(due, self._stood[place - 1])
@@ -155,7 +154,7 @@ class Waited:
         return next((hold.start for hold in later if hold is not own), None)
 
     def _stretches(self, requests: list[Request]) -> list[Span]:
-        """The times in which somebody asked on and on, in order."""
+        """Yield the spans in which clients asked without a pause, in order."""
         found: list[Span] = []
         for one in requests:
             begin, end = one.begin, min(one.asked_until, self._end_ns)
@@ -166,7 +165,7 @@ class Waited:
         return found
 
     def _within(self, start: float, end: float) -> Iterable[Span]:
-        """What of these stretches lies between two times."""
+        """Yield the parts of these spans between two times."""
         first = max(bisect_right(self._asked, (start, FOREVER)) - 1, 0)
         for begin, over in islice(self._asked, first, None):
             if begin >= end:
@@ -175,24 +174,24 @@ class Waited:
                 yield max(begin, start), min(over, end)
 
     def _asked_on(self, due: float, end: float) -> bool:
-        """Whether somebody asked on and on for longer than the bound."""
+        """Return whether clients asked without a pause for longer than the bound."""
         return any(over - begin > self.bound for begin, over in self._within(due, end))
 
     def _asked_again(self, limit: float, end: float) -> bool:
-        """Whether somebody asked after the limit, in nobody's way and in vain, and again."""
+        """Return whether a client asked after the limit, unobstructed and in vain, and again."""
         later = islice(self._vain, bisect_right(self._vain, (limit, FOREVER)), None)
-        # Nobody asked beside one of these, so that they end in the order in which they begin.
+        # No other client asked during these, so they end in the order in which they begin.
         vain = takewhile(lambda span: span[1] <= end, later)
         return len(list(islice(vain, TIMES_IN_VAIN))) == TIMES_IN_VAIN
 
     def _asks_at(self, start: float, end: float) -> bool:
-        """Whether somebody still asked at `end`, or paused just then."""
+        """Return whether a client was still asking at `end`, or pausing between two requests."""
         return any(over + self._pause >= end for _, over in self._within(start, end))
 
 
 def _alone(requests: list[Request], acquires: list[Call], apart: int) -> list[Span]:
-    """The acquires that were not granted though nobody else asked meanwhile, nor had a request that
-    may have been granted unheard."""
+    """Return the acquires that were not granted although no other client asked meanwhile, or had a
+    request that may have been granted without its receiving the answer."""
     found: list[Span] = []
     stood = -FOREVER
     begins = [one.begin for one in requests]

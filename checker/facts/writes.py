@@ -1,9 +1,9 @@
 """The writes that the resource accepted, as far as the history proves it, and their order.
 
-A write counts as accepted when it was acknowledged, or when somebody read its value: values are
-unique in a run, so that a read proves the only write of its value, even one that was refused. The
-resource numbers what it accepts, one by one: the acknowledgement says the number (`stored`), else
-a read of the value does. Where one of two writes has no number, only certain time orders them.
+A write counts as accepted when it was acknowledged, or when its value was read: values are unique
+in a run, so a read proves the only write of its value, even a refused one. The resource numbers
+accepted writes one by one: the acknowledgement has the number (`stored`), else a read of the value
+has. If one of two writes has no number, only certain time orders them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fencepost.checker.history.history import Call, History, Op
 class Write(Struct, frozen=True, gc=False):
     """One accepted write. `built_on` and `stored` are versions.
 
-    sent: its invocation. applied: by when it was certainly accepted, its acknowledgement or the
+    sent: its invocation. applied: by when it was certainly accepted: its acknowledgement, or the
     completion of the first read that showed it.
     """
 
@@ -82,7 +82,8 @@ class Register(Struct, frozen=True):
 
 
 def registers(history: History, clocks: Clocks | None = None) -> list[Register]:
-    """Every resource that was read or written to, its accepted writes in order of invocation."""
+    """Return every resource that was read or written, its accepted writes in order of
+    invocation."""
     known = clocks or Clocks()
 
     def found() -> list[Register]:
@@ -122,13 +123,13 @@ _SENT = attrgetter("sent.index")
 
 
 def _over(read: Access, write: Access, clocks: Clocks) -> bool:
-    """Whether a read was over before a write was sent."""
+    """Return whether a read ended before a write was sent."""
     end = read.call.end
     return end is not None and clocks.before(end, write.call.begin)
 
 
 def _accepted(rivals: list[Access], shown: list[Access], clocks: Clocks) -> Iterator[Write]:
-    """Of the writes of one value those that were accepted; a read proves the only one."""
+    """Return the accepted ones of the writes of one value; a read proves the only one."""
     for write in rivals:
         alone = shown if len(rivals) == 1 else []
         reads = [read for read in alone if not _over(read, write, clocks)]
@@ -162,9 +163,9 @@ def _write(access: Access, applied: Op, reads: list[Access]) -> Write:
 
 
 def owners(found: Iterable[Hold]) -> dict[str, Hold]:
-    """Holds by their names, by which writes speak of them (`Write.hold`).
+    """Return holds by their names, which writes refer to (`Write.hold`).
 
-    Names are unique in a run; one that two holds share does not say which, and is left out.
+    Names are unique in a run; a name of two holds is ambiguous and left out.
     """
     named: dict[str, Hold] = {}
     several = {hold.name for hold in found if named.setdefault(hold.name, hold) is not hold}
@@ -174,7 +175,7 @@ def owners(found: Iterable[Hold]) -> dict[str, Hold]:
 
 
 class Seen(Protocol):
-    """Writes that were accepted, and what one of them proves against one that came after."""
+    """Accepted writes, indexed by what one of them proves against a later one."""
 
     def add(self, write: Write) -> None: ...
 
@@ -184,11 +185,12 @@ class Seen(Protocol):
 def after_others(
     writes: Sequence[Write], rulers: Rulers, seen: Callable[[], Seen]
 ) -> list[tuple[Write, Write]]:
-    """Each write with one that `Seen` holds against it and that was certainly accepted before it.
+    """Yield each write with one that `Seen` finds against it and that was certainly accepted before
+    it.
 
-    The resource's numbers decide where both have one; else the one must have been applied before
-    the other was sent. Numbers that fall along certain time are those of a store that failed, and
-    say nothing. O(n log n): nothing is compared pair by pair.
+    The resource's numbers decide if both have one; else the one must have been applied before the
+    other was sent. Numbers that fall along certain time come from a failed store, and prove
+    nothing. O(n log n): nothing is compared pair by pair.
     """
     if _fell(writes, rulers):
         writes = [replace(write, stored=None) for write in writes]
@@ -197,12 +199,13 @@ def after_others(
 
 
 def _fell(writes: Sequence[Write], rulers: Rulers) -> bool:
-    """Whether a write has no higher number than another that was certainly applied before it."""
+    """Return whether a write has no higher number than another that was certainly applied before
+    it."""
     numbered = [(write.stored, write) for write in writes if write.stored is not None]
     numbered.sort(key=itemgetter(0))
     if rulers.one and len({number for number, _ in numbered}) == len(numbered):
         return _fell_on_one(write for _, write in numbered)
-    last: dict[Ruler, int] = {}  # when the last of those with no higher number was sent
+    last: dict[Ruler, int] = {}  # the last sending among those with no higher number
     for _, same in groupby(numbered, key=itemgetter(0)):
         together = [write for _, write in same]
         for write in together:
@@ -215,7 +218,7 @@ def _fell(writes: Sequence[Write], rulers: Rulers) -> bool:
 
 
 def _fell_on_one(writes: Iterable[Write]) -> bool:
-    """The same on one ruler, for writes in order of their numbers, which all differ."""
+    """Do the same on one ruler, for writes in order of their numbers, which all differ."""
     last = -1
     for write in writes:
         if write.applied.index < last:
@@ -230,7 +233,7 @@ def _by_number(writes: Sequence[Write], seen: Seen) -> dict[int, Write]:
     numbered = [(write.stored, write) for write in writes if write.stored is not None]
     last: int | None = None
     for version, write in sorted(numbered, key=itemgetter(0)):
-        if version != last:  # writes of one version are not after one another
+        if version != last:  # writes of one version do not follow one another
             for other in waiting:
                 seen.add(other)
             last, waiting = version, []
@@ -242,7 +245,7 @@ def _by_number(writes: Sequence[Write], seen: Seen) -> dict[int, Write]:
 
 
 def _by_time(writes: Sequence[Write], rulers: Rulers, seen: Callable[[], Seen]) -> dict[int, Write]:
-    """The same for the pairs of which one has no number, on each ruler."""
+    """Do the same for the pairs with at most one number, on each ruler."""
     if all(write.stored is not None for write in writes):
         return {}
     events: dict[Ruler, list[tuple[int, bool, Write]]] = {}

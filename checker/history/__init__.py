@@ -1,4 +1,4 @@
-"""The history: ops, how they are decoded, and what each resource saw."""
+"""The history: ops, their decoding, and the reads and writes of each resource."""
 
 from importlib import import_module
 from typing import Any

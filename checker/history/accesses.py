@@ -1,6 +1,6 @@
-"""The reads and writes of each resource, and what each says.
+"""The reads and writes of each resource.
 
-Several checkers ask for it, of each of them more than once, so it is found once for a history.
+Several checkers use them, each more than once, so they are collected once per history.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from fencepost.checker.history.history import Call, History
 from fencepost.checker.history.op import Type
 
 Key = Hashable
-"""What two equal values share, be they numbers, texts or lists."""
+"""A key that equal values share: numbers, texts or lists."""
 
 
 class Access(Struct, frozen=True, gc=False):
-    """A read or a write. `key` is that of its value, by its answer if that has one; `asked` by its
-    invocation. `version`: the one that was read, or that a write was given (`stored`)."""
+    """A read or a write. `key` is that of the value in its answer, or in its invocation if the
+    answer has none; `asked` that of its invocation. `version`: the one that was read, or that a
+    write was given (`stored`)."""
 
     call: Call
     is_read: bool
@@ -30,7 +31,7 @@ class Access(Struct, frozen=True, gc=False):
 
 
 def accesses(history: History) -> list[tuple[Any, list[Access]]]:
-    """Each resource with its reads and writes, in order of invocation."""
+    """Return each resource with its reads and writes, in order of invocation."""
 
     def found() -> list[tuple[Any, list[Access]]]:
         rows: dict[Any, list[Access]] = {}
@@ -56,10 +57,10 @@ def _access(call: Call, f: str) -> Access:
 
 
 def number(value: Any) -> int | None:
-    """A version or token as a number; None where none was given."""
+    """Return a version or token as a number, or None."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def key(value: Any) -> Key:
-    """See Key."""
+    """Return the Key of a value."""
     return value if type(value) is str else (repr(value),)

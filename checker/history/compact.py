@@ -1,18 +1,18 @@
-"""Decoded values in little memory: a history has millions, much alike.
+"""Compact storage of decoded values: a history has millions of similar ones.
 
-What the ops of one hold say again and again (its name, its token) is kept once, and dicts with the
-same fields in the same order share one table of keys, as the attributes of a class' instances do
-(PEP 412). It takes a third of the memory.
+Texts and numbers that the ops of one hold repeat (its name, its token) are stored once, and dicts
+with the same fields in the same order share one table of keys, as the attributes of a class'
+instances do (PEP 412). This takes a third of the memory.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-# A history that is not ours may have any number of fields and texts: what is shared is bounded.
+# A history from elsewhere may have any number of fields and texts, so the caches are bounded.
 _MOST_SHAPES = 1_000
 _MOST_SHARED = 1 << 16
-_LONGEST = 256  # characters; what is longer is hardly said twice
+_LONGEST = 256  # characters; longer texts are hardly ever repeated
 
 _shapes: dict[tuple[str, ...], type] = {}
 _texts: dict[str, str] = {}
@@ -20,7 +20,7 @@ _numbers: dict[int, int] = {}
 
 
 def value(decoded: dict[str, Any]) -> dict[str, Any]:
-    """An equal dict in less memory, whose texts and numbers may be those of earlier ones."""
+    """Return an equal dict in less memory, which may share texts and numbers with earlier ones."""
     found = _empty(tuple(decoded))
     for name, what in decoded.items():
         kind = type(what)
@@ -38,7 +38,7 @@ def value(decoded: dict[str, Any]) -> dict[str, Any]:
 
 
 def _empty(names: tuple[str, ...]) -> dict[str, Any]:
-    """An empty dict whose table of keys is that of all dicts with these names."""
+    """Return an empty dict that shares its table of keys with all dicts with these names."""
     shape = _shapes.get(names)
     if shape is None:
         if len(_shapes) >= _MOST_SHAPES:

@@ -1,9 +1,9 @@
-"""The lines of a history as ops.
+"""Decodes the lines of a history into ops.
 
-A long history has millions of lines, nearly all of them as fencepost writes them. So `ops` hands
-many at a time to msgspec, twice: once to make the ops, and once to hold them to their types, to the
-last field of a value. A line that is in any way unusual goes through `parse`, which decides alone
-what is accepted and says what is wrong: the quick way is the stricter one in everything.
+A long history has millions of lines, nearly all as fencepost writes them. So `ops` passes many at a
+time to msgspec, twice: once to make the ops, and once to validate their types, down to the last
+field of a value. An unusual line goes through `parse`, which alone decides what is accepted and
+reports what is wrong; the fast path is stricter in every respect.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _TYPES = {name: name for name in TYPES}
 
 
 def ops(lines: bytes) -> list[Op]:
-    """The op of each line; of an empty one none. All lines but the last end with a newline.
+    """Return the op of each line, skipping empty lines. All lines but the last end with a newline.
 
     Raises:
-        BadLine: one is no op.
+        BadLine: a line is not an op.
     """
     found = _quickly(lines)
     return _one_by_one(lines) if found is None else found
@@ -50,7 +50,7 @@ def _one_by_one(lines: bytes) -> list[Op]:
 
 
 class BadLine(ValueError):
-    """A line that is no op: its `number` among those that were handed over, from 0."""
+    """A line is not an op. `number` is its position among the lines passed, from 0."""
 
     def __init__(self, number: int, line: bytes, error: ValueError) -> None:
         super().__init__(f"{error}: {line[:120]!r}")
@@ -58,9 +58,9 @@ class BadLine(ValueError):
 
 
 def _quickly(lines: bytes) -> list[Op] | None:
-    """The ops of lines each of which is as usual; None where one is not."""
-    # A text has no newline in JSON, and no value begins right behind another. So each line begins
-    # an object, and there is one in each if there are as many.
+    """Decode lines on the fast path, or return None if one is unusual."""
+    # JSON text contains no raw newline, and no value begins right behind another. So if there are
+    # as many objects as lines, each line is one object.
     many = lines.count(b"\n")
     if not (lines.startswith(b"{") and lines.endswith(b"}\n")):
         return None
@@ -75,7 +75,7 @@ def _quickly(lines: bytes) -> list[Op] | None:
 
 
 def _may_be_deep(lines: bytes) -> bool:
-    """Whether a line has so many brackets that they may be nested too deeply."""
+    """Return whether a line has enough brackets to be nested too deeply."""
     return max(map(len, lines.translate(None, _NO_BRACKETS).split(b"\n"))) > DEEPEST
 
 
@@ -98,7 +98,7 @@ class _Receipt(Struct, gc=False):
 
 
 class _Value(Struct, gc=False):
-    """What fields.py says of the values of clients' ops and of the nemesis', both at once."""
+    """The fields of clients' and the nemesis' values that fields.py checks, combined."""
 
     deadline: _Number | None = None
     ttl: _Number | None = None
@@ -135,10 +135,10 @@ _TYPED, _OPS = Decoder(_Line), Decoder(Op)
 
 
 def parse(row: Any) -> Op:
-    """One decoded line as an Op.
+    """Convert one decoded line to an Op.
 
     Raises:
-        ValueError: with the reason, where the row is no op.
+        ValueError: the row is not an op; the message gives the reason.
     """
     if not isinstance(row, dict):
         raise ValueError("not a JSON object")
@@ -146,19 +146,19 @@ def parse(row: Any) -> Op:
     if missing:
         raise ValueError(f"no {', '.join(missing)}")
     if row["type"] not in TYPES:
-        raise ValueError(f"type {row['type']!r:.60} is none of {', '.join(TYPES)}")
+        raise ValueError(f"type {row['type']!r:.60} is not one of {', '.join(TYPES)}")
     for name in ("time", "index"):
         number = row.get(name, 0)
         if type(number) is not int or not -(2**63) <= number < 2**63:
-            raise ValueError(f"{name} {number!r:.60} is no integer of 64 bits")
+            raise ValueError(f"{name} {number!r:.60} is not a 64-bit integer")
     process = row["process"]
     if process != NEMESIS and (isinstance(process, bool) or not isinstance(process, int)):
         raise ValueError(f"process {process!r} is neither an integer nor {NEMESIS!r}")
     if not isinstance(row["f"], str):
-        raise ValueError(f"f {row['f']!r:.60} is no text")
+        raise ValueError(f"f {row['f']!r:.60} is not text")
     value = row.get("value")
     if value is not None and not isinstance(value, dict):
-        raise ValueError(f"value {value!r:.60} is no object")
+        raise ValueError(f"value {value!r:.60} is not an object")
     if value:
         fields.check(value, nemesis=process == NEMESIS)
     error = row.get("error")
@@ -166,7 +166,7 @@ def parse(row: Any) -> Op:
         raise ValueError(f"error {error!r:.60} is not [kind, text]")
     node = row.get("node")
     if node is not None and not isinstance(node, str):
-        raise ValueError(f"node {node!r:.60} is no text")
+        raise ValueError(f"node {node!r:.60} is not text")
     return Op(
         index=row.get("index", 0),
         time=row["time"],
@@ -181,5 +181,5 @@ def parse(row: Any) -> Op:
 
 
 def _others(row: dict[str, Any]) -> MappingProxyType[str, Any]:
-    """What this version does not know of a row."""
+    """Return the fields of a row that this version does not know."""
     return MappingProxyType({name: what for name, what in row.items() if name not in _FIELDS})

@@ -1,7 +1,7 @@
-"""What the fields of an op's value may be (docs/protocol.md), checked where a history is read.
+"""Checks the types of an op's value when a history is read (docs/protocol.md).
 
-Fields that no checker knows may be anything. Of those that it knows, one of another type would stop
-a checker far from the line that has it.
+Unknown fields may be anything. A known field of another type would crash a checker far from the
+line that caused it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-# Nobody has a time, version or token that is larger, and what counts up to one would not end.
+# No real time, version or token is larger, and counting up to a huge one would not end.
 _LEAST, _MOST = -(2**127), 2**127
 
 Check = tuple[Callable[[Any], bool], str]
@@ -84,7 +84,7 @@ _OF_NEMESIS: Mapping[str, Check] = {
 
 
 def check(value: Mapping[str, Any], nemesis: bool) -> None:
-    """Raise ValueError, naming the field, where one that a checker knows is of another type."""
+    """Raise ValueError, naming the field, if a known field has another type."""
     known = _OF_NEMESIS if nemesis else _OF_CLIENTS
     for name, what in value.items():
         rule = known.get(name)

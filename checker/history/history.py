@@ -1,9 +1,9 @@
 """The history: what every process and the nemesis did, as seen from the outside.
 
-`history.jsonl` holds one op a line. While a run goes on its recorder appends ops as they
-reach it, so that a run that is killed leaves all that it saw; they reach it a little out of
-order, because each process stamps its own ops and may be stopped right after. A finished run
-is sorted by time and numbered anew. `read` accepts both: it sorts, and says so in `notes`.
+`history.jsonl` has one op per line. During a run the recorder appends ops as they arrive, so a
+killed run leaves all that was recorded. Ops arrive slightly out of order, because each process
+stamps its own ops and may be paused right after. A finished run is sorted by time and renumbered.
+`read` accepts both; if it has to sort, it says so in `notes`.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ __all__ = ["LOCK_OPS", "NEMESIS", "SPONTANEOUS", "TYPES", "Call", "Op", "Type"]
 
 Found = TypeVar("Found")
 _LONGEST = 16 << 20  # bytes of a line
-_CHUNK = 1 << 17  # bytes that are decoded at a time
-_LONG = 64 << 20  # bytes of a file from which on memory is worth more than time
+_CHUNK = 1 << 17  # bytes decoded at a time
+_LONG = 64 << 20  # bytes of a file above which memory matters more than time
 
 
 class HistoryError(ValueError):
-    """A history that cannot be read: the file, the line and the reason."""
+    """A history cannot be read. The message names the file, the line and the reason."""
 
 
 @dataclass(frozen=True)
 class History:
-    """Ops in order of time, and what had to be said about reading them.
+    """Ops in order of time, and notes on reading them.
 
-    `ops` must not change once anything was asked of them: the checkers pair the same calls and
-    build the same holds, so that is done once and kept.
+    `ops` must not change after the first access: the checkers pair the same calls and build the
+    same holds, so the results are cached.
     """
 
     ops: list[Op]
@@ -56,7 +56,8 @@ class History:
         return len(self.ops)
 
     def once(self, key: Hashable, find: Callable[[], list[Found]]) -> list[Found]:
-        """What `find` finds, found once for each key; each caller gets a list of its own."""
+        """Return the result of `find`, computed once for each key; each caller gets its own
+        list."""
         if key not in self._known:
             self._known[key] = find()
         return list(self._known[key])
@@ -68,22 +69,22 @@ class History:
         return self.once("nemesis", lambda: [op for op in self.ops if op.process == NEMESIS])
 
     def lost(self) -> list[Op]:
-        """What clients said of holds, or of their place in a queue, that are over."""
+        """Return the ops by which clients reported the loss of a hold, or of a place in a queue."""
         return self.once("lost", lambda: [op for op in self.clients() if op.f == "lost"])
 
     def nodes(self) -> list[str | None]:
-        """The nodes of clients' ops, each once; None where an op names none."""
+        """Return the nodes of clients' ops without duplicates; None if an op names none."""
         return self.once("nodes", lambda: list({op.node for op in self.clients()}))
 
     @property
     def end_ns(self) -> int:
-        """The time of the last op, in ns; 0 for an empty history."""
+        """Return the time of the last op in ns, or 0 for an empty history."""
         return self.ops[-1].time if self.ops else 0
 
     def calls(self) -> list[Call]:
-        """The clients' ops as calls, in order of invocation.
+        """Return the clients' ops as calls, in order of invocation.
 
-        `lost` and `renewed` stand alone: the client's library says so, nobody asked it.
+        `lost` and `renewed` are not calls: the client's library reports them unasked.
 
         Raises:
             HistoryError: a completion without invocation, or two open ops of one process.
@@ -92,8 +93,8 @@ class History:
 
 
 def pair(ops: Iterable[Op]) -> list[Call]:
-    """Join each invocation with its completion, by process."""
-    open_by: dict[int | str, int] = {}  # the place of its call
+    """Match each invocation with its completion, by process."""
+    open_by: dict[int | str, int] = {}  # the position of its call
     begins: list[Op] = []
     ends: list[Op | None] = []
     for op in ops:
@@ -120,8 +121,8 @@ def pair(ops: Iterable[Op]) -> list[Call]:
 def read(path: Path) -> History:
     """Read a history.jsonl, in order of time.
 
-    The torn last line of a run that was killed is dropped, and a note says so; anything
-    else that cannot be understood is an error, because a verdict on half a history is none.
+    The torn last line of a killed run is dropped, and a note says so. Any other unreadable line is
+    an error, because a verdict on half a history is not a verdict.
 
     Raises:
         HistoryError: naming the file, the line and the reason.
@@ -145,7 +146,7 @@ def read(path: Path) -> History:
 
 
 class Tail:
-    """A history that grows, read from where it was read last."""
+    """Reads a growing history incrementally."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -153,7 +154,7 @@ class Tail:
         self._ops: list[Op] = []
 
     def read(self) -> History:
-        """All of it so far, in order of time; a last line that is not whole waits.
+        """Return all ops so far, in order of time; an incomplete last line waits.
 
         Raises:
             HistoryError: as `read` does.
@@ -175,9 +176,9 @@ class Tail:
 
 
 def _whole_lines(path: Path, file: BinaryIO, number: int = 0) -> Iterator[bytes]:
-    """A file's lines, many at a time, and then what is left behind the last newline, if anything.
+    """Yield a file's lines in chunks, then the rest behind the last newline, if any.
 
-    `number` lines are before the first. Raises HistoryError for a line that is too long.
+    `number` lines precede the first. Raises HistoryError for a line that is too long.
     """
     rest = b""
     while more := file.read(_CHUNK):
@@ -195,7 +196,7 @@ def _whole_lines(path: Path, file: BinaryIO, number: int = 0) -> Iterator[bytes]
 
 
 def _decoded(path: Path, number: int, lines: bytes) -> list[Op]:
-    """The ops of whole lines, of which `number` others come before."""
+    """Decode whole lines, preceded by `number` others."""
     try:
         return decoding.ops(lines)
     except decoding.BadLine as error:
@@ -203,7 +204,7 @@ def _decoded(path: Path, number: int, lines: bytes) -> list[Op]:
 
 
 def _compact(ops: list[Op]) -> list[Op]:
-    """The same ops in half of the memory. It takes as long as decoding them."""
+    """Return the same ops in half of the memory. It takes as long as decoding them."""
     for op in ops:
         force_setattr(op, "f", intern(op.f))
         force_setattr(op, "value", compact.value(op.value))
@@ -213,7 +214,7 @@ def _compact(ops: list[Op]) -> list[Op]:
 
 
 def _torn(line: bytes, number: int, notes: list[str]) -> list[Op]:
-    """The op of a last line without newline, if it is whole all the same."""
+    """Return the op of a last line without newline, if it is complete."""
     try:
         return decoding.ops(line)
     except decoding.BadLine:
@@ -236,6 +237,6 @@ def _in_order(ops: list[Op], notes: list[str]) -> list[Op]:
 
 
 def write(path: Path, ops: Iterable[Op]) -> None:
-    """Replace `path` by these ops in one step: a reader sees the old file or the new one."""
+    """Replace `path` by these ops atomically: a reader sees the old file or the new one."""
     rows = (json.dumps(op.to_json(), separators=(",", ":")) + "\n" for op in ops)
     replace(path, (row.encode() for row in rows))

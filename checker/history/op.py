@@ -1,8 +1,8 @@
 """An op, one event of a history; and a call, an op from its invocation to its completion.
 
-Both are msgspec's structs and not dataclasses: a history has millions, and these are made in a
-tenth of the time, most of them by the decoder itself (decoding.py). They take no part in garbage
-collection, since neither can be in a cycle.
+Both are msgspec structs rather than dataclasses: a history has millions, and structs take a tenth
+of the time to make, most of them in the decoder itself (decoding.py). They are excluded from
+garbage collection, because neither can be in a cycle.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TYPES: tuple[Type, ...] = ("invoke", "ok", "fail", "info")
 NEMESIS = "nemesis"
 LOCK_OPS = ("acquire", "extend", "release")
 SPONTANEOUS = ("lost", "renewed")
-"""What a client's library says on its own: the hold is over; its lease runs on."""
+"""Ops that a client's library reports unasked: a hold was lost; a lease was renewed."""
 
 NOTHING_MORE: MappingProxyType[str, Any] = MappingProxyType({})
 
@@ -37,7 +37,7 @@ class Op(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     value: dict[str, Any]
     error: list[Any] | None = None
     node: str | None = None
-    # A type that no JSON has: the decoder cannot take a field of a line for it.
+    # A type that JSON cannot express, so the decoder never fills it from a line's field.
     extra: MappingProxyType[str, Any] = NOTHING_MORE
 
     def to_json(self) -> dict[str, Any]:
@@ -57,23 +57,24 @@ class Op(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
 
 
 class Call(Struct, frozen=True, gc=False):
-    """An op from its invocation to its completion; `end` is None where none was recorded."""
+    """An op from its invocation to its completion; `end` is None if none was recorded."""
 
     begin: Op
     end: Op | None
 
     @property
     def type(self) -> Type:
-        """ok, fail or info; an op that never completed is info: it may have happened."""
+        """Return ok, fail or info; an op that never completed is info, because it may have
+        happened."""
         return self.end.type if self.end is not None else "info"
 
     @property
     def value(self) -> dict[str, Any]:
-        """What was asked, overlaid with what was answered."""
+        """Return the invocation's value, overlaid with the completion's."""
         return self.begin.value | (self.end.value if self.end is not None else {})
 
     def get(self, name: str) -> Any:
-        """One field of `value`; None where it is missing."""
+        """Return one field of `value`, or None if it is missing."""
         if self.end is not None and name in self.end.value:
             return self.end.value[name]
         return self.begin.value.get(name)

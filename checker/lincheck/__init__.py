@@ -3,10 +3,10 @@
     from fencepost.checker.lincheck import check
     verdict = check(events, "cas-register", init=0)
     verdict.valid        # True, False or "unknown"
-    verdict.evidence()   # what shows it
+    verdict.evidence()   # its proof
 
-`check` takes a history that is there; `Online` takes events as they happen. A model is a name
-(`named` builds one, `NAMES` lists them) or a `Model` of your own. docs/lincheck.md has the rest.
+`check` takes a complete history; `Online` takes events as they happen. A model is a name (`named`
+builds one, `NAMES` lists them) or a custom `Model`. docs/lincheck.md has the rest.
 """
 
 from fencepost.checker.lincheck.evidence import Evidence

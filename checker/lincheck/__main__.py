@@ -1,4 +1,4 @@
-"""`python -m fencepost.checker.lincheck`: as `fencepost lincheck`."""
+"""Runs `python -m fencepost.checker.lincheck` as `fencepost lincheck`."""
 
 import sys
 

@@ -1,8 +1,8 @@
-"""Is there any order of these operations that the model accepts? Naive on purpose.
+"""Searches all orders of some operations for one that the model accepts. Naive on purpose.
 
-A counterexample is shown only after every order of it was tried here. Like the verifier this knows
-nothing of the search: no hints of the model, no pruning, no order of preference. It walks
-through all ways to place one op after another, and only remembers where it has been.
+A counterexample is shown only after every order of it was tried here. Like the verifier, this
+shares nothing with the search: no hints of the model, no pruning, no order of preference. It tries
+every way to place one op after another, and only remembers where it has been.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MOST_STEPS = 200_000  # tried before it gives up: some tenths of a second
 
 
 def any_order(operations: list[Operation], model: Model, most: int = MOST_STEPS) -> bool | None:
-    """Is there a linearization? None if more than `most` steps would have to be tried."""
+    """Return whether a linearization exists, or None if that would take more than `most` steps."""
     steps = [(op.action, op.id, op.returned) for op in operations]
     moments = Moments(operations, model)
     steps += [(action, at, None) for action, at in moments.timed]
@@ -34,7 +34,7 @@ def any_order(operations: list[Operation], model: Model, most: int = MOST_STEPS)
         first_end = min(end for _, _, _, end in left if end is not None)
         for bit, action, begin, _ in left:
             if begin > first_end:
-                continue  # an op that is not placed had returned before
+                continue  # an op not placed yet had returned before
             after = model.step(state, action)
             if isinstance(after, Inconsistent) or (placed | bit, after) in seen:
                 continue

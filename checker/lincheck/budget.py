@@ -1,4 +1,4 @@
-"""Time and memory that a check may use, asked often and answered cheaply."""
+"""Time and memory limits of a check, cheap to test often."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 class Exhausted(Exception):
-    """A limit was reached. The verdict is unknown; `reason` says which limit and how far."""
+    """A limit was reached. The verdict is unknown; `reason` names the limit and how far the check
+    got."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -27,7 +28,8 @@ class Exhausted(Exception):
 
 @dataclass(frozen=True)
 class Budget:
-    """`deadline` in s of time.monotonic, `ceiling` in bytes of resident memory; None: no limit."""
+    """Limits: `deadline` in s of time.monotonic, `ceiling` in bytes of resident memory; None: no
+    limit."""
 
     deadline: float | None = None
     ceiling: int | None = None
@@ -38,7 +40,7 @@ class Budget:
     def starting_now(
         cls, time_limit: float | None = None, memory_limit: float | None = None
     ) -> Budget:
-        """Limits in s and in MB. Memory is counted as the growth from now on of the process."""
+        """Start limits in s and in MB. Memory counts from now on, as growth of the process."""
         return cls(
             None if time_limit is None else time.monotonic() + time_limit,
             None if memory_limit is None else resident() + int(memory_limit * 1_000_000),
@@ -47,25 +49,25 @@ class Budget:
         )
 
     def spend(self, where: str) -> None:
-        """Raises Exhausted if a limit is reached; `where` says what was being done."""
+        """Raise Exhausted if a limit is reached; `where` describes the current step."""
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise Exhausted(f"time limit of {self.time_limit:g} s reached {where}")
         if self.ceiling is not None and resident() > self.ceiling:
             raise Exhausted(f"memory limit of {self.memory_limit:g} MB reached {where}")
 
     def left(self) -> float | None:
-        """Seconds to the deadline, or None where there is none."""
+        """Return the seconds to the deadline, or None without one."""
         return None if self.deadline is None else self.deadline - time.monotonic()
 
     def at_most(self, seconds: float) -> Budget:
-        """The same limits, and no longer than `seconds` from now."""
+        """Return the same limits, but no longer than `seconds` from now."""
         deadline = time.monotonic() + seconds
         if self.deadline is not None and self.deadline < deadline:
             return self
         return Budget(deadline, self.ceiling, seconds, self.memory_limit)
 
     def growing(self, megabytes: float) -> Budget:
-        """The same limits, and no more than `megabytes` more memory than now."""
+        """Return the same limits, but no more than `megabytes` more memory than now."""
         ceiling = resident() + int(megabytes * 1_000_000)
         if self.ceiling is not None and self.ceiling < ceiling:
             return self
@@ -76,8 +78,8 @@ UNLIMITED = Budget()
 
 
 def resident() -> int:
-    """Bytes of memory that this process holds; where only the peak is known, the peak. 0 where
-    nothing is (Windows), so that no limit of memory is ever reached there."""
+    """Return the resident memory of this process in bytes, or its peak if only that is known. 0 if
+    neither is known (Windows), so that no memory limit is ever reached there."""
     try:
         return int(_STATM.read_bytes().split()[1]) * _PAGE
     except OSError:

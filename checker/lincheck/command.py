@@ -1,8 +1,8 @@
 """`fencepost lincheck`: check files from the command line.
 
-One JSON object a line on standard output; complaints on standard error. Exit codes as in
-Jepsen: 0 valid, 1 invalid, 2 unknown, 254 bad arguments or input, 255 crashed; of several files the
-worst; 130 interrupted.
+Prints one JSON object per line to standard output, and errors to standard error. Exit codes as in
+Jepsen: 0 valid, 1 invalid, 2 unknown, 254 bad arguments or input, 255 crashed, 130 interrupted;
+with several files, the worst.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from fencepost.checker.lincheck.verdict import Verdict, check_numbered
 from fencepost.strictjson import DECODER
 
 VALID, INVALID, UNKNOWN, INTERRUPTED, BAD, CRASHED = 0, 1, 2, 130, 254, 255
-EVIDENCE_S: Final = 2.0  # the most that evidence may add to a verdict of false
-PAGE_S: Final = 20.0  # and to one for which a page was asked
+EVIDENCE_S: Final = 2.0  # the most time that evidence may add to a verdict of false
+PAGE_S: Final = 20.0  # and to one for which a page was requested
 
 
 class _Usage(Exception):
@@ -40,13 +40,13 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(argv: list[str]) -> int:
-    """Checks the files named in `argv` (without the program's name); returns the exit code."""
+    """Check the files named in `argv` (without the program's name); return the exit code."""
     parser = _parser()
     try:
         arguments = parser.parse_args(argv)
         model = named(arguments.model, _json(arguments.init), arguments.failed_release)
         if arguments.html and len(arguments.files) > 1:
-            raise _Usage("--html takes one file at a time")
+            raise _Usage("--html takes only one file at a time")
     except SystemExit:  # --help
         return VALID
     except (_Usage, BadValue) as error:
@@ -55,9 +55,7 @@ def main(argv: list[str]) -> int:
     try:
         return max(_file(file, model, arguments) for file in arguments.files)
     except KeyboardInterrupt:
-        print(
-            f"{parser.prog}: interrupted; it says nothing of what it did not print", file=sys.stderr
-        )
+        print(f"{parser.prog}: interrupted; files without output were not checked", file=sys.stderr)
         return INTERRUPTED
 
 
@@ -81,17 +79,27 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("files", nargs="+", metavar="FILE", help="a history")
     add("--model", required=True, metavar="M", help=", ".join(NAMES))
-    add("--format", choices=READERS, help="told from the content where it is not given")
-    add("--init", metavar="JSON", help="where the model starts; its default is the model's own")
+    add("--format", choices=READERS, help="file format; detected from the content by default")
+    add("--init", metavar="JSON", help="initial state of the model; each model has a default")
     add(
         "--failed-release",
         choices=FAILED_RELEASE,
         default="nothing",
-        help="what a release that failed did: nothing, or the hold ended",
+        help="effect of a failed release: nothing, or the hold ended",
     )
-    add("--time-limit", type=_positive, metavar="S", help="seconds a file; then: unknown")
-    add("--memory-limit", type=_positive, metavar="MB", help="MB to grow by; then: unknown")
-    add("--html", metavar="OUT", help="write the evidence as a page that opens offline")
+    add(
+        "--time-limit",
+        type=_positive,
+        metavar="S",
+        help="time limit in seconds per file; beyond it the verdict is unknown",
+    )
+    add(
+        "--memory-limit",
+        type=_positive,
+        metavar="MB",
+        help="memory limit in MB of growth; beyond it the verdict is unknown",
+    )
+    add("--html", metavar="OUT", help="write the evidence as an HTML page that opens offline")
     return parser
 
 
@@ -101,7 +109,7 @@ def _positive(text: str) -> float:
     except ValueError:
         number = 0.0
     if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
     return number
 
 
@@ -109,7 +117,7 @@ def _json(text: str | None) -> Any:
     try:
         return None if text is None else DECODER.decode(text)
     except (ValueError, RecursionError) as error:
-        raise _Usage(f"--init is no JSON: {error}") from None
+        raise _Usage(f"--init is not JSON: {error}") from None
 
 
 def _file(file: str, model: Model, arguments: argparse.Namespace) -> int:
@@ -141,7 +149,7 @@ def _file(file: str, model: Model, arguments: argparse.Namespace) -> int:
 
 
 def _evidence(verdict: Verdict, budget: Budget, most_s: float, wanted: bool) -> Evidence | None:
-    """Evidence within what is left of the time limit; for true and unknown only where wanted."""
+    """Return evidence within the remaining time limit; for true and unknown only on request."""
     if verdict.valid is not False and not wanted:
         return None
     left = budget.left()
@@ -150,7 +158,7 @@ def _evidence(verdict: Verdict, budget: Budget, most_s: float, wanted: bool) -> 
 
 
 def report(file: str, verdict: Verdict, evidence: Evidence | None) -> dict[str, Any]:
-    """The verdict as the command prints it."""
+    """Return the verdict as the command prints it."""
     found: dict[str, Any] = {
         "file": file,
         "valid": verdict.valid,

@@ -1,6 +1,6 @@
 """Sets of configurations: (state, which open ops are done) -> the records of crashed ops used.
 
-Of one state and mask only those records are kept that no other covers (crashed.py).
+For one state and mask, only records that no other covers are kept (crashed.py).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from fencepost.checker.lincheck.model import Action, State
 
 
 class Taken(NamedTuple):
-    """One entry of a path: what a configuration linearized last, and the path before it.
+    """One entry of a path: the last ops that a configuration linearized, and the path before it.
 
-    `mover` and `observers` are slots' bits of open ops, resolved by `slots` as they were then;
-    the observers come after the mover. `crashed` is the action of a crashed op; then there is no
-    mover. `state` is the state after all of them.
+    `mover` and `observers` are slots' bits of open ops, resolved by `slots` as they were then; the
+    observers come after the mover. `crashed` is the action of a crashed op; then there is no mover.
+    `state` is the state after all of them.
     """
 
     mover: int
@@ -33,10 +33,10 @@ Configurations = dict[Key, list[Entry]]
 
 
 def put(into: Configurations, key: Key, used: int, path: Taken | None, crashed: Crashed) -> bool:
-    """Adds a configuration unless one there dominates it; drops those that it dominates.
+    """Add a configuration unless an existing one dominates it; drop those that it dominates.
 
-    One record covers another if no counted class's count is higher: then subtracting it from
-    the other, with every guard bit set, leaves those classes' guard bits set.
+    One record covers another if no counted class's count is higher: then subtracting it from the
+    other, with every guard bit set, leaves those classes' guard bits set.
     """
     known = into.get(key)
     if known is None:
@@ -53,7 +53,7 @@ def put(into: Configurations, key: Key, used: int, path: Taken | None, crashed: 
 
 
 def put_all(into: Configurations, key: Key, entries: list[Entry], crashed: Crashed) -> None:
-    """`put` for entries none of which dominates another."""
+    """Do the same as `put` for entries that do not dominate one another."""
     if key not in into:
         into[key] = list(entries)
         return
@@ -62,7 +62,7 @@ def put_all(into: Configurations, key: Key, entries: list[Entry], crashed: Crash
 
 
 def narrowed(configurations: Configurations, width: int) -> Configurations:
-    """The `width` most promising: those that used few crashed ops, of every state some."""
+    """Return the `width` most promising: those that used few crashed ops, some of every state."""
     ranked = sorted(
         (rank, entry[0] & COST, index, key, entry)
         for index, (key, entries) in enumerate(configurations.items())
@@ -75,7 +75,8 @@ def narrowed(configurations: Configurations, width: int) -> Configurations:
 
 
 def best(configurations: Configurations) -> tuple[Key, Entry]:
-    """The one that used crashed ops the least, above all those that there were not."""
+    """Return the one that used the fewest crashed ops, and above all the fewest that do not
+    exist."""
     return min(
         ((key, entry) for key, entries in configurations.items() for entry in entries),
         key=lambda one: waste(one[1][0]),
@@ -83,7 +84,7 @@ def best(configurations: Configurations) -> tuple[Key, Entry]:
 
 
 def faultless(configurations: Configurations) -> Configurations:
-    """Those that used no more crashed ops than there were."""
+    """Return those that used no more crashed ops than there are."""
     kept = {
         key: [entry for entry in entries if not faults(entry[0])]
         for key, entries in configurations.items()
@@ -92,5 +93,5 @@ def faultless(configurations: Configurations) -> Configurations:
 
 
 def waste(used: int) -> tuple[int, int]:
-    """To rank records by: of how many classes too many were used, what all were worth."""
+    """Return a record's rank: the number of overused classes, then the worth of the ops used."""
     return faults(used), used & COST

@@ -1,19 +1,19 @@
 """Ops that never completed: each may happen at any later time, or never.
 
-They are what makes checking hard, since none of them ever leaves. Three things tame them:
+They are what makes checking hard, because they stay open forever. Three measures limit them:
 
 1. Equal actions are interchangeable, so a class of them is a counter, and a configuration
-   records how many of each class it has used: one packed integer, a field a class.
-2. A configuration that used fewer of every class can do whatever one that used more can:
-   `put` compares all fields in one subtraction (a guard bit a field stops the borrow).
-3. An op is only worth taking if what it gives is wanted by another op that is still out:
-   followed by anything else, it could be left out. `moves` offers only those, indexed
-   by the facet of the state in which they do anything.
+   records how many of each class it has used: one packed integer, a field per class.
+2. A configuration that used fewer of every class can do everything that one with more can:
+   `put` compares all fields in one subtraction (a guard bit per field stops the borrow).
+3. An op is only worth taking if another pending op wants what it gives: followed by any other
+   op, it could be left out. `moves` offers only those, indexed by the facet of the state in
+   which they have an effect.
 
-And where all that is not enough, only some classes are counted (`counted`): of the others a
-configuration may use as many as it likes, and its record shows that it used too many. Records are
-compared by the counted classes alone, so that few are kept; what cannot be placed even so cannot
-be placed at all, and what was placed without using too many of any class is placed.
+If that is not enough, only some classes are counted (`counted`). Of the others a configuration may
+use as many as it likes, and its record shows that it used too many. Records are compared by the
+counted classes alone, so that few are kept. An op that cannot be placed even so cannot be placed at
+all, and a placement that overuses no class is a linearization.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ from collections.abc import Hashable
 
 from fencepost.checker.lincheck.model import ANY_STATE, UNSAID, Action, Model
 
-FIELD = 24  # bits a class: 2**22 - 1 crashed ops of one class, OVER, and the guard bit
-OVER = 1 << FIELD - 2  # more of the class were used than there are, which is not counted
+FIELD = 24  # bits per class: 2**22 - 1 crashed ops of one class, OVER, and the guard bit
+OVER = 1 << FIELD - 2  # more ops of an uncounted class were used than there are
 FULL = OVER - 1
-COST_FIELD = 40  # the lowest bits of a record: what the ops used would have been worth
+COST_FIELD = 40  # the lowest bits of a record: the total worth of the ops used
 COST = (1 << COST_FIELD - 1) - 1
-FAULT = 1 << COST_FIELD  # the field after it: of how many classes too many were used
+FAULT = 1 << COST_FIELD  # the next field: the number of overused classes
 CLASSES = COST_FIELD + FIELD  # where the classes' fields begin
-ANYWHERE, SOMEWHERE = 3, 1  # what an op is worth that works in every state, or in some only
+ANYWHERE, SOMEWHERE = 3, 1  # the worth of an op that works in every state, or in some only
 
 
 def faults(used: int) -> int:
-    """Of how many classes this record used too many."""
+    """Return the number of classes that this record overuses."""
     return used >> COST_FIELD & FULL
 
 
 class Crashed:
-    """The crashed ops of one object, and what every op that is still out wants."""
+    """The crashed ops of one object, and the wants of all pending ops."""
 
     def __init__(self, model: Model, counted: frozenset[Action] | None = None) -> None:
-        """counted: the actions whose classes are counted; None: all."""
+        """Start without ops. counted: the actions whose classes are counted; None: all."""
         self.model = model
         self.counted = counted
         self.counts: dict[int, int] = {}  # action id -> how many
-        self.uncounted: set[int] = set()  # those action ids that are not to be counted
+        self.uncounted: set[int] = set()  # action ids that are not counted
         self.guards = 1 << COST_FIELD - 1
-        self.compared = self.guards  # those of what is compared
+        self.compared = self.guards  # the bits that are compared
         if counted is not None:
             self.guards |= 1 << CLASSES - 1
             self.compared = 1 << CLASSES - 1
         self.shifts: dict[int, int] = {}
         self.freed: list[int] = []
-        self._units: dict[int, int] = {}  # action id -> what using one adds to a record
+        self._units: dict[int, int] = {}  # action id -> the record's increment for one use
         self.wanted: dict[Hashable, int] = {}
         self.anything_wanted = 0
         self.overwriters = 0
@@ -64,7 +64,7 @@ class Crashed:
         self._by_gives: dict[Hashable, dict[int, None]] = {}
 
     def copy(self) -> Crashed:
-        """The same, going its own way from here. What both have is copied when one changes it."""
+        """Return an independent copy. Shared parts are copied on write."""
         other = Crashed(self.model, self.counted)
         other.counts, other.uncounted = self.counts, self.uncounted
         other.guards, other.compared = self.guards, self.compared
@@ -88,7 +88,7 @@ class Crashed:
             self._borrowed = False
 
     def add(self, number: int, action: Action) -> None:
-        """One more crashed op with this action; its action's wants must have been counted."""
+        """Add one crashed op with this action, whose wants must have been counted."""
         self._own()
         if number in self.counts:
             self.counts[number] += 1
@@ -106,7 +106,7 @@ class Crashed:
             self._relevant.setdefault(needs, {})[number] = None
 
     def remove(self, number: int) -> None:
-        """Forgets a class that can do nothing any more."""
+        """Forget a class that has no further effect."""
         self._own()
         needs, gives = self._hints.pop(number)
         del self.counts[number]
@@ -122,19 +122,19 @@ class Crashed:
             del self._relevant[needs]
 
     def withdraw(self, number: int) -> None:
-        """One op less of this class, used or not: see `without`."""
+        """Remove one op of this class, used or not: see `without`."""
         self._own()
         self.counts[number] -= 1
         if not self.counts[number]:
             self.remove(number)
 
     def without(self, number: int, used: int) -> int:
-        """The record of who used one op of this class less, if it used any: of equal ops the one
-        that is withdrawn is the one that was used."""
+        """Return the record with one use of this class less, if it used any: of equal ops, the
+        withdrawn one is the used one."""
         return used - self._units[number] if used >> self.shifts[number] & FULL else used
 
     def want(self, action: Action) -> None:
-        """An op came that is out from now on, open or crashed."""
+        """Count an op that is pending from now on, open or crashed."""
         wants = self.model.wants(action)
         if wants is UNSAID:
             self.anything_wanted += 1
@@ -150,7 +150,7 @@ class Crashed:
                 self._relevant.setdefault(self._hints[number][0], {})[number] = None
 
     def unwant(self, action: Action) -> None:
-        """An op that was out is not any more."""
+        """Discount an op that is no longer pending."""
         wants = self.model.wants(action)
         if wants is UNSAID:
             self.anything_wanted -= 1
@@ -166,16 +166,16 @@ class Crashed:
                 self._relevant[self._hints[number][0]].pop(number, None)
 
     def serves(self, action: Action) -> bool:
-        """Could this open op help any other to happen, or be overwritten by one?"""
+        """Return whether this open op could enable another, or be overwritten by one."""
         if self.anything_wanted or self.overwriters:
             return True
         gives = self.model.gives(action)
         return gives is UNSAID or gives in self.wanted
 
     def moves(self, facet: Hashable, used: int, idle: bool) -> list[tuple[int, int, int]]:
-        """What a configuration with this record may take in a state of this facet, the cheapest
-        first; if the state is idle, only what makes use of it. (0, action id, what it adds to the
-        record) each."""
+        """Return the moves of a configuration with this record in a state of this facet, the
+        cheapest first; in an idle state, only those with an effect there. Each is (0, action id,
+        the record's increment)."""
         index = self._by_needs if self.anything_wanted else self._relevant
         candidates = list(index.get(facet, ())) if facet is not UNSAID else []
         candidates += index.get(UNSAID, ())
@@ -196,13 +196,13 @@ class Crashed:
         return found + over if over else found
 
     def unit(self, number: int) -> int:
-        """What using one op of the class adds to a configuration's record."""
+        """Return the record's increment for one use of the class."""
         if number not in self._units:
             self._new_field(number)
         return self._units[number]
 
     def _new_field(self, number: int) -> int:
-        """Makes room for this class in every record: where its field begins."""
+        """Allocate a field for this class in every record; return its position."""
         self._own()
         shift = self.freed.pop() if self.freed else CLASSES + FIELD * len(self.shifts)
         self.shifts[number] = shift
@@ -215,23 +215,23 @@ class Crashed:
         return shift
 
     def droppable(self, number: int, records: list[int]) -> bool:
-        """Whether it can be forgotten which of these records used ops of this class."""
+        """Return whether records may forget their use of this class."""
         shift = self.shifts.get(number)
         return shift is None or not any(used >> shift & OVER for used in records)
 
     def cleared(self, numbers: list[int], used: int) -> int:
-        """The record of who used the same, but none of these classes, all of which have a field."""
+        """Return the record without its uses of these classes, which all have a field."""
         for number in numbers:
             used -= (used >> self.shifts[number] & FULL) * self._units[number]
         return used
 
     def overused(self, used: int) -> list[int]:
-        """The action ids of which this record has used more than there were."""
+        """Return the ids of the actions that this record overuses."""
         return [number for number, shift in self.shifts.items() if used >> shift & OVER]
 
     def spent(self, records: list[int]) -> tuple[int, list[int]]:
-        """What every one of these records has used is gone for good: (what to subtract from
-        each, the classes with nothing left, which are forgotten here)."""
+        """Return the use common to all records: (what to subtract from each, the exhausted classes,
+        which are forgotten here)."""
         self._own()
         common = 0
         over = []

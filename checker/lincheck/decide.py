@@ -1,4 +1,4 @@
-"""One object: by a fast path where theory gives one, else by the general engine."""
+"""Decides one object: by a fast path if one applies, else by the general engine."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fencepost.checker.lincheck.operation import Operation
 
 
 class Failure(NamedTuple):
-    """An object is not linearizable. operation: where the decision fell, if it fell at an op;
-    first: that op is the first that cannot be placed."""
+    """An object is not linearizable. operation: the op at which that was decided, if any; first: it
+    is the first op that cannot be placed."""
 
     operation: Operation | None
     first: bool
 
 
 def decide(operations: list[Operation], model: Model, budget: Budget, fast: bool) -> Failure | None:
-    """Why this object is not linearizable, or None if it is. Raises Exhausted."""
+    """Return why this object is not linearizable, or None if it is. Raises Exhausted."""
     if fast and model.name in BY_MODEL:
         quick = BY_MODEL[model.name](operations, model)
         if isinstance(quick, Operation):

@@ -1,9 +1,9 @@
-"""What shows that a verdict is right, for a person or another program to look at.
+"""Evidence for a verdict, for a person or another program to check.
 
 For true: a linearization of every object, which `verifier.verify` accepts. For false: the op that
-cannot be placed, the longest partial linearizations with their states and why each op
-that could come next does not fit, and a sub-history that is small and still not linearizable. The
-sub-history is shown only after two others have refused it: the search without any pruning, and
+cannot be placed, the longest partial linearizations with their states and why each op that could
+come next does not fit, and a small sub-history that is still not linearizable. The sub-history is
+shown only after two independent checks have refused it: the search without any pruning, and
 `bruteforce.any_order`, which tries every order and shares no code with the search.
 """
 
@@ -24,9 +24,9 @@ from fencepost.checker.lincheck.partials import Partial, Partials, partials, ste
 from fencepost.checker.lincheck.shrink import Small, shrink
 from fencepost.checker.lincheck.verifier import Step, verify
 
-LAST_S = 1.0  # to check a sub-history, where finding it took all the time there was
-MOST_SMALL = 300  # ops in a sub-history that is shown
-OBSERVING = ("read", "dequeue")  # whose null result says something
+LAST_S = 1.0  # to check a sub-history if finding it took all the time
+MOST_SMALL = 300  # largest sub-history shown, in ops
+OBSERVING = ("read", "dequeue")  # fields in which null has a meaning
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Evidence:
     """valid: the verdict. linearizations: for true, the steps of every object by its key.
 
     For false: key, the object that fails; failed, the first op in the order of returns that cannot
-    be placed (None if there was no time to tell); partials, the longest first (of the sub-history
-    only, where there was no time for more); configurations, how many there were in all; small, the
-    sub-history, None if none was found or none stood the check. complete: False if a limit cut any
+    be placed (None if the time did not suffice); partials, the longest first (of the sub-history
+    only, if the time did not suffice for more); configurations, how many there were in all; small,
+    the sub-history, None if none was found or passed the check. complete: False if a limit cut any
     of this short, or left it unchecked; `reason` says which.
     """
 
@@ -52,7 +52,7 @@ class Evidence:
 
     @property
     def why(self) -> str | None:
-        """Why the op that failed does not fit the longest partial linearization."""
+        """Return why the failed op does not fit the longest partial linearization."""
         for partial in self.partials[:1]:
             for blocked in partial.blocked:
                 if blocked.operation == self.failed:
@@ -69,8 +69,8 @@ def evidence_for(
     model: Model,
     budget: Budget,
 ) -> Evidence:
-    """The evidence for a verdict on these objects, of which `key` failed, at the op `failed` if
-    that is known, else perhaps not far from `near`. Never raises Exhausted.
+    """Return the evidence for a verdict on these objects. `key` failed: at the op `failed` if that
+    is known, else probably not far from `near`. Never raises Exhausted.
 
     Raises AssertionError if a verdict of true cannot be verified, or the search without pruning
     contradicts one of false: that is a defect of lincheck.
@@ -107,12 +107,12 @@ def _for_true(parts: dict[Hashable, list[Operation]], model: Model, budget: Budg
 def _for_false(
     operations: list[Operation], failed: Operation, key: Hashable, model: Model, budget: Budget
 ) -> Evidence:
-    """The sub-history comes first: it is small and quick."""
+    """Collect evidence for false; the sub-history comes first, because it is small and quick."""
     reasons = []
     small = shrink(operations, failed, model, budget)
     own = Partials(None)
     if small is None:
-        reasons.append("there was no time to find a sub-history")
+        reasons.append("the time did not suffice to find a sub-history")
     else:
         own, doubt = _checked(small, failed, model, budget)
         if doubt is not None:
@@ -143,18 +143,18 @@ def _for_false(
 def _checked(
     small: Small, failed: Operation, model: Model, budget: Budget
 ) -> tuple[Partials, str | None]:
-    """How far the sub-history can be explained, without any pruning; no op that failed if it is
-    not to be shown. And what is in doubt, if anything is."""
+    """Return the check of the sub-history without any pruning; without a failed op if it must not
+    be shown. And the doubts, if any."""
     operations = list(small.operations)
     if len(operations) > MOST_SMALL:
-        return Partials(None), f"the least sub-history found has {len(operations)} ops: too many"
+        return Partials(None), f"the smallest sub-history found has {len(operations)} ops: too many"
     left = budget.left()
     if left is not None and left < LAST_S:
         budget = Budget.starting_now(LAST_S)
     try:
         found = partials(operations, model, budget)
     except Exhausted:
-        return Partials(None), "there was no time to check the sub-history"
+        return Partials(None), "the time did not suffice to check the sub-history"
     possible = any_order(operations, model)
     if found.failed is None or possible:
         return Partials(None), "the sub-history found is linearizable, and is not shown"
@@ -167,7 +167,7 @@ def _checked(
 
 
 def described(action: Action) -> str:
-    """An op in one short line, for people."""
+    """Describe an op in one short line."""
     line = action.f if action.value is None else f"{action.f} {shown(action.value)}"
     if action.result is UNKNOWN or (action.result is None and action.f not in OBSERVING):
         return line

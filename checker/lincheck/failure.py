@@ -1,10 +1,9 @@
-"""The first op, in the order of returns, that cannot be placed.
+"""Finds the first op, in the order of returns, that cannot be placed.
 
-The search that finds a verdict may stop at another one: what later results rule out is dropped
-early (horizon.py), and around crashed ops configurations are dropped or not counted
-(linearize.py). All of these keep the verdict. So the verdict is what is asked for here: of the
-history up to one return after another, by bisection. The op to blame is the one with whose return
-the history stops being linearizable.
+The search that finds a verdict may stop at another op: horizon.py drops configurations early that
+later results rule out, and linearize.py drops or miscounts configurations around crashed ops. All
+of these keep the verdict. So this module checks the history up to one return after another, by
+bisection. The op to blame is the one with whose return the history stops being linearizable.
 
 In the history up to a return, an op that is still open may happen or not, and its result is the one
 it will return, as in the search.
@@ -24,7 +23,7 @@ def first_failure(
     budget: Budget,
     near: Operation | None = None,
 ) -> Operation | None:
-    """The op at whose return this object stops being linearizable; None if it is linearizable.
+    """Return the op at whose return this object stops being linearizable, or None.
 
     near: where to look first, if the object is known not to be linearizable. Raises Exhausted.
     """

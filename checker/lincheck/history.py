@@ -1,9 +1,8 @@
-"""Events in, operations out: invocations are paired with their completions.
+"""Turns events into calls: pairs invocations with their completions.
 
-An event is a mapping with at least `process`, `type`, `f` and `value`, as in
-fencepost's history.jsonl or Jepsen's history.edn. What is not understood is
-never skipped in silence: a wrong guess about what a client saw is a wrong
-verdict. So everything that breaks the shape of a history is a `BadHistory`.
+An event is a mapping with at least `process`, `type`, `f` and `value`, as in fencepost's
+history.jsonl or Jepsen's history.edn. Nothing is skipped silently, because a wrong guess about what
+a client saw gives a wrong verdict. So anything malformed raises `BadHistory`.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from enum import Enum
 from typing import Any, Final, NamedTuple
 
 NEMESIS: Final = "nemesis"
-SPONTANEOUS: Final = frozenset({"lost", "renewed"})  # what a client's library says by itself
+SPONTANEOUS: Final = frozenset({"lost", "renewed"})  # notices of a client's library
 
 
 class Unknown(Enum):
-    """What a client never learned: the result of an op that did not return."""
+    """The unknown result of an op that did not return."""
 
     UNKNOWN = "?"
 
@@ -29,7 +28,7 @@ UNKNOWN: Final = Unknown.UNKNOWN
 
 
 class BadHistory(ValueError):
-    """Input that cannot be understood: `file` (or None), `line` (or None, from 1), `reason`."""
+    """Input cannot be understood: `file` (or None), `line` (or None, from 1), `reason`."""
 
     def __init__(self, reason: str, line: int | None = None, file: str | None = None) -> None:
         super().__init__(reason, line, file)
@@ -40,17 +39,17 @@ class BadHistory(ValueError):
         return f"{place}:{self.line}: {self.reason}" if self.line else f"{place}: {self.reason}"
 
     def at(self, line: int | None = None, file: str | None = None) -> BadHistory:
-        """The same complaint with the place filled in where it was not known yet."""
+        """Return the same error with missing file and line filled in."""
         return BadHistory(self.reason, self.line or line, self.file or file)
 
 
 class Call(NamedTuple):
-    """One op of one process, from its invocation to its completion, before any model saw it.
+    """One op of one process, from its invocation to its completion, not interpreted by a model yet.
 
-    `type` is ok, fail or info; an op that never completed is info. `value` is what was
-    invoked, `result` what the completion said (UNKNOWN for info). `invoked` and `returned`
-    are positions of events in the history, from 0; `returned` is None for info. `time` and `ended`
-    are the times of these two events in ns, or None. `line` is that of the invocation, from 1.
+    `type` is ok, fail or info; an op that never completed is info. `value` is that of the
+    invocation, `result` that of the completion (UNKNOWN for info). `invoked` and `returned` are
+    positions of events in the history, from 0; `returned` is None for info. `time` and `ended` are
+    the times of these two events in ns, or None. `line` is that of the invocation, from 1.
     """
 
     process: int | str
@@ -66,12 +65,12 @@ class Call(NamedTuple):
 
 
 def calls(numbered: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Call]:
-    """Pairs (line, event), in the order of the history, into Calls.
+    """Pair (line, event), in the order of the history, into Calls.
 
-    A Call comes out as soon as its completion was seen; those that never complete come last.
-    Events of the nemesis are passed over. Raises BadHistory for a completion without
-    invocation, two open ops of one process, a completion of another f, a type or a
-    process that is none, or a time in anything but whole ns.
+    A Call is yielded as soon as its completion was seen; calls that never complete come last.
+    Events of the nemesis are skipped. Raises BadHistory for a completion without invocation, two
+    open ops of one process, a completion of another f, an invalid type or process, or a time other
+    than whole ns.
     """
     open_ops: dict[int | str, tuple[str, Any, int, int | None, int]] = {}
     for position, (line, event) in enumerate(numbered):
@@ -98,7 +97,7 @@ def calls(numbered: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Call]:
         opened = open_ops.pop(process, None)
         if opened is None:
             if kind == "info" and f in SPONTANEOUS:
-                # The client library's own notice, which has no invocation.
+                # A notice of the client's library, which has no invocation.
                 yield Call(
                     process, f, kind, event.get("value"), UNKNOWN, position, None, time, None, line
                 )
@@ -144,7 +143,7 @@ def _incomplete(event: Any) -> str:
 
 
 def _require_type(kind: Any, line: int) -> None:
-    if kind not in ("ok", "fail", "info"):  # invocations do not come here
+    if kind not in ("ok", "fail", "info"):  # invocations are handled by the caller
         raise BadHistory(f"type must be invoke, ok, fail or info, not {kind!r:.40}", line)
 
 

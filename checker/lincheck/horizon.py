@@ -1,13 +1,13 @@
-"""What later results say about the present: the next observer that will return is a goal.
+"""Uses later results as goals: the next observer that will return must stay possible.
 
-Where the whole history is known, so is what the next get of a key will return. If no op that
-resets can come between, every configuration that has not placed that get yet must be in a
-state from which it can become possible, `Model.reaches`: appended strings must be a prefix, sets a
-subset. It saves the search all the orders of concurrent appends but the one that was seen.
+In a complete history the result of the next get of a key is known. If no op that resets can come
+between, every configuration that has not placed that get yet must be in a state from which it can
+become possible, `Model.reaches`: appended strings must be a prefix, sets a subset. This saves the
+search all orders of concurrent appends but the one that was seen.
 
 While an op that resets is open and not placed, that does not hold. But if it replaces the state,
-only the observers that are open, or invoked before it returns, can see the state before it, and
-all states that none of them can see are alike.
+only the observers that are open, or invoked before it returns, can see the state before it, and all
+states that they cannot distinguish are alike.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from fencepost.checker.lincheck.search import Search
 
 class _Goal(NamedTuple):
     observer: Operation
-    from_position: int  # where the last op that resets before the observer's return is invoked
+    from_position: int  # the invocation of the last op that resets before the observer's return
 
 
 @dataclass(slots=True, eq=False)
 class Horizon:
-    """Tells a search its goals as the events pass.
+    """Passes goals to a search as the events pass.
 
-    goals: of each cell those to come, the next one last. replacing: open op's id -> where it
-    returns. observers: all that there are. hides: states are hidden that nobody can see.
+    goals: the future ones of each cell, the next one last. replacing: open op's id -> its return.
+    observers: all of them. hides: states that no observer can see are merged.
     """
 
     model: Model
@@ -43,13 +43,14 @@ class Horizon:
 
     @classmethod
     def begin(cls, model: Model, operations: list[Operation], search: Search) -> Horizon:
-        """A horizon for these operations before the first event."""
+        """Build a horizon for these operations before the first event."""
         by_cell: dict[Cell, list[Operation]] = {}
         for operation in operations:
             by_cell.setdefault(model.cells(operation.action), []).append(operation)
         goals = {cell: _goals(model, own) for cell, own in by_cell.items()}
         observers = [op for op in operations if model.observes(op.action)]
-        # With more cells a state is more than what one cell's observers see; paths show all states.
+        # With more cells, a state holds more than the observers of one cell see; paths show all
+        # states.
         hides = len(by_cell) == 1 and not search.trace
         horizon = cls(model, search, goals, {}, observers, hides)
         for cell in goals:
@@ -57,13 +58,13 @@ class Horizon:
         return horizon
 
     def copy(self, search: Search) -> Horizon:
-        """The same, for a copy of the search."""
+        """Copy it for a copy of the search."""
         goals = {cell: own.copy() for cell, own in self.goals.items()}
         replacing = self.replacing.copy()
         return Horizon(self.model, search, goals, replacing, self.observers, self.hides)
 
     def passed(self, operation: Operation, position: int) -> None:
-        """The event of this operation at this position has been searched."""
+        """Note that the event of this operation at this position has been searched."""
         self._aim(self.model.cells(operation.action), position)
         if self.hides:
             self._hide(operation, position)
@@ -93,7 +94,7 @@ class Horizon:
 
 
 def _goals(model: Model, operations: list[Operation]) -> list[_Goal]:
-    """The goals of one cell, the first one last."""
+    """Return the goals of one cell, the first one last."""
     events: list[tuple[int, Operation]] = []
     for operation in operations:
         if model.resets(operation.action):
@@ -114,6 +115,6 @@ def _goals(model: Model, operations: list[Operation]) -> list[_Goal]:
 
 
 def end(operation: Operation) -> int:
-    """Where an observer returned; those that never did are no operations."""
+    """Return an observer's return; those that never returned are not operations."""
     assert operation.returned is not None
     return operation.returned

@@ -1,11 +1,11 @@
-"""Steps that nobody invokes, such as the end of a lease: each is offered once its time has come.
+"""Steps without an invocation, such as the end of a lease: each is offered once it is due.
 
 Only grants that may still be held are remembered, so looking through them is cheap; a release that
-returned settles its grant. Calls that never returned are another matter. Such a call need not have
-happened, so a lease that nobody heard of is left out, which is what most crashed acquires
-cost: nothing. But where its process goes on and releases or extends that hold, the grant must have
-happened, and may have run out before. And a call that never returned may happen late, even
-after the release of the hold before, so its step then outlasts every release.
+returned settles its grant. Calls that never returned are different. Such a call may not have
+happened, so the lease of an unobserved grant is left out; thus most crashed acquires cost nothing.
+But if its process continues and releases or extends that hold, the grant must have happened, and
+may have expired before. And a call that never returned may happen late, even after the release of
+the hold before, so its step then outlasts every release.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ LASTING: Final = object()  # the key of steps that no release settles
 
 
 class Leases:
-    """The Timed steps of one object's calls, offered to its search each in its time.
+    """The Timed steps of one object's calls, offered to its search when due.
 
-    operations: all that will come; without them, as where events are still to come, no process is
-    taken to go on after a call that never returned.
+    operations: all of them; without them, as when events are still to come, no process is assumed
+    to continue after a call that never returned.
     """
 
     def __init__(self, model: Model, search: Search, operations: Sequence[Operation] = ()) -> None:
@@ -37,14 +37,14 @@ class Leases:
         self.resumed = _resumed(model, operations)
 
     def copy(self, search: Search) -> Leases:
-        """The same, for a copy of the search."""
+        """Copy it for a copy of the search."""
         other = Leases(self.model, search)
         other.resumed, other.next_ns = self.resumed, self.next_ns
         other.waiting, other.offered = self.waiting.copy(), self.offered.copy()
         return other
 
     def invoked(self, action: Action, pending_at: int | None = None) -> None:
-        """pending_at: where the call was invoked, if it will never return."""
+        """Add the steps of a call. pending_at: where it was invoked, if it will never return."""
         timed = self.spawns(action)
         if timed is None:
             return
@@ -72,11 +72,11 @@ class Leases:
         self.next_ns = min((timed.at_ns for own in later.values() for timed in own), default=None)
 
     def to_come(self) -> list[Action]:
-        """The steps whose time is still to come."""
+        """Return the steps that are not due yet."""
         return [timed.action for own in self.waiting.values() for timed in own]
 
     def forget(self, search: Search) -> None:
-        """Forget the steps that the search has dropped."""
+        """Forget steps that the search has dropped."""
         numbers, counts = search.table.numbers, search.crashed.counts
         self.offered = {
             key: own
@@ -85,7 +85,7 @@ class Leases:
         }
 
     def returned(self, action: Action) -> None:
-        """A release: the grant is over, and cannot expire any more."""
+        """Settle a release: the grant has ended, and cannot expire any more."""
         key = self.settles(action)
         if key is not None:
             self.waiting.pop(key, None)
@@ -94,8 +94,8 @@ class Leases:
 
 
 def _resumed(model: Model, operations: Sequence[Operation]) -> dict[Hashable, int]:
-    """Of the steps that calls bring with them which never returned: their key, and where the last
-    op that returned and is about the same key was invoked."""
+    """For calls that never returned: map each key of their steps to the invocation of the last op
+    with that key that returned."""
     assert model.spawns is not None
     pending = [operation.action for operation in operations if operation.returned is None]
     if not pending:

@@ -1,4 +1,4 @@
-"""One object through the general engine, from its first event to its last."""
+"""Runs one object through the general engine, from its first event to its last."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from fencepost.checker.lincheck.operation import Events, Operation
 from fencepost.checker.lincheck.outlived import Outlived
 from fencepost.checker.lincheck.search import Search, compact
 
-NARROW = 1  # configurations kept as long as that leads on
-# Where that leads nowhere: how many are kept, from how many events before, until so many after.
+NARROW = 1  # configurations kept while the search succeeds
+# After a dead end: how many are kept, from how many events before, until how many after.
 WIDER = ((8, 64, 16), (32, 256, 32), (128, 1024, 64), (512, 4096, 128))
-WIDTHS = (1024, 16_384, None)  # and then for the whole history, in the end all of them
-WEIGHT = 4  # of what `widening` does: it is dearer, and once stuck less often the one that answers
-CHECKPOINT = 16  # events between two places to go back to
+WIDTHS = (1024, 16_384, None)  # then for the whole history; the last width keeps all
+WEIGHT = 4  # share of `widening` in the effort: it is dearer, and more rarely the one that answers
+CHECKPOINT = 16  # events between two checkpoints
 END: Final = 1 << 62  # a position after every history
 FEW = 32  # ops of which all ways can be kept, however many of them crashed
-RECENT = 8  # of those that are kept all; of older ones every second, fourth, eighth
+RECENT = 8  # the number kept in full; of older ones every second, fourth, eighth
 
 Answer = tuple[Search, Operation | None]
 Way = Generator[int, None, Answer | None]  # yields the effort that each of its turns took
@@ -31,14 +31,13 @@ Way = Generator[int, None, Answer | None]  # yields the effort that each of its 
 def explore(
     operations: list[Operation], model: Model, budget: Budget, *, trace: bool = False
 ) -> Answer:
-    """Decides one object: (search, None) if it is linearizable, else (search, operation at which
-    it stopped): the first that cannot be placed if `search.exact`, else perhaps another. Raises
+    """Decide one object: (search, None) if it is linearizable, else (search, operation at which it
+    stopped): the first that cannot be placed if `search.exact`, else perhaps another. Raises
     Exhausted.
 
-    Many crashed ops can be used in so many ways that keeping all is out of the question, and is
-    seldom needed. There are two ways around it: one drops configurations, the other does not count
-    all that they use. Some histories are hard for the one, others for the other, and few for both,
-    so they take turns.
+    Crashed ops can be used in too many ways to keep all, and that is seldom needed. Two strategies
+    avoid it: one drops configurations, the other does not count all uses. Some histories are hard
+    for one, others for the other, and few for both, so they take turns.
     """
     if all(operation.returned is not None for operation in operations):
         walk = Walk.begin(operations, model, budget, trace=trace)
@@ -56,18 +55,18 @@ def explore_up_to(
     *,
     trace: bool = False,
 ) -> Answer:
-    """`explore` for the history up to this position (END: all of it): what returns later is open,
-    and may have happened or not. Raises Exhausted.
+    """Do the same as `explore` for the history up to this position (END: all of it): an op that
+    returns later is open, and may have happened or not. Raises Exhausted.
 
-    Nothing of later tells one way from another, so all ways may be too many, and one is mostly
-    enough.
+    No later event separates one way from another, so all ways may be too many, and one mostly
+    suffices.
     """
     known = [
         op
         for op in operations
         if op.id < position
         and (op.returned is None or op.returned <= position or not model.observes(op.action))
-    ]  # an op that only observes and is open helps no other
+    ]  # an open op that only observes enables no other
     ways = [widening(known, model, budget, trace, position)]
     if len(known) > FEW and any(op.returned is None for op in known):
         ways.append(relaxed(known, model, budget, trace, position))
@@ -75,7 +74,7 @@ def explore_up_to(
 
 
 def _in_turns(ways: list[Way]) -> Answer:
-    """The first answer of these, each of which is given as much effort as the others."""
+    """Return the first answer of these strategies, each given the same effort."""
     efforts = [0] * len(ways)
     while True:
         turn = efforts.index(min(efforts))
@@ -95,9 +94,9 @@ def widening(
     trace: bool,
     until: int | None = None,
 ) -> Way:
-    """Keeps one configuration, and more of them around the places where that leads nowhere; at last
-    all. What finds a way to the end has a linearization; what finds none and has dropped none knows
-    that there is none. Until it first leads nowhere it has all turns."""
+    """Keep one configuration, and more around dead ends; at last all. A way to the end is a
+    linearization; if none is found and none was dropped, there is none. Until its first dead end it
+    has all turns."""
     walk = Walk.begin(operations, model, budget, trace=trace, width=NARROW, until=until)
     walk.alone = False
     checkpoints, crowded = [walk.copy()], RECENT
@@ -147,11 +146,11 @@ def relaxed(
     trace: bool,
     until: int | None = None,
 ) -> Way:
-    """Lets crashed ops happen as often as one likes, so that records hardly differ and the search
-    is small. If even so an op cannot be placed, there is no linearization; a way that uses none
-    too often is one. If all ways do, what the best one uses too often is counted from then on: an
-    abstraction refined by its counterexamples (Clarke et al. 2000). None, no answer, where there is
-    no end to what endless ops can do: to a queue or a sum."""
+    """Let crashed ops happen any number of times, so that records hardly differ and the search is
+    small. If an op cannot be placed even so, there is no linearization; a way that overuses no op
+    is one. If all ways overuse some, those that the best one overuses are counted from then on: an
+    abstraction refined by its counterexamples (Clarke et al. 2000). Returns None (no answer) if
+    unlimited ops have unlimited effects, as on a queue or a sum."""
     counted: frozenset[Action] = frozenset()
     while True:
         walk = Walk.begin(operations, model, budget, trace=trace, counted=counted, until=until)
@@ -166,14 +165,15 @@ def relaxed(
             overused = walk.search.overused()
         if failed is not None and not trace:
             return walk.search, failed
-        if not overused:  # paths are for people to see: only those that are possible
+        if not overused:  # people see the paths, so only possible ones
             walk.search.settle()
             return walk.search, failed
         counted |= overused
 
 
 def _pausing(walk: Walk) -> Generator[int, None, Operation | None]:
-    """To the end, yielding the effort now and then: None, or the operation that can't be placed."""
+    """Search to the end, yielding the effort now and then; return None, or the operation that
+    cannot be placed."""
     while not walk.over:
         effort = walk.search.effort
         failed = walk.to(walk.at + CHECKPOINT)
@@ -184,7 +184,7 @@ def _pausing(walk: Walk) -> Generator[int, None, Operation | None]:
 
 
 def _thin(checkpoints: list[Walk]) -> None:
-    """Keep the latest, and of older ones fewer the older they are; always the first."""
+    """Keep the latest, and the fewer of older ones the older they are; always the first."""
     latest = checkpoints[-1].at // CHECKPOINT
 
     def kept(number: int) -> bool:
@@ -195,7 +195,7 @@ def _thin(checkpoints: list[Walk]) -> None:
 
 @dataclass(slots=True, eq=False)
 class Walk:
-    """One search on its way through a history's events; `at` is the next one.
+    """A search at a position of a history's events; `at` is the next event.
 
     alone: no copy shares the search's table of states and actions.
     """
@@ -222,10 +222,11 @@ class Walk:
         prune: bool = True,
         until: int | None = None,
     ) -> Walk:
-        """A walk before the first event.
+        """Start a walk before the first event.
 
-        prune: drop what later results rule out, which finds the verdict sooner, but may then stop
-        at an op that could be placed. until: see Events. See Search.begin for the others.
+        prune: drop configurations that later results rule out, which finds the verdict sooner, but
+        may then stop at an op that could be placed. until: see Events. See Search.begin for the
+        others.
         """
         search = Search.begin(model, budget, trace=trace, width=width, counted=counted)
         leases = Leases(model, search, operations) if model.spawns is not None else None
@@ -239,7 +240,7 @@ class Walk:
         return self.at == len(self.events)
 
     def copy(self) -> Walk:
-        """A walk that can go another way from here."""
+        """Return an independent copy."""
         search = self.search.copy()
         leases = None if self.leases is None else self.leases.copy(search)
         horizon = None if self.horizon is None else self.horizon.copy(search)
@@ -252,10 +253,10 @@ class Walk:
         return self.to(len(self.events))
 
     def to(self, place: int) -> Operation | None:
-        """Up to that event, or the end: None, or the operation that cannot be placed.
+        """Walk up to that event, or the end; return None, or the operation that cannot be placed.
 
-        Where it cannot, the search is as it was before. A relaxed search that was cut goes no
-        further, and says so (`Search.cut`). Raises Exhausted.
+        On failure the search is as it was before. A relaxed search that was cut stops, and records
+        that (`Search.cut`). Raises Exhausted.
         """
         search, leases, horizon = self.search, self.leases, self.horizon
         outlived = self.outlived

@@ -1,16 +1,16 @@
-"""What a model is: a pure sequential specification, in a few plain functions.
+"""The definition of a model: a pure sequential specification, in a few plain functions.
 
     initial          the state before the first op; any hashable value
-    action(call)     what the call means to the model: an Action, or None if the call says nothing.
+    action(call)     the call as the model reads it: an Action, or None if it has no information.
                      A value that cannot be read raises BadValue
     step(state, a)   the state after `a`, or Inconsistent(why) if `a` cannot happen there
 
-That is a whole model. The rest are hints: each says something true about the model that lets
-the search do less, and leaving one out costs time, never a verdict.
+That is a whole model. The rest are hints: true statements about the model that let the search do
+less. Leaving one out costs time, never a verdict.
 
 An Action is also an identity. Two ops that never completed and have equal actions are
-interchangeable, and the search counts them instead of telling them apart; so an action
-names its process only where the model minds who acts.
+interchangeable, and the search counts them instead of distinguishing them; so an action names its
+process only if the model depends on it.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ State = Any  # any hashable value
 
 
 class BadValue(ValueError):
-    """A value that the model cannot read; the message says what it expected."""
+    """The model cannot read a value; the message says what it expected."""
 
 
 class Action(NamedTuple):
     """An op as its model sees it: function, argument, result (or UNKNOWN), and who (or None)."""
 
     f: str
-    value: Any = None  # hashable, as the others
+    value: Any = None  # hashable, like the others
     result: Any = UNKNOWN
     owner: Hashable = None
 
 
 class Inconsistent(NamedTuple):
-    """A step that cannot happen, and why, as a sentence that ends up in the report."""
+    """An impossible step, and why, as a sentence for the report."""
 
     why: str
 
 
 class Timed(NamedTuple):
-    """A step that nobody invokes: it may happen at any time from `at_ns` on, or never.
+    """A step without an invocation: it may happen at any time from `at_ns` on, or never.
 
-    idle: the call that brings it may never have happened, so the step matters only where an op of
-    later rests on that call (Model.resumes).
+    idle: the call that brings it may never have happened, so the step matters only if a later op
+    depends on that call (Model.resumes).
     """
 
     at_ns: int
@@ -58,7 +58,7 @@ class Timed(NamedTuple):
 
 
 class Want(Enum):
-    ANY_STATE = "any state"  # works everywhere, and what it finds makes no difference
+    ANY_STATE = "any state"  # has an effect in every state, which is always the same
     UNSAID = "unsaid"
 
 
@@ -87,7 +87,7 @@ def _nothing(action: Action) -> None:
 
 
 def shown(value: Any) -> str:
-    """A value of a history for people: as Python writes it, but null for None."""
+    """Format a value of a history for people: as Python does, but null for None."""
     return "null" if value is None else repr(value)
 
 
@@ -97,32 +97,32 @@ class Model:
 
     name, initial, action, step, functions: the model itself; `functions` are the names of the
         ops that it reads.
-    ignored: names of ops that may stand in the same history and are none of its business.
+    ignored: names of ops in the same history that the model skips.
     partition(call): calls with different keys act on independent objects (Herlihy and Wing's
         locality; Horn and Kroening 2015, "Faster linearizability checking via P-compositionality").
     observes(a): in every state, `a` changes nothing or cannot happen.
     facet(state), needs(a): where facet(state) != needs(a), `a` changes nothing or cannot happen.
         needs may be UNSAID.
-    gives(a): what `a`, where it changes anything, provides: a value to compare with wants. It is
-        not asked of observers.
-    leads(a): the facet of the state after `a`, where `a` changes it; UNSAID if it may be any. None:
-        it is not known, and no crashed op is dropped as outlived.
-    wants(a): `a` can be helped only by an action that gives this value; ANY_STATE if nothing
-        need be given and `a` replaces the whole state; UNSAID if anything may help.
+    gives(a): the value that `a` provides if it changes anything, to compare with wants. Not
+        called for observers.
+    leads(a): the facet of the state after `a`, if `a` changes it; UNSAID if it may be any. None:
+        unknown, and no crashed op is dropped as outlived.
+    wants(a): `a` can be enabled only by an action that gives this value; ANY_STATE if it needs
+        none and `a` replaces the whole state; UNSAID if any action may enable it.
     cells(a): the independent cells of the state that `a` touches, or None for all: actions
         without a common cell commute.
     reaches(state, a): could the observer `a` become possible in `state`, or after further
         actions that do not reset? False only if certainly not.
     resets(a): `a` may make `reaches` true again.
-    replaces(a): `a` resets, and what its cell holds afterwards does not depend on what it held.
+    replaces(a): `a` resets, and the later content of its cell does not depend on the earlier.
     rests_on(a, other): `a` had its result because of `other`: without it, `a` would be impossible
         for a reason that the history does not have. None: what gives what it wants.
     spawns(a): a Timed step that the call `a` brings with it (a lease's end), or None.
-    settles(a): once `a` has returned, the Timed steps of this key are over; or None.
+    settles(a): once `a` has returned, the Timed steps of this key cannot happen; or None.
     resumes(a): the key of the Timed steps of the call without which `a` would be impossible; or
         None.
-    trimmed(state, wanted): the state without what makes no difference to ops that want (`wants`)
-        only such things as `wanted` says; None: every state is as small as it can be.
+    trimmed(state, wanted): the state without the parts that make no difference to ops that want
+        (`wants`) only values in `wanted`; None: every state is minimal.
     show(state): the state for people.
     """
 
@@ -152,9 +152,10 @@ class Model:
 
 
 def frozen(value: Any) -> Any:
-    """A JSON or EDN value as a hashable one: lists to tuples, maps to sorted tuples of pairs.
+    """Convert a JSON or EDN value to a hashable one: lists to tuples, maps to sorted tuples of
+    pairs.
 
-    Booleans become words of their own: in Python 1 == True, in a history they differ.
+    Booleans become separate words, because 1 == True in Python, but not in a history.
     """
     kind = type(value)
     if kind is int or kind is str or value is None or value is UNKNOWN:

@@ -1,12 +1,12 @@
-"""The checker that takes events as they happen.
+"""Checks events as they happen.
 
-Results are not known when an op is invoked, and the search wants them then: an open op may have
-to be placed before another returns. So what is open is searched as if it might never return
-(a read says nothing yet, a write may or may not have happened). When an op returns with what
-was assumed of it, nothing changes. When it brings news (what a read saw, a grant's token, that
-it failed), the search goes back to the copy made at its invocation, and runs the events since
-then again, with what is now known. Configurations are few, so copies are cheap; and only the
-events since the oldest open op was invoked are kept.
+The search needs results at the invocation, but they are not known then, because an open op may have
+to be placed before another returns. So open ops are searched as if they might never return (a read
+carries no information yet, a write may or may not have happened). When an op returns as assumed,
+nothing changes. When it brings new information (a read's value, a grant's token, a failure), the
+search goes back to the copy made at its invocation, and repeats the events since then with that
+information. Configurations are few, so copies are cheap; and only the events since the oldest open
+op was invoked are kept.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from fencepost.checker.lincheck.operation import read, unknown_function
 from fencepost.checker.lincheck.search import Search, compact
 
 RESUMED = (
-    "an op cannot be placed, but a process went on after an op with a lease that never returned: "
-    "only a check of the whole history can tell"
+    "an op cannot be placed, but a process continued after an op with a lease that never "
+    "returned: only a check of the whole history can decide"
 )
 
 
 @dataclass
 class _Event:
-    """One event of an object: op `op` (its id) is invoked or has returned, or is given up.
+    """One event of an object: op `op` (its id) is invoked, has returned, or is given up.
 
-    action: what is known of the op, None if it says nothing (yet). before: the search as it was
-    when the op was invoked, as long as the op is open.
+    action: the op as known, None if it carries no information (yet). before: the search at the op's
+    invocation, while the op is open.
     """
 
     kind: Literal["invoke", "ok", "info"]
@@ -54,10 +54,10 @@ class _Object:
         self.events: list[_Event] = []
         self.open = 0
         self.unheard: set[Hashable] = set()  # keys of the Timed steps of calls that never return
-        self.resumed = False  # a process went on with such a key: False may be wrong
+        self.resumed = False  # a process continued with such a key: False may be wrong
 
     def feed(self, event: _Event) -> bool:
-        """Take an event; False if there is no linearization any more."""
+        """Take an event; return False if no linearization is left."""
         self.events.append(event)
         if event.kind == "invoke":
             event.open = True
@@ -82,7 +82,7 @@ class _Object:
         return possible
 
     def _note(self, event: _Event) -> None:
-        """Which leases nobody heard of, and whether their process goes on: see Leases."""
+        """Note the leases of unobserved grants, and whether their process continues: see Leases."""
         model = self.search.model
         if model.spawns is None or event.action is None:
             return
@@ -120,7 +120,7 @@ class _Object:
         return copy, None if self.leases is None else self.leases.copy(copy)
 
     def _trim(self) -> None:
-        """Forget the events before the oldest open op, and states that nothing needs."""
+        """Forget the events before the oldest open op, and unused states."""
         if not self.open:
             self.events.clear()
         while self.events and self.events[0].before is None:
@@ -130,7 +130,7 @@ class _Object:
 
 
 class Online:
-    """A history checked event by event, in memory for what is concurrent.
+    """Checks a history event by event, with memory for concurrent ops only.
 
     model: a Model, or the name of one, with `init` and `failed_release` as in `check`. time_limit
     (s, of all time since the start) and memory_limit (MB of growth): once reached, the verdict is
@@ -155,7 +155,8 @@ class Online:
         self._open: dict[int | str, tuple[int, Mapping[str, Any], Hashable]] = {}
 
     def feed(self, event: Mapping[str, Any]) -> bool | Literal["unknown"]:
-        """The verdict on all events so far, with this one. Raises BadHistory as `check` does."""
+        """Return the verdict on all events so far, with this one. Raises BadHistory as `check`
+        does."""
         self.fed += 1
         if self.valid is True:
             try:
@@ -191,9 +192,7 @@ class Online:
         del self._open[call.process]
         kind: Literal["ok", "info"] = "info" if call.type == "info" else "ok"
         if self._key(call) != opened[2]:
-            raise BadHistory(
-                f"{call.f} did not say at its invocation which object it is about", line
-            )
+            raise BadHistory(f"{call.f} did not name its object at its invocation", line)
         return self._tell(kind, call, opened[0], opened[2], event)
 
     def _key(self, call: Call) -> Hashable:

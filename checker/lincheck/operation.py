@@ -1,4 +1,4 @@
-"""The history as the model sees it: operations, sorted into independent objects."""
+"""Operations: the history as the model sees it, divided into independent objects."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from fencepost.checker.lincheck.model import Action, BadValue, Model
 
 
 class Operation(NamedTuple):
-    """A call that says something. `id` is the position of its invocation in the history, from 0;
-    `returned` that of its completion, None if it may happen at any later time, or never.
-    `time` and `ended` are the times of the two events in ns, or None. `line`: from 1."""
+    """A call that carries information. `id` is the position of its invocation in the history, from
+    0; `returned` that of its completion, None if it may happen at any later time, or never. `time`
+    and `ended` are the times of the two events in ns, or None. `line`: from 1."""
 
     id: int
     returned: int | None
@@ -25,8 +25,8 @@ class Operation(NamedTuple):
 
 class Objects(NamedTuple):
     """`parts`: partition key -> its operations in the order of their completion, pending ones by
-    where they were given up. `operations`: how many the model looked at. `times`: the time of
-    every event is known where any is."""
+    where they were given up. `operations`: their number. `times`: whether all events have a time,
+    if any has."""
 
     parts: dict[Hashable, list[Operation]]
     operations: int
@@ -35,12 +35,12 @@ class Objects(NamedTuple):
 def objects(
     history: Iterable[tuple[int, Mapping[str, Any]]], model: Model, *, partition: bool = True
 ) -> Objects:
-    """Reads (line, event) pairs into the model's objects. Raises BadHistory with the line."""
+    """Read (line, event) pairs into the model's objects. Raises BadHistory with the line."""
     return sorted_out(calls(history), model, partition=partition)
 
 
 def sorted_out(history: Iterable[Call], model: Model, *, partition: bool = True) -> Objects:
-    """`objects` for calls in the order of their completion."""
+    """Do the same as `objects` for calls in the order of their completion."""
     parts: dict[Hashable, list[Operation]] = {}
     looked_at = 0
     for call in history:
@@ -66,7 +66,7 @@ def sorted_out(history: Iterable[Call], model: Model, *, partition: bool = True)
 
 
 def read(call: Call, model: Model) -> Operation | None:
-    """The call as an operation, or None if it says nothing. Raises BadHistory."""
+    """Convert a call to an operation, or None if it carries no information. Raises BadHistory."""
     try:
         action = model.action(call)
     except BadValue as error:
@@ -85,11 +85,11 @@ def unknown_function(call: Call, model: Model) -> BadHistory:
 
 
 class Events:
-    """(position, operation) of every invocation and return, in the order of the history; no return
-    after the position `until`."""
+    """Yields (position, operation) of every invocation and return, in the order of the history; no
+    return after the position `until`."""
 
     def __init__(self, operations: list[Operation], until: int | None = None) -> None:
-        # Sorting ints is several times faster than sorting tuples, and lists can be millions long.
+        # Sorting ints is several times faster than sorting tuples, and the lists may have millions.
         self._operations = operations
         self._shift = shift = len(operations).bit_length()
         codes = [operation[0] << shift | index for index, operation in enumerate(operations)]
@@ -108,7 +108,7 @@ class Events:
         return self.between(0, len(self._codes))
 
     def between(self, start: int, end: int) -> Iterator[tuple[int, Operation]]:
-        """The events from number `start` on, up to but not including number `end`."""
+        """Yield the events from number `start` up to but not including number `end`."""
         shift, operations = self._shift, self._operations
         low = (1 << shift) - 1
         codes = self._codes

@@ -1,16 +1,16 @@
-"""Crashed ops that are of no use any more, and are dropped.
+"""Drops crashed ops without further effect.
 
 An op that never completed may happen at any later time, so every client that dies leaves some ops
-behind for good, and in a long history they are thousands. Nearly all have outlived what they were
-for, as the rest of the history tells:
+behind for good, and in a long history they are thousands. Nearly all have lost their effect, as the
+rest of the history shows:
 
-- an op that works in one facet of the state only can change nothing if no state has that facet, and
-  no op that is open, crashed or still to come leads there (the expiry of a hold that is over);
-- an op need never happen if no other op, open, crashed or still to come, wants what it gives (the
+- an op that works in one facet of the state only can change nothing if no state has that facet,
+  and no op that is open, crashed or still to come leads there (the expiry of an ended hold);
+- an op can be left out if no other op, open, crashed or still to come, wants its effect (the
   acquire of a client that died in it).
 
-Configurations that differ in such ops alone, or in what only such ops could tell apart
-(Model.trimmed), then meet.
+Configurations that differ only in such ops, or in parts that only such ops could distinguish
+(Model.trimmed), then coincide.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from fencepost.checker.lincheck.model import ANY_STATE, UNSAID, Action, Model
 from fencepost.checker.lincheck.operation import Operation
 from fencepost.checker.lincheck.search import Search
 
-FIRST = 64  # classes of crashed ops before the first look,
-FEW = 32  # or so many configurations
+FIRST = 64  # classes of crashed ops before the first pass,
+FEW = 32  # or configurations
 
 Last = Mapping[Hashable, int]
-"""Of a facet, or of what is wanted: where the last op that leads there or wants it is invoked."""
+"""For a facet or a want: the invocation of the last op that leads there or wants it."""
 
 
 class Outlived:
-    """Drops the crashed ops of one object's search that no later op can make use of.
+    """Drops the crashed ops of one object's search that no later op can use.
 
-    at, many: with how many classes, or configurations, it looks again; twice as many as it left, so
-    that looking takes time in proportion to the ops.
+    at, many: the number of classes, or configurations, for the next pass; twice the number left, so
+    that passes take time in proportion to the ops.
     """
 
     def __init__(
@@ -44,8 +44,8 @@ class Outlived:
 
     @classmethod
     def begin(cls, model: Model, operations: Iterable[Operation]) -> Outlived | None:
-        """For a search of these operations, before the first event; None for a model that does not
-        say where its ops lead."""
+        """Start before the first event; None for a model that does not declare where its ops
+        lead."""
         if model.leads is None:
             return None
         last: dict[Hashable, int] = {}
@@ -56,11 +56,11 @@ class Outlived:
         return cls(model, model.leads, last, FIRST, FEW)
 
     def copy(self) -> Outlived:
-        """The same, for a copy of the walk."""
+        """Copy it for a copy of the walk."""
         return Outlived(self._model, self._leads, self._last, self.at, self.many)
 
     def drop(self, search: Search, leases: Leases | None, position: int) -> None:
-        """Drop what is of no use after the event at this position."""
+        """Drop ops without further effect after the event at this position."""
         crashed, actions = search.crashed, search.table.actions
         waiting = leases.to_come() if leases is not None else []
         coming = self._facets(search, waiting, position)
@@ -80,12 +80,12 @@ class Outlived:
         self.many = max(FEW, 2 * len(search.configurations))
 
     def _wanted(self, search: Search, waiting: list[Action]) -> set[Hashable]:
-        """What ops want that are out, or come by themselves in time."""
+        """Return the wants of pending ops and of steps due later."""
         found = {self._model.wants(action) for action in waiting} | search.crashed.wanted.keys()
         return found | {UNSAID} if search.crashed.anything_wanted else found
 
     def _facets(self, search: Search, waiting: list[Action], position: int) -> set[Hashable] | None:
-        """The facets that a state may have from now on; None: any."""
+        """Return the facets that a state may have from now on; None: any."""
         table = search.table
         found = {table.facets[state] for state, _ in search.configurations}
         numbers = [number for _, number in search.slots.ops.values()] + list(search.crashed.counts)
@@ -93,7 +93,7 @@ class Outlived:
         before = -1
         while len(found) > before:
             before = len(found)
-            # An op leads nowhere while no state is one that it needs.
+            # An op leads nowhere while no state has the facet that it needs.
             found |= {self._leads(one) for one in out if self._may_change(one, found, position)}
         return None if UNSAID in found or self._comes(UNSAID, position) else found
 
@@ -113,11 +113,11 @@ class Outlived:
         return self._comes(key, position) or self._comes(UNSAID, position)
 
     def _comes(self, key: Hashable, position: int) -> bool:
-        """Whether an op to come leads there or wants it."""
+        """Return whether a later op leads there or wants it."""
         return self._last.get(key, -1) > position
 
 
 def _brought(model: Model, action: Action) -> list[Action]:
-    """The step that a call brings with it, if it brings one."""
+    """Return the step that a call brings with it, or None."""
     timed = model.spawns(action) if model.spawns is not None else None
     return [] if timed is None else [timed.action]

@@ -1,7 +1,7 @@
-"""A verdict's evidence as one page of HTML that opens offline.
+"""Renders a verdict's evidence as one HTML page that opens offline.
 
-The page's code is page.html beside this file; here its data is made: plain JSON, cut down to
-what a browser can draw and a person can look through.
+The page's code is page.html next to this file. This module builds its data: plain JSON, cut down to
+what a browser can draw and a person can read.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from fencepost.checker.lincheck.verifier import Step
 if TYPE_CHECKING:
     from fencepost.checker.lincheck.verdict import Verdict
 
-MOST_DRAWN = 300  # ops of one object on the page
+MOST_DRAWN = 300  # largest number of an object's ops on the page
 MOST_OBJECTS = 50
 LONGEST_STATE = 200  # characters
 
 
 def page(file: str, verdict: Verdict, evidence: Evidence) -> str:
-    """The page for this verdict on this file."""
+    """Return the page for this verdict on this file."""
     template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
     # In a script element only "<" could end it early.
     data = json.dumps(page_data(file, verdict, evidence)).replace("<", "\\u003c")
@@ -33,7 +33,7 @@ def page(file: str, verdict: Verdict, evidence: Evidence) -> str:
 
 
 def page_data(file: str, verdict: Verdict, evidence: Evidence) -> dict[str, Any]:
-    """What the page shows, as JSON-able data."""
+    """Return the page's data, ready for JSON."""
     keys = list(evidence.linearizations)[:MOST_OBJECTS]
     if verdict.valid is False:
         keys = [verdict.key]
@@ -86,7 +86,8 @@ def _object(key: Hashable, verdict: Verdict, evidence: Evidence) -> dict[str, An
 def _drawn(
     operations: list[Operation], failed: Operation | None, small: tuple[Operation, ...]
 ) -> list[Operation]:
-    """The ops around the failure and those of the sub-history; of a valid object, the first."""
+    """Return the ops around the failure and those of the sub-history; of a valid object, the
+    first."""
     if failed is None:
         return operations[:MOST_DRAWN]
     assert failed.returned is not None
@@ -110,7 +111,7 @@ def _op(operation: Operation) -> dict[str, Any]:
 
 
 def _way(model: Model, steps: tuple[Step, ...], shown: set[int]) -> dict[str, Any]:
-    """A linearization: its steps on the ops that are drawn, and how many are before those."""
+    """Return a linearization: its steps on the drawn ops, and the number of steps before those."""
     rows = []
     skipped = 0
     before = _text(model.show(model.initial))

@@ -1,7 +1,7 @@
-"""How far a history can be explained: the longest partial linearizations before an op fails.
+"""Finds the longest partial linearizations before an op fails.
 
-They come from a search that drops nothing: a way that was pruned because of a later result would
-be missing here, and an op that is innocent would be shown as blocked.
+They come from a search that drops nothing: a way pruned because of a later result would be missing
+here, and an innocent op would be shown as blocked.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from fencepost.checker.lincheck.operation import Operation
 from fencepost.checker.lincheck.search import Search
 from fencepost.checker.lincheck.verifier import Step, verify
 
-MOST_MB = 400  # by which keeping all configurations may make the process grow
+MOST_MB = 400  # growth of the process allowed for keeping all configurations
 MOST_PARTIALS = 8  # partial linearizations shown
 MOST_BLOCKED = 12  # next ops shown for each
 
 
 class Blocked(NamedTuple):
-    """An op that could come next, and why it does not fit; None: it fits, and does not help."""
+    """An op that could come next, and why it does not fit; None: it fits, but leads no further."""
 
     operation: Operation
     why: str | None
 
 
 class Partial(NamedTuple):
-    """A longest partial linearization: its steps, the state after them, what could come next."""
+    """A longest partial linearization: its steps, the state after them, the possible next ops."""
 
     steps: tuple[Step, ...]
     state: State
@@ -38,8 +38,8 @@ class Partial(NamedTuple):
 
 
 class Partials(NamedTuple):
-    """failed: the first op that cannot be placed, None if there is none; `longest` are the longest
-    ways to place what returned before it, of `configurations` in all."""
+    """The result. failed: the first op that cannot be placed, or None; `longest` are the longest
+    ways to place the ops that returned before it, of `configurations` in all."""
 
     failed: Operation | None
     longest: tuple[Partial, ...] = ()
@@ -47,7 +47,7 @@ class Partials(NamedTuple):
 
 
 def partials(operations: list[Operation], model: Model, budget: Budget) -> Partials:
-    """Searches without any pruning. Raises Exhausted."""
+    """Search without any pruning. Raises Exhausted."""
     walk = Walk.begin(operations, model, budget.growing(MOST_MB), trace=True, prune=False)
     failed = walk.to_end()
     if failed is None:
@@ -96,7 +96,7 @@ def _why(model: Model, state: State, action: Action) -> str | None:
 
 
 def steps_of(path: Taken | None, operations: list[Operation]) -> list[Step]:
-    """A configuration's path as steps, from the first to the last.
+    """Return a configuration's path as steps, from the first to the last.
 
     Crashed ops of one action are interchangeable: the first use is the one invoked first.
     """

@@ -1,8 +1,7 @@
-"""Objects of one history, decided by several processes.
+"""Decides the objects of one history in several processes.
 
-Only where processes can be forked: each is born with the objects, and nothing but keys and
-answers is sent. A limit that one of them reaches makes the whole check unknown, unless
-another has found a failure.
+Requires fork: each process inherits the objects, and only keys and answers are sent. A limit
+reached in one of them makes the whole check unknown, unless another has found a failure.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from fencepost.checker.lincheck.operation import Operation
 
 
 class _Work(NamedTuple):
-    """What all the processes of one check have to do."""
+    """The work that all processes of one check share."""
 
     objects: list[list[Operation]]
     model: Model
@@ -30,7 +29,7 @@ class _Work(NamedTuple):
     fast: bool
 
 
-_work: _Work | None = None  # in a process that was started here: what it was started with
+_work: _Work | None = None  # in a worker process: its work
 
 
 def in_processes(
@@ -40,8 +39,8 @@ def in_processes(
     budget: Budget,
     fast: bool,
 ) -> tuple[tuple[Hashable] | None, Failure | None] | None:
-    """((key,), failure) of an object that fails, (None, None) if none does; None if it cannot be
-    done here. Raises Exhausted."""
+    """Return ((key,), failure) of an object that fails, (None, None) if none does, or None if
+    processes are not available here. Raises Exhausted."""
     workers = min(len(waiting), os.cpu_count() or 1)
     if workers < 2 or not sys.platform.startswith("linux") or _work is not None:
         return None
@@ -52,7 +51,7 @@ def in_processes(
     try:
         context = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(workers, context, _begin, (work,)) as pool:
-            # The longest first, so that none is left alone at the end.
+            # The longest first, so that none runs alone at the end.
             order = sorted(range(len(waiting)), key=lambda i: -len(work.objects[i]))
             for future in as_completed([pool.submit(_decide, index) for index in order]):
                 index, failure, reason = future.result()
@@ -71,7 +70,7 @@ def in_processes(
 
 
 def _begin(work: _Work) -> None:
-    """In each process, once: a fork hands it over as it is."""
+    """Set up each process once; a fork inherits the work."""
     global _work
     _work = work
 

@@ -1,9 +1,9 @@
-"""What the search need not look at. Each rule keeps the verdict, whatever it drops.
+"""Prunes the search. Each rule keeps the verdict.
 
 goals    the op of a cell that observes and returns next must still become possible (horizon.py
-         says which op that is, and when it binds)
-unseen   states that differ only in what no observer can see any more are one state
-movers   ops that neither help the op that returns, nor any that helps it, can wait
+         finds that op, and when the goal binds)
+unseen   states that differ only in parts that no observer can see are one state
+movers   ops that enable neither the returning op nor any that enables it can wait
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from fencepost.checker.lincheck.model import Action, Model
 from fencepost.checker.lincheck.slots import Slots
 from fencepost.checker.lincheck.table import Table
 
-NOBODY = -2  # the key of the state that stands for all that nobody can see
+NOBODY = -2  # the key of the state that represents all unseen ones
 Cell = frozenset[Hashable] | None
 
 
 class Goal(NamedTuple):
-    """The observer that returns next of its cell, as one extension of configurations sees it.
+    """The observer of a cell that returns next, for one extension of configurations.
 
-    bit: its slot, 0 if it is not invoked yet. resets: the open ops that reset: the goal binds the
-    configurations that have them all. reached: what `reaches` said, by state.
+    bit: its slot, 0 if it is not invoked yet. resets: the open ops that reset; the goal binds the
+    configurations that have them all. reached: results of `reaches`, by state.
     """
 
     action: Action
@@ -35,7 +35,7 @@ class Goal(NamedTuple):
     table: Table
 
     def lost(self, state: int, done: int) -> bool:
-        """Is there no way from this state to the goal?"""
+        """Return whether no way leads from this state to the goal."""
         if done & self.bit or done & self.resets != self.resets:
             return False
         found = self.reached.get(state)
@@ -46,15 +46,15 @@ class Goal(NamedTuple):
 
 
 class Unseen(NamedTuple):
-    """Until the open ops that replace are placed, only `observers` can come: states that none of
-    them can ever see are alike. memo: state -> the state to go on with, and NOBODY's."""
+    """Until the open ops that replace are placed, only `observers` can come: states that they
+    cannot distinguish are alike. memo: state -> its representative, and that of NOBODY."""
 
     observers: list[Action]
     memo: dict[int, int]
 
 
 class Pruning:
-    """What is known of the events to come, and what follows from it for one search."""
+    """Pruning rules for one search, derived from later events."""
 
     def __init__(self, model: Model, table: Table) -> None:
         self._model, self._table = model, table
@@ -63,7 +63,7 @@ class Pruning:
         self._unseen: Unseen | None = None
 
     def copy(self) -> Pruning:
-        """The same, to go another way from here; what is remembered of states is shared."""
+        """Return an independent copy; memoized results are shared."""
         other = Pruning(self._model, self._table)
         other._goals = self._goals.copy()
         other._reached = self._reached
@@ -71,32 +71,32 @@ class Pruning:
         return other
 
     def aim(self, cell: Cell, op: int | None, action: Action | None) -> None:
-        """Op `op` is the next observer of the cell to return, and no op that resets will be
-        invoked before: states from which it cannot become possible lead nowhere. None: no goal."""
+        """Set op `op` as the next observer of the cell to return, with no op that resets invoked
+        before: states from which it cannot become possible are dead ends. None: no goal."""
         if op is None or action is None:
             self._goals.pop(cell, None)
         else:
             self._goals[cell] = op, self._table.action_number(action)
 
     def hide(self, observers: list[Action] | None) -> None:
-        """Until the open ops that replace are placed, only these observers can come. None: no such
-        op is open."""
+        """Note that until the open ops that replace are placed, only these observers can come.
+        None: no such op is open."""
         if observers is None:
             self._unseen = None
         elif self._unseen is None or self._unseen.observers != observers:
             self._unseen = Unseen(observers, {})
 
     def forget(self) -> None:
-        """Drop what is remembered of states: their numbers may go."""
+        """Forget memoized states, because their numbers may be dropped."""
         self._reached.clear()
         self._unseen = None
 
     def live(self) -> set[int]:
-        """The numbers of the actions that goals are about."""
+        """Return the numbers of the goals' actions."""
         return {action for _, action in self._goals.values()}
 
     def goal(self, number: int, slots: Slots) -> Goal | None:
-        """The goal of the cell that this action touches, if it has one."""
+        """Return the goal of the cell that this action touches, or None."""
         if not self._goals:
             return None
         cell = self._model.cells(self._table.actions[number])
@@ -114,11 +114,12 @@ class Pruning:
         )
 
     def replacing(self, slots: Slots) -> int:
-        """The slots that must all be done before a state is seen again; 0: `stand_in` is idle."""
+        """Return the slots that must all be done before a state is seen again; 0: `stand_in` is
+        idle."""
         return 0 if self._unseen is None else self._kind(self._model.replaces, slots)
 
     def stand_in(self, state: int) -> int:
-        """The same state; or if no observer can ever see it, one that stands for all such."""
+        """Return the same state, or the representative of all states that no observer can see."""
         assert self._unseen is not None
         observers, memo = self._unseen
         stand_in = memo.get(state)
@@ -134,7 +135,7 @@ class Pruning:
     def movers(
         self, last: int, number: int, slots: Slots, crashed: Crashed
     ) -> list[tuple[int, int]]:
-        """The open ops that a way to the op of slot `last` may pass, that op itself first."""
+        """Return the open ops that a way to the op of slot `last` may pass, including that op."""
         chosen = [] if self._table.observing[number] else [(last, number)]
         serves, actions = crashed.serves, self._table.actions
         chosen += [
@@ -156,16 +157,16 @@ class Pruning:
         ]
 
     def _kind(self, kind: Callable[[Action], bool], slots: Slots) -> int:
-        """The slots of the open ops of this kind."""
+        """Return the slots of the open ops of this kind."""
         actions = self._table.actions
         return sum(slot for slot, action in slots.movers.items() if kind(actions[action]))
 
 
 def connected(cells: frozenset[Hashable], touched: list[Cell]) -> set[Hashable] | None:
-    """The cells that ops touching any of `cells` touch, and so on; None if that is all of them.
+    """Return the cells transitively connected to `cells` by ops; None if that is all of them.
 
-    Ops on other cells commute with all that leads to the op that returns, so they can wait.
-    An op that only observes joins its cells as well: what it saw in one depends on the others.
+    Ops on other cells commute with all that leads to the returning op, so they can wait. An op that
+    only observes connects its cells as well: what it saw in one depends on the others.
     """
     reach = set(cells)
     joining = [own for own in touched if own is None or len(own) > 1]

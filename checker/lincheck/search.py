@@ -1,25 +1,24 @@
-"""The general engine: all configurations that could explain what was seen so far.
+"""The general engine: tracks all configurations that could explain the events so far.
 
-The search follows the history event by event and keeps a set of configurations. One is
-(state, which open ops are done, how many crashed ops of each class are used). Nothing is
-linearized before it must be: an op takes its place when some op returns that needs it (Lowe 2017,
-"Testing for linearizability", just-in-time linearization; the search itself goes back to Wing
-and Gong 1993). So:
+The search follows the history event by event and keeps a set of configurations. One is (state,
+which open ops are done, how many crashed ops of each class are used). Ops are linearized as late as
+possible: when an op that needs them returns (Lowe 2017, "Testing for linearizability", just-in-time
+linearization; the search itself goes back to Wing and Gong 1993). So:
 
     invoke    only notes that the op is open;
-    complete  extends every configuration, in all ways that end with the op that returns, and
+    complete extends every configuration, in all ways that end with the op that returns, and
               drops those in which it cannot be placed. None left: not linearizable, and this
               return is the first event that makes it so;
     crash     turns an open op into one that may happen at any time from now on, or never.
 
-Breadth first, not depth first: the verdict false comes at the first event that earns it,
-memory follows what is concurrent and not the history's length, and configurations that
-dominate one another meet. Dominated are those that used more crashed ops (see crashed.py),
-and those that left out an observer (an op that never changes anything) that fits their state:
-taking it at once is never worse, so it is always taken.
+The search is breadth first: the verdict false comes at the first event that causes it, memory
+depends on concurrency rather than on the history's length, and dominated configurations are found.
+Dominated are those that used more crashed ops (see crashed.py), and those that left out an observer
+(an op that never changes anything) that fits their state: taking it at once is never worse, so it
+is always taken.
 
-States and actions are interned, steps memoized (table.py). What need not be looked at is
-decided in pruning.py; which ops are open is kept in slots.py.
+States and actions are interned, steps memoized (table.py). pruning.py decides what to skip;
+slots.py tracks the open ops.
 """
 
 from __future__ import annotations
@@ -45,22 +44,22 @@ from fencepost.checker.lincheck.pruning import Pruning
 from fencepost.checker.lincheck.slots import Slots
 from fencepost.checker.lincheck.table import Table
 
-CHECK_EVERY = 512  # expansions between two looks at the clock and the memory
-WORK = 4  # configurations looked at for one return, for each that is kept,
-LEAST_WORK = 8  # and these at least
-UNCOUNTED_WORK = 2_000  # for one return where crashed ops are endless: queues and sums have no end
-ENOUGH = 1  # ways to place what returned before no more are looked for, for each that is kept
+CHECK_EVERY = 512  # expansions between two checks of the limits
+WORK = 4  # configurations expanded per return, for each that is kept,
+LEAST_WORK = 8  # but at least this many
+UNCOUNTED_WORK = 2_000  # for one return with unlimited crashed ops: queues and sums have no bound
+ENOUGH = 1  # ways to place the returned op after which the search stops, for each that is kept
 ENDLESS = 1 << 62  # more than there ever are
-WRITE_OFF_AT = 8  # classes of crashed ops in the records before common use is written off
+WRITE_OFF_AT = 8  # classes of crashed ops in the records before common use is subtracted
 
 
 @dataclass(slots=True, eq=False)
 class Search:
     """The configurations of one object after the events so far.
 
-    trace: every configuration's path is kept. width: configurations kept; None: all. `cut` tells
-    whether any was lost. relaxed: some crashed ops may happen as often as one likes. pruned: goals
-    may be given, see Pruning. effort: moves tried, and configurations at each return.
+    trace: every configuration's path is kept. width: configurations kept; None: all. cut: whether
+    any was dropped. relaxed: some crashed ops may happen any number of times. pruned: goals may be
+    given, see Pruning. effort: moves tried, and configurations at each return.
     """
 
     model: Model
@@ -89,8 +88,8 @@ class Search:
         width: int | None = None,
         counted: frozenset[Action] | None = None,
     ) -> Search:
-        """A search before the first event. counted: of which actions the crashed ops are counted;
-        the others may happen as often as one likes. None: all are."""
+        """Start a search before the first event. counted: the actions whose crashed ops are
+        counted; the others may happen any number of times. None: all are counted."""
         table = Table(model)
         return cls(
             model,
@@ -108,7 +107,7 @@ class Search:
         )
 
     def copy(self) -> Search:
-        """A search that can go another way from here; it shares what is remembered of steps."""
+        """Return an independent copy; memoized steps are shared."""
         return Search(
             self.model,
             self.budget,
@@ -128,40 +127,40 @@ class Search:
         )
 
     def live(self) -> tuple[set[int], set[int]]:
-        """The numbers of the states and of the actions that this search still needs."""
+        """Return the numbers of the states and actions that this search still needs."""
         states = {state for state, _ in self.configurations}
         actions = {action for _, action in self.slots.ops.values()} | set(self.crashed.counts)
         return states, actions | self.pruning.live() | set(self.crashed.shifts)
 
     def forget(self) -> None:
-        """Drop what is remembered of states, whose numbers may go now."""
+        """Forget memoized states, whose numbers may be dropped."""
         self.slots.fitting.clear()
         self.pruning.forget()
 
     @property
     def exact(self) -> bool:
-        """Every way to explain the events so far is still there. Where some were dropped, the op at
-        which the search stops need not be the first that cannot be placed."""
+        """Return whether every way to explain the events so far is still present. If some were
+        dropped, the op at which the search stops may not be the first that cannot be placed."""
         return not (self.cut or self.pruned or self.relaxed)
 
     def overused(self) -> frozenset[Action]:
-        """The actions of which the best configuration used more than there were."""
+        """Return the actions that the best configuration overuses."""
         _, (used, _) = best(self.configurations)
         return frozenset(self.table.actions[number] for number in self.crashed.overused(used))
 
     def settle(self) -> None:
-        """Keep only configurations that used no more than there were."""
+        """Keep only configurations that overuse no op."""
         self.configurations = faultless(self.configurations)
 
     # -- events
 
     def invoke(self, op: int, action: Action) -> None:
-        """Op `op` is open from now on. `action` tells its result if it is known already."""
+        """Open op `op`. `action` includes its result if that is known already."""
         self.slots.open(op, self.table.action_number(action))
         self.crashed.want(action)
 
     def crash(self, op: int) -> None:
-        """Op `op` will never return: it may happen at any later time, or never."""
+        """Mark op `op` as crashed: it may happen at any later time, or never."""
         bit, number = self.slots.ops[op]
         self.slots.close(op)
         unit = 0
@@ -178,14 +177,14 @@ class Search:
         self.configurations = moved
 
     def loose(self, action: Action) -> None:
-        """A step that nobody invoked may happen at any time from now on, or never."""
+        """Add a step without an invocation, which may happen at any time from now on, or never."""
         self.crashed.want(action)
         self.crashed.add(self.table.action_number(action), action)
 
     def withdraw(self, action: Action) -> None:
-        """A step given to `loose` cannot happen any more.
+        """Remove a step given to `loose`, which cannot happen any more.
 
-        An equal one may come later, or be there still: no record of what was used counts this one.
+        An equal one may remain, or come later: no record counts this one as used.
         """
         number = self.table.numbers.get(action)
         if number not in self.crashed.counts:
@@ -200,9 +199,9 @@ class Search:
         self.crashed.unwant(action)
 
     def drop(self, numbers: Iterable[int]) -> None:
-        """Crashed ops of these classes are of no use any more, and who used them is no matter.
+        """Drop crashed ops of these classes, which have no further effect, and their uses.
 
-        Of classes that are not counted those stay that were used.
+        Used ops of uncounted classes stay.
         """
         records = [used for own in self.configurations.values() for used, _ in own]
         gone = [number for number in numbers if self.crashed.droppable(number, records)]
@@ -220,7 +219,8 @@ class Search:
                 self.crashed.unwant(action)
 
     def trim(self, wanted: Callable[[Hashable], bool]) -> None:
-        """Take out of every state what no op that may be `wanted` can tell: see Model.trimmed."""
+        """Trim every state to the parts that ops with these wants can distinguish: see
+        Model.trimmed."""
         trimmed, table = self.model.trimmed, self.table
         assert trimmed is not None
         moved: Configurations = {}
@@ -230,7 +230,8 @@ class Search:
         self.configurations = moved
 
     def complete(self, op: int) -> bool:
-        """Op `op` has returned. False if no configuration can place it: not linearizable.
+        """Handle the return of op `op`. Return False if no configuration can place it: not
+        linearizable.
 
         The configurations are then left as they were before, as evidence.
         """
@@ -254,8 +255,8 @@ class Search:
     # -- the search
 
     def _observed(self, bit: int) -> tuple[Configurations, Configurations]:
-        """The configurations, with the open observers taken that fit: those that have done the op
-        of this slot, freed of it, and those that have not."""
+        """Take the open observers that fit. Return the configurations that have done the op of this
+        slot, freed of it, and those that have not."""
         done: Configurations = {}
         todo: Configurations = {}
         slots, observers, fitting = self.slots, self.slots.observers, self.slots.fitting
@@ -280,16 +281,16 @@ class Search:
         return [(used, Taken(0, taken, None, names, value, path)) for used, path in entries]
 
     def _extend(self, todo: Configurations, done: Configurations, last: int, number: int) -> None:
-        """All ways from `todo` that end with the op of slot `last` go into `done`.
+        """Add all ways from `todo` that end with the op of slot `last` to `done`.
 
-        One loop on local names: it is where all time goes, and calls would cost a third of it.
+        One loop on local names, because all time is spent here, and calls would cost a third of it.
         """
         table, crashed, pruning, trace = self.table, self.crashed, self.pruning, self.trace
         facets, steps = table.facets, table.steps
         slots, observers, fitting = self.slots, self.slots.observers, self.slots.fitting
         movers = users = pruning.movers(last, number, slots, crashed)
         loose = bool(crashed.counts)
-        if loose:  # those movers that make use of what they find
+        if loose:  # the movers that need the current facet
             wants, actions = self.model.wants, table.actions
             users = [mover for mover in movers if wants(actions[mover[1]]) is not ANY_STATE]
         goal, replacing = pruning.goal(number, slots), pruning.replacing(slots)
@@ -310,7 +311,7 @@ class Search:
                 until_check = CHECK_EVERY
                 self.budget.spend(f"with {len(work)} configurations at one return")
             if loose and (used, path) not in seen[state, mask]:
-                continue  # dominated since it was put on the list
+                continue  # dominated since it was queued
             if looked_at > most or found > enough:
                 self.cut = True
                 break
@@ -346,14 +347,15 @@ class Search:
                 if grown & last:
                     found += put(done, (after, grown ^ last), more, further, crashed)
                 elif put(seen, (after, grown), more, further, crashed):
-                    # What a crashed op has just given and nobody has seen is not to be replaced:
-                    # the same can be had without that op.
+                    # Do not replace the unseen effect of a crashed op: the result is the same
+                    # without that op.
                     work.append((after, grown, more, further, not bit and not taken))
         self.until_check = until_check
         self.effort += tried
 
     def _limits(self, done: Configurations) -> tuple[int, int]:
-        """(configurations to look at for one return, ways to find), before others are dropped."""
+        """Return (configurations to expand for one return, ways to find) before others are
+        dropped."""
         if self.relaxed:
             return UNCOUNTED_WORK, ENDLESS
         if self.width is None:
@@ -362,7 +364,7 @@ class Search:
         return LEAST_WORK + WORK * self.width, ENOUGH * self.width - there
 
     def _write_off(self) -> None:
-        """Drop from every record what all of them have used."""
+        """Subtract from every record the use common to all."""
         entries = [entry for own in self.configurations.values() for entry in own]
         common, over = self.crashed.spent([used for used, _ in entries])
         for number in over:
@@ -375,7 +377,7 @@ class Search:
 
 
 def compact(searches: list[Search]) -> None:
-    """Forget states and actions that none of these needs any more. All that share one table."""
+    """Drop states and actions that none of these needs, from the table that all share."""
     table = searches[0].table
     if not table.crowded():
         return

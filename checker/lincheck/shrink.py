@@ -1,15 +1,15 @@
-"""A small sub-history that is still not linearizable, for the same reason.
+"""Shrinks a history to a small one that is still not linearizable, for the same reason.
 
-Leaving ops out carelessly makes a history fail for reasons it does not have: a read without the
-write it saw, a release without its acquire. So a sub-history counts only if
+Leaving ops out carelessly makes a history fail for other reasons: a read without the write it saw,
+a release without its acquire. So a sub-history counts only if
 
 1. it stops being linearizable when the op that cannot be placed returns, and is linearizable as a
    whole without that op, and
-2. what that op rests on (Model.rests_on, or what gives what it wants) is in it.
+2. it contains the ops that this op rests on (Model.rests_on, or those that give what it wants).
 
-A long history is first cut to a window before the failure that is enough, found by doubling;
-ops that the window leaves without ground are dropped from it. Then ops are left out in
-ever smaller groups, until no single one can be (Zeller and Hildebrandt 2002, ddmin).
+A long history is first cut to a sufficient window before the failure, found by doubling; ops that
+lose their cause are dropped from it. Then ops are left out in ever smaller groups, until no single
+one can be (Zeller and Hildebrandt 2002, ddmin).
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from fencepost.checker.lincheck.operation import Operation
 from fencepost.checker.lincheck.partials import steps_of
 
 FIRST_WINDOW = 8
-MOST_PAIRED = 24  # ops of which every two are tried together
+MOST_PAIRED = 24  # largest number of ops of which all pairs are tried
 
 
 class Small(NamedTuple):
-    """Operations in the order of their invocation. minimal: without any single one of them (but for
-    those that the failed op rests on) it does not fail for the same reason; False if a limit came
-    first."""
+    """The sub-history, in the order of invocation. minimal: without any single one of them (but for
+    those that the failed op rests on) it does not fail for the same reason; False if a limit was
+    reached first."""
 
     operations: tuple[Operation, ...]
     minimal: bool
@@ -41,8 +41,8 @@ class Small(NamedTuple):
 def shrink(
     operations: list[Operation], failed: Operation, model: Model, budget: Budget
 ) -> Small | None:
-    """The sub-history around `failed`, the first op that cannot be placed. Keeps to the budget;
-    None if it ends before any sub-history is known to fail."""
+    """Return the sub-history around `failed`, the first op that cannot be placed; None if the
+    budget ends before any sub-history is known to fail."""
     shrinking = _Shrinking(failed, _ground(operations, failed, model), model, budget)
     try:
         shrinking.thin(shrinking.window(operations))
@@ -55,7 +55,7 @@ def shrink(
 
 
 def _ground(operations: list[Operation], failed: Operation, model: Model) -> set[int]:
-    """The ops that `failed` rests on."""
+    """Return the ops that `failed` rests on."""
     if not isinstance(model.step(model.initial, failed.action), Inconsistent):
         return set()
     if model.rests_on is not None:
@@ -81,7 +81,8 @@ def _end(operation: Operation) -> int:
 
 
 class _Shrinking:
-    """`best` is the smallest sub-history that is known to fail. All raise Exhausted."""
+    """A shrinking in progress; `best` is the smallest sub-history known to fail. All methods raise
+    Exhausted."""
 
     def __init__(self, failed: Operation, ground: set[int], model: Model, budget: Budget) -> None:
         self.failed, self.kept = failed, {failed.id} | ground
@@ -89,7 +90,7 @@ class _Shrinking:
         self.best: list[Operation] | None = None
 
     def fails(self, operations: list[Operation]) -> bool:
-        """Condition 1."""
+        """Return whether condition 1 holds."""
         _, first = explore_up_to(operations, _end(self.failed), self.model, self.budget)
         if first is None:
             return False
@@ -103,7 +104,7 @@ class _Shrinking:
         return [op for op in operations if op.id != self.failed.id]
 
     def window(self, operations: list[Operation]) -> list[Operation]:
-        """The ops around the failure that fail on their own, with the ones to be kept."""
+        """Return a window of ops around the failure that fails by itself, with the ops to keep."""
         place = operations.index(self.failed)
         grounds = [op for op in operations if op.id in self.kept]
         size = FIRST_WINDOW
@@ -118,7 +119,7 @@ class _Shrinking:
         return whole
 
     def _grounded(self, window: list[Operation]) -> list[Operation] | None:
-        """Drop ops whose cause lies before the window; None where that would be many."""
+        """Drop ops whose cause lies before the window; return None if those are too many."""
         for _ in range(len(window) // 2):
             first = first_failure(self._rest(window), self.model, self.budget)
             if first is None:
@@ -129,8 +130,8 @@ class _Shrinking:
         return None
 
     def _enough(self, operations: list[Operation]) -> list[Operation]:
-        """All that had returned before `failed` did or never will, and of what was still open then
-        as much as one explanation of that takes."""
+        """Return the ops that returned before `failed` or never will, and those open then that one
+        explanation needs."""
         end = _end(self.failed)
         past = self._rest(_before(operations, self.failed))
         search, stuck = explore_up_to(past, end, self.model, self.budget, trace=True)
@@ -144,9 +145,10 @@ class _Shrinking:
         )
 
     def thin(self, operations: list[Operation]) -> None:
-        """Leaves out groups of ops, then single ones, as long as it still fails.
+        """Leave out groups of ops, then single ones, while it still fails.
 
-        Then a process's ops together, and any two: an acquire often can't go without its release.
+        Then a process's ops together, and any two, because an acquire often cannot go without its
+        release.
         """
         size = max(1, len(operations) // 2)
         while True:
@@ -165,7 +167,7 @@ class _Shrinking:
                 operations = rest
 
     def _together(self, operations: list[Operation]) -> list[Operation]:
-        """Without what can go only together; the same list if nothing can."""
+        """Leave out ops that can only go together; return the same list if none can."""
         for process in {op.process: None for op in operations}:
             own = {op.id for op in operations if op.process == process}
             operations = self._without(own, operations)
@@ -175,6 +177,6 @@ class _Shrinking:
         return operations
 
     def _without(self, group: set[int], operations: list[Operation]) -> list[Operation]:
-        """The operations without this group if they fail without it; else the same list."""
+        """Return the operations without this group if they fail without it; else the same list."""
         rest = [op for op in operations if op.id in self.kept or op.id not in group]
         return rest if len(rest) < len(operations) and self.fails(rest) else operations

@@ -1,6 +1,6 @@
-"""The open ops of one object. Each has a slot, which is a bit in a configuration's mask.
+"""The open ops of one object. Each has a slot, a bit in a configuration's mask.
 
-A slot is given again once its op has returned or crashed, so that masks stay as small as the
+A slot is reused once its op has returned or crashed, so that masks stay as small as the
 concurrency. An op either observes (it never changes anything) or moves.
 """
 
@@ -13,7 +13,7 @@ class Slots:
     """ops: op id -> (bit, action's number). movers, observers: bit -> action's number.
 
     names: slot -> op id, the last op to have it. With `keep` that list is never changed in place,
-    so that a path may hold on to it.
+    so that a path may refer to it.
     """
 
     def __init__(self, table: Table, keep: bool) -> None:
@@ -21,13 +21,13 @@ class Slots:
         self.movers: dict[int, int] = {}
         self.observers: dict[int, int] = {}
         self.names: list[int] = []
-        self.fitting: dict[int, int] = {}  # state -> what `fit` said
+        self.fitting: dict[int, int] = {}  # state -> result of `fit`
         self._table = table
         self._keep = keep
         self._free: list[int] = []
 
     def copy(self) -> Slots:
-        """The same open ops, to go another way from here."""
+        """Return an independent copy of the same open ops."""
         other = Slots(self._table, self._keep)
         other.ops = self.ops.copy()
         other.movers = self.movers.copy()
@@ -37,7 +37,7 @@ class Slots:
         return other
 
     def open(self, op: int, number: int) -> None:
-        """Op `op`, whose action has this number, is open from now on."""
+        """Open op `op`, whose action has this number."""
         if self._free:
             slot = self._free.pop()
             if self._keep:
@@ -55,7 +55,7 @@ class Slots:
             self.movers[bit] = number
 
     def close(self, op: int) -> None:
-        """Op `op` is open no longer; its slot is free."""
+        """Close op `op` and free its slot."""
         bit, _ = self.ops.pop(op)
         if self.movers.pop(bit, None) is None:
             del self.observers[bit]
@@ -63,7 +63,7 @@ class Slots:
         self._free.append(bit.bit_length() - 1)
 
     def fit(self, state: int) -> int:
-        """The bits of the open observers that fit this state; kept in `fitting`."""
+        """Return the bits of the open observers that fit this state; memoized in `fitting`."""
         bits = 0
         steps = self._table.steps
         for bit, action in self.observers.items():

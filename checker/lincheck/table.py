@@ -1,7 +1,7 @@
-"""States and actions by number, so that the search works on small ints.
+"""Numbers states and actions, so that the search works on small ints.
 
-The model's own code runs once for each pair of state and action that is asked for; the answers
-are kept as long as the state and the action are in use.
+The model's own code runs once for each pair of state and action; the results are kept while the
+state and the action are in use.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Hashable
 from fencepost.checker.lincheck.model import Action, Inconsistent, Model, State
 
 IMPOSSIBLE = -1
-COMPACT_AT = 20_000  # states and actions remembered before the dead ones are looked for
+COMPACT_AT = 20_000  # states and actions before unused ones are dropped
 
 
 class Table:
-    """States and actions by number, and the steps between them that were asked for.
+    """States and actions by number, and the memoized steps between them.
 
-    Numbers are never given twice, so that what is dead can be dropped under a running search.
+    Numbers are never reused, so that unused entries can be dropped during a search.
     """
 
     def __init__(self, model: Model) -> None:
@@ -50,7 +50,7 @@ class Table:
         return number
 
     def step(self, action: int, state: int) -> int:
-        """The number of the state after this step, or IMPOSSIBLE; and remembers it."""
+        """Return the number of the state after this step, or IMPOSSIBLE, and memoize it."""
         after = self.model.step(self.states[state], self.actions[action])
         number = IMPOSSIBLE if type(after) is Inconsistent else self.state_number(after)
         self.steps[action][state] = number
@@ -60,7 +60,7 @@ class Table:
         return len(self.states) + len(self.actions) > self.compact_at
 
     def compact(self, states: set[int], actions: set[int]) -> None:
-        """Drops all but these states and actions, and every remembered step."""
+        """Drop all but these states and actions, and every memoized step."""
         for number in self.states.keys() - states:
             del self.state_numbers[self.states.pop(number)], self.facets[number]
         for number in self.actions.keys() - actions:

@@ -1,8 +1,8 @@
-"""A history and a model in, a verdict out.
+"""Checks a history against a model.
 
-Independent objects are decided one by one; each by a fast path where theory gives one, else by
-the general engine; and by several processes once it turns out that it takes long. The first
-object that fails decides the history.
+Independent objects are decided one by one; each by a fast path if one applies, else by the general
+engine; and by several processes once the check proves long. The first object that fails decides the
+history.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from fencepost.checker.lincheck.models import named
 from fencepost.checker.lincheck.operation import Objects, Operation, sorted_out
 from fencepost.checker.lincheck.processes import in_processes
 
-SPREAD_AFTER_S = 0.5  # below this, starting processes costs more than they save
+SPREAD_AFTER_S = 0.5  # below this, starting processes costs more than it saves
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """`valid` is True, False or "unknown"; unknown is never to be rounded to either.
+    """`valid` is True, False or "unknown"; never treat unknown as either.
 
-    operations: ops of the model that the history has. seconds: what the check took.
-    reason: why it is unknown. key: the object that failed (None where there is only one).
-    failed: the first op that could not be placed, where that is known already: `evidence` knows.
-    near: else an op where the search stopped, which need not be the one.
+    operations: the number of ops of the model. seconds: the duration of the check. reason: why it
+    is unknown. key: the object that failed (None where there is only one). failed: the first op
+    that could not be placed, if known already; `evidence` finds it. near: else an op where the
+    search stopped, perhaps another.
     """
 
     valid: bool | Literal["unknown"]
@@ -45,8 +45,8 @@ class Verdict:
     parts: dict[Hashable, list[Operation]] = field(default_factory=dict, repr=False)
 
     def evidence(self, time_limit: float = 5.0, memory_limit: float | None = None) -> Evidence:
-        """What shows that the verdict is right. Takes up to `time_limit` s, and says less when
-        that is not enough. See Evidence."""
+        """Return the evidence for the verdict. Takes up to `time_limit` s, and is incomplete if
+        that does not suffice. See Evidence."""
         budget = Budget.starting_now(time_limit, memory_limit)
         return evidence_for(
             self.valid, self.parts, self.key, self.failed, self.near, self.model, budget
@@ -64,17 +64,17 @@ def check(
     partition: bool = True,
     fast: bool = True,
 ) -> Verdict:
-    """Is the history linearizable with respect to the model?
+    """Check whether the history is linearizable with respect to the model.
 
-    history: events in order, mappings with process, type, f, value and (ns) time, as in
-    fencepost's history.jsonl; any iterable, read once. model: a Model, or the name of one, which
-    then starts from `init` and reads failed releases as `failed_release` says (see `named`).
-    time_limit in s, memory_limit in MB that the process may grow by: when one is reached the
-    verdict is "unknown". partition=False takes the history as one object even if the model could
-    divide it; fast=False leaves everything to the general engine.
+    history: events in order, mappings with process, type, f, value and (ns) time, as in fencepost's
+    history.jsonl; any iterable, read once. model: a Model, or the name of one, which then starts
+    from `init` and reads failed releases as `failed_release` says (see `named`). time_limit in s,
+    memory_limit in MB of growth: beyond either the verdict is "unknown". partition=False takes the
+    history as one object even if the model could divide it; fast=False leaves everything to the
+    general engine.
 
-    Raises BadHistory (with `line`, the position in the history from 1) for what cannot be
-    understood, BadValue for a model or init that is none.
+    Raises BadHistory (with `line`, the position in the history from 1) for malformed input,
+    BadValue for an unknown model or an invalid init.
     """
     numbered = enumerate(history, 1)
     if isinstance(model, str):
@@ -96,7 +96,7 @@ def check_numbered(
     partition: bool = True,
     fast: bool = True,
 ) -> Verdict:
-    """`check` for (line, event) pairs, as the readers in formats give them."""
+    """Do the same as `check` for (line, event) pairs, as the readers in formats yield them."""
     return check_calls(
         calls(_limited(numbered, budget)), model, budget, partition=partition, fast=fast
     )
@@ -110,7 +110,7 @@ def check_calls(
     partition: bool = True,
     fast: bool = True,
 ) -> Verdict:
-    """`check` for calls in the order of their completion."""
+    """Do the same as `check` for calls in the order of their completion."""
     started = time.perf_counter()
 
     def verdict(

@@ -1,7 +1,7 @@
-"""Is this list of steps a linearization of these operations? Naive on purpose.
+"""Verifies that a list of steps is a linearization of some operations. Naive on purpose.
 
-It knows nothing of the search: no configurations, no interning, no hints of the model. It runs the
-model's plain step from its initial state and walks a clock along the history's positions.
+It shares nothing with the search: no configurations, no interning, no hints of the model. It runs
+the model's plain step from its initial state and walks a clock along the history's positions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NEVER: Final = 1 << 62  # a position after every history
 
 
 class Step(NamedTuple):
-    """One op at its linearization point. `operation` is None for a step that nobody invoked."""
+    """One op at its linearization point. `operation` is None for a step without an invocation."""
 
     operation: Operation | None
     action: Action
@@ -31,18 +31,18 @@ def verify(
     model: Model,
     before: int | None = None,
 ) -> str | None:
-    """None if `steps` is a linearization of `operations`, else what is wrong with it.
+    """Return None if `steps` is a linearization of `operations`, else the error in it.
 
-    Every op that returned must be there once, a pending one at most once, each with a point
-    between its invocation and its return, and each step possible in the state before it.
-    before: only what had returned before this position must be there.
+    Every op that returned must occur once, a pending one at most once, each with a point between
+    its invocation and its return, and each step must be possible in the state before it. before:
+    only ops that had returned before this position must occur.
     """
     operations = list(operations)
     known = {operation.id: operation for operation in operations}
     moments = Moments(operations, model)
     placed: set[int] = set()
     state = model.initial
-    now = -1  # the position in the history before which no further step can be
+    now = -1  # no further step can be before this position of the history
     for count, step in enumerate(steps):
         after = model.step(state, step.action)
         if isinstance(after, Inconsistent):
@@ -55,7 +55,7 @@ def verify(
             continue
         operation = step.operation
         if known.get(operation.id) != operation or step.action != operation.action:
-            return f"step {count}: {operation} is no op of this history"
+            return f"step {count}: {operation} is not an op of this history"
         if operation.id in placed:
             return f"step {count}: {operation} was placed before"
         placed.add(operation.id)
@@ -74,7 +74,8 @@ def verify(
 
 
 class Moments:
-    """When steps that nobody invokes may first happen: `timed` has (action, position) of each."""
+    """The earliest positions of steps without an invocation: `timed` has (action, position) of
+    each."""
 
     def __init__(self, operations: list[Operation], model: Model) -> None:
         self.timed: list[tuple[Action, int]] = []
@@ -93,7 +94,7 @@ class Moments:
                     self.timed.append((timed.action, known[place][0]))
 
     def of(self, action: Action) -> int:
-        """The first position at which this step may happen, or NEVER."""
+        """Return the first position at which this step may happen, or NEVER."""
         if self._first is None:
             self._first = {}
             for own, position in self.timed:

@@ -1,1 +1,1 @@
-"""Why a promise was broken: the chain of causes."""
+"""Explains violations: the chain of causes."""

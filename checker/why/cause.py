@@ -1,10 +1,10 @@
-"""Why two held one lock: what kept the first one, and why the service granted again.
+"""Explains overlaps: why the first holder continued, and why the service granted the lock again.
 
-A chain of links, in words and as data. A link is *sure* where the history itself shows it: a pause
-with its receipt, a lease that was over, two grants by one server. It is *likely* where it follows
-from what a fault may do, or a release: that server-1's clock jumped and that server-1 granted both
-is in the history; that it forgot the first grant by the jump is not. Where nothing in the history
-explains what happened, that is said.
+A chain of links, in words and as data. A link is *sure* if the history itself shows it: a pause
+with its receipt, an expired lease, two grants by one server. It is *likely* if it follows from a
+fault's possible effects, or from a release: that server-1's clock jumped and that server-1 granted
+both is in the history; that the jump made it forget the first grant is not. If nothing in the
+history explains the overlap, the chain says so.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ _RANK: Sequence[Sort] = (
     "granted-both",
     "lease-over",
 )
-"""What a summary names first."""
+"""Links by their priority in a summary."""
 _MOST = 3
-"""Of the faults that may have had a part: more than a reader takes in."""
+"""Largest number of faults named as possible causes."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """One link: `what` happened at `time_ns`; `family` of the fault and `nodes`, where it names
-    one; `short` says it for a summary."""
+    """One link: `what` happened at `time_ns`; `family` of the fault and `nodes`, if it names one;
+    `short` is the summary's phrase."""
 
     sort: Sort
     what: str
@@ -78,17 +78,17 @@ class Link:
 
 
 def told(links: Sequence[Link]) -> str:
-    """A chain as the end of a paragraph; '' where there is none."""
+    """Return a chain as the end of a paragraph; '' if it is empty."""
     return "".join(f" {link.what}." for link in links)
 
 
 def cause(links: Sequence[Link]) -> dict[str, Any]:
-    """A chain as a piece of evidence has it: nothing where there is none."""
+    """Return a chain as a field of evidence; {} if it is empty."""
     return {"cause": [link.to_json() for link in links]} if links else {}
 
 
 def headline(links: Sequence[Link]) -> str:
-    """A chain in some words, for a summary; '' where there is none."""
+    """Return a chain in a few words, for a summary; '' if it is empty."""
     if not links:
         return ""
     best = min(links, key=lambda link: _RANK.index(link.sort))
@@ -96,7 +96,7 @@ def headline(links: Sequence[Link]) -> str:
 
 
 class Causes:
-    """What there is in a history to explain an overlap by."""
+    """Finds the causes of overlaps in a history."""
 
     def __init__(self, history: History, test: Mapping[str, Any]) -> None:
         self._servers = frozenset(test.get("servers") or ())
@@ -107,20 +107,21 @@ class Causes:
         self._clashes: dict[int, Overlap] = {}
 
     def overlap(self, first: Hold, second: Hold, at: float) -> list[Link]:
-        """Why `second` was granted the lock `at` this time, while `first` was on."""
+        """Return why `second` was granted the lock at time `at`, during `first`."""
         over = _lease_end(first, at)
         if over <= at:
             return self.kept(first, at)
         granted = self.granted(first, second)
-        # Who sees no lease, its session say, can also be struck by what ends it at the servers.
+        # A holder that sees no lease, but for example a session, also depends on events at the
+        # servers.
         kept = self.kept(first, at) if over == FOREVER else []
         return kept + [link for link in granted if link.sort != "none" or not kept]
 
     def worked(self, name: str | None, at: float) -> list[Link]:
-        """Why the holder of the hold of this name still worked under it `at` that time.
+        """Return why the holder named still worked under its hold at time `at`.
 
-        Its lease was over, or another's was granted beside it; [] where neither is so, or where the
-        history has no such hold.
+        Its lease had expired, or another hold was granted during it. Empty if neither holds, or if
+        the history has no such hold.
         """
         if self._named is None:
             found = holds(self._history, self._test)
@@ -139,13 +140,13 @@ class Causes:
         return self.overlap(met.first, met.second, met.start)
 
     def kept(self, hold: Hold, at: float) -> list[Link]:
-        """Why `hold` was still not given up `at` that time, when its lease may have been over."""
+        """Return why `hold` was not given up by time `at`, when its lease may have expired."""
         over = _lease_end(hold, at)
         found: list[Link] = []
         if over <= at:
             found.append(
                 Link(
-                    "lease-over", f"The lease of hold {hold.name} was over at {seconds(over)}", over
+                    "lease-over", f"The lease of hold {hold.name} expired at {seconds(over)}", over
                 )
             )
         since = min(over, at)
@@ -175,18 +176,18 @@ class Causes:
         return found
 
     def granted(self, first: Hold, second: Hold) -> list[Link]:
-        """Why the service granted the lock to `second` while the lease of `first` ran."""
+        """Return why the service granted the lock to `second` while the lease of `first` ran."""
         both = sorted(set(first.granted_by) & set(second.granted_by))
         found: list[Link] = []
         if both:
             found.append(_both(first, second, both))
         if _lease_end(second, second.start) <= second.start:
-            # What it was granted was over already, so that the first one's lease explains nothing.
+            # Its own lease had expired, so the first one's lease explains nothing.
             found += self.kept(second, second.start)
         else:
             found += self._counted_late(first)
         if second.asked < first.start:
-            # Its grant may have been given before the first one's, and heard of after it.
+            # Its grant may precede the first one's, but have been answered later.
             found += self._counted_late(second)
         found += self._tried(first, second)
         found += self._stolen(first, second)
@@ -199,11 +200,11 @@ class Causes:
         return found
 
     def _counted_late(self, hold: Hold) -> list[Link]:
-        """A lease begins when a server takes the request, and that may be as soon as it is sent."""
+        """Link a lease counted late: it may begin at the server as soon as the request is sent."""
         if hold.ttl is None or hold.deadline == FOREVER or hold.renewals or hold.extends:
             return []
         since = hold.deadline - hold.ttl
-        # What a client and its clock round is no cause of anything.
+        # The rounding of a client or its clock is not a cause.
         rounded = hold.ttl / 20
         if since <= hold.asked + rounded:
             return []
@@ -231,7 +232,7 @@ class Causes:
         return links
 
     def _tried(self, first: Hold, second: Hold) -> list[Link]:
-        """Extends of `first` that were not answered ok: what each did at the servers is its own."""
+        """Link extends of `first` that were not answered ok, which may have had any effect."""
         calls = self._spoken().own.get(first.index, ())
         tried = [
             call
@@ -255,7 +256,7 @@ class Causes:
         return said_in(self._history, self._test, self._clocks)
 
     def _stolen(self, first: Hold, second: Hold) -> list[Link]:
-        """Releases of other holds, sent or under way while `first` was on."""
+        """Link releases of other holds, sent or open during `first`."""
         late = self._late_releases(first.lock)
         coming = late.latest(first.asked, second.start) if late else ()
         found = (
@@ -268,8 +269,8 @@ class Causes:
             Link(
                 "stolen",
                 f"A release of another hold may have freed it: {release.hold.who} released hold "
-                f"{release.hold.name} at {seconds(release.sent.time)}, when that was over "
-                f"since {seconds(release.over_by)}",
+                f"{release.hold.name} at {seconds(release.sent.time)}, which had ended by "
+                f"{seconds(release.over_by)}",
                 release.sent.time,
                 sure=False,
                 nodes=_client(release.hold),
@@ -279,7 +280,7 @@ class Causes:
         ]
 
     def forgot(self, first: Hold, second: Hold, both: Sequence[str] = ()) -> list[Link]:
-        """Faults by which a server may have lost the grant of `first`, or ended it early."""
+        """Link faults by which a server may have lost the grant of `first`, or ended it early."""
 
         def may(fault: Fault) -> bool:
             if not fault.forgets:
@@ -316,9 +317,9 @@ class Causes:
     def _nearest(
         self, may: Callable[[Fault], bool], begin: float, since: float, until: float
     ) -> list[Fault]:
-        """Faults that were on between `since` and `until`; else the last one after `begin`.
+        """Return faults active between `since` and `until`; else the last one after `begin`.
 
-        One that was over just before may have had its effect until then.
+        One that had just ended may have had its effect until then.
         """
         on = [fault for fault in self._on.touching(since, until) if may(fault)]
         earlier = [fault for fault in self._on.touching(begin, since) if may(fault)]
@@ -326,17 +327,17 @@ class Causes:
 
 
 class _Late:
-    """Releases that took effect when their own hold was over, in order of when they were sent."""
+    """Releases that took effect when their own hold had ended, in order of sending."""
 
     def __init__(self, found: Iterable[Release]) -> None:
         self._found = sorted(found, key=lambda one: one.sent.time)
         self._sent = [one.sent.time for one in self._found]
-        # Of each beginning of the list, when the last was answered.
+        # The latest answer in every prefix of the list.
         answers = (FOREVER if one.answered is None else one.answered.time for one in self._found)
         self._last = list(accumulate(answers, max))
 
     def latest(self, since: float, until: float) -> Iterator[Release]:
-        """Those under way between these times, the last one that was sent first."""
+        """Return those open between these times, the last one that was sent first."""
         place = bisect_right(self._sent, until)
         while place and self._last[place - 1] >= since:
             place -= 1
@@ -346,7 +347,7 @@ class _Late:
 
 
 def causes(history: History, test: Mapping[str, Any]) -> Causes:
-    """The causes that a history has, found once."""
+    """Return the causes of a history, built once."""
     key = "causes", Clocks(test).key, facts(test)
     return history.once(key, lambda: [Causes(history, test)])[0]
 
@@ -364,7 +365,7 @@ def _client(hold: Hold) -> tuple[str, ...]:
 
 
 def _keeps(fault: Fault, node: str | None) -> bool:
-    """Whether a fault stops a client, or keeps it from hearing or telling others."""
+    """Return whether a fault stops a client or disrupts its communication."""
     if node is None:
         return False
     impaired = fault.targets if fault.impairs is None else fault.impairs
@@ -372,7 +373,7 @@ def _keeps(fault: Fault, node: str | None) -> bool:
 
 
 def _lease_end(hold: Hold, at: float) -> float:
-    """When the lease that was on before that time was over."""
+    """Return when the lease that ran before that time ended."""
     return max((end for start, end in hold.leases if start <= at), default=hold.deadline)
 
 

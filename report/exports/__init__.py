@@ -1,1 +1,1 @@
-"""Runs for other tools: data frames, JUnit, badges."""
+"""Exports of runs for other tools: data frames, JUnit, badges."""

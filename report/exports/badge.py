@@ -1,4 +1,4 @@
-"""A run's verdict as a small picture for a README: an SVG of one file."""
+"""A run's verdict as an SVG badge for a README."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from fencepost.checker.verdict import Valid
 
 _COLOUR: dict[Valid, str] = {True: "#3a8f3a", False: "#c03a2b", "unknown": "#9a7b1c"}
 _WORD: dict[Valid, str] = {True: "valid", False: "invalid", "unknown": "unknown"}
-# Of the letters, at this size, about.
+# Width of a letter at this font size, roughly.
 _WIDTH, _SPACE = 7, 12
 
 
 def svg(name: str, valid: Valid) -> str:
-    """The picture: what was tested, and the verdict."""
+    """Return the badge as SVG: the test's name and its verdict."""
     left, right = (len(text) * _WIDTH + _SPACE for text in (name, _WORD[valid]))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '

@@ -1,16 +1,17 @@
-"""Runs as data frames, for those who go on in a notebook, a spreadsheet or a database.
+"""Runs as data frames, for notebooks, spreadsheets and databases.
 
-    from fencepost.report import frames
+from fencepost.report import frames
 
-    run = frames.read("results/redlock/latest")
-    frames.ops(run).to_csv("ops.csv")
-    frames.holds(run).to_parquet("holds.parquet")
-    frames.cells("results/matrix/latest").to_parquet("matrix.parquet")
+run = frames.read("results/redlock/latest")
+ frames.ops(run).to_csv("ops.csv")
+ frames.holds(run).to_parquet("holds.parquet")
+ frames.cells("results/matrix/latest").to_parquet("matrix.parquet")
 
-`fencepost.load("redlock").to_pandas()` has ops, holds, faults and tokens at once, of a long run
-those of all its segments.
+`fencepost.load("redlock").to_pandas()` returns ops, holds, faults and tokens at once; for a long
+run, those of all its segments.
 
-This alone needs pandas: pip install 'fencepost[frames]'. Times are seconds since the test's start.
+Only this module needs pandas: pip install 'fencepost[frames]'. Times are seconds since the test's
+start.
 """
 
 from __future__ import annotations
@@ -39,21 +40,21 @@ _SEGMENTS = "segments"
 
 
 def read(folder: str | Path) -> Run:
-    """A run by its folder.
+    """Read the run in this folder.
 
     Raises:
-        ReportError: there is none.
-        HistoryError: it has no history that can be read.
+        ReportError: the folder holds no run.
+        HistoryError: the run has no readable history.
     """
     place = Path(folder)
     run = load(place)
     if not run.history.ops:
-        histories.read(place / "history.jsonl").calls()  # what is wrong with it, if anything
+        histories.read(place / "history.jsonl").calls()  # problems with the history, if any
     return run
 
 
 class Frames(NamedTuple):
-    """A run's ops, holds, faults and tokens, a row each."""
+    """A run's ops, holds, faults and tokens, one row each."""
 
     ops: pd.DataFrame
     holds: pd.DataFrame
@@ -62,15 +63,15 @@ class Frames(NamedTuple):
 
 
 def of(run: Run) -> Frames:
-    """All of a run."""
+    """Build the frames of one run."""
     return Frames(ops(run), holds(run), faults(run), tokens(run))
 
 
 def all_of(folder: str | Path) -> Frames:
-    """All of the run in a folder.
+    """Read all frames of the run in a folder.
 
-    Of a long run it is that of all segments one below the other, the first column being the
-    segment, from 1. Times are those of each segment.
+    A long run gives the rows of all its segments, with the segment's number (from 1) as the first
+    column. Times count from the start of each segment.
 
     Raises:
         ReportError, HistoryError: as `read` does.
@@ -90,12 +91,12 @@ def all_of(folder: str | Path) -> Frames:
 
 
 def _below(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    # An empty one has no types that the others' columns should take.
+    # An empty frame has no column types; leave it out so that it does not change the others'.
     return pd.concat([one for one in frames if len(one)] or frames[:1], ignore_index=True)
 
 
 def ops(run: Run) -> pd.DataFrame:
-    """A row an op; what its value has is in columns of their own, `value.lock` say."""
+    """Return a row per op; each field of its value has a column, for example `value.lock`."""
     rows = [
         {
             "index": op.index,
@@ -113,10 +114,10 @@ def ops(run: Run) -> pd.DataFrame:
 
 
 def holds(run: Run) -> pd.DataFrame:
-    """A row a hold: whose, of which lock, with which token, from when, and until when.
+    """Return a row per hold: its client, lock and token, and when it began and ended.
 
-    `believed_end_s` is where the client stopped counting on it, `end_s` where it gave it up; both
-    are infinite where that was never seen.
+    `believed_end_s` is when the client stopped counting on the hold, `end_s` when it gave it up.
+    Both are infinite if that was never seen.
     """
     rows = [
         {
@@ -136,9 +137,9 @@ def holds(run: Run) -> pd.DataFrame:
 
 
 def faults(run: Run) -> pd.DataFrame:
-    """A row a fault: which, on which nodes, from when until when, and whether receipts prove it.
+    """Return a row per fault: its family, nodes, begin and end, and whether receipts prove it.
 
-    `end_s` is infinite where its end was never seen.
+    `end_s` is infinite if the end was never seen.
     """
     rows = [
         {
@@ -157,11 +158,11 @@ def faults(run: Run) -> pd.DataFrame:
 
 
 def tokens(run: Run) -> pd.DataFrame:
-    """A row for each grant that came with a token and each write that carried one, by time.
+    """Return a row for each grant that came with a token and each write that carried one, by time.
 
-    `what` is `granted`, or what became of the write: `accepted`, `refused`, or `unknown` where no
-    answer came and nobody read it. The time of a write is that of its answer, or of its sending
-    where none came. Without tokens there is no row.
+    `what` is `granted`, or the write's outcome: `accepted`, `refused`, or `unknown` if no answer
+    came and no read showed the value. A write's time is that of its answer, or of its sending if it
+    was not answered. A run without tokens gives no rows.
     """
     granted = found.holds(run.history, run.test)
     by_name = {hold.name: hold for hold in granted}
@@ -199,17 +200,17 @@ def tokens(run: Run) -> pd.DataFrame:
 
 
 def _with_tokens(rows: Sequence[Mapping[str, Any]], columns: list[str]) -> pd.DataFrame:
-    """A frame whose tokens keep all their digits: some holds have none, and with those a column of
-    plain numbers would be one of floats."""
+    """Build a frame whose tokens keep all their digits. Where some holds have no token, pandas
+    would turn the column into floats."""
     frame = pd.DataFrame(rows, columns=columns, dtype=object).infer_objects()
-    given = [row.get("token") for row in rows]
-    whole = all(one is None or (type(one) is int and -(2**63) <= one < 2**63) for one in given)
-    frame["token"] = pd.array(given, dtype="Int64" if whole else "object")
+    tokens = [row.get("token") for row in rows]
+    whole = all(one is None or (type(one) is int and -(2**63) <= one < 2**63) for one in tokens)
+    frame["token"] = pd.array(tokens, dtype="Int64" if whole else "object")
     return frame
 
 
 def acquires(run: Run) -> pd.DataFrame:
-    """A row an acquire that was answered: when, after how many ms, and how."""
+    """Return a row per answered acquire: its time, its latency in ms and its result."""
     rows = [
         (call.end.time / 1e9, (call.end.time - call.begin.time) / 1e6, call.type)
         for call in run.history.calls()
@@ -219,8 +220,8 @@ def acquires(run: Run) -> pd.DataFrame:
 
 
 def cells(folder: str | Path) -> pd.DataFrame:
-    """A row a cell of the matrix in this folder, as its matrix.csv has it.
+    """Return a row per cell of the matrix in this folder, with the columns of its matrix.csv.
 
-    Raises ReportError if there is none.
+    Raises ReportError if the folder holds no matrix.
     """
     return pd.DataFrame(matrix.flat(matrix.read(Path(folder))["cells"]))

@@ -1,8 +1,9 @@
-"""A run as JUnit's XML, which every CI shows: a test case a checker, under its question.
+"""JUnit XML of runs, suites and nightly runs, which every CI system shows.
 
-A violation is a failure. Where the harness had trouble, so that there is no verdict, the case is an
-error. Unknown is skipped, with its reason. What does not count (`--fail-on`) is skipped as well,
-and its verdict stands in the reason: the file says the same as the exit code.
+Each checker is a test case, named by its question. A violation is a failure. If trouble in the
+harness prevented a verdict, the case is an error. An unknown verdict is skipped, with its reason. A
+checker that does not count (`--fail-on`) is skipped too, with its verdict in the reason, so that
+the file agrees with the exit code.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from fencepost.report.pages.suite import shares
 from fencepost.report.words.answer import QUESTIONS, sentence
 from fencepost.report.words.questions import Part, questions, the_test
 
-# What XML 1.0 has no place for.
+# Characters that XML 1.0 does not allow.
 _UNSPEAKABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PIECES = 5
 
@@ -25,7 +26,7 @@ _PIECES = 5
 def judged(
     found: Mapping[str, Any], test: Mapping[str, Any], folder: str, asked: Sequence[str] = ()
 ) -> bytes:
-    """The file of a run that was judged. `found`: results.json; `test`: test.json."""
+    """Return the XML of a judged run. `found`: results.json; `test`: test.json."""
     suite = Element("testsuite", name=_suite(str(found.get("test", ""))))
     known = {
         "seed": found.get("seed"),
@@ -48,7 +49,7 @@ def judged(
 
 
 def failed(name: str, error: BaseException) -> bytes:
-    """The file of a run that has no verdict because the harness had trouble."""
+    """Return the XML of a run that has no verdict because of trouble in the harness."""
     return _file(_failed(name, error))
 
 
@@ -65,10 +66,10 @@ def scenarios(
     seed: int,
     error: BaseException | None = None,
 ) -> bytes:
-    """The file of suites, each with its rows as in suite.json: a test case a run.
+    """Return the XML of suites, each with its rows as in suite.json: a test case per run.
 
-    One that did not come out as published is a failure, or an error where the run itself had
-    trouble. `error` is what ended them early, if anything did.
+    A run whose outcome is not as published is a failure; a run that crashed is an error. `error` is
+    why the suites ended early, if they did.
     """
     made = []
     for name, rows in suites.items():
@@ -84,8 +85,11 @@ def scenarios(
 
 
 def night(found: Mapping[str, Any]) -> bytes:
-    """The file of a night (night.json): a test case an outcome. A changed one is a failure, a
-    crashed one an error; one that is unknown or did not fit is skipped, with its reason."""
+    """Return the XML of a nightly run (night.json): a test case per outcome.
+
+    A changed outcome is a failure, a crashed one an error. An unknown one, and one that did not fit
+    the budget, is skipped with its reason.
+    """
     parts: dict[str, list[Mapping[str, Any]]] = {}
     for one in found["entries"]:
         parts.setdefault(str(one["key"]).partition("/")[0], []).append(one)
@@ -115,7 +119,8 @@ def night(found: Mapping[str, Any]) -> bytes:
 
 
 def _as_published(case: Element, row: Mapping[str, Any]) -> None:
-    """What a suite's run came to. One that expects nothing is a finding, and passes."""
+    """Describe the outcome of a suite's run. A run without an expectation is a finding, and
+    passes."""
     verdicts = ", ".join(f"{name}: {valid}" for name, valid in row["observed"].items())
     if "rate" in row:
         verdicts = "\n".join(shares(row["rate"]))
@@ -146,8 +151,8 @@ def _outcome(case: Element, part: Part, row: Mapping[str, Any], counts: bool) ->
     if part.valid is True:
         return
     if part.valid is False and counts:
-        told = [str(piece.get("what", "")) for piece in row.get("evidence") or ()][:_PIECES]
-        text = "\n".join([part.about, part.summary, *told])
+        sentences = [str(piece.get("what", "")) for piece in row.get("evidence") or ()][:_PIECES]
+        text = "\n".join([part.about, part.summary, *sentences])
         failure = SubElement(case, "failure", message=_clean(part.summary), type="violation")
         failure.text = _clean(text)
         return

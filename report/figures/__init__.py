@@ -1,1 +1,1 @@
-"""What the charts and the timeline draw, as plain tables."""
+"""Data for the charts and the timeline, as plain tables."""

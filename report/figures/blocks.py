@@ -1,4 +1,4 @@
-"""The parts of a long run that are out of focus: how much each node did in each block of time."""
+"""The unfocused parts of a long run: counts per node and block of time."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _HOLDS, _HELD, _OVERLAPS = 0, 1, len(_COUNTS) - 1
 
 
 def blocks(drawn: Drawn, lanes: Lanes) -> dict[str, Any]:
-    """A row for each lane and block in which anything was counted: holds, for how long (µs) they
-    were held, writes by what became of them, and overlaps."""
+    """Return a row for each lane and block with any activity: holds, how long they were held (µs),
+    writes by outcome, and overlaps."""
     focus, found = drawn.focus, dict[tuple[int, int], list[float]]()
 
     def counts(node: str | None, block: int) -> list[float]:

@@ -1,7 +1,7 @@
-"""What the charts draw beside the timeline's own tables: latencies and rates, as plain tables.
+"""Data of the charts: latencies and rates, as plain tables.
 
-The browser draws them in the timeline's view, so that both show the same span. Tokens are in the
-timeline's tables already, with the holds and writes that carried them.
+The browser draws them over the same span as the timeline. Tokens are in the timeline's own tables,
+with the holds and writes that carried them.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from fencepost.report.figures.rates import Rates
 from fencepost.report.figures.table import table, us
 
 EACH = 20_000
-"""Acquires in focus that have a dot each, at most."""
+"""Largest number of acquires in focus that have a dot each."""
 _DECADES = 11  # from a µs to a day
 
 
 def latencies(answers: Answers, end_ns: int, focus: Focus = WHOLE) -> dict[str, Any]:
-    """Each answer in focus with its latency in µs, some of the others, and quantiles of the granted
-    ones over time."""
+    """Collect the answers in focus with their latencies in µs, a sample of the others, and
+    quantiles of the granted ones over time."""
     return {
         "acquires": table(("time", "latency", "what"), _dots(answers, end_ns, focus)),
         "quantiles": table(
@@ -34,7 +34,7 @@ def latencies(answers: Answers, end_ns: int, focus: Focus = WHOLE) -> dict[str, 
 
 
 def rates(found: Rates) -> dict[str, Any]:
-    """Ops that were invoked and holds that were granted a second, in spans of the run."""
+    """Count the ops invoked and holds granted per second, in spans of the run."""
     rows = (
         (us(start), us(end), round(ops, 3), round(grants, 3)) for start, end, ops, grants in found
     )
@@ -51,7 +51,7 @@ def _dots(answers: Answers, end_ns: int, focus: Focus) -> Iterator[tuple[Any, ..
 
 
 def has_tokens(tables: dict[str, Any]) -> bool:
-    """Whether any grant or write of a timeline carried a token."""
+    """Return whether any grant or write of a timeline carried a token."""
     return any(
         row[tables[name]["columns"].index("token")] is not None
         for name in ("holds", "writes", "tokens")

@@ -1,10 +1,10 @@
-"""What of a long run is drawn one by one, and where the rest is only counted.
+"""Which parts of a long run are drawn event by event, and which are only counted.
 
-A page with every hold of a night is too large to be sent or opened, and most of it shows the same
-again and again. So a run of more than `EVENTS` events or `HOLDS` holds has a focus: the spans of
-time around what went wrong, the evidence on the page first, then other overlaps; with the room that
-is left, the spans around some of its faults. All that happened in them is drawn. The time between
-them is cut into blocks, and a block shows how much happened in it. A shorter run is drawn whole.
+A page with every hold of a long run is too large to send or open, and most of it repeats. So a run
+of more than `EVENTS` events or `HOLDS` holds has a focus: spans of time around violations (first
+the evidence on the page, then other overlaps) and, if room is left, around some of its faults.
+Everything within these spans is drawn. The time between them is cut into blocks, which show counts.
+A shorter run is drawn in full.
 """
 
 from __future__ import annotations
@@ -18,26 +18,27 @@ from fencepost.checker.facts.holds import Hold
 
 EVENTS = 120_000
 HOLDS = 10_000
-"""Holds that are drawn one by one, at most about."""
+"""Approximate limit on the holds that are drawn one by one."""
 SPANS = 1000
-"""Spans of a focus, at most."""
+"""Largest number of spans in a focus."""
 BLOCKS = 600
-"""Blocks of a run without focus; each span of the focus adds two at most."""
+"""Blocks of a run without focus; each span of the focus adds at most two."""
 LONG = 1000
-"""Holds longer than a block that are drawn wherever they are, at most."""
+"""Largest number of holds longer than a block that are drawn wherever they are."""
 
 _NEAR_NS = 1_000_000_000
-"""What is shown before and after a moment."""
+"""Time shown before and after a moment."""
 _FAR_NS = 5_000_000_000
-"""What is shown at most of a moment that lasts longer, from its begin on and up to it."""
+"""Longest part of a moment shown: from its begin, and up to its end."""
 
 Moment = tuple[float, float]
-"""From when until when something happened, in ns."""
+"""Begin and end of an event, in ns."""
 
 
 class Focus:
-    """`spans` [from, until), in order and apart, are drawn whole; `blocks` are the time between.
+    """The spans that are drawn and the blocks that are counted.
 
+    `spans` [from, until) are sorted and disjoint, and drawn in full; `blocks` are the time between.
     A focus without blocks is a whole run.
     """
 
@@ -47,12 +48,13 @@ class Focus:
         self._blocks = [start for start, _ in blocks]
 
     def shows(self, start: float, end: float | None = None) -> bool:
-        """Whether any of [start, end] is drawn one by one; of one instant, if there is no end."""
+        """Return whether any part of [start, end] is drawn one by one; without `end`, of the
+        instant `start`."""
         place = bisect_right(self._spans, start if end is None else end) - 1
         return place >= 0 and self.spans[place][1] > start
 
     def block(self, time: float) -> int:
-        """The number of the block that this time is in, or that comes before it."""
+        """Return the number of the block that contains this time, or the one before it."""
         return max(0, bisect_right(self._blocks, time) - 1)
 
 
@@ -60,15 +62,17 @@ WHOLE = Focus([(-inf, inf)])
 
 
 def near(start: float, end: float, since: float | None = None) -> Moment:
-    """What is to be seen of a moment; `since`: when what led to it began, a hold for example."""
+    """Return the time to show around a moment. `since`: the begin of its cause, for example a
+    hold."""
     before = start if since is None else min(since, start)
     return max(before, start - _FAR_NS) - _NEAR_NS, min(end, start + _FAR_NS) + _NEAR_NS
 
 
 def focus(events: int, found: Sequence[Hold], moments: Iterable[Moment], end_ns: int) -> Focus:
-    """The focus on as many of these moments as there is room for, the first ones first.
+    """Focus on as many of these moments as there is room for, the first ones first.
 
-    `found` are the holds of the run, in order of grant; `events`: how many it has of all kinds.
+    `found` are the holds of the run, in order of grant; `events`: its number of events of all
+    kinds.
     """
     if events <= EVENTS and len(found) <= HOLDS:
         return WHOLE
@@ -89,9 +93,9 @@ def focus(events: int, found: Sequence[Hold], moments: Iterable[Moment], end_ns:
 
 
 def apart(spans: Iterable[Moment], least: float = 0, focus: Focus | None = None) -> list[Moment]:
-    """The same time, in order, in spans that are apart.
+    """Merge spans into sorted, disjoint ones that cover the same time.
 
-    Out of focus, those that are apart by no more than `least` ns are one.
+    Spans that are no more than `least` ns apart are joined.
     """
     found: list[Moment] = []
     for start, end in sorted(spans):
@@ -106,7 +110,7 @@ def apart(spans: Iterable[Moment], least: float = 0, focus: Focus | None = None)
 
 
 def _between(spans: list[Moment], end_ns: int) -> list[Moment]:
-    """The time of the run outside of these spans, in blocks of equal length, cut off at spans."""
+    """Cut the time outside these spans into blocks of equal length, ending at the spans."""
     edges = [end_ns * number / BLOCKS for number in range(BLOCKS + 1)]
     edges += [edge for span in spans for edge in span if 0 < edge < end_ns]
     within = Focus(spans)

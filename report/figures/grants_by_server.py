@@ -1,7 +1,8 @@
 """Which server granted which hold, and when one server had granted two.
 
-Only a client that asks several servers says which of them granted (`granted_by`); Redlock's does.
-A grant is drawn from when it was heard of until its holder no longer believed in it.
+Only clients that ask several servers, such as Redlock's, report which of them granted
+(`granted_by`). A grant is drawn from the time its holder reported it until the holder no longer
+believed in it.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from fencepost.report.figures.lanes import Lanes
 from fencepost.report.figures.table import table, us
 
 _Vote = tuple[int, float, float, bool]
-"""A hold by its position, from when until when, and whether it is shared."""
+"""A hold by its position, its begin and end, and whether it is shared."""
 
 
 def voters(found: Iterable[Hold]) -> set[str]:
-    """The servers that granted any of these holds."""
+    """Return the servers that granted any of these holds."""
     return {server for hold in found for server in hold.granted_by}
 
 
 def votes(found: Sequence[Hold], lanes: Lanes) -> dict[str, Any]:
-    """Tables: `votes`, with holds by their position in `found`, and `twice`, when a server had
-    granted a lock to two."""
+    """Build the tables `votes`, with holds by their position in `found`, and `twice`, when a server
+    had granted a lock to two holders."""
     by_lane: dict[tuple[int, str], list[_Vote]] = {}
     for place, hold in enumerate(found):
         if hold.believed:
@@ -44,7 +45,8 @@ def votes(found: Sequence[Hold], lanes: Lanes) -> dict[str, Any]:
 def _twice(
     by_lane: Mapping[tuple[int, str], list[_Vote]],
 ) -> Iterator[tuple[int, int | None, int | None]]:
-    """Shared holds of one lock may be granted beside one another, and beside no exclusive one."""
+    """Find overlapping grants. Shared holds of one lock may overlap one another, but no exclusive
+    one."""
     for (lane, _), its in by_lane.items():
         last = {True: -FOREVER, False: -FOREVER}
         for _, start, end, shared in sorted(its, key=lambda vote: vote[1]):

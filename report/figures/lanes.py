@@ -1,4 +1,4 @@
-"""Which lane of the timeline a node has, and which row of it a hold."""
+"""Assigns each node a lane of the timeline, and each hold a row of its lane."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from fencepost.checker.facts.faults import Fault
 from fencepost.checker.facts.holds import Hold
 
 NOWHERE = "clients"
-"""The lane of ops that name no node, and of nodes for which there is no lane left."""
+"""The lane of ops that name no node, and of nodes beyond the last lane."""
 LANES = 30
 DEEPEST = 6
-"""Rows of one lane at most; holds beyond share the last row, where they would only blur."""
+"""Largest number of rows in a lane; further holds share the last row."""
 
 
 class Lanes:
-    """One lane a client node, then one for each other node that a fault touched or that granted."""
+    """One lane per client node, then one per other node that a fault touched or that granted."""
 
     def __init__(
         self,
@@ -39,16 +39,16 @@ class Lanes:
         self._depths = [1] * len(self._kinds)
 
     def of(self, node: str | None) -> int:
-        """The number of a node's lane."""
+        """Return the number of a node's lane."""
         found = self._places.get(node or NOWHERE)
         return self._places.get(NOWHERE, 0) if found is None else found
 
     def all_of(self, nodes: Iterable[str]) -> list[int]:
-        """The lanes of several nodes, each once."""
+        """Return the lanes of several nodes, without duplicates."""
         return list(dict.fromkeys(map(self.of, nodes)))
 
     def rows(self, found: Iterable[Hold]) -> list[tuple[int, int]]:
-        """Lane and row of each hold: the first row that no earlier hold still takes up."""
+        """Return lane and row of each hold: the first row that no earlier hold still occupies."""
         taken: dict[int, list[float]] = {}
         places = []
         for hold in found:
@@ -62,7 +62,7 @@ class Lanes:
         return places
 
     def __iter__(self) -> Iterator[tuple[str, str, int]]:
-        """Name, kind and depth of each, from top to bottom."""
+        """Yield name, kind and depth of each lane, from top to bottom."""
         return (
             (name, kind, depth)
             for (name, kind), depth in zip(self._kinds.items(), self._depths, strict=True)
@@ -70,13 +70,14 @@ class Lanes:
 
 
 def affected(fault: Fault) -> list[str]:
-    """The nodes a fault touches: its targets, and both ends of every link that it cuts."""
+    """Return the nodes that a fault touches: its targets, and both ends of every link that it
+    cuts."""
     links = [str(node) for link in fault.arguments.get("links") or () for node in link]
     return list(dict.fromkeys([*map(str, fault.targets), *links]))
 
 
 def struck(fault: Fault) -> list[str]:
-    """The nodes that the fault is about: of links that all end at one node, that node.
+    """Return the nodes that the fault is about: if all links end at one node, that node.
 
     A server that is cut off from nine others is one node's trouble, not ten's.
     """

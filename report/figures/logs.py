@@ -1,8 +1,8 @@
-"""What the servers' logs say around what went wrong, with their times as times of the run.
+"""Excerpts of the servers' logs around violations, with their times as times of the run.
 
-A server writes the time by its own wall clock. The run says when it began by the harness' clock
-(`began_unix_s` in test.json), so that both can be held against one another; a clock that a fault
-had set puts its server's lines elsewhere, and the page says of which servers that may be so.
+A server stamps its log by its own wall clock. The run records when it began by the harness' clock
+(`began_unix_s` in test.json), so that both can be compared. A clock that a fault has set shifts its
+server's lines; the page names such servers.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any
 
 MOMENTS = 3
-"""Moments around which logs are shown, at most."""
+"""Largest number of moments around which logs are shown."""
 LINES = 40
-"""Lines of one server around one moment, at most."""
+"""Largest number of lines of one server around one moment."""
 LONGEST = 400
-"""Characters of a line, at most."""
+"""Longest line in characters; longer lines are cut."""
 _LED_NS = 10e9
-"""What led to a moment is looked at as well if it was no longer ago."""
+"""The cause of a moment is included if it was no longer ago than this."""
 _NEAR_NS = 1e9
 _FAR_NS = 15e9
-"""Of a moment that lasts longer, its begin and so much more."""
+"""Part of a longer moment that is included, from its begin."""
 
 _NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTHS = {name: number for number, name in enumerate(_NAMES, 1)}
@@ -34,12 +34,12 @@ _ISO = re.compile(  # etcd's JSON, PostgreSQL, Log4j
     r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,6})\d*)?(Z| UTC|[+-]\d\d:?\d\d)?"
 )
 _HEAD = 60
-"""Characters at the begin of a line in which its time stands."""
+"""Characters at the begin of a line that are searched for its time."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a server's log, at `time_ns` of the run by the server's clock."""
+    """A line of a server's log; `time_ns` of the run is by the server's clock."""
 
     time_ns: int
     server: str
@@ -48,7 +48,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Excerpt:
-    """What logs say from `start` until `end` (ns of the run); `more` lines are left out."""
+    """Lines of the logs from `start` until `end` (ns of the run); `more` lines are left out."""
 
     start: float
     end: float
@@ -57,8 +57,8 @@ class Excerpt:
 
 
 def unix_s(line: str) -> float | None:
-    """When a line was written; None for one without a time. One without a zone is taken as UTC,
-    which servers on nodes of ours have."""
+    """Return when a line was written, or None if it has no time. A time without a zone is taken as
+    UTC, as on the nodes that fencepost starts."""
     if found := _REDIS.match(line):
         day, month, year, *clock = found.groups()
         numbers = (int(year), _MONTHS.get(month, 0), int(day), *map(int, clock[:3]))
@@ -83,7 +83,7 @@ def _east_s(zone: str | None) -> float:
 
 
 def moments(pieces: Iterable[Mapping[str, Any]]) -> Iterator[tuple[float, float]]:
-    """What these pieces of evidence are about (ns), from what led to it on."""
+    """Return the moments (ns) of these pieces of evidence, each from the begin of its cause."""
     for piece in pieces:
         start, end = piece.get("time_ns"), piece.get("until_ns")
         if isinstance(start, int | float):
@@ -95,7 +95,7 @@ def moments(pieces: Iterable[Mapping[str, Any]]) -> Iterator[tuple[float, float]
 
 
 def windows(moments: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """What is looked at of the first of these moments (ns): each apart from those before."""
+    """Return the disjoint windows (ns) around the first of these moments."""
     found: list[tuple[float, float]] = []
     for start, end in moments:
         near = start - _NEAR_NS, min(end, start + _FAR_NS) + _NEAR_NS
@@ -109,9 +109,9 @@ def windows(moments: Iterable[tuple[float, float]]) -> list[tuple[float, float]]
 def excerpts(
     folder: Path, test: Mapping[str, Any], moments: Iterable[tuple[float, float]]
 ) -> list[Excerpt]:
-    """What the logs in a run's folder say around these moments, the most important first.
+    """Return log excerpts of a run's folder around these moments, the most important first.
 
-    Empty where the run does not say when it began, or has no logs.
+    Empty if the run does not record when it began, or has no logs.
     """
     began_s = test.get("began_unix_s")
     spans = windows(moments)
@@ -126,29 +126,33 @@ _Some = tuple[list[Line], int]
 
 
 def _around(log: Path, began_s: float, spans: Sequence[tuple[float, float]]) -> list[_Some]:
-    """The lines of one log in each span, those nearest to its middle, and how many more."""
-    kept: list[deque[Line]] = [deque() for _ in spans]
+    """Return the lines of one log in each window, those nearest its middle, and how many more there
+    are."""
+    excerpts: list[deque[Line]] = [deque() for _ in spans]
     counts = [0] * len(spans)
     time_ns: int | None = None
     try:
         with log.open(encoding="utf-8", errors="replace") as lines:
             for text in lines:
                 when = unix_s(text)
-                # A line without a time, such as one of a trace, belongs to the one before it.
+                # A line without a time, such as one of a stack trace, belongs to the one before it.
                 time_ns = time_ns if when is None else round((when - began_s) * 1e9)
                 if time_ns is None:
                     continue
                 for place, (start, end) in enumerate(spans):
                     if start <= time_ns <= end:
                         counts[place] += 1
-                        _keep(kept[place], Line(time_ns, log.parent.name, _cut(text)), start, end)
+                        _keep(
+                            excerpts[place], Line(time_ns, log.parent.name, _cut(text)), start, end
+                        )
     except OSError:
         return [([], 0) for _ in spans]
-    return [(list(its), count - len(its)) for its, count in zip(kept, counts, strict=True)]
+    return [(list(its), count - len(its)) for its, count in zip(excerpts, counts, strict=True)]
 
 
 def _keep(its: deque[Line], line: Line, start: float, end: float) -> None:
-    """Append a line; of too many, the one of both ends that is farther from the middle goes."""
+    """Append a line; when there are too many, drop the first or the last, whichever is farther from
+    the middle."""
     its.append(line)
     if len(its) > LINES:
         middle = (start + end) / 2

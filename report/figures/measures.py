@@ -1,4 +1,4 @@
-"""How long acquires took: each answer, quantiles over time, and of the whole run."""
+"""Latency of acquires: each answer, quantiles over time, and quantiles of the whole run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 OUTCOMES = ("ok", "fail", "info")
 QUANTILES = (50, 95, 99)
-"""Per cent of the acquires that took no longer."""
+"""Percentiles of latency that are computed."""
 WINDOWS = 30
-"""Spans of the run, at most, for each of which quantiles are computed."""
+"""Largest number of windows for which quantiles are computed."""
 FEWEST = 20
-"""Acquires a span should have: a quantile of fewer says nothing."""
+"""Fewest acquires in a window; a quantile of fewer has no meaning."""
 
 _MOST = 2**63 - 1
 
@@ -20,8 +20,8 @@ _MOST = 2**63 - 1
 class Answers:
     """The answered acquires, in the order of their answers.
 
-    Of each: the time of the answer (ns since the test's start), the duration (ns) and the result.
-    Kept as columns of numbers, since a long run has millions.
+    Three columns: the time of the answer (ns since the test's start), the latency (ns) and the
+    result. Columns of numbers, because a long run has millions.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,8 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The acquires of one outcome: how many, QUANTILES of their latency in ms, and the longest."""
+    """The acquires with one result: their number, QUANTILES of their latency in ms, and the
+    longest."""
 
     what: str
     count: int
@@ -51,7 +52,7 @@ class Summary:
 
 
 def quantiles(values: Sequence[float]) -> tuple[float, ...]:
-    """QUANTILES of some values, at least one; between two of them, in proportion."""
+    """Return QUANTILES of some values, at least one, interpolated linearly."""
     ordered = sorted(values)
     found = []
     for percent in QUANTILES:
@@ -62,10 +63,10 @@ def quantiles(values: Sequence[float]) -> tuple[float, ...]:
 
 
 def windows(answers: Answers, end_ns: int) -> list[tuple[float, tuple[float, ...]]]:
-    """The latency of granted acquires over time: the middle of each window (ns), and its quantiles
-    in ns.
+    """Return the latency of granted acquires over time: the middle of each window (ns), and its
+    quantiles in ns.
 
-    Windows in which nothing was granted are left out; a run with few grants has no windows.
+    Windows without a grant are left out; a run with few grants has no windows.
     """
     granted = sum(1 for _, _, what in answers if what == "ok")
     count = min(WINDOWS, granted // FEWEST)
@@ -84,7 +85,7 @@ def windows(answers: Answers, end_ns: int) -> list[tuple[float, tuple[float, ...
 
 
 def summary(answers: Answers) -> list[Summary]:
-    """A row for each outcome that there was."""
+    """Return a row for each result that occurred."""
     rows = []
     for one in OUTCOMES:
         found = array("q", (took for _, took, what in answers if what == one))

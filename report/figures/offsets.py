@@ -1,8 +1,8 @@
-"""How far each node's clocks were off over time, as receipts of clock faults tell.
+"""Each node's clock offsets over time, from the receipts of clock faults.
 
-A clock is looked at as a fault sets it, and again as it is set right. Between the two it is drawn
-as the fault makes it go: off by as much as was seen, or more and more at the rate that was set.
-A clock that nobody has set is taken as right, and is not drawn.
+A fault reads the clock when it sets it, and again when it restores it. Between the two readings the
+clock is drawn as the fault drives it: off by the amount that was read, or drifting at the rate that
+was set. A clock that no fault has set is taken as right, and is not drawn.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from fencepost.checker.history.history import History, Op
 from fencepost.report.figures.table import short, table, us
 
 MOST = 3000
-"""Looks at clocks that are drawn, at most; of more, those of the run's begin."""
+"""Largest number of clock readings drawn; later ones are dropped."""
 CLOCKS = 8
-"""Clocks that are drawn, at most."""
+"""Largest number of clocks drawn."""
 
 _LARGE = 1e12
 
 Point = tuple[float, float | None]
-"""A time in ns, and the offset then in s; None where the way breaks off: a fault set the clock, and
-the process did not show it."""
+"""A time in ns and the offset at it in s; None where the line breaks off because the process did
+not show the fault's setting."""
 
 
 @dataclass
 class Course:
-    """One clock of one node. `seen`: (time in ns, least and most offset in s) as it was looked
-    at; `points`: its way, as lines between points."""
+    """One clock of one node. `seen`: its readings (time in ns, least and greatest offset in s);
+    `points`: its course, as lines between points."""
 
     node: str
     clock: str
@@ -40,11 +40,11 @@ class Course:
 
     @property
     def known(self) -> bool:
-        """Whether anything is known of its way beyond where it began."""
+        """Return whether its course is known beyond its begin."""
         return bool(self.seen) or any(offset_s for _, offset_s in self.points)
 
     def at(self, time_ns: float) -> float | None:
-        """The offset at a time after the last point."""
+        """Return the offset at a time after the last point."""
         then, offset_s = self.points[-1]
         return None if offset_s is None else offset_s + self.rate * (time_ns - then) / 1e9
 
@@ -52,7 +52,7 @@ class Course:
         self.points.append((time_ns, self.at(time_ns)))
 
     def strobe(self, start_ns: float, end_ns: float, offset_s: float) -> None:
-        """It comes and goes faster than can be drawn: a box."""
+        """The clock jumps back and forth faster than can be drawn: draw a box."""
         self.go_on(start_ns)
         base = self.points[-1][1] or 0.0
         corners = [(start_ns, base + offset_s), (end_ns, base + offset_s), (end_ns, base)]
@@ -60,8 +60,8 @@ class Course:
 
 
 def courses(history: History) -> tuple[list[Course], list[str]]:
-    """The clocks that faults have set, in order of the first time; and the node of each look that
-    is left out."""
+    """Return the clocks that faults have set, by the first time, and the nodes of readings left
+    out."""
     found: dict[tuple[str, str], Course] = {}
     strobes: dict[tuple[str, str], tuple[int, float]] = {}
     invoked: dict[tuple[Any, Any], int] = {}
@@ -96,8 +96,8 @@ def courses(history: History) -> tuple[list[Course], list[str]]:
 
 
 def _looks(op: Op) -> Iterator[tuple[str, str, tuple[float, float] | None]]:
-    """Each node and clock that a receipt tells of, with the bounds of its offset in s; None where
-    they are not known."""
+    """Return each node and clock in a receipt, with the bounds of its offset in s; None if they are
+    unknown."""
     seen = (op.value.get("receipt") or {}).get("offset_bounds_s")
     if not isinstance(seen, Mapping):
         return
@@ -109,7 +109,7 @@ def _looks(op: Op) -> Iterator[tuple[str, str, tuple[float, float] | None]]:
 
 
 def _number(value: Any, otherwise: float) -> float:
-    """A number of a file that may say anything."""
+    """Return a finite number from an untrusted file, or None."""
     known = isinstance(value, int | float) and abs(value) < _LARGE
     return float(value) if known else otherwise
 
@@ -122,9 +122,9 @@ def _set(
     rate: float,
     strobes: bool,
 ) -> None:
-    """A fault's way from `begun`, when it was ordered, to its receipt.
+    """Draw a fault's effect from `begun`, when it was ordered, to its receipt.
 
-    A clock that `strobes` is not seen to stand anywhere, and goes on as it did.
+    A clock that `strobes` has no steady reading, and keeps its course.
     """
     course.go_on(begun)
     if bounds is None and not strobes:
@@ -137,9 +137,9 @@ def _set(
 
 
 def offsets(history: History) -> dict[str, Any]:
-    """Tables: `clocks` that were set, each with its way (`points`, µs and s); `looks` at them, by
-    the clock's position. `hidden`: those that their process never showed. How many looks are
-    `left_out`, and `nodes`: all whose clocks were set."""
+    """Build the tables `clocks` that were set, each with its course (`points`, µs and s), and
+    `looks` at them, by the clock's position. `hidden`: clocks that their process never showed;
+    `left_out`: the number of readings left out; `nodes`: all nodes whose clocks were set."""
     found, left_out = courses(history)
     shown = [course for course in found if course.known]
     return {

@@ -1,7 +1,7 @@
-"""Why two believed, in one look: both holds over time, who granted each, which faults were on.
+"""The overlap diagram: both holds over time, which servers granted them, and the active faults.
 
-It is about the first piece of evidence that names two holds. The timeline shows the same between
-everything else; here is nothing else. Places are per cent of the time that is shown.
+It shows the first piece of evidence that names two holds, and nothing else; the timeline shows the
+same among everything else. Positions are per cent of the time shown.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from fencepost.report.figures.lanes import struck
 from fencepost.report.figures.table import short, us
 
 SERVERS = 9
-"""Servers that are shown, at most."""
+"""Largest number of servers shown."""
 _FAR_NS = 5e9
-"""What is shown at most of what came before the overlap, and of an overlap itself."""
+"""Longest time shown before the overlap, and of the overlap itself."""
 _OFTEN = 2
-"""A fault that strikes more rows is named once for all."""
+"""A fault at more rows than this is named once, below the diagram."""
 _FAULTS = 4
-"""Faults of one node, at most."""
+"""Largest number of faults shown for one node."""
 
 
 @dataclass(frozen=True)
 class Bar:
-    """From `left` on, `width` wide; `what` is its style, `title` what it says of itself."""
+    """A bar from `left`, `width` wide; `what` is its style, `title` its tooltip."""
 
     left: float
     width: float
@@ -38,7 +38,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """One node: its name, what is to be said of it, the faults that it had, and its bars."""
+    """One node: its name, a description, its faults and its bars."""
 
     name: str
     said: str
@@ -58,8 +58,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Look:
-    """The two holds and what led to them, from `start` until `end` (ns). `at` is the place on the
-    timeline; `common`: the faults that struck many of the rows."""
+    """The two holds and their cause, from `start` until `end` (ns). `at` is the position on the
+    timeline; `common`: the faults at many of the rows."""
 
     start: float
     end: float
@@ -77,7 +77,8 @@ def look(
     on: Sequence[Fault],
     test: Mapping[str, Any],
 ) -> Look | None:
-    """The picture of the first of these pieces of evidence that is about two of these holds."""
+    """Return the diagram of the first of these pieces of evidence that is about two of these
+    holds."""
     named = {hold.name: hold for hold in found}
     for piece in pieces:
         names = [str(name) for name in piece.get("holds") or ()]
@@ -129,7 +130,7 @@ def _of(
 
 
 def _common(rows: Sequence[Row]) -> list[str]:
-    """Take what stands at many rows away from them, to be said once."""
+    """Remove faults shown at many rows, and return them so that they are named once."""
     often = Counter(fault for row in rows for fault in row.faults)
     common = [fault for fault, count in often.items() if count > _OFTEN]
     for row in rows:
@@ -180,7 +181,7 @@ def _server(name: str, both: Sequence[Hold], on: Sequence[Fault], scale: _Scale)
             title = f"{name} granted hold {hold.name} at {seconds(hold.start)}"
             end = hold.believed_end
             bars.append(scale.bar(hold.start, end, f"vote {_WHICH[number]}", title))
-    # Who grants again once the first lease is over, or was given up, has done nothing wrong.
+    # A server that grants again after the first lease expired, or after a release, is right.
     twice = len(granted) > 1 and both[1].start < both[0].believed_end
     said = f"granted hold {' and then '.join(granted)}" if granted else ""
     return Row(name, "granted both" if twice else said, troubles, bars, twice)

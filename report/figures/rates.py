@@ -1,11 +1,11 @@
-"""How much happened over time: ops that were invoked and holds that were granted, a second."""
+"""Rates over time: ops invoked and holds granted per second."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 SPANS = 150
-"""Spans that a run is cut into, at most."""
+"""Largest number of spans that a run is cut into."""
 _SHORTEST_NS = 100_000_000
 
 
@@ -27,7 +27,7 @@ class Rates:
         return min(int(time_ns / self._width), len(self._ops) - 1)
 
     def __iter__(self) -> Iterator[tuple[float, float, float, float]]:
-        """Of each span: from when until when (ns), and ops and grants a second."""
+        """Yield for each span its begin and end (ns), and its ops and grants per second."""
         per_s = 1e9 / self._width
         for number, (ops, grants) in enumerate(zip(self._ops, self._grants, strict=True)):
             start = number * self._width

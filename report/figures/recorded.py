@@ -1,7 +1,7 @@
-"""What a page takes from the ops themselves, in one pass over the history: acquires and writes.
+"""Collects acquires and writes for a page, in one pass over the history.
 
-A history may be far larger than what is drawn of it, so that nothing here keeps an op. Writes out
-of focus are counted in their block.
+A history may be far larger than the part that is drawn, so nothing here keeps an op. Writes out of
+focus are counted in their block.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fencepost.report.figures.measures import Answers
 from fencepost.report.figures.rates import Rates
 
 WRITES = 20_000
-"""Writes that are drawn one by one, at most."""
+"""Largest number of writes drawn one by one."""
 STATES = ("accepted", "refused", "unknown")
 _STATE_OF = {"ok": "accepted", "fail": "refused"}
 
@@ -28,8 +28,8 @@ _What = tuple[object, object]
 
 
 class Write(Struct, gc=False):
-    """One write: when it was sent and answered (ns; sent, where no answer came), and what became
-    of it. One without an answer was accepted if somebody read what it wrote."""
+    """One write: when it was sent and answered (ns; `sent` if it was not answered), and its
+    outcome. An unanswered write was accepted if a read showed its value."""
 
     number: int
     node: str | None
@@ -41,15 +41,16 @@ class Write(Struct, gc=False):
     hold: Any
     error: str | None
     alone: bool = True
-    """Whether no other is known that a read of its value could show."""
+    """Whether no other write is known whose value a read would show alike."""
 
 
 @dataclass
 class Recorded:
-    """`ops`: how many were invoked. `writes`: those in focus, in the order of sending; of
-    all, `written`. `others`: (time, token, state) of some out of focus. `rates`: ops and grants.
+    """The result of the pass.
 
-    `counts`: for each node and block, how many writes out of focus there were of each of STATES.
+    `ops`: how many were invoked; `writes`: those in focus, in order of sending; `written`: all
+    writes by outcome; `others`: (time, token, state) of some out of focus; `rates`: ops and grants;
+    `counts`: for each node and block, the writes out of focus by each of STATES.
     """
 
     rates: Rates
@@ -62,7 +63,7 @@ class Recorded:
 
 
 def recorded(history: History, focus: Focus = WHOLE, grid: Grid | None = None) -> Recorded:
-    """Go through the history once. `grid` thins out the tokens of writes out of focus."""
+    """Read the history once. `grid` thins out the tokens of writes out of focus."""
     return _Pass(focus, grid, Rates(history.end_ns)).over(history)
 
 
@@ -71,7 +72,7 @@ class _Pass:
         self._focus, self._grid, self._found = focus, grid, Recorded(rates)
         self._room = WRITES if focus.blocks else inf
         self._sent: dict[int | str, tuple[Write, _What]] = {}
-        # Writes without answer so far, by what a read would show.
+        # Writes not answered yet, by the value that a read would show.
         self._unsure: dict[_What, Write] = {}
 
     def over(self, history: History) -> Recorded:
@@ -131,7 +132,7 @@ class _Pass:
         write.error = " ".join(map(str, end.error)) if end.error else None
         first = self._unsure.get(what) is write
         if end.type == "info" and first:
-            return  # a read may tell
+            return  # a read may settle it
         if first:
             del self._unsure[what]
         write.state = _STATE_OF.get(end.type, "unknown")
@@ -154,9 +155,9 @@ class _Pass:
 
 
 def _what(begin: Op, end: Op) -> _What:
-    """What a write writes, or a read shows: its resource and its value."""
+    """Return the resource and value that a write writes, or a read shows."""
     resource, value = begin.value.get("resource"), end.value.get("value")
-    # What is no text may not be hashable, and 1 is not True.
+    # Values other than text may not be hashable, and 1 must differ from True.
     return (
         resource if type(resource) is str else (repr(resource),),
         value if type(value) is str else (repr(value),),

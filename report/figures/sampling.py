@@ -1,7 +1,6 @@
-"""Which holds, overlaps, writes and faults a page draws one by one: all, or those in its focus.
+"""Selects the holds, overlaps, writes and faults that a page draws one by one.
 
-What there is is asked of the checkers' own functions, so that the picture cannot differ from the
-verdict.
+They come from the checkers' own functions, so that the picture cannot differ from the verdict.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from fencepost.report.figures.grid import Grid
 from fencepost.report.figures.recorded import Recorded, recorded
 
 FAULTS = 3000
-"""Faults that are drawn one by one, at most."""
+"""Largest number of faults drawn one by one."""
 
 
 @dataclass(frozen=True)
-class Told:
-    """A moment that the page tells of, in ns, and the names of the holds that it is about."""
+class Mention:
+    """A moment on the page, in ns, and the names of its holds."""
 
     start: float
     end: float
@@ -43,9 +42,9 @@ class Clash:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What is drawn one by one: `holds`, `clashes`, `faults` and the writes of `recorded`; and what
-    is only counted or shaded. `tokens`: (time, token, state) of some that are not drawn.
-    """
+    """The selection: `holds`, `clashes`, `faults` and the writes of `recorded` are drawn one by
+    one; the rest is counted or shaded. `tokens`: (time, token, state) of some writes that are not
+    drawn."""
 
     focus: Focus
     end_ns: int
@@ -59,7 +58,7 @@ class Drawn:
     tokens: list[tuple[int, Any, str]]
 
     def numbers(self) -> dict[str, tuple[int, int]]:
-        """By name, how many are drawn one by one, and of how many."""
+        """Return for each kind how many are drawn one by one, and the total."""
         return {
             "holds": (len(self.holds), len(self.holds) + len(self.counted)),
             "writes": (len(self.recorded.writes), self.recorded.written),
@@ -68,14 +67,15 @@ class Drawn:
         }
 
 
-def drawn(history: History, test: Mapping[str, Any], told: Sequence[Told] = ()) -> Drawn:
-    """Choose what is drawn. `told`: what the page tells of, in order of importance."""
+def drawn(history: History, test: Mapping[str, Any], mentions: Sequence[Mention] = ()) -> Drawn:
+    """Choose what is drawn. `told`: the moments that the page mentions, the most important
+    first."""
     found, on, end_ns = holds(history, test), faults(history), _length_ns(history, test)
     clashes = list(_clashes(history, test))
-    asked = {name for moment in told for name in moment.holds}
-    named = {hold.name: hold for hold in found if hold.name in asked}
-    in_focus = focus(len(history), found, _moments(told, named, clashes, on), end_ns)
-    shown, counted = _divided(found, named, in_focus, end_ns)
+    mentioned_names = {name for moment in mentions for name in moment.holds}
+    mentioned = {hold.name: hold for hold in found if hold.name in mentioned_names}
+    in_focus = focus(len(history), found, _moments(mentions, mentioned, clashes, on), end_ns)
+    shown, counted = _divided(found, mentioned, in_focus, end_ns)
     places = {hold.index for hold in shown}
     both = [{clash.overlap.first.index, clash.overlap.second.index} <= places for clash in clashes]
     telling = [fault for fault in on if _tells(fault, in_focus)]
@@ -102,7 +102,8 @@ def drawn(history: History, test: Mapping[str, Any], told: Sequence[Told] = ()) 
 
 
 def _length_ns(history: History, test: Mapping[str, Any]) -> int:
-    """How long the picture is: to the last op, or as long as the test was to run if it has none."""
+    """Return the length of the picture: to the last op, or the planned duration if there are no
+    ops."""
     return history.end_ns or int(float(test.get("time_s") or 1) * 1e9)
 
 
@@ -115,16 +116,16 @@ def _clashes(history: History, test: Mapping[str, Any]) -> Iterator[Clash]:
 
 
 def _moments(
-    told: Iterable[Told],
-    named: Mapping[str, Hold],
+    mentions: Iterable[Mention],
+    mentioned: Mapping[str, Hold],
     clashes: Sequence[Clash],
     on: Sequence[Fault],
 ) -> Iterator[Moment]:
-    """What is to be in focus, the most important first."""
-    for moment in told:
-        starts = [named[name].start for name in moment.holds if name in named]
+    """Return the moments to focus on, the most important first."""
+    for moment in mentions:
+        starts = [mentioned[name].start for name in moment.holds if name in mentioned]
         yield near(moment.start, moment.end, min(starts, default=None))
-    # Some from every part of the run.
+    # Take some from every part of the run.
     for clash in Random(0).sample(clashes, len(clashes)):
         overlap = clash.overlap
         yield near(overlap.start, overlap.end, overlap.first.start)
@@ -133,16 +134,16 @@ def _moments(
 
 
 def _divided(
-    found: Iterable[Hold], named: Mapping[str, Hold], focus: Focus, end_ns: int
+    found: Iterable[Hold], mentioned: Mapping[str, Hold], focus: Focus, end_ns: int
 ) -> tuple[list[Hold], list[Hold]]:
-    """The holds that are drawn, and the others: drawn is also what the page names, and what is so
-    long that no block could tell of it."""
+    """Divide holds into drawn and counted. Drawn are also those that the page names, and those too
+    long for any block."""
     shown: list[Hold] = []
     counted: list[Hold] = []
     room = LONG
     for hold in found:
         long = room > 0 and hold.strict_end - hold.start > end_ns / BLOCKS
-        if focus.shows(hold.start, max(hold.start, hold.strict_end)) or hold.name in named:
+        if focus.shows(hold.start, max(hold.start, hold.strict_end)) or hold.name in mentioned:
             shown.append(hold)
         elif long:
             room -= 1

@@ -1,4 +1,4 @@
-"""Tables as the page's script reads them: {"columns": [...], "rows": [[...]]}, times in µs."""
+"""Tables for the page's script: {"columns": [...], "rows": [[...]]}, times in µs."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> dict[str, An
 
 
 def us(time_ns: float) -> int | None:
-    """A time in whole µs; None for an end that was never seen."""
+    """Return a time in whole µs, or None for an end that was never seen."""
     return None if time_ns == inf else round(time_ns / 1000)
 
 
 def digits(token: Any) -> str | None:
-    """A token as text: a browser's numbers lose the last digits of a long one."""
+    """Return a token as text, because a browser's numbers lose digits of a long one."""
     return None if token is None else str(short(token))
 
 
 def short(value: Any) -> Any:
-    """A value as it is, or the beginning of its text where that is long."""
+    """Return a value as it is, or the begin of its text if that is long."""
     if value is None or isinstance(value, bool | float):
         return value
     if isinstance(value, int) and -_LARGE < value < _LARGE:
-        return value  # of a long run there are many, and JSON would take its time for each
+        return value  # a long run has many, and encoding each as JSON would be slow
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     if len(text) > _LONGEST:
         return text[:_LONGEST] + "…"

@@ -1,7 +1,7 @@
-"""What the timeline draws: lanes, holds, overlaps, writes, faults and blocks, as plain tables.
+"""Data of the timeline: lanes, holds, overlaps, writes, faults and blocks, as plain tables.
 
-The browser draws and decides nothing. Of a long run it gets what is drawn one by one (drawn.py);
-between, a block has the counts of what a node did (blocks.py).
+The browser only draws. For a long run it gets the events that are drawn one by one (sampling.py)
+and, between them, blocks with counts per node (blocks.py).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FAULT = ("words", "family", "start", "until", "lanes", "edges", "proved")
 
 
 def timeline(drawn: Drawn, test: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything the timeline needs, ready for JSON."""
+    """Build all tables of the timeline, ready for JSON."""
     lanes = Lanes(test, _nodes(drawn), [*drawn.faults, *drawn.shaded], voters(drawn.holds))
     places = lanes.rows(drawn.holds)
     return {
@@ -72,7 +72,8 @@ def _hold(hold: Hold, place: tuple[int, int]) -> tuple[Any, ...]:
 
 
 def _overlaps(drawn: Drawn) -> Iterator[tuple[Any, ...]]:
-    """Overlaps of strict holds and of believed ones; holds by their position in the table."""
+    """Return overlaps of strict holds and of believed ones, with holds by their position in the
+    table."""
     place = {hold.index: number for number, hold in enumerate(drawn.holds)}
     for clash in drawn.clashes:
         overlap = clash.overlap
@@ -81,7 +82,7 @@ def _overlaps(drawn: Drawn) -> Iterator[tuple[Any, ...]]:
 
 
 def _write(write: Write, lanes: Lanes) -> tuple[Any, ...]:
-    """A write at the time it was answered, or sent where no answer came."""
+    """Return a write at the time of its answer, or of its sending if it was not answered."""
     return (
         lanes.of(write.node),
         us(write.time),
@@ -102,14 +103,15 @@ def _fault(fault: Fault, lanes: Lanes) -> tuple[Any, ...]:
 
 
 def _shades(drawn: Drawn, on: Iterable[Fault]) -> Iterator[tuple[int | None, ...]]:
-    """When any of these faults was on: from, until, in order and apart; until None for never."""
+    """Return when any of these faults was active: from, until, sorted and disjoint; until None for
+    never."""
     spans = ((fault.start, FOREVER if fault.end is None else fault.end) for fault in on)
     for start, end in apart(spans, drawn.end_ns / BLOCKS, drawn.focus):
         yield us(start), us(end)
 
 
 def _lane_shades(drawn: Drawn, lanes: Lanes) -> Iterator[tuple[int | None, ...]]:
-    """When faults that are not drawn were on at the node of each lane."""
+    """Return when faults that are not drawn were active at the node of each lane."""
     by_lane: dict[int, list[Fault]] = {}
     for fault in drawn.shaded:
         for lane in lanes.all_of(struck(fault)):

@@ -1,4 +1,4 @@
-"""The report of a bench: what each lock costs, as a table and as bars, relative to one Redis."""
+"""The page of a bench: the cost of each lock, as a table and bars, relative to one Redis."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ COLUMNS = (
 
 
 def render(folder: Path) -> Path:
-    """Write report.html beside the bench.json in `folder`; returns its path.
+    """Write report.html next to the bench.json in `folder`; return its path.
 
     Raises:
-        ReportError: bench.json is missing or is not what a bench writes.
+        ReportError: bench.json is missing or malformed.
         OSError: report.html cannot be written.
     """
     path = folder / "bench.json"
@@ -50,7 +50,7 @@ def render(folder: Path) -> Path:
 
 
 def relative(locks: list[dict[str, Any]], baseline: str) -> list[dict[str, Any]]:
-    """Every lock's figures, each with its ratio to the baseline's."""
+    """Return every lock's figures, each with its ratio to the baseline's."""
     base = next(row for row in locks if row["lock"] == baseline)
     return [
         {
@@ -73,7 +73,8 @@ def _cell(
 def _bars(
     rows: list[dict[str, Any]], phase: str, name: str, unit: str, cheap: bool
 ) -> list[dict[str, Any]]:
-    """A bar a lock, the best first: its length in per cent of the longest, and its figure."""
+    """Return a bar per lock, the best first: its length in per cent of the longest, and its
+    figure."""
     found = [(row["lock"], row["phases"][phase].get(name)) for row in rows]
     found.sort(key=lambda one: one[1] or 0, reverse=not cheap)
     longest = max((value or 0 for _, value in found), default=0) or 1

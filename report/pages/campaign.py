@@ -1,4 +1,4 @@
-"""The page of a campaign: its finds by their minimal schedule, what was covered, how fast."""
+"""The page of a campaign: counterexamples by minimal schedule, coverage, speed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from fencepost.report.pages import page
 
 
 def render(folder: Path, values: dict[str, Any]) -> Path:
-    """Write report.html into the folder of a campaign; returns its path.
+    """Write report.html into the folder of a campaign; return its path.
 
     `values`: lock, command, seeds, left, found, schedules, seconds, rate, states, covered, new,
-    struck (by kind), failures (seed and words), and groups: each with broken, strikes, seeds,
+    struck (by kind), failures (seed and reason), and groups: each with broken, strikes, seeds,
     story, drawing and the path of its report.
     """
     return page.write(folder / "report.html", "campaign.html", values)

@@ -1,4 +1,4 @@
-"""Cells as pages and tables show them: what a matrix and a sweep have in common."""
+"""Cells as pages and tables show them, for both matrix and sweep."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ WithSums = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
 
 
 def read(path: Path, what: str, with_sums: WithSums) -> dict[str, Any]:
-    """The file of a matrix or a sweep (`what`), its cells with their sums.
+    """Read the file of a matrix or a sweep (`what`), its cells with their sums.
 
     Raises:
-        ReportError: it is missing or is none.
+        ReportError: the file is missing or malformed.
     """
     try:
         stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -41,7 +41,7 @@ def read(path: Path, what: str, with_sums: WithSums) -> dict[str, Any]:
 
 
 def cell(id: str, title: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    """What a page shows of a cell, whose runs come to `row["sum"]`."""
+    """Return the page's data for a cell, whose runs are summed up in `row["sum"]`."""
     total = row["sum"]
     worst = next(
         (total["violations"][name] for name in cells.QUESTIONS
@@ -75,12 +75,12 @@ def cell(id: str, title: str, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of(state: str) -> str:
-    """The question whose rate a cell of this state shows."""
+    """Return the question whose rate a cell of this state shows."""
     return {"broken": "service", "damaged": "data", "believed": "clients"}.get(state, "")
 
 
 def _said(found: Mapping[str, Any], holds: int, runs: int) -> str:
-    """A question's figures in words."""
+    """Describe a question's figures."""
     if not holds:
         return "nothing was tested"
     if not found["count"]:
@@ -94,14 +94,15 @@ def _said(found: Mapping[str, Any], holds: int, runs: int) -> str:
 
 
 def _link(run: Any) -> str | None:
-    """The run's own report, relative to the page; None for a path that would lead elsewhere."""
+    """Return the path of the run's report relative to the page, or None if it would lead
+    elsewhere."""
     if not run or ":" in str(run) or str(run).startswith("/"):
         return None
     return quote(f"{str(run).rstrip('/')}/report.html")
 
 
 def states(shown: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The key: every state, with how many cells are in it."""
+    """Return the key: every state, with the number of cells in it."""
     found = [one["state"] for one in shown]
     return [
         {"name": name, "sign": one.sign, "word": one.word, "what": one.what,
@@ -111,18 +112,18 @@ def states(shown: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def versions(found: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
-    """What was tested: each version with the locks that ran on it."""
+    """Return the versions that were tested, each with the locks that ran on it."""
     merged: dict[str, list[str]] = {}
     for versions in found.values():
         for what, version in versions.items():
-            said = merged.setdefault(what, [])
-            if version not in said:
-                said.append(version)
+            found_versions = merged.setdefault(what, [])
+            if version not in found_versions:
+                found_versions.append(version)
     return merged
 
 
 def figures(total: Mapping[str, Any]) -> dict[str, Any]:
-    """A cell's sum with plain values, for a row of a table."""
+    """Return a cell's sum as plain values, for a row of a table."""
     found = {
         name: total[name]
         for name in (
@@ -134,7 +135,9 @@ def figures(total: Mapping[str, Any]) -> dict[str, Any]:
         found[question] = _plain(total["questions"][question])
         for name, value in total["violations"][question].items():
             found[f"{question}_{name}"] = value
-    return found | {name: _plain(said["worst"]) for name, said in total["checkers"].items()}
+    return found | {
+        name: _plain(found_versions["worst"]) for name, found_versions in total["checkers"].items()
+    }
 
 
 def _plain(valid: Any) -> str | None:
@@ -142,7 +145,7 @@ def _plain(valid: Any) -> str | None:
 
 
 def csv_of(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows as CSV, with a column for each name."""
+    """Return rows as CSV, with a column for each name."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     file = io.StringIO()
     writer = csv.DictWriter(file, names, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""The page of a long run: its verdict, what was broken, and its segments, each with a page."""
+"""The page of a long run: its verdict, its violations, and its segments, each with a page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fencepost.report.words.settings import again, settings
 
 
 def render(run: Path) -> Path:
-    """Write report.html beside the results.json of a long run; returns its path.
+    """Write report.html next to the results.json of a long run; return its path.
 
     Raises:
         ReportError: its test.json or results.json cannot be read.
@@ -31,15 +31,15 @@ def render(run: Path) -> Path:
 
 
 def contents(test: Mapping[str, Any], results: Mapping[str, Any], run: Path) -> dict[str, Any]:
-    """Everything that the template shows."""
+    """Return the template's data."""
     checkers: Mapping[str, Any] = results.get("checkers") or {}
-    asked, valid = questions(checkers), verdict(results.get("valid"))
+    answered, valid = questions(checkers), verdict(results.get("valid"))
     return {
         "name": test.get("name", "test"),
         "started": test.get("started", ""),
         "valid": valid,
-        "headline": headline(valid, asked),
-        "questions": asked,
+        "headline": headline(valid, answered),
+        "questions": answered,
         "live": bool(results.get("live")),
         "stats": _stats(test, results),
         "evidence": [_evidence(name, row) for name, row in checkers.items() if row.get("evidence")],

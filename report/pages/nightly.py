@@ -1,6 +1,6 @@
-"""The page of a night, and the trend over nights.
+"""The page of a nightly run, and the trend over nightly runs.
 
-Both are of what night.json has, and of nothing else, so that nights from elsewhere can be drawn.
+Both use night.json only, so that nightly runs from elsewhere can be drawn.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from fencepost.report.words.intervals import share
 from fencepost.times import describe
 
 STATES = {
-    "changed": ("≠", "it came out otherwise than is known"),
-    "crashed": ("!", "it did not come about: it says nothing"),
-    "unknown": ("?", "it could not be judged: never taken for the same"),
+    "changed": ("≠", "the outcome differs from the baseline"),
+    "crashed": ("!", "the run crashed and gives no result"),
+    "unknown": ("?", "it could not be judged, and never counts as unchanged"),
     "not run": ("–", "it did not fit into the budget"),
-    "new": ("+", "nothing is known of it yet"),
-    "not seen this time": ("○", "what chance has shown before was not seen"),
-    "same": ("=", "as it is known"),
+    "new": ("+", "the baseline has no outcome for it yet"),
+    "not seen this time": ("○", "an outcome that depends on chance was not seen"),
+    "same": ("=", "the outcome equals the baseline's"),
 }
 QUESTIONS = {
     "service": "a lease granted twice",
@@ -36,14 +36,14 @@ _NOTHING: Mapping[str, Any] = {"marks": [], "night": "", "seed": None, "run": ""
 
 
 def headline(night: Mapping[str, Any]) -> str:
-    """What came of a night, in a sentence."""
+    """Sum up a nightly run in a sentence."""
     counts = counted(night)
     total = len(night["entries"])
     if not total:
         return "Nothing was run."
     if not counts["changed"]:
         begin = (
-            f"Nothing changed: {counts['same']} of {count(total, 'outcome')} are as they are known"
+            f"Nothing changed: {counts['same']} of {count(total, 'outcome')} are as in the baseline"
         )
     else:
         begin = f"{count(counts['changed'], 'outcome')} of {total} changed"
@@ -56,19 +56,19 @@ def headline(night: Mapping[str, Any]) -> str:
 
 
 def counted(night: Mapping[str, Any]) -> dict[str, int]:
-    """How many entries are in each state."""
+    """Count the entries in each state."""
     return {name: sum(one["state"] == name for one in night["entries"]) for name in STATES}
 
 
 def render(folder: Path, night: Mapping[str, Any], root: Path) -> Path:
-    """Write report.html beside night.json; returns its path. `root`: the results folder."""
+    """Write report.html next to night.json; return its path. `root`: the results folder."""
     where = os.path.relpath(root.resolve(), folder.resolve())
     return page.write(folder / "report.html", "night.html", contents(night, where, root))
 
 
 def contents(night: Mapping[str, Any], where: str, root: Path | None = None) -> dict[str, Any]:
-    """Everything that the template shows. Links to runs begin with `where`; with `root`, only runs
-    that are there have one."""
+    """Return the template's data. Links to runs begin with `where`; with `root`, only existing runs
+    are linked."""
 
     def link(run: str) -> str:
         there = (
@@ -109,8 +109,8 @@ _WIDE, _HIGH, _LEFT, _RIGHT, _TOP, _BELOW = 520, 150, 46, 12, 10, 22
 
 
 def chart(series: Mapping[str, Sequence[float | None]], names: Sequence[str]) -> dict[str, Any]:
-    """Lines over nights as coordinates for an SVG of 520 by 150: each with its name, points and
-    dots. A night without a figure is a gap."""
+    """Return lines over nightly runs as coordinates for an SVG of 520 by 150: each with its name,
+    points and dots. A run without a figure is a gap."""
     values = [value for line in series.values() for value in line if value is not None]
     most = max(values, default=0.0) or 1.0
     step = (_WIDE - _LEFT - _RIGHT) / max(len(names) - 1, 1)
@@ -143,13 +143,13 @@ def chart(series: Mapping[str, Sequence[float | None]], names: Sequence[str]) ->
 
 
 def trend(nights: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
-    """What the page of the trend shows, of nights with their links ('' for none), the oldest
+    """Return the data of the trend page: nightly runs with their links ('' for none), the oldest
     first."""
     rows = [night for _, night in nights]
     names = [night["began"][:16].replace("T", " ") for night in rows]
     locks = sorted({lock for night in rows for lock in _figures(night, "acquire_p50_ms")})
     charts = [
-        ("Outcomes", "how many of each state",
+        ("Outcomes", "Entries by state",
          chart({name: [float(counted(night)[name]) for night in rows] for name in STATES
                 if any(counted(night)[name] for night in rows)}, names)),
         ("Violations per 1,000 holds", "of the matrix' cells, all locks and faults together",
@@ -158,7 +158,7 @@ def trend(nights: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
         ("Time to a grant after a death, s", "from a holder's death to the next grant, of all runs",
          chart({name: [_figures(night, "regrant_s").get(name) for night in rows]
                 for name in ("median", "longest")}, names)),
-        ("Duration of the suites, min", "for as long as they ran; cut where the budget was",
+        ("Duration of the suites, min", "actual duration; cut off at the budget",
          chart({"suites": [_suites_min(night) for night in rows]}, names)),
     ]  # fmt: skip
     acquires = {
@@ -166,7 +166,7 @@ def trend(nights: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
     }
     return {
         "charts": charts,
-        # So many lines in one chart could not be told apart: each lock has its own.
+        # Too many lines for one chart: each lock has its own.
         "acquires": {lock: chart({lock: line}, names) for lock, line in acquires.items()},
         "nights": [
             {"name": name, "link": link, "seed": night["seed"], "headline": headline(night),
@@ -203,11 +203,12 @@ def _suites_min(night: Mapping[str, Any]) -> float | None:
 
 
 def markdown(night: Mapping[str, Any]) -> str:
-    """A night for a job's summary or an issue: what changed, both outcomes side by side."""
+    """Describe a nightly run in Markdown for a job's summary or an issue: what changed, both
+    outcomes side by side."""
     lines = [f"### {headline(night)}", "", f"Seed {night['seed']}: `{again(night)}`", ""]
     changed = [one for one in night["entries"] if one["state"] == "changed"]
     if changed:
-        lines += ["| what | known | now | why |", "| --- | --- | --- | --- |"]
+        lines += ["| what | baseline | now | why |", "| --- | --- | --- | --- |"]
         for one in changed:
             cells = (known(one), _outcome(one), str(one["said"]))
             lines.append(" | ".join([f"| {one['key']}", *map(_cell, cells)]) + " |")
@@ -220,7 +221,7 @@ def markdown(night: Mapping[str, Any]) -> str:
 
 
 def known(one: Mapping[str, Any]) -> str:
-    """What is known of an entry, in words: the baseline's outcome, or what was published."""
+    """Describe an entry's outcome in the baseline, or as it was published."""
     marks = (one["known"] or {}).get("marks")
     return (
         "; ".join(marks)
@@ -232,13 +233,13 @@ def known(one: Mapping[str, Any]) -> str:
 
 
 def again(night: Mapping[str, Any]) -> str:
-    """The command that runs a night again."""
+    """Return the command that repeats a nightly run."""
     only = f" --only {','.join(night['only'])}" if night.get("only") else ""
     return f"fencepost nightly run --budget {night['budget_s']:g}s --seed {night['seed']}{only}"
 
 
 def _cell(text: str) -> str:
-    """One cell of a table in Markdown, which a name or an error of a server cannot break out of."""
+    """Escape a cell of a Markdown table, so that no name or server error can break out of it."""
     flat = " ".join(text.split())[:300]
     for mark in "\\`*_[]<>|@":
         flat = flat.replace(mark, f"\\{mark}" if mark != "@" else "@\u200b")
@@ -246,7 +247,7 @@ def _cell(text: str) -> str:
 
 
 def badge(night: Mapping[str, Any]) -> dict[str, Any]:
-    """The badge of a night as shields' endpoint takes it (schemaVersion 1)."""
+    """Return the badge of a nightly run in shields' endpoint format (schemaVersion 1)."""
     counts = counted(night)
     if counts["changed"]:
         return _badge(f"{counts['changed']} changed", "red")

@@ -1,4 +1,4 @@
-"""One HTML file from a template: its styles, scripts and data inside, everything escaped."""
+"""Renders a template to one HTML file, with styles, scripts and data inside, everything escaped."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from markupsafe import Markup
 from fencepost.atomic_write import replace
 from fencepost.checker.facts.holds import seconds
 
-# Read once, with this module: a page belongs to the code that fills it in, also where the files
-# change under a run that takes its time.
+# Read at import, so that a page matches the code that fills it in, even if the files change during
+# a run.
 _FILES = {
     path.name: path.read_text(encoding="utf-8")
     for path in (Path(__file__).parent / "templates").iterdir()
@@ -25,13 +25,13 @@ _WORDS = {True: "holds", False: "broken", "unknown": "unknown", None: "not check
 
 
 def write(path: Path, template: str, values: Mapping[str, Any]) -> Path:
-    """Replace `path` by the filled-in template, whole or not at all; returns it."""
+    """Replace `path` atomically by the rendered template; return it."""
     replace(path, [_environment().get_template(template).render(values).encode()])
     return path
 
 
 def prepare(template: str) -> None:
-    """Compile a template now, which takes a while, and not with the first page that it is for."""
+    """Compile a template ahead of time, because that takes a while."""
     _environment().get_template(template)
 
 
@@ -55,18 +55,18 @@ def _environment() -> Environment:
 
 
 def source(name: str) -> str:
-    """A file of the templates as it is: a style sheet, say."""
+    """Return a file of the templates unchanged, for example a style sheet."""
     return _FILES[name]
 
 
 def script_data(value: Any) -> Markup:
-    """JSON for a script element, which ends at the first "</" whatever the quotes say."""
+    """Return JSON for a script element, which would end at the first "</" even inside quotes."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False, default=str)
     return Markup(text.replace("<", "\\u003c"))
 
 
 def plain(value: Any) -> str:
-    """One value for people: yes and no, numbers as they are, a list joined by commas."""
+    """Format one value for people: yes and no, numbers as they are, a list joined by commas."""
     if value is None or value == [] or value == {}:
         return "none"
     if isinstance(value, bool):

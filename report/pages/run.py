@@ -1,4 +1,4 @@
-"""The report of one run: the verdict in words, then the pictures, the receipts and the spec."""
+"""The page of one run: the verdict in words, the pictures, the receipts and the spec."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fencepost.report.figures.logs import excerpts, moments
 from fencepost.report.figures.measures import QUANTILES, summary
 from fencepost.report.figures.offsets import offsets
 from fencepost.report.figures.overlap_diagram import look
-from fencepost.report.figures.sampling import Drawn, Told, drawn
+from fencepost.report.figures.sampling import Drawn, Mention, drawn
 from fencepost.report.figures.timeline import timeline
 from fencepost.report.pages import page
 from fencepost.report.stored import Run, load
@@ -32,15 +32,15 @@ from fencepost.report.words.questions import (
 from fencepost.report.words.settings import again, settings
 
 Colour = Callable[[str], tuple[str, str] | None]
-"""Gives the CSS colours of a family of faults, on a light page and on a dark one."""
+"""Returns the CSS colours of a family of faults, on a light page and on a dark one."""
 
 FIRST = 3
-"""Sentences of evidence shown at once; the rest is folded away."""
+"""Sentences of evidence shown at once; the rest is folded."""
 MOST = 200
-"""Sentences of a checker's evidence, faults and steps of a schedule on the page, at most each:
-results.json and test.json have every one."""
+"""Largest number of sentences of a checker's evidence, of faults and of scheduled steps on the
+page; results.json and test.json have all."""
 LONGEST = 200_000
-"""Characters of test.json on the page, at most."""
+"""Longest part of test.json on the page, in characters."""
 
 _SCENARIO: dict[str, Any] = {
     "name": "",
@@ -59,12 +59,12 @@ def render(
     history: History | None = None,
     results: dict[str, Any] | None = None,
 ) -> Path:
-    """Write report.html into the folder of a run; returns its path.
+    """Write report.html into the folder of a run; return its path.
 
-    A family of faults that `colour` does not know is grey. `history` and `results` are the run's,
-    if whoever asks has them: those of a long run take long to read, and much memory.
+    A family of faults that `colour` does not know is grey. Pass `history` and `results` if they are
+    already loaded: those of a long run take much time and memory.
 
-    A run that was killed gets a report as well: what was recorded, and that no checker ran.
+    A killed run gets a report too: what was recorded, and that no checker ran.
 
     Raises:
         ReportError: the folder has no readable test.json.
@@ -75,14 +75,14 @@ def render(
 
 
 def contents(run: Run, folder: Path, colour: Colour) -> dict[str, Any]:
-    """Everything that the template shows."""
+    """Return the template's data."""
     test, history = run.test, run.history
     results = run.results or {}
     checkers: Mapping[str, Any] = results.get("checkers") or {}
-    asked = questions(checkers)
+    answered = questions(checkers)
     valid = None if run.results is None else verdict(results.get("valid"))
     evidence = [_evidence(name, checkers[name]) for name in _in_order(checkers)]
-    shown = drawn(history, test, list(_told(evidence)))
+    shown = drawn(history, test, list(_mentions(evidence)))
     on, answers = faults(history), shown.recorded.answers
     picture = timeline(shown, test) | latencies(answers, shown.end_ns, shown.focus)
     picture |= rates(shown.recorded.rates) | {"offsets": (set_off := offsets(history))}
@@ -91,9 +91,9 @@ def contents(run: Run, folder: Path, colour: Colour) -> dict[str, Any]:
         "name": test.get("name", "test"),
         "started": test.get("started", ""),
         "valid": valid,
-        "headline": headline(valid, asked),
+        "headline": headline(valid, answered),
         "untested": untested(checkers),
-        "questions": asked,
+        "questions": answered,
         "scenario": _scenario(test, checkers),
         "hunt": _hunt(test),
         "schedule": [_STEP | step for step in schedule[:MOST]],
@@ -112,7 +112,7 @@ def contents(run: Run, folder: Path, colour: Colour) -> dict[str, Any]:
         "quantiles": [f"p{percent}" for percent in QUANTILES],
         "faults": [
             {"words": f.what, "nodes": affected(f), "fault": f, "at": _moment(f.start, f.end)}
-            for f in _telling(on)
+            for f in _shown_faults(on)
         ],
         "more_faults": len(on[MOST:]),
         "colours": {f.family: both for f in on if (both := colour(f.family))},
@@ -127,7 +127,8 @@ def contents(run: Run, folder: Path, colour: Colour) -> dict[str, Any]:
 
 
 def _in_order(checkers: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The checkers that have something to explain: all but a plain true, as the cards name them."""
+    """Return the checkers that need an explanation (all but a plain true) in the order of the
+    cards."""
     order = dict.fromkeys([*ordered(checkers), *checkers])
     return [n for n in order if checkers[n].get("valid") is not True]
 
@@ -138,17 +139,17 @@ def _pieces(checkers: Mapping[str, Mapping[str, Any]]) -> Iterator[Mapping[str, 
 
 
 def _apart(test: Mapping[str, Any]) -> list[str]:
-    """How well the clocks of clients on other hosts are known, where that was measured."""
+    """Return how well the clocks of clients on other hosts are known, if that was measured."""
     found: Mapping[str, Mapping[str, Any]] = test.get("clocks") or {}
     return [f"{node} ±{clock.get('bound_ns', 0) / 1e6:.3f} ms" for node, clock in found.items()]
 
 
 def _notes(run: Run) -> list[str]:
-    """What was noted about the run and its history, unless `untested` says it."""
+    """Return the notes on the run and its history that `untested` does not contain."""
     results = run.results or {}
     notes = [*run.history.notes, *map(str, results.get("notes") or ())]
-    said = " ".join(untested(results.get("checkers") or {}))
-    return [note for note in dict.fromkeys(notes) if note not in said]
+    sentences = " ".join(untested(results.get("checkers") or {}))
+    return [note for note in dict.fromkeys(notes) if note not in sentences]
 
 
 def _evidence(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,28 +166,28 @@ def _evidence(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _told(evidence: list[dict[str, Any]]) -> Iterator[Told]:
-    """The moments that the evidence is about: of each checker the first, then the second, ..."""
+def _mentions(evidence: list[dict[str, Any]]) -> Iterator[Mention]:
+    """Return the moments of the evidence: the first of each checker, then the second, ..."""
     pieces = [[*row["first"], *row["rest"]] for row in evidence]
     for turn in zip_longest(*pieces):
         for piece in turn:
             if piece is not None and piece["at"] is not None:
                 at = piece["at"]
-                yield Told(at["from"] * 1000, at["until"] * 1000, at["holds"])
+                yield Mention(at["from"] * 1000, at["until"] * 1000, at["holds"])
 
 
 def _thinned(shown: Drawn, acquires: int) -> dict[str, Any]:
-    """What the page says of a run too long to be drawn whole; empty for any other."""
+    """Return how a run too long to draw in full was thinned out; empty for any other."""
     numbers = shown.numbers() | {"acquires": (acquires, len(shown.recorded.answers))}
     if all(n == of for n, of in numbers.values()):
         return {}
-    said = [f"{n:,} of {of:,} {what}" for what, (n, of) in numbers.items() if of]
+    sentences = [f"{n:,} of {of:,} {what}" for what, (n, of) in numbers.items() if of]
     blocks = [end - start for start, end in shown.focus.blocks]
-    return {"said": said, "block_s": f"{max(blocks, default=0) / 1e9:.1f}"}
+    return {"said": sentences, "block_s": f"{max(blocks, default=0) / 1e9:.1f}"}
 
 
-def _telling(on: list[Fault]) -> list[Fault]:
-    """The faults whose receipts the page shows, in order of start.
+def _shown_faults(on: list[Fault]) -> list[Fault]:
+    """Return the faults whose receipts the page shows, in order of start.
 
     At most MOST: first those that were not proved or not healed, then the earliest of the others.
     """
@@ -195,7 +196,7 @@ def _telling(on: list[Fault]) -> list[Fault]:
 
 
 def _test_json(test: Mapping[str, Any]) -> str:
-    """test.json with as much of its schedule as there is room for."""
+    """Return test.json with as much of its schedule as fits."""
     schedule = list(test.get("schedule") or ())
     shown = {**test, "schedule": schedule[:MOST]} if schedule[MOST:] else test
     text = json.dumps(shown, indent=2, ensure_ascii=False)
@@ -203,13 +204,13 @@ def _test_json(test: Mapping[str, Any]) -> str:
 
 
 def _sentence(piece: Mapping[str, Any]) -> dict[str, Any]:
-    """A piece of evidence, and what the timeline is to show for it."""
+    """Return a piece of evidence, and the moment that the timeline shows for it."""
     at = _moment(piece.get("time_ns"), piece.get("until_ns"), piece.get("holds"))
     return {"what": str(piece.get("what", "")), "at": at}
 
 
 def _moment(time_ns: Any, until_ns: Any, holds: Any = None) -> dict[str, Any] | None:
-    """A span of the timeline (µs) and the holds to mark in it; None where no time is known."""
+    """Return a span of the timeline (µs) and the holds to mark in it, or None without a time."""
     if not isinstance(time_ns, int | float):
         return None
     until = until_ns if isinstance(until_ns, int | float) else time_ns
@@ -221,7 +222,7 @@ def _moment(time_ns: Any, until_ns: Any, holds: Any = None) -> dict[str, Any] | 
 
 
 def _scenario(test: Mapping[str, Any], checkers: Mapping[str, Any]) -> dict[str, Any]:
-    """The scenario with every key that the template asks for; empty for a test without one."""
+    """Return the scenario with every key that the template needs; empty for a test without one."""
     found: dict[str, Any] = test.get("scenario") or {}
     if not found:
         return {}
@@ -230,11 +231,14 @@ def _scenario(test: Mapping[str, Any], checkers: Mapping[str, Any]) -> dict[str,
         name: verdict(checkers[name].get("valid")) if name in checkers else None
         for name in expected
     }
-    outcome = "It came out as predicted."
+    outcome = "The outcome is as predicted."
     if untested(checkers):
-        outcome = "This run says nothing about the prediction: it did not test all of it."
+        outcome = (
+            "This run neither confirms nor refutes the prediction, because it did not test all "
+            "of it."
+        )
     elif observed != expected:
-        outcome = "It did not come out as predicted."
+        outcome = "The outcome is not as predicted."
     return (
         _SCENARIO
         | found
@@ -248,17 +252,18 @@ def _scenario(test: Mapping[str, Any], checkers: Mapping[str, Any]) -> dict[str,
 
 
 def _hunt(test: Mapping[str, Any]) -> dict[str, Any]:
-    """The story of a simulated run, as a list of sentences, and its drawing; empty for others."""
+    """Return the story of a simulated run as a list of sentences, and its drawing; empty for other
+    runs."""
     found: Mapping[str, Any] = test.get("hunt") or {}
     if not test.get("simulated") or not found:
         return {}
-    # Each sentence has its number already.
+    # Each sentence is already numbered.
     story = [str(step).partition(". ")[2] for step in found.get("story") or ()]
     return {"story": story, "drawing": "\n".join(map(str, found.get("drawing") or ()))}
 
 
 def _letters(what: str, servers: list[str]) -> str:
-    """Which servers a schedule means that calls them A, B and C, as its author did."""
+    """Return which servers a schedule means by A, B and C, the names that its author gave them."""
     named = sorted(set(re.findall(r"\b[A-E]\b", what)))
     if "C" not in named:  # "A" alone is an article
         return ""
@@ -267,7 +272,7 @@ def _letters(what: str, servers: list[str]) -> str:
 
 
 def _stats(run: Run, on: list[Fault], ops: int) -> list[tuple[str, str]]:
-    """The run in a line: what was locked, how it was guarded and troubled, how much happened."""
+    """Describe the run in a line: lock, guard, faults and counts."""
     test, stats = run.test, (run.results or {}).get("stats") or {}
     length = stats.get("duration_s", run.history.end_ns / 1e9)
     found = [

@@ -1,6 +1,6 @@
-"""The report of a suite: what others have published beside what was observed.
+"""The page of a suite: published outcomes next to observed ones.
 
-Of a scenario that is an outcome, of a rate a figure, and of what locks cost an order.
+A scenario has an outcome, a rate a figure, and costs an order.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from fencepost.report.words.settings import named
 
 
 def render(folder: Path) -> Path:
-    """Write report.html beside the suite.json in `folder`; returns its path.
+    """Write report.html next to the suite.json in `folder`; return its path.
 
     Raises:
-        ReportError: suite.json is missing or is no list of objects.
+        ReportError: suite.json is missing or is not a list of objects.
         OSError: report.html cannot be written.
     """
     path = folder / "suite.json"
@@ -40,13 +40,13 @@ def render(folder: Path) -> Path:
 
 
 def _name(folder: Path) -> str:
-    """The suite's name and time, as the store names them: results/<suite>/<UTC time>."""
+    """Return the suite's name and time, as in the store: results/<suite>/<UTC time>."""
     place = folder.resolve()
     return f"{place.parent.name}, {place.name}"
 
 
 def contents(name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
-    """Everything that the template shows."""
+    """Return the template's data."""
     counted = [entry for entry in entries if entry.get("rate")]
     costs = [entry for entry in entries if entry.get("cost")]
     played = [entry for entry in entries if entry not in counted and entry not in costs]
@@ -75,7 +75,7 @@ def contents(name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def headline(scripted: list[dict[str, Any]]) -> str:
-    """One sentence: did every scenario come out as its author published it?"""
+    """State in one sentence whether every scenario came out as published."""
     if not scripted:
         return "No scenario with a published outcome was run."
     names = list(dict.fromkeys(row["scenario"] for row in scripted))
@@ -83,8 +83,11 @@ def headline(scripted: list[dict[str, Any]]) -> str:
     runs = f"{len(scripted)} run{'s' if len(scripted) > 1 else ''}"
     if not odd:
         all_of = f"All {len(names)} scenarios" if len(names) > 1 else "The one scenario"
-        return f"{all_of} came out as published, in {runs}."
-    return f"{len(odd)} of {len(names)} scenarios did not come out as published: {', '.join(odd)}."
+        return f"{all_of} had the published outcome, in {runs}."
+    return (
+        f"{len(odd)} of {len(names)} scenarios did not have the published outcome: "
+        f"{', '.join(odd)}."
+    )
 
 
 def _counted(entries: list[dict[str, Any]]) -> list[str]:
@@ -108,7 +111,7 @@ _SHARES = {
 
 
 def shares(rate: Mapping[str, Any]) -> list[str]:
-    """What was counted, a sentence each, with the 95 % interval."""
+    """Describe each count in a sentence, with the 95 % interval."""
     return [_share(name, found) for name, found in rate["shares"].items()]
 
 
@@ -185,7 +188,7 @@ def _row(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _scenarios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The runs of each scenario together, and once what they have in common."""
+    """Group the runs of each scenario, with their common values once."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault(row["scenario"], []).append(row)
@@ -203,10 +206,10 @@ def _scenarios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _link(run: Any) -> str | None:
-    """The run's own report, relative to the suite's; None for a path that leads elsewhere.
+    """Return the path of the run's report relative to the suite's, or None if it leads elsewhere.
 
-    An absolute path or an URL in suite.json would break as soon as the store is moved, or
-    lead out of it.
+    An absolute path or a URL in suite.json would break as soon as the store is moved, or lead out
+    of it.
     """
     if not run or ":" in str(run) or os.path.isabs(str(run)):
         return None
@@ -214,7 +217,7 @@ def _link(run: Any) -> str | None:
 
 
 def _columns(rows: list[dict[str, Any]]) -> list[str]:
-    """The checkers that any row names, in the order of the design's table."""
+    """Return the checkers that any row names, in the order of the design's table."""
     named = {name for row in rows for name in row["cells"]}
     known = ordered(named)
     return known + sorted(named - set(known))

@@ -21,32 +21,32 @@ _QUESTIONS = {
     "data": ("Data was damaged", "holds under which an update was lost, or a late write accepted"),
     "clients": (
         "Two clients believed",
-        "holds that began while another client went on as the holder",
+        "holds that began while another client still counted on its hold",
     ),
 }
 _HEATS = (1.0, 10.0, 100.0)
-"""Where one colour ends and the next begins, in violating holds per 1,000."""
+"""Upper ends of the colour ranges, in violating holds per 1,000."""
 
 
 def with_sums(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The cells, each with what its runs come to under `sum`."""
+    """Return the cells, each with its runs summed up under `sum`."""
     return [{**row, "sum": cells.summed(row)} for row in rows]
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The sweep.json of this folder, its cells with their sums.
+    """Read the sweep.json of this folder, its cells with their sums.
 
     Raises:
-        ReportError: it is missing or is none.
+        ReportError: the file is missing or malformed.
     """
     return heatmap.read(folder / FILE, "sweep", with_sums)
 
 
 def render(folder: Path) -> Path:
-    """Write report.html and sweep.csv beside the sweep.json in `folder`; returns the page's path.
+    """Write report.html and sweep.csv next to the sweep.json in `folder`; return the page's path.
 
     Raises:
-        ReportError: sweep.json is missing or is none.
+        ReportError: sweep.json is missing or malformed.
         OSError: a file cannot be written.
     """
     stored = read(folder)
@@ -56,7 +56,7 @@ def render(folder: Path) -> Path:
 
 
 def contents(name: str, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything that the template shows."""
+    """Return the template's data."""
     plan, rows = stored["plan"], stored["cells"]
     sides = (plan["x"], plan["y"])
     asked = [one for one in _QUESTIONS if _seen(rows, one)]
@@ -79,7 +79,7 @@ def contents(name: str, stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def title(sides: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> str:
-    """The name of a cell."""
+    """Return the name of a cell."""
     return ", ".join(
         f"{side['title']} {shown}"
         for side, shown in zip(sides, (row["x_shown"], row["y_shown"]), strict=True)
@@ -87,7 +87,7 @@ def title(sides: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> str:
 
 
 def headline(stored: Mapping[str, Any]) -> str:
-    """What came of it in one sentence."""
+    """Sum up the sweep in one sentence."""
     rows = stored["cells"]
     ran = [row for row in rows if row["sum"]["runs"]]
     if not ran:
@@ -104,12 +104,12 @@ def headline(stored: Mapping[str, Any]) -> str:
 
 
 def _seen(rows: Sequence[Mapping[str, Any]], question: str) -> int:
-    """In how many cells it was violated."""
+    """State in how many cells the question was violated."""
     return sum(1 for row in rows if row["sum"]["violations"][question]["count"])
 
 
 def _unseen(question: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """That a question was violated nowhere, with the bound that this supports."""
+    """State that a question was violated nowhere, with the upper bound that this supports."""
     holds = sum(row["sum"]["holds"] for row in rows)
     return f"{_QUESTIONS[question][0]}: not {cells.unseen(holds)}."
 
@@ -118,7 +118,7 @@ def _map(
     question: str, plan: Mapping[str, Any], rows: Sequence[Mapping[str, Any]],
     shown: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:  # fmt: skip
-    """One map: a tile for each cell, the highest value of y on top."""
+    """Return one map: a tile for each cell, the highest value of y on top."""
     placed = {(row["x"], row["y"]): (row, one) for row, one in zip(rows, shown, strict=True)}
     words, what = _QUESTIONS[question]
     return {
@@ -139,7 +139,7 @@ def _map(
 
 
 def _tile(question: str, row: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
-    """Its colour, its figure and its counts. What was not proved is no figure."""
+    """Return a tile: its colour, figure and counts. An unproved cell has no figure."""
     total = row["sum"]
     found = total["violations"][question]
     tile = {"id": one["id"], "title": one["title"], "words": one["words"], "reason": row["reason"]}
@@ -159,23 +159,23 @@ def _tile(question: str, row: Mapping[str, Any], one: Mapping[str, Any]) -> dict
 
 
 def _heats() -> list[dict[str, str]]:
-    """The key of the colours."""
+    """Return the key of the colours."""
     shown = [figure(limit) for limit in _HEATS]
     words = [f"below {shown[0]}", *(f"{a} to {b}" for a, b in pairwise(shown)),
              f"{shown[-1]} and more"]  # fmt: skip
     return [
-        {"heat": "none", "words": "not seen; the figure is what is still possible (95 %)"},
+        {"heat": "none", "words": "not seen; the figure is the upper bound (95 %)"},
         *({"heat": f"heat-{n}", "words": one} for n, one in enumerate(words)),
-        {"heat": "unknown", "words": "? could not be judged, or nobody was granted the lock"},
+        {"heat": "unknown", "words": "? could not be judged, or the lock was never granted"},
     ]
 
 
 def frontier(
     question: str, plan: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """For each value of the setting: up to where along the fault nothing was seen, and where
-    something was seen first. `above`: where nothing was seen beyond that, which a frontier that is
-    one has none of."""
+    """Return, for each value of the setting, the highest fault value without a violation and the
+    lowest with one. `above`: higher values without a violation; empty if the frontier is monotonic.
+    """
     setting, fault = ("x", "y") if plan["y"]["fault"] else ("y", "x")
     found = []
     for value, shown in zip(plan[setting]["values"], plan[setting]["shown"], strict=True):
@@ -203,7 +203,7 @@ def frontier(
 
 
 def flat(stored: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A row a cell with plain values, for a spreadsheet or a database."""
+    """Return a row per cell with plain values, for a spreadsheet or a database."""
     x, y = stored["plan"]["x"]["axis"], stored["plan"]["y"]["axis"]
     return [
         {"lock": stored["plan"]["lock"], x: row["x"], y: row["y"], "reason": row["reason"]}

@@ -1,1 +1,1 @@
-"""Verdicts, settings and findings in words."""
+"""Verdicts, settings and findings as sentences."""

@@ -1,9 +1,10 @@
-"""What a run answers, for whoever asked: the verdict by the questions that count, and in words.
+"""A run's verdict by the questions that count, and as a sentence.
 
 Not every user asks all three questions (report/words/questions.py). A user who tests a lock service
 without tokens wants to know whether the service kept its promise, and knows that a client paused
-past its lease believes too long. `--fail-on service` says so. Whether the test itself came
-about counts for every question: nothing is true of what was not tested.
+past its lease believes too long: `--fail-on service` restricts the verdict to that. Whether the
+test itself was carried out counts for every question, because a property that was not tested is not
+known to hold.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from fencepost.checker.verdict import Valid, worst
 from fencepost.report.words.questions import Question, headline, questions, untested, verdict
 
 QUESTIONS = ("service", "clients", "data")
-"""The three questions by the names that `--fail-on` has for them."""
+"""The three questions by their names in `--fail-on`."""
 
 _BY_EVERY_LOCK = "no lock service can prevent this"
 _BY_NO_FENCE = (
@@ -25,9 +26,9 @@ _BY_NO_FENCE = (
 
 
 def counted(found: Mapping[str, Any], asked: Iterable[str] = ()) -> Valid:
-    """The verdict of results.json's content on these questions and checkers; on all, without any.
+    """Return the verdict of results.json's content on these questions and checkers, or on all.
 
-    A question of which nothing was judged is "unknown".
+    A question without a judged checker is "unknown".
     """
     asked = list(asked)
     if not asked:
@@ -42,13 +43,13 @@ def counted(found: Mapping[str, Any], asked: Iterable[str] = ()) -> Valid:
 
 
 def sentence(found: Mapping[str, Any]) -> str:
-    """Which of the questions failed, and whether they would with every lock; and whether faults
-    struck at all."""
+    """Say which questions failed, whether every lock would fail them, and whether faults took
+    effect."""
     asked = questions(found.get("checkers") or {})
     words = headline(verdict(found.get("valid")), asked)
     faults = (found.get("checkers") or {}).get("faults", {})
     if faults.get("valid") is True and found.get("faults") == []:
-        words = f"{words} No fault was asked for: it says nothing of any."
+        words = f"{words} No fault was requested, so it covers none."
     if reason := _reason(found, asked):
         words = f"{words} {reason}"
     return words
@@ -62,11 +63,11 @@ def _reason(found: Mapping[str, Any], asked: list[Question]) -> str:
     service, clients, data = (question.valid for question in asked)
     if service is False:
         return "A sound lock service keeps its promise under these faults."
-    # Who holds a lock that the service was right to give away is past its lease, or its session.
+    # A holder whose lock the service rightly gave away is past its lease or its session.
     if clients is False:
         if ended := _session_ended(found):
             late = f"The lock went with its holder's connection ({ended}), and the holder had not "
-            late += "heard of that: no lock without a lease can prevent this"
+            late += "learned of that: no lock without a lease can prevent this"
         else:
             late = f"A client worked past its lease{_struck(found)}: {_BY_EVERY_LOCK}"
         if data is True:
@@ -76,15 +77,15 @@ def _reason(found: Mapping[str, Any], asked: list[Question]) -> str:
         return f"{late}; a fencing token can keep it from the data."
     if data is False:
         return (
-            f"A write arrived when its lease was over: {_BY_EVERY_LOCK}; a fencing token can."
+            f"A write arrived after its lease had expired: {_BY_EVERY_LOCK}; a fencing token can."
             if _late_write(found)
-            else "The lock kept its promise: look at the guard, and at the store."
+            else "The lock kept its promise: check the guard and the store."
         )
     return ""
 
 
 def _struck(found: Mapping[str, Any]) -> str:
-    """The fault that was on a client when the first two believed at once, in its family's words."""
+    """Return the fault at a client when the first two believed at once, in its family's words."""
     evidence = found["checkers"].get("mutual_exclusion", {}).get("evidence") or [{}]
     at_ns = evidence[0].get("time_ns")
     for fault in found.get("faults") or ():
@@ -98,8 +99,8 @@ def _struck(found: Mapping[str, Any]) -> str:
 
 
 def _session_ended(found: Mapping[str, Any]) -> str:
-    """What took the server away, and all connections with it, before the first two believed at
-    once; "" where a lease was over."""
+    """Return the fault that killed the server and its connections before the first two believed at
+    once; "" if a lease had expired."""
     evidence = found["checkers"].get("mutual_exclusion", {}).get("evidence") or [{}]
     causes = evidence[0].get("cause") or ()
     if any(cause.get("sort") == "lease-over" for cause in causes):
@@ -112,7 +113,7 @@ def _session_ended(found: Mapping[str, Any]) -> str:
 
 
 def _in_order(found: Mapping[str, Any]) -> bool:
-    """Whether updates were lost though the resource accepted no token after a higher one."""
+    """Return whether updates were lost although the resource accepted tokens in order."""
     fencing = found["checkers"].get("fencing", {})
     lost = found["checkers"].get("resource", {}).get("lost_update")
     return bool(lost and fencing.get("valid") is True and fencing.get("writes"))

@@ -1,9 +1,9 @@
-"""A cell of the matrix: what the runs of one lock, under one fault, with one guard come to.
+"""Sums up a cell of the matrix: the runs of one lock, under one fault, with one guard.
 
-A run is a row from harness/campaigns/tally.py: verdicts, holds, violating holds, times. The runs of
-a cell are added up here, and named by one state. The three questions stay apart: `service`
-counts holds that were granted while another's lease ran, `clients` those that began while another
-client went on as the holder, `data` those under which a write was made that damaged the resource.
+A run is a row from harness/campaigns/tally.py: verdicts, holds, violating holds, times. A cell adds
+up its runs and has one state. The three questions stay apart: `service` counts holds that were
+granted while another's lease ran, `clients` those that began while another client still counted on
+its hold, `data` those under which a write damaged the resource.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ QUESTIONS = ("service", "clients", "data")
 
 @dataclass(frozen=True)
 class State:
-    """`sign` is its letter on the page, `word` its name, `what` says when a cell is in it."""
+    """The state of a cell. `sign` is its letter on the page, `word` its name, `what` when it
+    applies."""
 
     sign: str
     word: str
@@ -31,25 +32,25 @@ class State:
 
 STATES = {
     "broken": State(
-        "B", "broken", "the lock service broke a promise: it granted a lease twice, say"
+        "B", "broken", "the lock service broke a promise, for example granted a lease twice"
     ),
     "damaged": State("D", "data damaged", "an update was lost, or a late write accepted"),
     "unavailable": State(
-        "N", "not available", "nobody was granted the lock, or not again in time after a fault"
+        "N", "not available", "the lock was never granted, or not in time after a fault"
     ),
     "believed": State(
         "C", "clients believed", "two clients believed to hold the lock, and the data survived"
     ),
     "unknown": State("?", "unknown", "a run could not be judged, or its faults were not proved"),
-    "kept": State("K", "kept", "nothing was broken in so many holds"),
-    "untested": State("–", "not tested", "it cannot apply, or was not run yet"),
+    "kept": State("K", "kept", "no violation was seen in the holds counted"),
+    "untested": State("–", "not tested", "it is not applicable, or not run yet"),
 }
-"""From the worst to the best. A cell is in the first one that it fits; `marks` has all of them."""
+"""From the worst to the best. A cell is in the first that applies; `marks` has all that apply."""
 
 
 def summed(cell: Mapping[str, Any], calm: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What the runs of a cell come to. `calm` is the sum of the same lock and guard without
-    faults, for its availability."""
+    """Sum up the runs of a cell. `calm` is the sum of the same lock and guard without faults, for
+    its availability."""
     runs = [run for run in cell["runs"] if not run.get("crashed")]
     crashed = len(cell["runs"]) - len(runs)
     marks = _marks(cell, runs, crashed)
@@ -77,25 +78,25 @@ def summed(cell: Mapping[str, Any], calm: Mapping[str, Any] | None = None) -> di
 def _marks(cell: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], crashed: int) -> list[str]:
     if not runs:
         return ["unknown" if crashed else "untested"]
-    asked = {name: worst(_asked(runs, name)) for name in QUESTIONS}
+    by_question = {name: worst(_asked(runs, name)) for name in QUESTIONS}
     found = []
-    # That nobody is granted the lock is told apart from a promise of exclusion that was broken.
+    # A lock that is never granted counts as unavailable, not as broken exclusion.
     if any(valid is False for run in runs for valid in _service(run)):
         found.append("broken")
-    if asked["data"] is False:
+    if by_question["data"] is False:
         found.append("damaged")
     late = any(run["checkers"].get("liveness") is False for run in runs)
     if late or not any(run["granted"] for run in runs):
         found.append("unavailable")
-    if asked["clients"] is False and "damaged" not in found:
+    if by_question["clients"] is False and "damaged" not in found:
         found.append("believed")
-    if crashed or "unknown" in asked.values():
+    if crashed or "unknown" in by_question.values():
         found.append("unknown")
     return found or ["kept"]
 
 
 def _service(run: Mapping[str, Any]) -> list[Valid]:
-    """The verdicts on the service but the one about being granted the lock at all."""
+    """Return the verdicts on the service, without the one on liveness."""
     return [verdict(valid) for name, valid in run["service"].items() if name != "liveness"]
 
 
@@ -105,7 +106,7 @@ def _asked(runs: Sequence[Mapping[str, Any]], question: str) -> list[Valid]:
 
 
 def _counted(runs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Each checker's worst verdict, and of how many runs each was."""
+    """Count the runs by verdict for each checker."""
     found: dict[str, dict[str, Any]] = {}
     for name in dict.fromkeys(name for run in runs for name in run["checkers"]):
         said = [verdict(run["checkers"][name]) for run in runs if name in run["checkers"]]
@@ -119,7 +120,8 @@ def _counted(runs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def rated(runs: Sequence[Mapping[str, Any]], question: str) -> dict[str, Any]:
-    """How often these runs violated it: per 1,000 holds, with the 95 % interval; and when first."""
+    """Return the rate of violations in these runs: per 1,000 holds, with the 95 % interval, and the
+    time of the first."""
     holds = sum(run["holds"] for run in runs)
     count = sum(run["violations"][question] for run in runs)
     low, high = share(min(count, holds), holds)
@@ -139,7 +141,7 @@ def rated(runs: Sequence[Mapping[str, Any]], question: str) -> dict[str, Any]:
     if found["runs"]:
         times = median([inf if one is None else one for one in first])
         for name, value in zip(("first_s", "first_low_s", "first_high_s"), times, strict=True):
-            # Beyond the end of a run nobody looked.
+            # The time is censored at the end of a run.
             found[name] = None if value == inf else value
     return found
 
@@ -147,13 +149,13 @@ def rated(runs: Sequence[Mapping[str, Any]], question: str) -> dict[str, Any]:
 def words(
     cell: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], crashed: int, holds: int
 ) -> str:
-    """A cell in a sentence, or two."""
+    """Describe a cell in a sentence or two."""
     if not runs:
         if crashed:
-            return f"No run came about: {cell['runs'][-1]['crashed']}"
+            return f"Every run crashed: {cell['runs'][-1]['crashed']}"
         return f"Not tested: {cell.get('reason') or 'it was not run yet'}."
     if not holds:
-        return "Nobody was granted the lock: nothing was tested."
+        return "The lock was never granted: nothing was tested."
     seen = [
         f"{_what(name, found)} in {rate(found)}"
         for name in QUESTIONS
@@ -167,7 +169,7 @@ def words(
 
 def _what(question: str, found: Mapping[str, Any]) -> str:
     if question == "service" and found["blind"]:
-        return "the lock, which tells no deadline, was granted while another held on to it"
+        return "the lock, which reports no deadline, was granted while another client still held it"
     return _COUNTED[question]
 
 
@@ -179,18 +181,19 @@ _COUNTED = {
 
 
 def rate(found: Mapping[str, Any]) -> str:
-    """'12 holds, 3.5 per 1,000 (1.8 to 6.1)'."""
+    """Return for example '12 holds, 3.5 per 1,000 (1.8 to 6.1)'."""
     noun = "hold" if found["count"] == 1 else "holds"
     return f"{found['count']:,} {noun}, {figure(found['per_1000'])} per 1,000 ({between(found)})"
 
 
 def between(found: Mapping[str, Any]) -> str:
-    """'1.8 to 6.1'."""
+    """Return for example '1.8 to 6.1'."""
     return f"{figure(found['low'])} to {figure(found['high'])}"
 
 
 def unseen(holds: int) -> str:
-    """'seen in 1,500 holds (at most 2 per 1,000, by the rule of three)', after "not"."""
+    """Return for example 'seen in 1,500 holds (at most 2 per 1,000, by the rule of three)', after
+    "not"."""
     return (
         f"seen in {holds:,} holds (95 %: at most {figure(1000 * not_seen(holds))} per 1,000, by "
         "the rule of three)"
@@ -198,5 +201,5 @@ def unseen(holds: int) -> str:
 
 
 def figure(value: float) -> str:
-    """Two digits that count: '0.38', '3.5', '120'."""
+    """Round to two significant digits: '0.38', '3.5', '120'."""
     return f"{value:,.0f}" if value >= 9.95 or value == 0 else f"{value:.2g}"

@@ -1,16 +1,18 @@
-"""95 % intervals of what was counted, exact ones, which a table of results is not honest without.
+"""Exact 95 % intervals of counts, which an honest table of results needs.
 
-- Of a share (violating holds of all holds): Clopper and Pearson, "The use of confidence or fiducial
-  limits illustrated in the case of the binomial", Biometrika 26 (1934). It covers at least 95 %,
-  also where little or nothing was seen.
-- Of nothing that was seen: the rule of three (Hanley and Lippman-Hand, "If nothing goes wrong, is
-  everything all right?", JAMA 249 (1983)).
+- Of a proportion (violating holds of all holds): Clopper and Pearson, "The use of confidence or
+  fiducial limits illustrated in the case of the binomial", Biometrika 26 (1934). It covers at
+  least 95 %, also where little or nothing was seen.
+- Of an event that was never seen: the rule of three (Hanley and Lippman-Hand, "If nothing goes
+  wrong, is everything all right?", JAMA 249 (1983)).
 - Of a median: two of the ordered values, by the binomial distribution of how many lie below it
-  (Conover, "Practical Nonparametric Statistics", 3.2), which asks nothing of their distribution.
+  (Conover, "Practical Nonparametric Statistics", 3.2), which assumes nothing about their
+  distribution.
 
-A share's limits are quantiles of the beta distribution. They are found by bisection of its
-cumulative distribution, the continued fraction of Abramowitz and Stegun 26.5.8, evaluated from the
-front as Lentz did ("Numerical Recipes", 6.4). SciPy has the same, and is a dependency of 100 MB.
+The limits of a proportion are quantiles of the beta distribution. They are found by bisection of
+its cumulative distribution, the continued fraction of Abramowitz and Stegun 26.5.8, evaluated from
+the front as Lentz did ("Numerical Recipes", 6.4). SciPy has the same, but is a dependency of 100
+MB.
 """
 
 from __future__ import annotations
@@ -20,21 +22,21 @@ from functools import cache
 from math import comb, exp, inf, lgamma, log, log1p
 
 OUTSIDE = 0.05
-"""What a 95 % interval leaves out, half of it at each side."""
+"""The part of the distribution outside a 95 % interval, half of it on each side."""
 _STEPS, _TERMS = 60, 10_000
 _CLOSE, _TINY = 1e-14, 1e-300
 
 
 @cache
 def share(count: int, of: int) -> tuple[float, float]:
-    """The limits of a share of which `count` of `of` were seen. Of nothing it may be any.
+    """Return the limits of a proportion, with `count` of `of` seen. With `of` 0 it may be any.
 
-    They are kept: a matrix asks again for those of all its cells after each run.
+    Results are cached, because a matrix recomputes all its cells after each run.
 
-    Raises ValueError where they are no counts.
+    Raises ValueError for impossible counts.
     """
     if not 0 <= count <= of:
-        raise ValueError(f"{count} of {of} is no share")
+        raise ValueError(f"{count} of {of} is not a proportion")
     if not of:
         return 0.0, 1.0
     low = _quantile(OUTSIDE / 2, count, of - count + 1) if count else 0.0
@@ -43,13 +45,13 @@ def share(count: int, of: int) -> tuple[float, float]:
 
 
 def not_seen(of: int) -> float:
-    """The share that is still possible, at 95 %, of what was not seen once in so many: 3 / n."""
+    """Return the upper 95 % bound on the proportion of an event not seen in n tries: 3 / n."""
     return min(1.0, 3 / of) if of else 1.0
 
 
 def median(values: Sequence[float]) -> tuple[float, float, float]:
-    """The median of some values, at least one, and its limits. What was not seen as long as anybody
-    looked is `inf`; so are the limits of too few values (five or less): 0 and inf."""
+    """Return the median of some values, at least one, and its limits. A value censored at the end
+    of a run is `inf`; with five values or less the limits are 0 and inf."""
     ordered = sorted(values)
     count = len(ordered)
     low, high = ordered[(count - 1) // 2], ordered[count // 2]
@@ -63,7 +65,7 @@ def median(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def _quantile(share: float, a: float, b: float) -> float:
-    """Where the beta distribution has this share below it."""
+    """Return the point below which the beta distribution has this share."""
     low, high = 0.0, 1.0
     for _ in range(_STEPS):
         middle = (low + high) / 2
@@ -72,9 +74,10 @@ def _quantile(share: float, a: float, b: float) -> float:
 
 
 def _below(x: float, a: float, b: float) -> float:
-    """The regularized incomplete beta function: how much of beta(a, b) lies below x, 0 < x < 1."""
+    """Return the regularized incomplete beta function: the share of beta(a, b) below x, 0 < x <
+    1."""
     factor = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x))
-    # The fraction converges at once on this side of the mean.
+    # The fraction converges quickly on this side of the mean.
     if x < (a + 1) / (a + b + 2):
         return factor * _fraction(x, a, b) / a
     return 1 - factor * _fraction(1 - x, b, a) / b

@@ -1,9 +1,9 @@
-"""The verdict in words: three questions that are never mixed, and the checkers that answer each.
+"""The verdict in words: three separate questions, and the checkers that answer each.
 
 Did the lock *service* keep its promise, did two *clients* believe at once, was the *resource*
-damaged? A client paused past its lease makes the second false for every lock there is, and
-must not be booked as the service's failure. `fencing` speaks of two of them: of the tokens
-that the service granted, and of the writes that the resource accepted.
+damaged? A client paused past its lease fails the second with every lock, and this must not count as
+the service's failure. `fencing` answers two of them: it checks the tokens that the service granted,
+and the writes that the resource accepted.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.verdict import Valid, worst
 
 _THE_TEST = {
-    "faults": "Every fault has the receipt that it took hold, and that it was healed.",
-    "run": "The run went to its end as it was scheduled.",
+    "faults": "Every fault has a receipt that it took effect, and one that it was healed.",
+    "run": "The run was completed as scheduled.",
 }
-"""Not about the lock: whether the test itself came about."""
+"""About the test itself, not the lock."""
 
 # Each question: its answers for true, false, unknown and not checked.
 _ANSWERS: dict[str, dict[Valid | None, str]] = {
@@ -34,7 +34,7 @@ _ANSWERS: dict[str, dict[Valid | None, str]] = {
         True: "no two clients believed at once that they held the lock",
         False: "two clients believed at once that they held the lock",
         "unknown": "whether two clients believed at once is not known",
-        None: "what the clients believed was not judged",
+        None: "the clients' beliefs were not judged",
     },
     "resource": {
         True: "the resource was not damaged",
@@ -43,17 +43,17 @@ _ANSWERS: dict[str, dict[Valid | None, str]] = {
         None: "the resource was not judged",
     },
 }
-_TESTED = "Did the test come about?"
+_TESTED = "Was the test carried out?"
 _TITLES = {
     "service": "Did the lock service keep its promise?",
     "clients": "Did two clients believe at once?",
     "resource": "Was the resource damaged?",
 }
-# Which verdict answers it with yes.
+# The verdict that means yes.
 _YES = {title: key == "service" for key, title in _TITLES.items()} | {_TESTED: True}
 _REMARK = (
-    "A client that is paused or cut off past its lease makes this false for every lock "
-    "there is. It is no failure of the service."
+    "A client that is paused or cut off past its lease makes this false with every lock. It is "
+    "not a failure of the service."
 )
 _UNTESTED = "as far as it was tested, "
 _NO_LATE_WRITE = "No write was accepted after one with a higher token."
@@ -61,7 +61,7 @@ _NO_LATE_WRITE = "No write was accepted after one with a higher token."
 
 @dataclass(frozen=True)
 class Part:
-    """One checker's share of an answer."""
+    """One checker's part of an answer."""
 
     checker: str
     about: str
@@ -71,9 +71,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Question:
-    """A question, its answer, and the checkers that gave it; `valid` None: nobody was asked.
+    """A question, its answer, and the checkers that gave it; `valid` is None without a checker.
 
-    `hedge` is what has to be said before the answer.
+    `hedge` is a reservation that precedes the answer.
     """
 
     title: str
@@ -89,21 +89,21 @@ class Question:
 
     @property
     def short(self) -> str:
-        """Yes, no, or that it is not known."""
+        """Return yes, no, or that it is not known."""
         if not isinstance(self.valid, bool):
             return "not known"
         return "yes" if self.valid == _YES[self.title] else "no"
 
 
 def questions(checkers: Mapping[str, Mapping[str, Any]]) -> list[Question]:
-    """The three questions, answered from results.json's `checkers`.
+    """Answer the three questions from results.json's `checkers`.
 
-    Where a fault lacks its receipt, or the run its end, nothing is true: the lock may have
+    If a fault lacks its receipt, or the run was cut short, no answer is true: the lock may have
     held only because nothing tested it.
     """
     tested = not untested(checkers)
     service = [_grants(name, checkers[name]) for name in _about("service") if name in checkers]
-    # A checker that is not installed here speaks of the lock until somebody says otherwise.
+    # Without its declaration, a checker that is not installed here is taken to judge the lock.
     known = set(ordered(checkers))
     service += [_part(name, row) for name, row in checkers.items() if name not in known]
     clients = [_part(name, checkers[name]) for name in _about("clients") if name in checkers]
@@ -116,19 +116,19 @@ def questions(checkers: Mapping[str, Mapping[str, Any]]) -> list[Question]:
 
 
 def the_test(checkers: Mapping[str, Mapping[str, Any]]) -> Question:
-    """Whether the test came about, of which no checker of a lock speaks."""
+    """Return whether the test was carried out, which no checker of a lock judges."""
     parts = [_part(name, checkers[name]) for name in _THE_TEST if name in checkers]
     valid = worst(part.valid for part in parts) if parts else None
-    return Question(_TESTED, valid, "the test came about as it was described", parts)
+    return Question(_TESTED, valid, "the test was carried out as described", parts)
 
 
 def question(name: str) -> str:
-    """What a checker asks, as the sentence that is true when it holds; '' if it is not known."""
+    """Return a checker's question as a sentence that is true if it holds; '' if it is unknown."""
     return CHECKERS[name].question if name in CHECKERS else _THE_TEST.get(name, "")
 
 
 def ordered(names: Iterable[str]) -> list[str]:
-    """The known of these: about the service, the clients, the resource, and the test."""
+    """Order the known of these: about the service, the clients, the resource, and the test."""
     known = [*_about("service"), *_about("clients"), *_about("resource"), *_THE_TEST]
     asked = set(names)
     return [name for name in dict.fromkeys(known) if name in asked]
@@ -139,19 +139,19 @@ def _about(what: About) -> list[str]:
 
 
 def untested(checkers: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Why not everything was tested that was to be, in sentences; empty where it was."""
+    """Return why not everything was tested as planned, in sentences; empty if it was."""
     rows = [checkers[name] for name in _THE_TEST if name in checkers]
     return [str(row.get("summary", "")) for row in rows if row.get("valid") is not True]
 
 
 def headline(valid: Valid | None, asked: list[Question]) -> str:
-    """One sentence for the top of the page: the verdict, and why."""
+    """Return one sentence for the top of the page: the verdict, and why."""
     if valid is None:
         return "No verdict: the run was cut short before its history was checked."
     word = {True: "Valid", False: "Invalid", "unknown": "Unknown"}[valid]
     clauses = [question.clause for question in asked if question.parts]
     if not clauses:
-        return f"{word}: no checker was asked."
+        return f"{word}: no checker ran."
     hedge = next((question.hedge for question in asked if question.hedge), "")
     return f"{word}: {hedge}{_listed(clauses)}."
 
@@ -177,12 +177,12 @@ def _part(name: str, row: Mapping[str, Any]) -> Part:
 
 
 def verdict(value: Any) -> Valid:
-    """A stored verdict as one of true, false and "unknown": what is neither is unknown."""
+    """Return a stored verdict as true, false or "unknown"; anything else is unknown."""
     return value if isinstance(value, bool) else "unknown"
 
 
 def _grants(name: str, row: Mapping[str, Any]) -> Part:
-    """A checker of the service; of fencing, what it says of the tokens that were granted."""
+    """Return a checker's answer on the service; for fencing, on the tokens that were granted."""
     if name != "fencing":
         return _part(name, row)
     about, valid = "Tokens are unique and rise with every grant.", verdict(row.get("valid"))
@@ -192,7 +192,7 @@ def _grants(name: str, row: Mapping[str, Any]) -> Part:
 
 
 def _writes(name: str, row: Mapping[str, Any]) -> Part:
-    """A checker of the resource; of fencing, what it says of the writes that were accepted."""
+    """Return a checker's answer on the resource; for fencing, on the writes that were accepted."""
     if name != "fencing":
         return _part(name, row)
     about, valid = _NO_LATE_WRITE, verdict(row.get("valid"))

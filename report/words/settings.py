@@ -1,4 +1,4 @@
-"""The spec of a test as a reader sees it: its settings, and the command that runs it again."""
+"""The spec of a test for a reader: its settings, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from fencepost.settings import SETTINGS
 
-# What a run's test.json says beside its settings, and where: before the setting of that name.
+# Fields of test.json that are not settings, each with the setting that it precedes.
 _FACTS = {
     "ttl_ms": (("servers", "Servers"), ("clients", "Client nodes")),
     "": (
@@ -22,7 +22,8 @@ _FACTS = {
 
 
 def settings(test: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The spec, labelled; a scenario's length and intervals are not set but come of its steps."""
+    """Return the labelled spec. A scenario's length and intervals follow from its steps, so they
+    are left out."""
     left_out = ("time_s", "interval_s") if test.get("scenario") else ()
     rows = [("lock", "Lock")]
     for name, setting in SETTINGS.items():
@@ -32,23 +33,22 @@ def settings(test: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def named(versions: Mapping[str, str]) -> list[str]:
-    """Versions with their programs' names, which what a program says of itself may have already:
-    "PostgreSQL 15.18" of postgres."""
+    """Prefix versions with their programs' names, unless a version has one already, as postgres'
+    "PostgreSQL 15.18"."""
     return [
-        said if name.lower() in said.lower() else f"{name} {said}"
-        for name, said in versions.items()
+        version if name.lower() in version.lower() else f"{name} {version}"
+        for name, version in versions.items()
     ]
 
 
 def again(test: Mapping[str, Any], run: Path) -> str | None:
-    """The command that runs this test again; None where there is none."""
+    """Return the command that repeats this test, or None if no command can."""
     if test.get("scenario"):
         return _played(test, str(test["scenario"].get("name", "")))
     if test.get("simulated"):
         return str((test.get("hunt") or {}).get("command") or "") or None
     if test.get("scheduled") or test.get("plays") or (test.get("lock") or {}).get("own"):
-        # No seed gives these faults once more: they were given. And a lock of somebody's own is
-        # with the run as it was then.
+        # No seed reproduces given faults, and a user lock is stored with the run as it was then.
         return shlex.join(["fencepost", "test", "--replay", f"{run.parent.name}/{run.name}"])
     lock: Mapping[str, Any] = test.get("lock") or {}
     words = ["fencepost", "test", str(lock.get("name", "LOCK"))]
@@ -62,7 +62,8 @@ def again(test: Mapping[str, Any], run: Path) -> str | None:
 
 
 def _played(test: Mapping[str, Any], scenario: str) -> str | None:
-    """The suite with this scenario alone. A suite calls its tests SUITE-SCENARIO-GUARD."""
+    """Return the suite restricted to this scenario. A suite calls its tests
+    SUITE-SCENARIO-GUARD."""
     suite, found, _ = str(test.get("name", "")).partition(f"-{scenario}-")
     if not (scenario and found):
         return None

@@ -1,4 +1,4 @@
-"""A run in Markdown, for the summary page of a CI: the verdict, each checker's, the evidence."""
+"""A run in Markdown for a CI summary page: the verdict, each checker's, the evidence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PIECES = 3
 
 
 def markdown(found: Mapping[str, Any], folder: str) -> str:
-    """The section of a run. `found`: results.json."""
+    """Return the section of a run. `found`: results.json."""
     checkers = found.get("checkers") or {}
     lines = [f"### {_cell(str(found.get('test', '')))}", "", _cell(sentence(found)), ""]
     lines += ["| question | checker | verdict | |", "| --- | --- | --- | --- |"]
@@ -30,11 +30,12 @@ def markdown(found: Mapping[str, Any], folder: str) -> str:
                 pieces = (checkers[part.checker].get("evidence") or ())[:_PIECES]
                 evidence += [f"- {part.checker}: {_cell(str(p.get('what', '')))}" for p in pieces]
     last = f"Seed {found.get('seed')}, results in `{folder}`."
-    told = [*dict.fromkeys(evidence), *[""] * bool(evidence)]
-    return "\n".join([*lines, "", *told, last, "", ""])
+    sentences = [*dict.fromkeys(evidence), *[""] * bool(evidence)]
+    return "\n".join([*lines, "", *sentences, last, "", ""])
 
 
 def _cell(text: str) -> str:
-    """In a table, a bar or a line end would begin the next cell or row; and no text is markup."""
+    """Escape a table cell: a bar or newline would begin the next cell or row, and text must not act
+    as markup."""
     plain = text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
     return " ".join(plain.split())

@@ -168,7 +168,7 @@ def test_search_finds_by_all_words_and_its_kinds_are_filtered(report, window):
     page.fill("#search", "no such thing")
     assert (found(page), page.locator("[role=status]").inner_text()) == (
         [],
-        "Nothing on this page is like that.",
+        "No match on this page.",
     )
     assert seen.console == []
 

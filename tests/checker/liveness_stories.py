@@ -47,7 +47,7 @@ def dies_with_the_lock(story):
 def limits(found):
     """By when the lock had to be back after each holder, in s."""
     return [
-        e["what"].split(" by ")[1].split(" s;")[0]
+        e["what"].split(" by ")[1].split(" s,")[0]
         for e in found.evidence
         if "After cl" in e["what"]
     ]

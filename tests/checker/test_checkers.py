@@ -34,7 +34,7 @@ def test_a_checker_that_names_no_condition_applies_to_all():
 
 def test_fencing_applies_where_the_lock_hands_out_tokens():
     applies = CHECKERS["fencing"].applies
-    assert applies({"lock": {"token": None}}) == "the lock hands out no token"
+    assert applies({"lock": {"token": None}}) == "the lock issues no token"
     assert applies({"lock": {"token": "one"}}) is None
 
 

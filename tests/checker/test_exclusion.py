@@ -35,7 +35,7 @@ def test_the_evidence_says_who_when_how_long_and_which_fault_was_on():
     story.grant(2, "h2", at=400, until=1400)
     verdict = lease_exclusion(story.history(), {})
     assert verdict.summary == (
-        "1 of 2 holds were granted while another's believed hold was on; the first at 0.400 s "
+        "1 of 2 holds were granted during another believed hold; the first at 0.400 s "
         "(likely: redis-3 jumps)."
     )
     assert verdict.evidence == [
@@ -73,7 +73,7 @@ def test_the_evidence_of_a_strict_overlap_says_when_and_how_the_first_hold_was_g
     story.release(1, "h1", at=1600)
     verdict = mutual_exclusion(story.history(), {})
     assert verdict.summary == (
-        "1 of 2 holds were granted while another's strict hold was on; the first at 1.010 s "
+        "1 of 2 holds were granted during another strict hold; the first at 1.010 s "
         "(its holder kept it past its lease)."
     )
     assert verdict.evidence == [
@@ -81,7 +81,7 @@ def test_the_evidence_of_a_strict_overlap_says_when_and_how_the_first_hold_was_g
             "what": (
                 "client-2 (process 2) was granted hold h2 at 1.010 s, while client-1 (process 1) "
                 "had hold h1 since 0.000 s, which its holder gave up at 1.600 s (release): two "
-                "holders for 0.590 s. The lease of hold h1 was over at 1.000 s. No fault kept "
+                "holders for 0.590 s. The lease of hold h1 expired at 1.000 s. No fault kept "
                 "client-1 (process 1) from giving it up in the 0.010 s since."
             ),
             "cause": [over("h1", 1000), kept_on(1, 1000, 1010)],
@@ -104,7 +104,7 @@ def test_a_verdict_without_overlaps_says_what_was_compared(checker, kind):
     story.grant(2, "h2", at=600, until=1600)
     found = checker(story.history(), {"lock": {"ends_with": "close"}})
     assert found.valid is True
-    assert found.summary == f"None of 2 holds overlapped another's {kind} hold."
+    assert found.summary == f"None of 2 holds overlapped another {kind} hold."
     assert found.evidence == []
     assert found.details == {
         "holds": 2,
@@ -119,7 +119,7 @@ def test_a_hold_that_nobody_ever_gave_up_is_told_without_a_length():
     story.grant(1, "h1", at=0, until=None)
     story.grant(2, "h2", at=400, until=None)
     evidence = mutual_exclusion(story.history(), {}).evidence[0]
-    assert "which its holder never gave up: two holders." in evidence["what"]
+    assert "which its holder never released: two holders." in evidence["what"]
     assert "Nothing in the history explains why the lock was granted" in evidence["what"]
     assert evidence["until_ns"] is None
 

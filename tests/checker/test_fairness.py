@@ -69,7 +69,7 @@ def test_a_herd_breaks_the_promise_of_one_wakeup(story):
         {
             "what": (
                 "Waiters were woken 6 times for 4 requests, 1.5 for each: the end of one hold or "
-                "wait wakes a herd."
+                "wait wakes a herd of waiters."
             ),
             "time_ns": 0,
             "valid": False,

@@ -146,8 +146,8 @@ def test_the_evidence_of_a_late_write_names_both_writes_and_the_fault_that_was_o
         {
             "what": (
                 "client-1 (process 1) wrote 'a' with token 1, accepted by 2.210 s, after the "
-                "resource had accepted token 2 from client-2 (process 2). The lease of hold h1 was "
-                "over at 1.000 s. This kept client-1 from giving it up: pause of client-1 (from "
+                "resource had accepted token 2 from client-2 (process 2). The lease of hold h1 "
+                "expired at 1.000 s. This kept client-1 from giving it up: pause of client-1 (from "
                 "2.150 s to 2.205 s)."
             ),
             "cause": [

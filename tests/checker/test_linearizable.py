@@ -23,7 +23,7 @@ def test_turns_are_valid(story):
     story.grant(1, "b", 6, 1006)
     found = verdict(story, lock={"ends_with": "close"})
     assert found.valid is True
-    assert found.summary == "3 ops of the lock fit one order in which every lease is kept."
+    assert found.summary == "3 ops of the lock fit one order that respects every lease."
     assert found.evidence == []
     assert found.details == {
         "model": "lease-mutex",
@@ -40,7 +40,7 @@ def test_a_grant_within_another_s_lease_fits_nowhere_and_the_sentence_says_why(s
     found = verdict(story)
     assert found.valid is False
     assert "client-1 (process 1)" in found.summary
-    assert "fits nowhere" in found.summary
+    assert "is not linearizable" in found.summary
     assert found.evidence[0]["ops"]
 
 

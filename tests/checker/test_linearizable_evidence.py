@@ -16,7 +16,7 @@ def test_a_search_that_does_not_end_leaves_it_unknown(story, monkeypatch):
     story.grant(1, "b", 500, 1500)
     found = verdict(story)
     assert found.valid == "unknown"
-    assert found.summary.startswith("The search did not end: time limit of -1 s reached")
+    assert found.summary.startswith("The search was stopped: time limit of -1 s reached")
     assert found.evidence == []
     assert list(found.details) == ["model", "operations", "failed_release", "ends_with"]
 
@@ -41,7 +41,8 @@ def test_with_clocks_of_several_hosts_it_is_told_how_far_an_order_could_be_found
     story.grant(1, "b", 500, 1500, asked=450)
     found = verdict(story, clocks=CLOCKS)
     assert found.summary == (
-        "No order of the lock's ops keeps every lease; the search found none beyond 0.450 s."
+        "The lock's ops are not linearizable: no order respects every lease. The search got "
+        "no further than 0.450 s."
     )
     assert found.evidence == [{"what": found.summary, "time_ns": 450 * MS, "ops": [2]}]
 
@@ -53,9 +54,9 @@ def test_the_counterexample_is_small_and_names_its_ops(story):
     story.grant(1, "b", 500, 1500, asked=450)
     found = verdict(story)
     assert found.summary == (
-        "client-1 (process 1): acquire, invoked at 0.450 s, fits nowhere in any order of the "
-        "lock's ops that keeps every lease: 1 (hold b) can't acquire: 0 (hold a) holds it and "
-        "can't expire before 1.001000 s. No fault was on at that time."
+        "client-1 (process 1): acquire, invoked at 0.450 s, is not linearizable: no order of the "
+        "lock's operations that respects every lease can contain it: 1 (hold b) can't acquire: 0 "
+        "(hold a) holds it and can't expire before 1.001000 s. No fault was on at that time."
     )
     assert found.evidence == [{"what": found.summary, "time_ns": 450 * MS, "ops": [4, 6]}]
 
@@ -68,7 +69,10 @@ def test_an_op_that_fits_nowhere_is_told_with_its_hold_and_the_fault_that_was_on
     story.fault("pause", 19, 30, ["s2"])
     found = verdict(story)
     assert found.valid is False
-    assert "client-0 (process 0): extend of hold a, invoked at 0.020 s, fits" in found.summary
+    assert (
+        "client-0 (process 0): extend of hold a, invoked at 0.020 s, is not linearizable: "
+        in found.summary
+    )
     assert found.summary.endswith(" On at that time: pause of s2 (from 0.019 s).")
     assert found.details == {
         "model": "lease-mutex",
@@ -93,8 +97,8 @@ def test_where_there_is_no_time_for_evidence_the_op_that_failed_is_told_without_
     story.grant(1, "b", 500, 1500, asked=450)
     found = verdict(story)
     assert found.summary == (
-        "client-1 (process 1): acquire, invoked at 0.450 s, fits nowhere in any order of the "
-        "lock's ops that keeps every lease. No fault was on at that time."
+        "client-1 (process 1): acquire, invoked at 0.450 s, is not linearizable: no order of the "
+        "lock's operations that respects every lease can contain it. No fault was on at that time."
     )
     assert found.evidence == [{"what": found.summary, "time_ns": 450 * MS, "ops": [2]}]
 
@@ -112,7 +116,8 @@ def test_where_there_is_no_time_to_find_that_op_it_is_told_how_far_the_search_ca
     story.grant(2, "b", 32, 62, asked=26, token=4, ttl=30)
     found = verdict(story)
     assert found.summary == (
-        "No order of the lock's ops keeps every lease; the search found none beyond 0.026 s."
+        "The lock's ops are not linearizable: no order respects every lease. The search got "
+        "no further than 0.026 s."
     )
     assert found.valid is False
     assert found.evidence == [{"what": found.summary, "time_ns": 26 * MS, "ops": [7]}]

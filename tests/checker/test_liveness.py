@@ -19,7 +19,7 @@ def test_somebody_is_granted_the_lock_from_the_start(story):
     story.grant(1, "h", asked=0, at=100, until=1100)
     found = verdict(story)
     assert found.valid is True
-    assert found.summary == "The lock came back every time; the longest wait was 0.100 s."
+    assert found.summary == "The lock became available every time; the longest wait was 0.100 s."
     assert found.evidence == [
         {
             "what": "From the start: granted after 0.100 s.",
@@ -41,7 +41,7 @@ def test_somebody_is_granted_the_lock_from_the_start(story):
 def test_who_is_granted_the_lock_at_once_waits_for_no_time(story):
     story.grant(1, "h", at=0, until=1000)
     found = verdict(story)
-    assert found.summary == "The lock came back every time; the longest wait was 0.000 s."
+    assert found.summary == "The lock became available every time; the longest wait was 0.000 s."
 
 
 def test_of_two_locks_one_that_is_dead_after_the_heal_breaks_the_promise(story):

@@ -34,8 +34,8 @@ def test_a_lock_that_is_granted_too_late_after_the_last_heal_is_not(story):
     found = verdict(story)
     assert found.valid is False
     assert found.summary == (
-        "After the last fault was healed: somebody should have been granted the lock by 8.000 s; "
-        "it was granted only after 3.001 s."
+        "After the last fault was healed: the lock should have been granted by 8.000 s, "
+        "but was only after 3.001 s."
     )
     assert found.evidence == [
         {
@@ -55,7 +55,7 @@ def test_a_lock_that_is_never_granted_again_is_dead(story):
     asks_in_vain(story, 300, 8200)
     found = verdict(story)
     assert found.valid is False
-    assert "it was granted never" in found.summary
+    assert "but never was" in found.summary
 
 
 def test_nobody_is_waited_for_before_the_clients_are_ready(story):
@@ -63,7 +63,7 @@ def test_nobody_is_waited_for_before_the_clients_are_ready(story):
     assert verdict(story).valid is False
     found = verdict(story, ready_s=5.0)
     assert (found.valid, found.evidence[0]["time_ns"]) == ("unknown", 5000 * MS)
-    assert found.summary == "From the start: the history ends too soon to tell, before 8.000 s."
+    assert found.summary == "From the start: the history ends too early to tell, before 8.000 s."
 
 
 def test_a_fault_that_is_healed_later_counts_and_not_when_the_clients_were_ready(story):
@@ -79,7 +79,7 @@ def test_a_history_that_ends_before_the_limit_leaves_it_unknown(story):
     found = verdict(story)
     assert found.valid == "unknown"
     assert found.summary == (
-        "After the last fault was healed: the history ends too soon to tell, before 8.000 s."
+        "After the last fault was healed: the history ends too early to tell, before 8.000 s."
     )
     assert [(row["valid"], row["waited_s"]) for row in found.evidence] == [("unknown", None)]
 
@@ -102,10 +102,10 @@ def test_a_lock_that_nobody_asked_for_after_the_heal_is_unknown(story):
     found = verdict(story)
     assert found.valid == "unknown"
     assert found.summary == (
-        "Nobody asked for the lock for long enough to tell. "
+        "No client asked for the lock for long enough to tell. "
         "Not tested: after the last fault was healed."
     )
-    what = "After the last fault was healed: nobody asked for long enough to tell."
+    what = "After the last fault was healed: no client asked for long enough to tell."
     assert [(row["what"], row["valid"]) for row in found.evidence] == [(what, "unknown")]
 
 
@@ -157,4 +157,4 @@ def test_a_history_that_ends_in_the_instant_of_the_limit_ends_too_soon(story, en
     story.denied(7, 7900, end)
     found = verdict(story)
     assert found.valid == valid
-    assert ("the history ends too soon to tell" in found.summary) is (valid == "unknown")
+    assert ("the history ends too early to tell" in found.summary) is (valid == "unknown")

@@ -29,7 +29,7 @@ def test_after_a_holder_s_death_the_lock_is_granted_when_its_lease_is_over(story
     assert found.details["after_deaths_s"] == [0.95]
     assert [row["what"] for row in found.evidence] == [
         "From the start: granted after 0.000 s.",
-        "After client-1 (process 1) was gone with hold h1 at 0.100 s: granted after 0.950 s.",
+        "After client-1 (process 1) disappeared with hold h1 at 0.100 s: granted after 0.950 s.",
     ]
 
 
@@ -39,8 +39,8 @@ def test_a_lock_that_stays_taken_after_its_holder_s_death_is_dead(story):
     found = verdict(story)
     assert found.valid is False
     assert found.summary == (
-        "After client-1 (process 1) was gone with hold h1 at 0.100 s: somebody should have been "
-        "granted the lock by 3.000 s; it was granted never."
+        "After client-1 (process 1) disappeared with hold h1 at 0.100 s: the lock should have "
+        "been granted by 3.000 s, but never was."
     )
 
 
@@ -132,7 +132,7 @@ def test_a_holder_s_death_that_nobody_asked_after_is_named_and_not_held_against_
     story.read(2, 9000, None, 0)
     found = verdict(story)
     assert found.valid is True
-    assert found.details["untested"] == ["after 1 holder that went"]
+    assert found.details["untested"] == ["after 1 holder that disappeared"]
 
 
 def test_holders_that_went_one_after_the_other_are_each_waited_for(story):

@@ -84,7 +84,9 @@ def test_who_pauses_for_a_tenth_of_the_bound_asks_on_and_who_pauses_longer_does_
     assert verdict(story).valid == valid
 
 
-@pytest.mark.parametrize(("end", "told"), [(7200, "history ends too soon"), (7201, "Nobody asked")])
+@pytest.mark.parametrize(
+    ("end", "told"), [(7200, "history ends too early"), (7201, "No client asked")]
+)
 def test_who_paused_for_a_tenth_of_the_bound_still_asks_at_the_end(story, end, told):
     healed_at_5000(story)
     asks(story, 6000, 7000)

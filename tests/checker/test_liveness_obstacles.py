@@ -77,7 +77,7 @@ def test_in_vain_counts_only_until_the_next_fault(story):
     story.grant(2, "h2", asked=9000, at=9010, until=10_000)
     found = verdict(story)
     assert found.valid is True
-    assert found.details["untested"] == ["after 1 holder that went"]
+    assert found.details["untested"] == ["after 1 holder that disappeared"]
 
 
 def test_a_fault_that_is_over_when_a_lease_may_have_begun_anew_counts(story):

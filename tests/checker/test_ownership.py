@@ -44,7 +44,7 @@ def test_such_a_theft_is_counted_once_also_where_its_victim_finds_out(story):
     assert len(found.evidence) == 2
     assert found.summary == (
         "2 of 2 releases ended the hold of another process. Not tested: a late release (none was "
-        "sent after its own hold was over)."
+        "sent after its own hold had ended)."
     )
     assert found.details["uncertain"] == 0
 
@@ -86,7 +86,7 @@ def test_what_a_history_could_not_show_is_named(story):
     assert found.valid is True
     assert found.summary == (
         "None of 1 release ended another's hold. Not tested: a late release (none was sent after "
-        "its own hold was over)."
+        "its own hold had ended)."
     )
     story.grant(2, "h2", at=150, until=1150)
     story.release(2, "h2", at=1160, done=1170, type="info")

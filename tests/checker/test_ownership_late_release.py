@@ -18,8 +18,8 @@ def test_a_late_release_that_lets_a_third_in_is_theft(story):
         {
             "what": (
                 "client-1 (process 1) released its hold h1 at 1.600 s and was answered ok, though "
-                "client-2 (process 2) had hold h2 since 1.500 s; that was then gone before its "
-                "time: client-3 (process 3) was granted hold h3. The lease of hold h1 was over at "
+                "client-2 (process 2) had hold h2 since 1.500 s; that hold then ended "
+                "early: client-3 (process 3) was granted hold h3. The lease of hold h1 expired at "
                 "1.000 s. No fault kept client-1 (process 1) from giving it up in the 0.600 s "
                 "since."
             ),

@@ -30,9 +30,9 @@ def test_of_a_crossing_release_it_is_uncertain_what_it_ended_if_the_other_asked_
     assert found.evidence == [
         {
             "what": (
-                "client-2 (process 2) had hold h2 since 1.050 s, and it was gone before its time: "
+                "client-2 (process 2) had hold h2 since 1.050 s, and it ended early: "
                 "its own extend was refused. The release of hold h1 by process 1 at 0.900 s may "
-                "have ended it, but that release may have come while its own hold was on, or "
+                "have ended it, but that release may have come during its own hold, or "
                 "before the other was granted. No fault was on at that time."
             ),
             "time_ns": 1200 * MS,
@@ -41,10 +41,10 @@ def test_of_a_crossing_release_it_is_uncertain_what_it_ended_if_the_other_asked_
             "ops": [2, 7],
         }
     ]
-    untested = "a late release (none was sent after its own hold was over)"
+    untested = "a late release (none was sent after its own hold had ended)"
     assert found.summary == (
-        "It cannot be told whether releases ended 1 hold of other processes, gone before their "
-        f"time. Not tested: {untested}."
+        "Releases may have ended 1 hold of other processes, lost early; the history does not "
+        f"decide it. Not tested: {untested}."
     )
     assert found.details == {"releases": 1, "uncertain": 1, "untested": [untested]}
 
@@ -158,7 +158,7 @@ def test_what_a_release_of_unknown_outcome_did_cannot_be_told(story):
     story.grant(3, "h3", at=1700, until=2700)
     found = verdict(story)
     assert found.valid == "unknown"
-    assert "but the outcome of that release is not known." in found.evidence[0]["what"]
+    assert "but the outcome of that release is unknown." in found.evidence[0]["what"]
 
 
 def test_a_release_of_unknown_outcome_may_arrive_long_after_its_end(story):

@@ -36,8 +36,8 @@ def test_who_asks_alone_for_a_lock_that_nobody_has_is_not_refused(story):
     assert evidence["ops"] == [4, 5]
     assert (evidence["time_ns"], evidence["valid"]) == (1200 * MS, False)
     assert evidence["what"] == (
-        "client-2 (process 2) asked for the lock from 0.200 s to 1.200 s and was refused it, "
-        "though nobody had it nor asked for it."
+        "client-2 (process 2) asked for the lock from 0.200 s to 1.200 s and was refused, "
+        "though no other client held it or asked for it."
     )
     assert liveness(story.history(), {}).valid is not False
 

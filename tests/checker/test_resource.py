@@ -18,7 +18,8 @@ def test_writes_that_each_follow_what_their_writer_read_are_fine(story):
     assert kinds(story) == []
     untested = "stale writes (no write was made under a hold)"
     assert resource(story.history(), {}).summary == (
-        f"2 accepted writes, each there and on top of what its writer read. Not tested: {untested}."
+        "2 accepted writes, each present and based on the version that its writer read. Not "
+        f"tested: {untested}."
     )
 
 
@@ -134,7 +135,7 @@ def test_a_value_that_nobody_wrote_is_a_phantom(story):
     assert kinds(story) == [("phantom", "x")]
     what = resource(story.history(), {}).evidence[0]["what"]
     assert what.startswith(
-        "'x' was read by client-2 (process 2) at 0.020 s, and nobody had written it."
+        "'x' was read by client-2 (process 2) at 0.020 s, and no process had written it."
     )
 
 
@@ -164,7 +165,8 @@ def test_the_evidence_names_the_writer_and_the_read_that_showed_the_write(story)
     found = resource(story.history(), {})
     untested = "stale writes (no write was made under a hold)"
     assert found.summary == (
-        f"Of 2 accepted writes: 1 overwrote what its writer had not seen. Not tested: {untested}."
+        "Of 2 accepted writes: 1 lost update (the write was based on a stale read). Not "
+        f"tested: {untested}."
     )
     assert found.evidence == [
         {
@@ -186,8 +188,10 @@ def test_the_evidence_of_a_phantom_names_the_read_and_the_faults_that_were_on(st
     assert resource(story.history(), {}).evidence == [
         {
             "kind": "phantom",
-            "what": "'b' was read by client-3 (process 3) at 0.040 s, and nobody had written it. "
-            "On at that time: pause of s2 (from 0.022 s).",
+            "what": (
+                "'b' was read by client-3 (process 3) at 0.040 s, and no process had written "
+                "it. On at that time: pause of s2 (from 0.022 s)."
+            ),
             "time_ns": 40 * MS,
             "resource": "account",
             "ops": [6, 9],
@@ -201,7 +205,7 @@ def test_what_no_write_could_show_is_named_as_untested(story):
     story.call(1, "read", 20, 20, asked, {"value": None, "version": 0})
     assert resource(story.history(), {}).details["untested"] == [
         "stock (no write was accepted)",
-        "lost updates (no write says what its writer read)",
+        "lost updates (no write names the version that its writer read)",
         "stale writes (no write was made under a hold)",
     ]
 

@@ -99,7 +99,7 @@ def test_a_write_of_unknown_outcome_was_there_from_the_first_read_of_it_on(story
         "kind": "stale",
         "what": "'a', written by client-1 (process 1) and accepted by 2.050 s, was accepted though "
         "stale: client-2 (process 2) had written 'b' before under hold h2, granted at 2.000 s, "
-        "which is later than its own hold h1, granted at 0.000 s. The lease of hold h1 was over at "
+        "which is later than its own hold h1, granted at 0.000 s. The lease of hold h1 expired at "
         "1.000 s. No fault kept client-1 (process 1) from giving it up in the 1.050 s since.",
         "cause": [over("h1", 1000), kept_on(1, 1000, 2050)],
         "time_ns": 2050 * MS,
@@ -193,8 +193,8 @@ def test_a_compare_and_set_resource_is_not_judged_for_stale_writes_and_says_so(s
     found = resource(story.history(), {"guard": "compare-and-set"})
     assert found.details["untested"] == ["stale writes (guard compare-and-set)"]
     assert found.summary == (
-        "2 accepted writes, each there and on top of what its writer read. Not tested: stale "
-        "writes (guard compare-and-set)."
+        "2 accepted writes, each present and based on the version that its writer read. Not "
+        "tested: stale writes (guard compare-and-set)."
     )
 
 

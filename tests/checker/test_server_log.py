@@ -66,7 +66,7 @@ def test_what_servers_write_as_they_start_work_and_are_killed_accuses_none(judge
     found = judged(CALM[kind], CALM[kind])
     assert found == Verdict(
         True,
-        "No panic, fatal error or lack of memory in 2 logs.",
+        "No panic, fatal error or out-of-memory exit in 2 logs.",
         [],
         {"logs": 2, "after_faults": []},
     )
@@ -78,7 +78,7 @@ def test_a_server_that_breaks_down_is_accused_with_its_line(judged, line):
     assert found.valid is False
     assert [(row["server"], row["line"]) for row in found.evidence] == [("etcd-2", 3)]
     assert found.evidence[0]["what"].startswith(f"etcd-2, line 3: {line[:50]}")
-    assert found.summary.startswith("1 line of the servers' logs should not be there: etcd-2, line")
+    assert found.summary.startswith("1 line of the servers' logs reports a crash: etcd-2, line")
     assert found.details == {"logs": 2, "after_faults": []}
 
 
@@ -115,8 +115,8 @@ def test_a_server_whose_disk_a_fault_filled_is_named_and_not_accused(judged):
     found = judged("fine", FULL, history=struck("etcd-2"))
     assert found.valid is True
     assert found.details["after_faults"] == [f"etcd-2, line 1: {FULL}"]
-    assert found.summary.startswith("No panic, fatal error or lack of memory in 2 logs. ")
-    assert "Of a full disk, which was a fault of the run: etcd-2, line 1" in found.summary
+    assert found.summary.startswith("No panic, fatal error or out-of-memory exit in 2 logs. ")
+    assert "Caused by a full disk, which was a fault of the run: etcd-2, line 1" in found.summary
 
 
 def test_a_full_disk_that_no_fault_filled_counts(judged):
@@ -150,8 +150,8 @@ def test_a_log_whose_middle_was_searched_before_it_went_is_judged_by_what_is_lef
     found = judged("fine", f"one\n{gap(5000, searched=True)}two")
     assert found.valid is True
     assert found.summary == (
-        "No panic, fatal error or lack of memory in 2 logs. Left out, once it had been searched: "
-        "the middle of etcd-2 (5000 bytes)."
+        "No panic, fatal error or out-of-memory exit in 2 logs. Left out, once it had been "
+        "searched: the middle of etcd-2 (5000 bytes)."
     )
     assert found.details["left_out"] == ["etcd-2 (5000 bytes)"]
 

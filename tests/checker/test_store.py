@@ -41,7 +41,7 @@ def test_a_write_that_does_not_say_its_version_leaves_no_order_to_try(story):
     story.write(0, 1, "a", 0)
     found = store(story.history(), {})
     assert found.valid == "unknown"
-    assert "does not say its version" in found.summary
+    assert "has no version, and no other answer gives it" in found.summary
     assert (found.evidence, found.details) == ([], {"operations": 1, "untested": []})
 
 
@@ -53,7 +53,7 @@ def test_a_read_that_goes_back_is_no_order(story):
     assert found.valid is False
     assert found.evidence == [
         {
-            "what": "The order was turned round: process 1 read version 1, from 0.003 s to "
+            "what": "The order is reversed: process 1 read version 1, from 0.003 s to "
             "0.004 s, after process 0 wrote version 2, from 0.002 s to 0.002 s.",
             "time_ns": 3 * MS,
             "ops": [3, 5],
@@ -80,7 +80,7 @@ def test_a_version_that_no_write_can_have_made_is_no_register(story):
     story.write(0, 2, "c", 1, 3)
     story.read(1, 3, "c", 3)
     assert store(story.history(), {}).summary == (
-        "No write can have made version 2, which was there: process 0 wrote version 3, from "
+        "No write can have made version 2, which exists: process 0 wrote version 3, from "
         "0.002 s to 0.002 s."
     )
 
@@ -90,7 +90,7 @@ def test_of_a_version_without_a_write_the_first_answer_that_shows_it_is_named(st
     story.write(0, 2, "c", 1, 3, done=9)
     story.call(1, "read", 3, 4, {"resource": "account"}, {"value": "c", "version": 3})
     found = store(story.history(), {})
-    assert "No write can have made version 1, which was there: process 1 read" in found.summary
+    assert "No write can have made version 1, which exists: process 1 read" in found.summary
     assert found.evidence[0]["ops"] == [4]
 
 
@@ -121,9 +121,7 @@ def test_a_refused_write_that_was_read_is_no_register_whatever_else_may_have_mad
 def test_a_value_that_nobody_wrote_is_no_register(story):
     story.write(0, 10, "a", 0, type="info", done=20)
     story.read(2, 50, "b", 1)
-    assert store(story.history(), {}).summary == (
-        "'b', which process 2 read, was written by nobody."
-    )
+    assert store(story.history(), {}).summary == ("'b', which process 2 read, was never written.")
 
 
 def test_a_write_that_a_read_shows_at_its_version_made_no_other(story):
@@ -144,7 +142,7 @@ def test_a_value_that_was_read_before_its_write_was_sent_is_no_register(story):
     story.read(1, 10, "a", 1)
     story.write(0, 20, "a", 0, type="info", done=30)
     summary = store(story.history(), {}).summary
-    assert "No write of 'a' can have made version 1, which was there" in summary
+    assert "No write of 'a' can have made version 1, which exists" in summary
 
 
 def test_of_two_writes_of_one_value_the_later_makes_the_version_that_was_read(story):

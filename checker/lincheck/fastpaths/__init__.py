@@ -1,8 +1,8 @@
 """Special cases that are decided exactly, without a search.
 
-A fast path takes the operations of one object and answers True, False (or, if it knows it, the
-first operation that cannot be placed), or None where its conditions are not met; then the
-general engine decides. Each is held to the engine by property tests.
+A fast path takes the operations of one object and returns True, False (or the first operation that
+cannot be placed, if known), or None if its conditions are not met; then the general engine decides.
+Property tests compare each with the engine.
 """
 
 from __future__ import annotations

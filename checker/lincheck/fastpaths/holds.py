@@ -1,15 +1,14 @@
 """An owner-aware mutex: linearizable iff the mandatory holds are pairwise disjoint.
 
 The mandatory hold of a process goes from the return of its acquire to the invocation of its
-release, or to the end where there is none. Whatever happens, the lock is held by that process
-in between, so two that meet are a contradiction. If none meet, each hold can be shrunk to
-(almost) its mandatory part: acquires linearize at their return, releases at their
-invocation, and pending acquires never. Nothing that is pending makes it harder, so it takes one
-pass in the order of events.
+release, or to the end without one. In every linearization the process holds the lock in between, so
+two that overlap are a contradiction. If none overlap, each hold can be shrunk to (almost) its
+mandatory part: acquires linearize at their return, releases at their invocation, and pending
+acquires never. Pending ops add no constraint, so one pass in the order of events suffices.
 
-That holds where each process alternates acquire and release, as a client does that waits for its
-answers. A release before which no acquire is known, an acquire on top of one's own hold, or a
-process that goes on after an op that never returned: all these are the general engine's.
+This assumes that each process alternates acquire and release, as a client that waits for its
+answers does. The general engine decides the rest: a release without a known acquire, an acquire
+during the process' own hold, a process that continues after an op that never returned.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from fencepost.checker.lincheck.operation import Events, Operation
 
 
 def disjoint_holds(operations: list[Operation], model: Model) -> bool | Operation | None:
-    """True, or the acquire whose hold meets another; None if a condition is not met."""
+    """Return True, or the acquire whose hold overlaps another; None if a condition is not met."""
     if model.initial is not None:
         return None
     holder: int | str | None = None

@@ -1,13 +1,12 @@
-"""A lock with leases: one order of its ops is tried, in which each has its place as late as can be.
+"""Tries one order of the ops of a lock with leases, in which each is placed as late as possible.
 
-Nearly every history of a lock that works fits that order, which is found in one pass. An op is
-placed when it returns. For a grant, the hold before is over first, once it was extended as often as
-extends of it are under way: by a release that is under way, else by the end of its lease, if that
-is due. Grants that are under way and have a lower token go first. What never returned, but for a
-release, has not happened.
+Nearly every history of a correct lock fits that order, which is found in one pass. An op is placed
+when it returns. For a grant, the hold before ends first, once it was extended by all open extends
+of it: by an open release, else by the end of its lease, if that is due. Open grants with a lower
+token go first. Ops that never returned, except releases, have not happened.
 
-Each step is one that the model allows, at a time at which the op was under way, so that an order
-which is found is a linearization. One that is not found says nothing: the answer is None.
+The model allows each step, at a time at which the op was open, so an order that is found is a
+linearization. If none is found, the answer is None.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ T = TypeVar("T")
 
 
 def latest_order(operations: list[Operation], model: Model) -> bool | None:
-    """True if the order that the module describes is a linearization, else None."""
+    """Return True if the order that the module describes is a linearization, else None."""
     invoked = sorted(operations, key=attrgetter("id"))
     returning = [operation for operation in operations if operation.returned is not None]
     returning.sort(key=attrgetter("returned"))
@@ -42,8 +41,8 @@ def latest_order(operations: list[Operation], model: Model) -> bool | None:
 
 
 class _Lock:
-    """The state after the ops that have a place so far, as in models/lease.py, and the ops that may
-    be placed before they return."""
+    """The state after the ops placed so far, as in models/lease.py, and the ops that may be placed
+    before they return."""
 
     def __init__(self, token: int | None) -> None:
         self._holder: Hashable = FREE
@@ -52,9 +51,9 @@ class _Lock:
         self._expired: set[Hashable] = set()
         self._now: int | None = None
         self._placed: set[int] = set()  # that have not returned yet
-        self._releases: dict[Hashable, list[int]] = {}  # under way, by grant
-        self._extends: dict[Hashable, list[Operation]] = {}  # under way, by grant
-        self._grants: dict[int, tuple[int, Operation]] = {}  # under way, with their tokens
+        self._releases: dict[Hashable, list[int]] = {}  # open, by grant
+        self._extends: dict[Hashable, list[Operation]] = {}  # open, by grant
+        self._grants: dict[int, tuple[int, Operation]] = {}  # open, with their tokens
 
     def invoked(self, operation: Operation) -> None:
         self._pass(operation.time)
@@ -69,7 +68,7 @@ class _Lock:
             self._grants[operation.id] = result, operation
 
     def returned(self, operation: Operation) -> bool:
-        """Place it, unless it is; False if it does not fit."""
+        """Place it unless it is placed already; return False if it does not fit."""
         self._pass(operation.ended)
         f, until, result, grant = operation.action
         if operation.id in self._placed:
@@ -102,7 +101,7 @@ class _Lock:
         return self._grant(operation, token)
 
     def _lower(self, token: int) -> bool:
-        """Place the grants that are under way and have a lower token."""
+        """Place the open grants with a lower token."""
         lower = sorted((other, id) for id, (other, _) in self._grants.items() if other < token)
         for other, id in lower:
             _, operation = self._grants.pop(id)
@@ -122,7 +121,7 @@ class _Lock:
         return True
 
     def _freed(self) -> bool:
-        """End the hold that is on, if one is; False if nothing may have ended it."""
+        """End the current hold, if any; return False if nothing may have ended it."""
         holder = self._holder
         if holder is FREE:
             return True
@@ -142,7 +141,7 @@ class _Lock:
 
 
 def _remove(going: dict[Hashable, list[T]], grant: Hashable, what: T) -> None:
-    """This release or extend is under way no longer."""
+    """Forget a release or extend that is no longer open."""
     going[grant].remove(what)
     if not going[grant]:
         del going[grant]

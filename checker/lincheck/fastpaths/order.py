@@ -35,7 +35,8 @@ class _Stay(NamedTuple):
 
 
 def dequeued_in_order(operations: list[Operation], model: Model) -> bool | None:
-    """Is this history of enqueue and dequeue linearizable? None if a condition is not met."""
+    """Return whether this history of enqueue and dequeue is linearizable; None if a condition is
+    not met."""
     if model.initial:
         return None
     stays: dict[Hashable, _Stay] = {}
@@ -69,7 +70,7 @@ def _end(operation: Operation) -> float:
 
 
 def _in_order(stays: list[_Stay]) -> bool:
-    """Pattern 3, in the order of enqueues: who was in already, and leaves latest?"""
+    """Check pattern 3, in the order of enqueues: which value was in already, and leaves latest?"""
     earlier = sorted(stays, key=lambda stay: stay.in_by)
     latest, count = -1.0, 0
     for stay in sorted(stays):
@@ -82,7 +83,7 @@ def _in_order(stays: list[_Stay]) -> bool:
 
 
 def _empty_at_times(stays: list[_Stay], empty: list[tuple[float, float]]) -> bool:
-    """Pattern 4: is some moment of each such dequeue outside every stay that is certain?"""
+    """Check pattern 4: is some moment of each such dequeue outside every stay that is certain?"""
     certain = sorted((stay.in_by, stay.dequeued) for stay in stays if stay.in_by < stay.dequeued)
     covered: list[list[float]] = []
     for start, end in certain:

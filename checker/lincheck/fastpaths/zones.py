@@ -1,17 +1,17 @@
 """A read-write register in which every value is written once: zones (Gibbons and Korach 1997).
 
 "Testing Shared Memories", SIAM J. Comput. 26(4), theorem 4.5 (section 4, VL with a read mapping):
-who wrote what a read returned is known, so the ops on one value form a cluster, a write with its
-reads. With f the earliest return in the cluster and s the latest invocation, its zone is the
-interval between them: forward if f < s, when the register must have the value in all of it; else
-backward, when one moment in it is enough. Linearizable iff
+the write of every read is known, so the ops on one value form a cluster, a write with its reads.
+With f the earliest return in the cluster and s the latest invocation, its zone is the interval
+between them: forward if f < s, when the register must have the value in all of it; else backward,
+when one moment in it is enough. Linearizable iff
 
 1. no read returned before its write was invoked, and every read value was written,
 2. no two forward zones overlap, and
 3. no backward zone lies inside a forward zone.
 
-The initial value is a write before all. A write that never returned counts, with no end, if
-its value was read; else it never happened.
+The initial value is a write before all. A write that never returned counts, with no end, if its
+value was read; else it never happened.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from fencepost.checker.lincheck.operation import Operation
 
 
 def unique_writes(operations: list[Operation], model: Model) -> bool | None:
-    """Is this history of read and write linearizable? None if a value is written twice."""
+    """Return whether this history of read and write is linearizable; None if a value is written
+    twice."""
     written: dict[Hashable, tuple[float, float]] = {model.initial: (-1.0, -1.0)}
     for operation in operations:
         if operation.action.f == "write":
@@ -56,7 +57,7 @@ def _end(operation: Operation) -> float:
 
 
 def _compatible(zones: list[tuple[float, float]]) -> bool:
-    """Conditions 2 and 3, for zones (f, s)."""
+    """Check conditions 2 and 3, for zones (f, s)."""
     forward = sorted(zone for zone in zones if zone[0] < zone[1])
     for (_, end), (start, _) in pairwise(forward):
         if start < end:

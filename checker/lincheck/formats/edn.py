@@ -1,9 +1,9 @@
 """Jepsen's EDN histories: one collection of maps, or one map after another.
 
 EDN (github.com/edn-format/edn) as far as histories use it: nil, booleans, numbers, strings,
-characters, keywords and symbols (both read as their names), lists, vectors, maps, sets,
-tagged values (read as what they tag: `#jepsen.history.Op{...}` is its map), `#_` and `;`.
-A read that returned nil says nothing, as in Knossos: its result is UNKNOWN.
+characters, keywords and symbols (both read as their names), lists, vectors, maps, sets, tagged
+values (read as what they tag: `#jepsen.history.Op{...}` is its map), `#_` and `;`. A read that
+returned nil carries no information, as in Knossos: its result is UNKNOWN.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ class _Level(NamedTuple):
     opened: str
     items: list[Any]
     line: int
-    prefixes: list[str]  # #_ and tags that wait for the next form
+    prefixes: list[str]  # #_ and tags that apply to the next form
 
 
 def events(lines: Iterable[str], warn: Callable[[str], None]) -> Iterator[tuple[int, Any]]:
-    """(line, event) for every map; `line` is where it begins.
+    """Yield (line, event) for every map; `line` is where it begins.
 
-    In the form of one map after another, a last map that is cut off in a last line without
-    newline is dropped and `warn` is told. Raises BadHistory for broken EDN.
+    In the form of one map after another, a truncated map in a last line without newline is dropped,
+    and `warn` is called. Raises BadHistory for broken EDN.
     """
     text = "".join(lines)
     try:
@@ -78,9 +78,9 @@ def _event(form: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _forms(text: str) -> Iterator[tuple[int, Any, bool]]:
-    """(line, form, spread) of all top-level forms; the maps of a top-level list one by one.
+    """Yield (line, form, spread) of all top-level forms; the maps of a top-level list one by one.
 
-    `spread` is True for what closes a list whose items have been given out already.
+    `spread` is True for the end of a list whose items were already yielded.
     """
     stack = [_Level("", [], 0, [])]
     line, position, size = 1, 0, len(text)
@@ -131,16 +131,17 @@ def _unreadable(text: str, position: int, line: int, stack: list[_Level]) -> NoR
 
 
 def _unclosed(stack: list[_Level], reason: str) -> BadHistory:
-    """Only a map that stands by itself can be the torn last line of a run that was killed."""
+    """Return the torn last line of a killed run, which only a top-level map can be; raise
+    otherwise."""
     line = stack[1].line if len(stack) > 1 else None
     torn = len(stack) > 1 and stack[1].opened == "{"
     return _Torn(reason, line) if torn else BadHistory(reason, line)
 
 
 def _discarded(prefixes: list[str]) -> bool:
-    """Takes the prefixes of the form that just ended; is it to be thrown away?
+    """Consume the prefixes of the form that just ended; return whether to discard it.
 
-    A tag does not change its form, and `#_ #_ a b` throws away both.
+    A tag does not change its form, and `#_ #_ a b` discards both.
     """
     while prefixes and prefixes[-1] != "#_":
         prefixes.pop()
@@ -189,7 +190,7 @@ def _atom(kind: str, token: str, line: int) -> Any:
 
 def _number(token: str) -> int | float | str:
     if "/" in token:
-        return token  # a ratio: a name is enough to compare it by
+        return token  # a ratio: its name suffices for comparison
     try:
         return int(token)
     except ValueError:

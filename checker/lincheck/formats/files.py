@@ -1,4 +1,4 @@
-"""A file in, (line, event) out, in whatever format it is."""
+"""Reads a file of any supported format as (line, event) pairs."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ READERS: Final[dict[str, Reader]] = {
     "porcupine-etcd": porcupine.etcd_events,
     "porcupine-kv": porcupine.kv_events,
 }
-_HEAD = 65_536  # characters looked at to tell the format
+_HEAD = 65_536  # characters examined to detect the format
 
 
 def read(
     path: str | Path, form: str | None, warn: Callable[[str], None]
 ) -> Iterator[tuple[int, Any]]:
-    """(line, event) pairs of the file, read as they are asked for.
+    """Yield (line, event) pairs of the file lazily.
 
-    `form` is one of READERS; None: told from the content. Raises BadHistory, with the file and
-    where possible the line, for what cannot be read, and for a file without any event. `warn` gets
-    a sentence for a torn last line, which is dropped.
+    `form` is one of READERS; None: detect it from the content. Raises BadHistory, with the file and
+    if possible the line, for unreadable input, and for a file without any event. `warn` gets a
+    sentence for a torn last line, which is dropped.
     """
     count = 0
     try:
@@ -46,11 +46,11 @@ def read(
     except BadHistory as error:
         raise error.at(file=str(path)) from None
     if not count:
-        raise BadHistory("there is no event in it", file=str(path))
+        raise BadHistory("the file has no events", file=str(path))
 
 
 def told(head: str) -> str:
-    """The format that a text beginning like this has. Raises BadHistory if it cannot be told."""
+    """Return the format of a text that begins like this. Raises BadHistory if it is unknown."""
     start = re.sub(r"\A(?:[\s,]+|;[^\n]*\n)*", "", head)
     if not start:
         raise BadHistory("the file is empty")

@@ -12,11 +12,11 @@ _scan: Callable[[str, int], tuple[Any, int]] = DECODER.scan_once  # type: ignore
 
 
 def events(lines: Iterable[str], warn: Callable[[str], None]) -> Iterator[tuple[int, Any]]:
-    """(line, event) for every line that is not blank.
+    """Yield (line, event) for every line that is not blank.
 
-    A run that was killed may leave half a line at the very end: if the last line does not
-    end in a newline and is no JSON, it is dropped and `warn` is told. Any other line that is no
-    JSON object raises BadHistory.
+    A killed run may leave half a line at the end: if the last line does not end in a newline and is
+    not JSON, it is dropped and `warn` is called. Any other line that is not a JSON object raises
+    BadHistory.
     """
     for number, line in enumerate(lines, 1):
         try:

@@ -1,8 +1,8 @@
 """Porcupine's two text formats, as found in its test data.
 
-etcd: `INFO jepsen.util - PROCESS :TYPE :F VALUE`, Jepsen's log of the register test against etcd.
-A failed cas was applied and found another value than it expected, so it is an ok cas with
-the result false. A failed read, and a read that never completed, say nothing.
+etcd: `INFO jepsen.util - PROCESS :TYPE :F VALUE`, Jepsen's log of the register test against etcd. A
+failed cas was applied and found another value than it expected, so it is an ok cas with the result
+false. A failed read, and one that never completed, carry no information.
 
 kv: EDN maps with :key, one a line, with the functions put, append and get.
 """
@@ -23,7 +23,7 @@ _PAIR = re.compile(r"\[(-?\d+) (-?\d+)\]$")
 
 
 def etcd_events(lines: Iterable[str], warn: Callable[[str], None]) -> Iterator[tuple[int, Any]]:
-    """(line, event) for every line of an etcd log; raises BadHistory for any other line."""
+    """Yield (line, event) for every line of an etcd log; raise BadHistory for any other line."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -54,7 +54,7 @@ def _etcd_value(text: str, line: int) -> int | list[int] | None:
 
 
 def kv_events(lines: Iterable[str], warn: Callable[[str], None]) -> Iterator[tuple[int, Any]]:
-    """(line, event) for every map; :key and :value become the value [key, value]."""
+    """Yield (line, event) for every map; :key and :value become the value [key, value]."""
     for number, event in edn.events(lines, warn):
         if isinstance(event, dict) and event.get("process") != "nemesis":
             if "key" not in event:

@@ -47,10 +47,11 @@ NAMES: Final = (*DATA, *LOCKS)
 
 
 def named(name: str, init: Any = None, failed_release: str = "nothing") -> Model:
-    """The model of this name, started with `init` (a JSON value; null is the model's default).
+    """Return the model of this name, started with `init` (a JSON value; null is the model's
+    default).
 
-    `failed_release` is `nothing` or `ended` and matters to locks only. Raises BadValue for a name
-    or a start that is none.
+    `failed_release` is `nothing` or `ended` and matters to locks only. Raises BadValue for an
+    unknown name or an invalid start.
     """
     if failed_release not in FAILED_RELEASE:
         raise BadValue(f"failed_release must be nothing or ended, not {failed_release!r}")
@@ -58,4 +59,4 @@ def named(name: str, init: Any = None, failed_release: str = "nothing") -> Model
         return LOCKS[name](init, failed_release)
     if name in DATA:
         return DATA[name](init)
-    raise BadValue(f"there is no model {name!r}; there are {', '.join(NAMES)}")
+    raise BadValue(f"unknown model {name!r}; choose one of {', '.join(NAMES)}")

@@ -1,8 +1,8 @@
-"""Things that are collected: `set`, `counter`, `fifo-queue`, `unordered-queue`.
+"""Collections: `set`, `counter`, `fifo-queue`, `unordered-queue`.
 
-set: add(value), read -> the values (a list, in any order). counter: add(int), read -> int.
-Queues: enqueue(value), dequeue -> value. A dequeue from the fifo-queue that returned null found
-it empty; from the unordered-queue it says nothing. A read of null says nothing.
+set: add(value), read -> the values (a list, in any order). counter: add(int), read -> int. Queues:
+enqueue(value), dequeue -> value. A dequeue from the fifo-queue that returned null found it empty;
+from the unordered-queue it has no information, like a read of null.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from typing import Any, Final
 from fencepost.checker.lincheck.history import UNKNOWN, Call
 from fencepost.checker.lincheck.model import Action, BadValue, Inconsistent, Model, frozen
 
-_NOTHING: Final = ("nothing", None)  # no value of a history: those are never such a pair
+_NOTHING: Final = (
+    "nothing",
+    None,
+)  # never equal to a value of a history, which is never such a pair
 
 
 def set_model(init: Any = None) -> Model:
-    """A set that only grows. `init`: a list of its values, or null for none."""
+    """Build a set that only grows. `init`: a list of its values, or null for none."""
     return Model(
         name="set",
         initial=frozenset(map(frozen, _items("set", init))),
@@ -66,7 +69,7 @@ def _set_step(state: frozenset[Hashable], action: Action) -> frozenset[Hashable]
 
 
 def counter(init: Any = 0) -> Model:
-    """A number to add to. `init`: where it starts, an int."""
+    """Build a number to add to. `init`: where it starts, an int."""
     init = 0 if init is None else init
     if type(init) is not int:
         raise BadValue(f"counter starts with an int, not {init!r:.40}")
@@ -106,7 +109,7 @@ def _counter_step(state: int, action: Action) -> int | Inconsistent:
 
 
 def fifo_queue(init: Any = None) -> Model:
-    """First in, first out. `init`: a list, the head first."""
+    """Build a first-in, first-out queue. `init`: a list, the head first."""
     return Model(
         name="fifo-queue",
         initial=tuple(map(frozen, _items("fifo-queue", init))),
@@ -145,10 +148,10 @@ def _fifo_step(state: tuple[Hashable, ...], action: Action) -> tuple[Hashable, .
 
 
 def unordered_queue(init: Any = None) -> Model:
-    """A bag: any value in it may be dequeued. State: the set of (value, how often).
+    """Build a bag: any value in it may be dequeued. State: the set of (value, how often).
 
-    A dequeue that never returned is left out: all that it could do is to take something away, and
-    no op of a bag is helped by that.
+    A dequeue that never returned is left out: it could only remove a value, which enables no op of
+    a bag.
     """
     counts: dict[Hashable, int] = {}
     for item in map(frozen, _items("unordered-queue", init)):

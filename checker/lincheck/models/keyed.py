@@ -4,8 +4,8 @@ kv: a value is [key, value], or {"key": .., "value": ..}; a key that was never p
 null reads as that. Keys are independent.
 
 multi-register: f is `txn`, its value a list of [read | write, register, value], done at once and in
-order. A read of null says nothing. `read` and `write` may also stand alone as f, with the value
-[register, value]. Registers may meet in a transaction, so the history is one object.
+order. A read of null has no information. `read` and `write` may also be f themselves, with the
+value [register, value]. A transaction may combine registers, so the history is one object.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from fencepost.checker.lincheck.history import UNKNOWN, Call
 from fencepost.checker.lincheck.model import Action, BadValue, Inconsistent, Model, frozen
 from fencepost.checker.lincheck.models.register import LOCK_OPS
 
-Mapping = frozenset[tuple[Hashable, Any]]  # a state: (key, value) of all that have one
+Mapping = frozenset[tuple[Hashable, Any]]  # a state: (key, value) of all keys that have one
 
 
 def kv(init: Any = None) -> Model:
-    """Strings by key. `init`: an object {key: string}, or null for no keys."""
+    """Build strings by key. `init`: an object {key: string}, or null for no keys."""
     if init is not None and not (
         isinstance(init, dict) and all(isinstance(text, str) for text in init.values())
     ):
@@ -75,7 +75,7 @@ def _text(call: Call, value: Any) -> str:
 
 def _kv_step(state: Mapping, action: Action) -> Mapping | Inconsistent:
     f, text, result, key = action
-    if f == "get" and (key, result) in state:  # the common case, at the price of one look-up
+    if f == "get" and (key, result) in state:  # the common case, for one look-up
         return state
     found = next((own for name, own in state if name == key), None)
     if f == "get":
@@ -91,7 +91,8 @@ def _kv_step(state: Mapping, action: Action) -> Mapping | Inconsistent:
 
 
 def _reaches(state: Mapping, action: Action) -> bool:
-    """Appends only lengthen: what a get returned must begin with what is there already."""
+    """Return whether a get stays possible: appends only lengthen, so its result must begin with the
+    current value."""
     result: str = action.result
     for key, text in state:
         if key == action.owner:
@@ -108,7 +109,7 @@ def _rests_on(action: Action, other: Action) -> bool:
 
 
 def multi_register(init: Any = None) -> Model:
-    """Registers by name. `init`: an object {register: value}; others start as null."""
+    """Build registers by name. `init`: an object {register: value}; others start as null."""
     if init is not None and not isinstance(init, dict):
         raise BadValue(f"multi-register starts with an object of registers, not {init!r:.40}")
     return Model(

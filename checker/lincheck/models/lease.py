@@ -1,16 +1,16 @@
-"""`lease-mutex`: a lock whose grants expire, with fencing tokens where the history has them.
+"""`lease-mutex`: a lock whose grants expire, with fencing tokens if the history has them.
 
-Besides acquire, extend and release every grant has one step that nobody invokes: `expire`, at
-any time from `acquire's invocation + ttl` on, or never; after an ok extend, from `extend's
-invocation + ttl` on. A service whose clocks are good cannot expire a grant sooner, since it
-heard of it later than that. So what does not linearize is a lock that was granted twice
-while leased, or one that expired early. What a client believes (`deadline`) decides nothing.
+In addition to acquire, extend and release, every grant has one step without an invocation:
+`expire`, at any time from `acquire's invocation + ttl` on, or never; after an ok extend, from
+`extend's invocation + ttl` on. A service with good clocks cannot expire a grant sooner, because the
+request reached it later than that. So a history fails to linearize if a lock was granted twice
+while leased, or expired early. A client's belief (`deadline`) decides nothing.
 
-A release of a grant that has expired changes nothing and may well be answered with ok: nobody
-was harmed. An ok extend of an expired grant is a broken promise.
+A release of a grant that has expired changes nothing and may be answered with ok, because it harms
+no client. An ok extend of an expired grant is a broken promise.
 
-Where a grant has no ttl (Jepsen's EDN histories of locks have none) it has no lease: it never
-expires, and the model is the fenced-mutex. With a ttl, ops need a time.
+If a grant has no ttl (Jepsen's EDN histories of locks have none) it has no lease: it never expires,
+and the model is the fenced-mutex. With a ttl, ops need a time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from fencepost.checker.lincheck.models.lock import (
 
 
 class Lease(NamedTuple):
-    """The holder's grant (or FREE), when it may expire (ns, or None), the least possible last
+    """The holder's grant (or FREE), when it may expire (ns, or None), the lowest possible last
     token, and the grants that have expired."""
 
     grant: Hashable
@@ -43,7 +43,7 @@ class Lease(NamedTuple):
 
 
 class Grant(NamedTuple):
-    """Which hold: its id in the history where that is known, else that of its process."""
+    """A hold: its id in the history if known, else that of its process."""
 
     process: Hashable
     hold: Hashable
@@ -53,7 +53,8 @@ class Grant(NamedTuple):
 
 
 def lease_mutex(init: Any = None, failed_release: str = "nothing") -> Model:
-    """See the module's docstring. `init`: the last token given before the history, or null."""
+    """Build the model; see the module's docstring. `init`: the last token given before the history,
+    or null."""
     if init is not None and type(init) is not int:
         raise BadValue(f"lease-mutex starts with the last token, an int or null, not {init!r}")
     return Model(
@@ -130,16 +131,16 @@ def step(state: Lease, action: Action) -> Lease | Inconsistent:
     if state.grant == grant:
         return Lease(FREE, None, state.token, state.expired)
     if f == "ended" or grant in state.expired:
-        # Given back, it is nobody's any more: whether it had expired before makes no difference.
+        # A released grant needs no record of its expiry.
         return state._replace(expired=state.expired - {grant})
     return Inconsistent(f"{grant} can't release: {_held(state)}")
 
 
 def spawns(action: Action) -> Timed | None:
-    """The end of the lease that this call gives, if it gives one.
+    """Return the end of the lease that this call gives, if it gives one.
 
-    An extend that never returned may have taken hold, and shortened the lease. A grant that nobody
-    heard of matters only if its process goes on and releases or extends it.
+    An extend that never returned may have taken effect, and shortened the lease. A grant without an
+    answer matters only if its process continues and releases or extends it.
     """
     if action.value is None or action.f not in ("acquire", "extend"):
         return None
@@ -153,7 +154,7 @@ def _needs(action: Action) -> Hashable:
 
 
 def _gives(action: Action) -> Hashable:
-    if action.f == "expire":  # also the releases of this grant go another way after it
+    if action.f == "expire":  # releases of this grant also have another effect after it
         return UNSAID
     return action.owner if action.f in ("acquire", "extend") else FREE
 
@@ -163,7 +164,7 @@ def _leads(action: Action) -> Hashable:
 
 
 def _trimmed(state: Lease, wanted: Callable[[Hashable], bool]) -> Lease:
-    """Only ops of a grant ask whether it has expired, and each of them wants it."""
+    """Drop an expired grant unless one of its ops is pending: only those depend on its expiry."""
     expired = frozenset(grant for grant in state.expired if wanted(grant))
     return state if len(expired) == len(state.expired) else state._replace(expired=expired)
 

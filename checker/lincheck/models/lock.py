@@ -1,13 +1,13 @@
 """Locks without leases: `mutex`, `owner-mutex`, `reentrant-mutex`, `fenced-mutex`.
 
-An acquire or release names its lock as `lock` in its value, or as the value itself, or not at
-all; each lock is an object of its own. A failed acquire did not happen. What a failed
-release did is a setting: `nothing`, or `ended`: then its process's hold, if it had one, is
-over once the release returns. `extend`, `lost` and `renewed` change nothing here, and reads and
-writes of what the lock protects are passed over.
+An acquire or release names its lock as `lock` in its value, or as the value itself, or not at all;
+each lock is an object of its own. A failed acquire did not happen. The effect of a failed release
+is a setting: `nothing`, or `ended`: then its process's hold, if any, has ended once the release
+returns. `extend`, `lost` and `renewed` change nothing here, and reads and writes of the protected
+resource are skipped.
 
-All of them are never helped by a crashed acquire that nobody releases, and say so: `gives`
-names the holder, and only that holder's release wants it.
+A crashed acquire without a release never enables another op, and `gives` states it: it names the
+holder, and only that holder's release wants it.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ FAILED_RELEASE = ("nothing", "ended")
 
 
 def mutex(init: Any = None, failed_release: str = "nothing") -> Model:
-    """Ownerless: anybody may release what is held, as in Knossos. `init` true: held at first."""
-    owned = failed_release == "ended"  # only then it matters whose hold a release would end
+    """Build an ownerless mutex: any process may release it, as in Knossos. `init` true: held at
+    first."""
+    owned = failed_release == "ended"  # only then does a release depend on whose hold it would end
     held = (HELD, None) if init else FREE
     return Model(
         name="mutex",
@@ -61,7 +62,7 @@ def _mutex_action(owned: bool, failed_release: str, call: Call) -> Action | None
         return Action(f)
     if f == "ended":
         return Action(f, owner=call.process)
-    # Whoever never heard of its grant will not release it: one crashed acquire is like another.
+    # A holder without an answer will not release, so crashed acquires are alike.
     return Action(f, owner=call.process if owned and call.type == "ok" else None)
 
 
@@ -74,13 +75,13 @@ def _mutex_step(state: Any, action: Action) -> State | Inconsistent:
 
 
 def _mutex_wants(action: Action) -> Hashable:
-    if action.f == "ended":  # what it does depends on whose hold it finds
+    if action.f == "ended":  # its effect depends on whose hold it meets
         return UNSAID
     return FREE if action.f == "acquire" else HELD
 
 
 def owner_mutex(init: Any = None, failed_release: str = "nothing") -> Model:
-    """Only the process that holds it can release it. `init`: who holds it at first, or null."""
+    """Build a mutex that only its holder can release. `init`: the first holder, or null."""
     return Model(
         name="owner-mutex",
         initial=frozen(init),
@@ -132,9 +133,9 @@ def _gives(action: Action) -> Hashable:
 
 
 def reentrant_mutex(init: Any = None, failed_release: str = "nothing") -> Model:
-    """Its holder may acquire it again. State: (holder, depth) or free.
+    """Build a mutex that its holder may acquire again. State: (holder, depth) or free.
 
-    `init`: the most depth, or null.
+    `init`: the maximal depth, or null.
     """
     if init is not None and (type(init) is not int or init < 1):
         raise BadValue(f"reentrant-mutex starts with the most depth allowed, an int, not {init!r}")
@@ -168,10 +169,10 @@ def _reentrant_step(most: int | None, state: Any, action: Action) -> State | Inc
 
 
 def fenced_mutex(init: Any = None, failed_release: str = "nothing") -> Model:
-    """An owner-mutex with rising tokens. State: (holder, least possible last token).
+    """Build an owner-mutex with rising tokens. State: (holder, lowest possible last token).
 
     `init`: the last token given before the history, or null. A grant without a token is not
-    checked; a grant that was never seen is given the least token that it can have had.
+    checked; an unobserved grant gets the lowest token that it can have had.
     """
     if init is not None and type(init) is not int:
         raise BadValue(f"fenced-mutex starts with the last token, an int or null, not {init!r}")
@@ -211,7 +212,7 @@ def _fenced_step(state: Any, action: Action) -> State | Inconsistent:
 
 
 def token_of(call: Call) -> Hashable:
-    """The token of a grant: an int, None where it has none, UNKNOWN where nobody saw it."""
+    """Return the token of a grant: an int, None without one, UNKNOWN if it was not observed."""
     if call.type != "ok":
         return UNKNOWN
     token = call.result.get("token") if isinstance(call.result, dict) else None
@@ -223,7 +224,7 @@ def token_of(call: Call) -> Hashable:
 
 
 def next_token(last: int | None, action: Action) -> int | Inconsistent | None:
-    """The last token after this grant, or why its token cannot follow `last`."""
+    """Return the last token after this grant, or why its token cannot follow `last`."""
     token: int | None = None if action.result is UNKNOWN else action.result
     if token is None:
         return last + 1 if action.result is UNKNOWN and last is not None else last
@@ -239,14 +240,14 @@ def shown_token(token: int | None) -> str:
 
 
 def lock_function(call: Call, failed_release: str) -> str | None:
-    """acquire, release or ended; None for what did not happen."""
+    """Return acquire, release or ended; None for a call that did not happen."""
     if call.type != "fail":
         return call.f
     return "ended" if call.f == "release" and failed_release == "ended" else None
 
 
 def lock_name(call: Call) -> Any:
-    """Which lock the call is about: None where it does not say."""
+    """Return the lock of the call, or None if it names none."""
     value = call.value
     if isinstance(value, dict):
         return frozen(value.get("lock"))

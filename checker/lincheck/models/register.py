@@ -1,9 +1,9 @@
 """One register: `register` (read, write) and `cas-register` (read, write, cas).
 
-A write's value is what is written; a read's result is what was read; cas takes [old, new]. An
-ok cas has matched, unless its result is false: then it was applied and found another value.
-In fencepost's own histories values are maps with `resource` and `value`: each resource is a
-register of its own. A failed op did not happen. Ops of a lock in the same history are passed over.
+The value of a write and the result of a read are the register's value; cas takes [old, new]. An ok
+cas has matched, unless its result is false: then it found another value. In fencepost's own
+histories values are maps with `resource` and `value`: each resource is a separate register. A
+failed op did not happen. Ops of a lock in the same history are skipped.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ LOCK_OPS = frozenset({"acquire", "extend", "release", "close"}) | SPONTANEOUS
 
 
 def register(init: Any = None) -> Model:
-    """A read-write register that starts as `init`."""
+    """Build a read-write register that starts as `init`."""
     return _model("register", init, frozenset({"read", "write"}))
 
 
 def cas_register(init: Any = None) -> Model:
-    """A register with compare-and-set that starts as `init`."""
+    """Build a register with compare-and-set that starts as `init`."""
     return _model("cas-register", init, frozenset({"read", "write", "cas"}))
 
 
@@ -125,7 +125,7 @@ def gives(action: Action) -> Any:
 def wants(action: Action) -> Any:
     if action.f == "write":
         return ANY_STATE
-    return needs(action)  # a cas that must not match can be helped by any change: UNSAID
+    return needs(action)  # any change may enable a cas that must not match: UNSAID
 
 
 def resource(call: Call) -> Hashable:

@@ -1,10 +1,10 @@
-"""Locks that several hold at once: `rw-lock` and `semaphore`.
+"""Locks with several holders at once: `rw-lock` and `semaphore`.
 
-rw-lock: the value of acquire has `mode`: "shared" or "exclusive" (also "read" and "write"),
-or is that word; without one it is exclusive. Owned: a process releases what it holds.
+rw-lock: the value of acquire has `mode`: "shared" or "exclusive" (also "read" and "write"), or is
+that word; without one it is exclusive. Owned: a process releases its own hold.
 
-semaphore: acquire and release take `permits` in their value, or the number as the value,
-else 1. Nobody owns a permit; more cannot be given back than were taken.
+semaphore: acquire and release take `permits` in their value, or the number as the value, else 1.
+Permits have no owner; no more can be released than were acquired.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _MODES = {"shared": "shared", "read": "shared", "exclusive": "exclusive", "write
 
 
 def rw_lock(init: Any = None, failed_release: str = "nothing") -> Model:
-    """Many readers or one writer. State: None, ("exclusive", process) or ("shared", processes)."""
+    """Build a lock for many readers or one writer. State: None, ("exclusive", process) or
+    ("shared", processes)."""
     if init is not None:
         raise BadValue("rw-lock always starts free: it takes no initial value")
     return Model(
@@ -81,7 +82,8 @@ def _show_rw(state: Any) -> str:
 
 
 def semaphore(init: Any = 1, failed_release: str = "nothing") -> Model:
-    """`init`: how many permits there are, an int of at least 1. State: how many are free."""
+    """Build a semaphore. `init`: its number of permits, an int of at least 1. State: how many are
+    free."""
     if init is None:
         init = 1
     if type(init) is not int or init < 1:
@@ -107,7 +109,7 @@ def _semaphore_action(failed_release: str, call: Call) -> Action | None:
     if f is None:
         return None
     if f == "release" and call.type == "info" and failed_release == "ended":
-        f = "ended"  # it may yet turn out to have failed, and then does what that does
+        f = "ended"  # it may turn out to have failed, and then has that effect
     permits = call.value.get("permits") if isinstance(call.value, dict) else call.value
     if permits is None or isinstance(permits, str):
         permits = 1

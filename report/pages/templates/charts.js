@@ -1,8 +1,8 @@
 // The charts: dots and lines over time, drawn into a canvas for the timeline's view. A chart is
 // {dots, lines, low, high, ticks, label}: dots carry the value that is drawn and a sentence for the
-// reader who points at one. The scale is the whole run's, so that zooming does not move it.
+// tooltip. The scale is that of the whole run, so that zooming does not move it.
 //
-// Of dots that fall on the same pixel one of each kind is drawn: a hundred thousand stay fast.
+// Of dots on the same pixel, one of each kind is drawn, so that a hundred thousand stay fast.
 
 const CHART = 240, CHART_TOP = 8, CHART_FOOT = 24;
 const DOTS = {
@@ -19,7 +19,7 @@ function chartsOf(scene, data) {
     rates: ratesChart(rowsOf(data.rates)), clocks: clocksChart(data.offsets)};
 }
 
-/** Tokens as they were granted, and as they came with writes. */
+/** Tokens of grants and of writes. */
 function tokensChart(scene, others) {
   const dots = [];
   for (const {token, start, name} of scene.holds)
@@ -29,7 +29,7 @@ function tokensChart(scene, others) {
     if (token !== null)
       dots.push({time, value: Number(token), what: state, text: () => `token ${token}, write ${state === "unknown" ? "of unknown outcome" : state}`});
   for (const {time, token, state} of others)
-    dots.push({time, value: Number(token), what: state, text: () => `token ${token}, ${state === "granted" ? state : "write " + state}; others lie here too`});
+    dots.push({time, value: Number(token), what: state, text: () => `token ${token}, ${state === "granted" ? state : "write " + state}; and others at this point`});
   let low = Infinity, high = -Infinity;
   for (const {value} of dots) { low = Math.min(low, value); high = Math.max(high, value); }
   const pad = Math.max((high - low) * .05, 1);
@@ -49,7 +49,7 @@ function latencyChart(acquires, quantiles) {
   return {dots, lines, low, high: Math.max(Math.ceil(high), low + 1), ticks: decades, label: log => duration(10 ** log)};
 }
 
-/** Ops and holds a second, in steps: each span of the run has one figure. */
+/** Ops and holds per second, in steps: one figure for each span of the run. */
 function ratesChart(spans) {
   const dots = [], steps = {ops: [], holds: []};
   let high = 0;
@@ -65,7 +65,7 @@ function ratesChart(spans) {
   return {dots, lines, low: 0, high: high * 1.05 || 1, ticks: evenTicks, label: round};
 }
 
-/** How far off clocks were: looks with their bounds, and the way between. */
+/** Clock offsets: readings with their bounds, and the course between. */
 function clocksChart(data) {
   const clocks = rowsOf(data.clocks);
   let low = 0, high = 0;
@@ -155,7 +155,7 @@ function drawChart(ink, chart, scene, view, width, gutter, palette) {
   }
 }
 
-/** What a chart says of the place that the reader points at: the dot within some pixels of it. */
+/** Returns the tooltip of a chart: the text of the dot nearest to the pointer. */
 function aboutDot(chart, view, width, gutter, x, y) {
   const place = placeIn(chart, view, width, gutter), reach = 10;
   let best = null, least = reach * reach;
@@ -166,7 +166,7 @@ function aboutDot(chart, view, width, gutter, x, y) {
   return best ? `${best.text()}\nat ${clock(best.time)}` : "";
 }
 
-/** Where times and values lie. */
+/** Returns the scales of times and values. */
 function placeIn(chart, view, width, gutter) {
   const scale = (width - gutter) / (view.until - view.from);
   const tall = CHART - CHART_FOOT - CHART_TOP;
@@ -182,7 +182,7 @@ function wholeTicks(low, high) {
   return ticks;
 }
 
-/** Round values between two others. */
+/** Returns round values between two others. */
 function evenTicks(low, high) {
   const power = 10 ** Math.floor(Math.log10((high - low) / 4));
   const step = [1, 2, 5, 10].map(factor => factor * power).find(one => one >= (high - low) / 5), ticks = [];
@@ -198,7 +198,7 @@ function signed(s) {
   return (s < 0 ? "−" : "+") + duration(Math.abs(s) * 1e6);
 }
 
-/** Whole powers of ten; with 2 and 5 between them where there are few. */
+/** Returns powers of ten, with 2 and 5 between them if there are few. */
 function decades(low, high) {
   const between = high - low > 2 ? [1] : [1, 2, 5], ticks = [];
   for (let power = low; power <= high; power++)
@@ -213,7 +213,7 @@ function wholeNumber(value) {
   return Math.abs(value) < 1e13 ? value.toLocaleString("en") : value.toExponential(6);
 }
 
-/** A time in µs as people read it. */
+/** Formats a duration in µs. */
 function duration(us) {
   if (us >= 1e6) return +(us / 1e6).toPrecision(3) + " s";
   return us >= 1000 ? +(us / 1000).toPrecision(3) + " ms" : +us.toPrecision(3) + " µs";

@@ -1,11 +1,11 @@
 "use strict";
-// How the timeline looks: a scene (what there is, and where its lanes lie) drawn into a canvas
-// for a view (the span of time that is shown). Times are µs, places CSS pixels. Nothing here
-// keeps state or listens to anything.
+// Draws the timeline: a scene (its objects and the positions of its lanes) into a canvas
+// for a view (the span of time shown). Times are µs, positions CSS pixels. Nothing here
+// keeps state or listens to events.
 //
-// Thousands of holds fit into a few hundred pixels, so each row remembers the last pixel that
-// it drew and skips what would fall on it again; overlaps and refusals are drawn last and never
-// narrower than the eye can find.
+// Thousands of holds share a few hundred pixels, so each row remembers the last pixel that
+// it drew and skips anything within it; overlaps and refusals are drawn last, and never too
+// narrow to see.
 
 const AXIS = 24, ROW = 24, BAR = 14, PAD = 6, BAND_ROW = 22, VOTE_ROW = 14, GAP = 3;
 const COLOURS = ["ok", "info", "fail", "ok-line", "info-line", "fail-line", "clash", "paper", "panel",
@@ -15,7 +15,7 @@ function rowsOf(table) {
   return table.rows.map(row => Object.fromEntries(table.columns.map((name, i) => [name, row[i]])));
 }
 
-/** The tables of the page's data as objects, with open ends closed and a place for each lane. */
+/** Converts the tables of the page's data to objects, closes open ends and positions the lanes. */
 function sceneOf(data) {
   const lanes = rowsOf(data.lanes), holds = rowsOf(data.holds), writes = rowsOf(data.writes);
   const faults = rowsOf(data.faults), overlaps = rowsOf(data.overlaps);
@@ -53,7 +53,7 @@ function stack(lane, fault) {
   lane.bands.push({fault, row});
 }
 
-/** The page's colours, and hatchings made of them, as they are now (light or dark). */
+/** Returns the page's current colours (light or dark), and hatchings made of them. */
 function paletteOf(element) {
   const style = getComputedStyle(element), palette = {font: style.fontFamily};
   for (const name of COLOURS) palette[name] = style.getPropertyValue("--" + name).trim();
@@ -77,7 +77,7 @@ function paletteOf(element) {
   return palette;
 }
 
-/** The page has a colour --fault-NAME for each family that it knows one of (run.html). */
+/** Returns a family's colour; run.html defines --fault-NAME for each known family. */
 function familyColour(palette, fault) {
   return palette.family(fault.family);
 }
@@ -115,7 +115,7 @@ function drawDetail(ink, scene, view, width, gutter, palette) {
     }
   }
 
-  /** What a server had granted: a thin bar for each hold, and red where it had granted two. */
+  /** Draws a server's grants: a thin bar for each hold, red where it had granted two. */
   function drawVotes() {
     const drawn = new Map();
     for (const [items, colour] of [[scene.votes, "ok"], [scene.twice, "clash"]])
@@ -129,7 +129,7 @@ function drawDetail(ink, scene, view, width, gutter, palette) {
       }
   }
 
-  /** When a node had any fault, where not all of them are drawn. */
+  /** Shades the times when a node had any fault, if not all of them are drawn. */
   function drawShades() {
     ink.fillStyle = palette.other;
     for (const shade of scene.shades) {
@@ -141,7 +141,7 @@ function drawDetail(ink, scene, view, width, gutter, palette) {
     ink.globalAlpha = 1;
   }
 
-  /** The other end of a link that a fault cut: a thin line under the lane. */
+  /** Marks the other end of a link that a fault cut by a thin line under the lane. */
   function drawEdge(lane, fault) {
     const left = Math.max(at(fault.start), gutter - 2);
     ink.fillStyle = familyColour(palette, fault);
@@ -172,7 +172,7 @@ function drawDetail(ink, scene, view, width, gutter, palette) {
     ink.globalAlpha = 1;
   }
 
-  /** Fills a bar that is at least so wide, or leaves so much of its edge out. */
+  /** Fills a bar of a minimal width, or leaves out part of its edge. */
   function bar(lane, row, from, until, least, edge = 0) {
     const left = Math.max(at(from), gutter - 4), right = Math.min(at(until), width + 4);
     const length = Math.max(least, right - left);
@@ -180,7 +180,7 @@ function drawDetail(ink, scene, view, width, gutter, palette) {
     ink.fillRect(x + edge, rowY(lane, row) + edge, length - 2 * edge, BAR - 2 * edge);
   }
 
-  /** What is only counted: pale, filled as high as the share of the time that a lock was held. */
+  /** Draws a block of counts: pale, filled to the share of the time that a lock was held. */
   function drawBlocks() {
     for (const block of scene.blocks) {
       if (!visible(block.start, block.until)) continue;
@@ -236,7 +236,7 @@ function drawDetail(ink, scene, view, width, gutter, palette) {
       if (!visible(overlap.start, overlap.shown)) continue;
       for (const number of [overlap.first, overlap.second]) {
         const hold = scene.holds[number];
-        // A narrow one has no room for a hatching: it is a frame.
+        // A narrow bar has no room for a hatching: draw a frame.
         const narrow = (overlap.shown - overlap.start) * scale < 8;
         const styles = overlap.believed ? [palette.clash] : narrow ? [palette.clash, palette.paper] : [palette.paper, hatch];
         for (const [inner, style] of styles.entries()) {
@@ -346,7 +346,7 @@ function drawWhole(ink, scene, view, width, height, gutter, palette) {
   ink.strokeRect(at(view.from) + .75, .75, Math.max(3, (view.until - view.from) * scale - 1.5), height - 1.5);
 }
 
-/** Shades when any fault was on. */
+/** Shades the times when any fault was active. */
 function drawTroubled(ink, scene, view, at, y, height, palette) {
   ink.fillStyle = palette.band;
   for (const [from, until] of scene.troubled)
@@ -359,7 +359,7 @@ function niceStep(least) {
   return [1, 2, 5, 10].map(factor => factor * power).find(step => step >= least);
 }
 
-/** Times to be named on an axis `length` pixels long, each with its name. */
+/** Returns the labelled times of an axis `length` pixels long. */
 function timeTicks(view, length) {
   const step = niceStep((view.until - view.from) / Math.max(2, length / 90)), ticks = [];
   for (let time = Math.ceil(view.from / step) * step; time <= view.until; time += step)
@@ -367,7 +367,7 @@ function timeTicks(view, length) {
   return ticks;
 }
 
-/** A time as people read it; `step` says how many decimals tell it from its neighbours. */
+/** Formats a time in µs; `step` sets how many decimals it needs. */
 function clock(time, step = 1000) {
   return (time / 1e6).toFixed(Math.max(0, 6 - Math.floor(Math.log10(step)))) + " s";
 }

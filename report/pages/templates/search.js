@@ -1,5 +1,5 @@
-// Search over what the page has of the run: each result leads to its place on the timeline. The texts
-// are made when somebody first asks, since a long run has tens of thousands.
+// Search over the page's data: each result links to its place on the timeline. The texts are
+// built at the first search, because a long run has tens of thousands.
 
 const FOUND = 100;
 
@@ -21,7 +21,7 @@ function startSearch(box, scene, acquires) {
     const found = items.filter(item => wanted.has(item.kind) && words.every(word => item.low.includes(word)));
     list.append(...found.slice(0, FOUND).map(entry));
     said.textContent = found.length > FOUND ? `${found.length.toLocaleString("en")} found, the first ${FOUND} shown`
-      : found.length ? `${found.length} found` : "Nothing on this page is like that.";
+      : found.length ? `${found.length} found` : "No match on this page.";
   }
 
   function entry({time, text, moment}) {

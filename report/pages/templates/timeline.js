@@ -1,5 +1,5 @@
-// What the reader does with the timeline and its charts: move, zoom, point at, and jump to a piece
-// of evidence. All of them show one view.
+// Interaction with the timeline and its charts: move, zoom, point, and jump to a piece of
+// evidence. All of them share one view.
 
 for (const frame of document.querySelectorAll(".timeline")) startTimeline(frame);
 
@@ -222,7 +222,7 @@ function startTimeline(frame) {
     const holds = moment.holds.map(name => scene.byName.get(name)).filter(Boolean);
     const from = Math.min(moment.from, ...holds.map(hold => hold.start));
     const until = Math.max(moment.until, ...holds.map(hold => hold.shown));
-    // A hold that lasts far longer than the moment itself must not shrink it to nothing.
+    // A hold far longer than the moment must not shrink the moment to nothing.
     const span = Math.max(moment.until - moment.from, scene.end / 2000, 20000) * 6;
     show(Math.max(from, moment.from - span) - span / 10, Math.min(until, moment.until + span) + span / 10, moment);
     document.getElementById("timeline").scrollIntoView({block: "start", behavior: "smooth"});
@@ -233,7 +233,7 @@ function startTimeline(frame) {
 
   // --- paper --------------------------------------------------------------------------------
 
-  // What is printed is light, and as wide as it was: a canvas is drawn before the page is laid out anew.
+  // A printed page is light and keeps its width: a canvas is drawn before the page is laid out again.
   for (const [name, printing] of [["beforeprint", true], ["afterprint", false]])
     addEventListener(name, () => {
       document.documentElement.classList.toggle("paper", printing);
@@ -241,7 +241,7 @@ function startTimeline(frame) {
       draw();
     });
 
-  new ResizeObserver(redraw).observe(frame);  // it is told of the first size as well
+  new ResizeObserver(redraw).observe(frame);  // reports the first size too
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     palette = paletteOf(frame);
     redraw();

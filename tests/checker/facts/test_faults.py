@@ -35,7 +35,7 @@ def overall(story, **test):
 
 def test_a_good_run_without_faults_is_valid(story):
     assert verdict(story).valid is True
-    assert verdict(story).summary == "No faults were asked for."
+    assert verdict(story).summary == "No faults were requested."
     assert overall(story) is True
 
 
@@ -52,7 +52,7 @@ def test_a_fault_without_a_receipt_makes_a_good_run_unknown(story):
     assert found.evidence == [
         {
             "what": (
-                "pause of redis-1 (from 0.050 s): no receipt; nothing proves that it took hold."
+                "pause of redis-1 (from 0.050 s): no receipt; nothing proves that it took effect."
             ),
             "time_ns": 50 * MS,
         }
@@ -78,7 +78,7 @@ def test_a_receipt_counts_only_on_a_completion_that_says_ok(story):
     value = {"fault": "p", "phase": "start", "targets": ["redis-1"], "arguments": {}}
     story.op(50, "nemesis", "invoke", "pause", value)
     story.op(51, "nemesis", "info", "pause", value | {"receipt": {"proved": True}})
-    assert "nothing proves that it took hold" in verdict(story).evidence[0]["what"]
+    assert "nothing proves that it took effect" in verdict(story).evidence[0]["what"]
 
 
 def test_a_fault_that_was_ordered_and_never_answered_is_unknown(story):

@@ -127,7 +127,7 @@ def test_a_version_that_was_there_before_a_write_was_sent_says_who_saw_it():
     story.write(2, 20, "b", 3)
     register, _, rulers = judged(story.history(), {})
     assert reasons(lost(register, rulers)) == {
-        "b": "version 5 was there before it was sent: process 1 had read it"
+        "b": "version 5 existed before it was sent: process 1 had read it"
     }
 
 
@@ -137,7 +137,7 @@ def test_a_version_that_was_given_before_a_write_was_sent_proves_a_lost_update()
     story.write(2, 20, "b", 3)
     register, _, rulers = judged(story.history(), {})
     assert reasons(lost(register, rulers)) == {
-        "b": "version 5 was there before it was sent: it was given to the write 'a'"
+        "b": "version 5 existed before it was sent: it was given to the write 'a'"
     }
 
 

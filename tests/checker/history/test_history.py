@@ -96,20 +96,20 @@ def test_a_whole_last_line_that_only_lacks_its_line_end_is_kept(file):
         ("[1]", "not a JSON object"),
         ("{not json}", "Expecting property name"),
         ('{"time": 1, "f": "read"}', "no process, type"),
-        (line(type="done"), "type 'done' is none of invoke, ok, fail, info"),
-        (line(time="1"), "time '1' is no integer"),
-        (line(time=1.5), "time 1.5 is no integer"),
-        (line(index=True), "index True is no integer"),
-        (line(time=2**63), "time 9223372036854775808 is no integer of 64 bits"),
-        (line(time=-(2**63) - 1), "time -9223372036854775809 is no integer of 64 bits"),
-        (line(index=2**63), "index 9223372036854775808 is no integer of 64 bits"),
-        (line(f=["read"]), "f ['read'] is no text"),
-        (line(node=1), "node 1 is no text"),
+        (line(type="done"), "type 'done' is not one of invoke, ok, fail, info"),
+        (line(time="1"), "time '1' is not a 64-bit integer"),
+        (line(time=1.5), "time 1.5 is not a 64-bit integer"),
+        (line(index=True), "index True is not a 64-bit integer"),
+        (line(time=2**63), "time 9223372036854775808 is not a 64-bit integer"),
+        (line(time=-(2**63) - 1), "time -9223372036854775809 is not a 64-bit integer"),
+        (line(index=2**63), "index 9223372036854775808 is not a 64-bit integer"),
+        (line(f=["read"]), "f ['read'] is not text"),
+        (line(node=1), "node 1 is not text"),
         (line(value={"token": "x"}), "value.token 'x' is not an integer"),
         (line(process="nemesis", value={"targets": 1}), "value.targets 1 is not a list of nodes"),
         (line(process="p1"), "process 'p1' is neither an integer nor 'nemesis'"),
         (line(process=False), "process False is neither"),
-        (line(value=[1]), "value [1] is no object"),
+        (line(value=[1]), "value [1] is not an object"),
         (line(error="timeout"), "error 'timeout' is not [kind, text]"),
         (line(error=[]), "error [] is not [kind, text]"),
     ],
@@ -213,7 +213,7 @@ def test_ops_that_were_recorded_late_keep_all_that_they_say(file):
 def test_ops_without_an_index_are_numbered_by_their_place(file):
     rows = [json.loads(line(time=time)) for time in (1, 2)]
     file.write_text("".join(json.dumps(row | {"index": None}) + "\n" for row in rows))
-    with pytest.raises(HistoryError, match="index None is no integer"):
+    with pytest.raises(HistoryError, match="index None is not a 64-bit integer"):
         read(file)
     for row in rows:
         del row["index"]

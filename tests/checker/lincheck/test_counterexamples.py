@@ -118,7 +118,7 @@ def test_a_sub_history_of_hundreds_of_ops_is_not_shown(monkeypatch):
     found = check([*adds, *op(1, "read", None, 19)], "counter").evidence()
     assert found.failed.action.f == "read"
     assert found.small is None
-    assert found.reason == "the least sub-history found has 21 ops: too many"
+    assert found.reason == "the smallest sub-history found has 21 ops: too many"
     assert len(found.partials[0].steps) == 20
 
 

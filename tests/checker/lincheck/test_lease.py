@@ -107,7 +107,7 @@ def test_online_cannot_tell_where_a_client_goes_on_after_an_acquire_it_never_hea
             online.feed(event)
         assert online.valid == expected
         if expected == "unknown":
-            assert "only a check of the whole history can tell" in online.reason
+            assert "only a check of the whole history can decide" in online.reason
 
 
 def test_online_says_false_of_a_lock_where_the_client_that_heard_nothing_stays_away():

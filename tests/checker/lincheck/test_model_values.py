@@ -111,7 +111,7 @@ def test_a_lock_is_named_by_a_string_an_int_or_nothing(name):
         ("semaphore", 0, "a semaphore needs its number of permits, an int from 1, not 0"),
         ("semaphore", True, "a semaphore needs its number of permits"),
         ("rw-lock", 1, "rw-lock always starts free"),
-        ("lock", None, "there is no model 'lock'; there are register, cas-register"),
+        ("lock", None, "unknown model 'lock'; choose one of register, cas-register"),
     ],
 )
 def test_a_start_that_a_model_cannot_have_is_named(name, init, said):

@@ -131,7 +131,7 @@ def test_what_is_no_history_is_refused_with_the_number_of_the_event():
     assert refused(after(), event([1], "ok", "read"))[1].startswith("process must be")
     moved = {"resource": "a", "value": 1}
     assert refused(after(event(0, "invoke", "read")), event(0, "ok", "read", moved)) == (
-        2, "read did not say at its invocation which object it is about",
+        2, "read did not name its object at its invocation",
     )  # fmt: skip
 
 

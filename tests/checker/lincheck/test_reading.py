@@ -273,7 +273,7 @@ def test_what_a_file_has_wrong_is_said_with_its_name(tmp_path):
     path = tmp_path / "history"
     for content, said in [
         (b"", f"{path}: the file is empty"),
-        (b";\n[]", f"{path}: there is no event in it"),
+        (b";\n[]", f"{path}: the file has no events"),
         (b"{}\n[1]\n", f"{path}:2: not a JSON object: '[1]'"),
         (b'{"a": "\xff"}', f"{path}: not UTF-8 text: invalid start byte"),
     ]:

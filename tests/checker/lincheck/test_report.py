@@ -170,7 +170,7 @@ def test_evidence_takes_what_is_left_of_the_time(
 def test_a_limit_is_a_number_above_0(run, limit, text):
     code, told, err, _ = run(WRITTEN, "--model", "register", limit, text)
     assert (code, told) == (254, [])
-    assert f"argument {limit}: {text!r} is no number above 0" in err
+    assert f"argument {limit}: {text!r} is not a number above 0" in err
     assert err.startswith("usage: fencepost lincheck")
 
 
@@ -182,8 +182,8 @@ def test_a_limit_is_a_number_above_0(run, limit, text):
             "argument --failed-release: invalid choice: 'maybe'",
         ),
         (["--model", "register", "--format", "xml"], "argument --format: invalid choice: 'xml'"),
-        (["--model", "register", "--init", "{"], "--init is no JSON: "),
-        (["--model", "lock"], "there is no model 'lock'"),
+        (["--model", "register", "--init", "{"], "--init is not JSON: "),
+        (["--model", "lock"], "unknown model 'lock'"),
         ([], "the following arguments are required: --model"),
     ],
 )
@@ -195,7 +195,7 @@ def test_arguments_that_make_no_sense_are_named(run, arguments, said):
 
 def test_a_page_is_of_one_file(run, tmp_path, capsys):
     assert main(["a", "b", "--model", "register", "--html", "x"]) == 254
-    assert "--html takes one file at a time" in capsys.readouterr().err
+    assert "--html takes only one file at a time" in capsys.readouterr().err
 
 
 def test_help_names_every_option_and_what_it_takes(capsys, monkeypatch):

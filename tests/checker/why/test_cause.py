@@ -150,7 +150,7 @@ def test_a_release_of_a_hold_that_was_over_is_named_as_what_freed_the_lock():
     sorts, found, summary = links(lease_exclusion, stolen())
     assert sorts == ["stolen"]
     assert (
-        "client-1 (process 1) released hold h1 at 1.300 s, when that was over since 1.000 s"
+        "client-1 (process 1) released hold h1 at 1.300 s, which had ended by 1.000 s"
         in (found[0]["what"])
     )
     assert found[0]["sure"] is False

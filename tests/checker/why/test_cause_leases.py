@@ -42,7 +42,7 @@ def test_who_is_granted_what_is_over_already_is_the_one_whose_lease_is_explained
     story.grant(2, "h2", asked=100, at=2510, until=1100)
     sorts, found, summary = links(mutual_exclusion, story)
     assert sorts == ["lease-over", "kept-by-fault"]
-    assert found[0]["what"] == "The lease of hold h2 was over at 1.100 s"
+    assert found[0]["what"] == "The lease of hold h2 expired at 1.100 s"
     assert (found[1]["family"], found[1]["nodes"]) == ("pause", ["client-2"])
     assert summary.endswith("(likely: pause of client-2).")
 

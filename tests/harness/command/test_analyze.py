@@ -30,7 +30,7 @@ def stored(folder, test, time, valid=True):
     evidence = [{"what": f"evidence {n}"} for n in range(5)]
     rows = {
         "lease_exclusion": {"valid": valid, "summary": "Said.", "evidence": evidence},
-        "faults": {"valid": True, "summary": "No faults were asked for.", "evidence": []},
+        "faults": {"valid": True, "summary": "No faults were requested.", "evidence": []},
     }
     found = {"test": test, "valid": valid, "seed": 7, "checkers": rows, "faults": []}
     (run / "results.json").write_text(json.dumps(found))

@@ -77,7 +77,7 @@ def run(monkeypatch, capsys, tmp_path):
         (["test", "redlock", "--locks", "0"], "locks 0 is out of range (1 to 100)"),
         (["test", "redlock", "--locks", "101"], "locks 101 is out of range (1 to 100)"),
         (["test", "redlock", "--until", "owner"], "until owner: there is no such checker; choose"),
-        (["test", "redlock", "--until", "fencing"], "does not run it (the lock hands out no token"),
+        (["test", "redlock", "--until", "fencing"], "does not run it (the lock issues no token"),
         (["test", "redlock", "--until", "ownership,liveness"], "judged only once the run is over"),
         (["test", "redlock", "--until", "faults"], "until faults: it is judged only once the run"),
         (["test", "redlock", "--until", "store", "--until-violation"], "exclude one another"),

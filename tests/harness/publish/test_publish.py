@@ -84,8 +84,8 @@ def test_what_has_no_room_has_a_summary_and_its_place_is_kept(tmp_path):
     site = build(tmp_path / "site")
     assert "whole" in (site / "runs" / "broken" / kept.name / "report.html").read_text()
     summary = (site / "runs" / "fine" / left.name / "report.html").read_text()
-    assert "A summary: the whole report" in summary and "&lt;b&gt;said" in summary
-    assert "1 of 2 runs have their whole report" in (site / "index.html").read_text()
+    assert "A summary. The full report" in summary and "&lt;b&gt;said" in summary
+    assert "1 of 2 runs have their full report" in (site / "index.html").read_text()
     assert dead_links(site) == []
     assert sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) <= BOUND
 

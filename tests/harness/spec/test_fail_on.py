@@ -70,8 +70,8 @@ def test_the_verdicts_stand_under_their_questions_and_a_sentence_says_what_follo
     assert lines[1].startswith("lease_exclusion   valid")
     assert lines[2] == "Did two clients believe at once? yes"
     assert lines[3].startswith("mutual_exclusion  INVALID")
-    assert "Did the test come about? yes" in lines[4:6]
-    assert "No fault was asked for: it says nothing of any." in said
+    assert "Was the test carried out? yes" in lines[4:6]
+    assert "No fault was requested, so it covers none." in said
     assert "A client worked past its lease: no lock service can prevent this" in said
 
 

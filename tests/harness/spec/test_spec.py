@@ -182,7 +182,7 @@ def test_a_description_holds_all_that_a_checker_and_a_reader_need():
     assert row["servers"] == [f"redis-{n}" for n in range(1, 6)]
     assert row["clients"] == ["client-1", "client-2"]
     assert row["promises"] == {"minority": True}
-    assert row["not_checked"] == {"fencing": "the lock hands out no token"}
+    assert row["not_checked"] == {"fencing": "the lock issues no token"}
     assert "fencing" not in row["checkers"]
     assert (row["seed"], row["failed_release"]) == (7, "ended")
     assert json.loads(json.dumps(row))["ttl_ms"] == 2000

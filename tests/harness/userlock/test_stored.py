@@ -86,7 +86,7 @@ def test_whether_it_has_tokens_is_told_by_its_grants(cluster, spec):
     ended = carried_out(cluster, spec)
     test = json.loads((ended.folder / "test.json").read_text())
     assert test["lock"]["token"] is False
-    assert test["not_checked"]["fencing"] == "the lock hands out no token"
+    assert test["not_checked"]["fencing"] == "the lock issues no token"
     assert "fencing" not in ended.results["checkers"]
 
     test["lock"]["token"], test["checkers"] = "unknown", [*test["checkers"], "fencing"]

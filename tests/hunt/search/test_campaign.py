@@ -133,7 +133,7 @@ def test_where_nothing_is_found_it_says_so(run, folder):
     arguments = ("hunt", "redis", "--faults", "drop", "--seed", "1", "--search", "exhaustive")
     code, said = run(*arguments, "--depth", "1", "--seeds", "2", "--processes", "1")
     assert code == 0 and "0 of 2 seeds found something" in said
-    assert "nothing found from 2 seeds" in (only(folder) / "report.html").read_text()
+    assert "no counterexample from 2 seeds" in (only(folder) / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Of a run too long to be drawn whole what went wrong is drawn, and the rest is counted."""
+"""Of a run too long to draw in full what went wrong is drawn, and the rest is counted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fencepost.report.figures.blocks import blocks
 from fencepost.report.figures.focus import apart, focus
 from fencepost.report.figures.lanes import Lanes
 from fencepost.report.figures.recorded import STATES, recorded
-from fencepost.report.figures.sampling import Told, drawn
+from fencepost.report.figures.sampling import Mention, drawn
 from fencepost.report.figures.timeline import timeline
 from fencepost.report.pages.run import render
 
@@ -61,12 +61,12 @@ def test_around_a_violation_everything_is_drawn(room, night):
 
 
 def test_what_the_page_tells_of_comes_first_and_its_holds_are_drawn_wherever_they_are(room, night):
-    told = [Told(30 * SECOND, 30 * SECOND, ["h1"]), Told(5 * SECOND, 5 * SECOND)]
+    told = [Mention(30 * SECOND, 30 * SECOND, ["h1"]), Mention(5 * SECOND, 5 * SECOND)]
     found = drawn(night.history(), {}, told)
     assert "h1" in {hold.name for hold in found.holds}
     assert found.focus.shows(29 * SECOND) and found.focus.shows(31 * SECOND - 1)
     assert found.focus.shows(5 * SECOND)
-    monopoly = [Told(at * SECOND, at * SECOND) for at in range(0, 16, 2)]
+    monopoly = [Mention(at * SECOND, at * SECOND) for at in range(0, 16, 2)]
     assert drawn(night.history(), {}, monopoly).clashes == []
 
 
@@ -155,7 +155,7 @@ def test_a_fault_that_is_not_drawn_shades_the_lane_of_its_node(room, night):
 
 def test_the_page_says_what_is_not_drawn_and_how_much(room, store, night):
     html = render(store(night)).read_text()
-    assert "This run is too long to be drawn whole" in html
+    assert "This run is too long to draw in full" in html
     said = re.search(r"one by one:\s(.*?)\. The rest", unescape(html), re.S)
     assert re.fullmatch(
         r"(\d+) of 102 holds, (\d+) of 100 writes, 2 of 2 overlaps\s+and (\d+) of 102 acquires",

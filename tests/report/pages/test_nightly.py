@@ -43,7 +43,7 @@ def test_a_badge_is_what_shields_takes_and_is_green_for_what_is_known_alone(
 
 def test_a_headline_never_hides_what_is_unknown():
     said = nightly.headline(made("same", "unknown", "crashed"))
-    assert said == "Nothing changed: 1 of 3 outcomes are as they are known; 1 crashed, 1 unknown."
+    assert said == "Nothing changed: 1 of 3 outcomes are as in the baseline; 1 crashed, 1 unknown."
     assert nightly.headline(made("changed", "same")) == "1 outcome of 2 changed."
     assert nightly.headline(made()) == "Nothing was run."
 

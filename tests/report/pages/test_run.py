@@ -145,7 +145,7 @@ def test_a_history_that_cannot_be_read_is_said_so(store, calm):
     folder = store(calm)
     (folder / "history.jsonl").write_text("not json\n")
     html = unescape(page(folder))
-    assert "No picture could be drawn, because the history cannot be read" in html
+    assert "The picture could not be drawn, because the history cannot be read" in html
     assert "Valid: " in html
 
 
@@ -162,7 +162,7 @@ def test_a_test_whose_lock_ends_in_no_known_way_is_refused_with_the_ways(store, 
 
 def test_an_expectation_that_is_no_verdict_is_shown_as_unknown(store, calm):
     found = {"name": "odd", "claim": "C1", "steps": [], "expected": {"store": "nemesis"}}
-    assert "did not come out as predicted" in page(store(calm, scenario=found))
+    assert "The outcome is not as predicted." in page(store(calm, scenario=found))
 
 
 def test_an_empty_description_and_history_still_give_a_page(tmp_path):
@@ -170,7 +170,7 @@ def test_an_empty_description_and_history_still_give_a_page(tmp_path):
     (tmp_path / "results.json").write_text('{"valid": "unknown", "checkers": {}}')
     (tmp_path / "history.jsonl").write_text("")
     html = page(tmp_path)
-    assert headline(html) == "Unknown: no checker was asked."
+    assert headline(html) == "Unknown: no checker ran."
     assert "No acquire was answered" in html
 
 

@@ -43,7 +43,7 @@ def headline(html: str) -> str:
 
 def test_all_as_published_is_one_sentence(tmp_path):
     html = page(tmp_path, [entry(), entry(guard="fenced"), entry("control")])
-    assert headline(html) == "All 2 scenarios came out as published, in 3 runs."
+    assert headline(html) == "All 2 scenarios had the published outcome, in 3 runs."
     assert html.count('class="expected">as predicted<') == 6
     assert "mismatch" not in html.split("</style>")[1]
 
@@ -56,7 +56,7 @@ def test_a_scenario_that_came_out_otherwise_is_named_and_marked(tmp_path):
         why="lease_exclusion: expected true",
     )
     html = page(tmp_path, [entry(), odd])
-    assert headline(html) == "1 of 2 scenarios did not come out as published: clock-jump."
+    assert headline(html) == "1 of 2 scenarios did not have the published outcome: clock-jump."
     assert html.count('<td class="mismatch">') == 1
     assert "predicted: holds" in html
     assert "lease_exclusion: expected true" in html
@@ -71,7 +71,7 @@ def test_a_checker_that_was_predicted_and_never_ran_is_a_mismatch(tmp_path):
 def test_a_run_without_prediction_is_a_finding_and_no_failure(tmp_path):
     free = entry("random", expected={}, observed={"lease_exclusion": False}, as_expected=False)
     html = page(tmp_path, [entry(), free])
-    assert headline(html) == "The one scenario came out as published, in 1 run."
+    assert headline(html) == "The one scenario had the published outcome, in 1 run."
     assert "neither a pass nor a failure" in html
 
 
@@ -131,7 +131,7 @@ def test_what_locks_cost_stands_beside_the_first(tmp_path):
     ]
     cost = {"locks": locks, "published": "100,000 a second."}
     html = page(tmp_path, [entry(), entry("costs", expected={}, cost=cost)])
-    assert headline(html) == "The one scenario came out as published, in 1 run."
+    assert headline(html) == "The one scenario had the published outcome, in 1 run."
     cells = re.findall(r"<td[^>]*>(.*?)</td>", html.split("<h2>Costs</h2>")[1])
     assert cells == ["redis", "0.5", "1.0", "2", "6,000", "redlock", "2.5", "5.0", "10", ""]
     assert "Published: 100,000 a second." in html

@@ -74,7 +74,7 @@ def test_what_no_lock_service_can_prevent_is_said_to_be_so_with_the_fault(found,
     ("granted", "told"),
     [
         (200, "The lock went with its holder's connection (s1 crashes), and the holder had not "
-         "heard of that: no lock without a lease can prevent this; a fencing token can"),
+         "learned of that: no lock without a lease can prevent this; a fencing token can"),
         (2000, "A client worked past its lease: no lock service can prevent this"),
     ],
 )  # fmt: skip
@@ -123,7 +123,7 @@ def test_a_run_without_faults_says_so(found, calm):
     calm.ops = [op for op in calm.ops if op.process != "nemesis"]
     said = sentence(found(calm, nemesis=[]))
     assert said.startswith("Valid: the lock service kept its promise, no two clients believed")
-    assert said.endswith("No fault was asked for: it says nothing of any.")
+    assert said.endswith("No fault was requested, so it covers none.")
 
 
 def test_a_run_whose_faults_never_struck_does_not_say_that_none_was_asked_for(found, calm):

@@ -61,7 +61,10 @@ def test_a_rate_is_a_share_of_the_holds_of_all_runs_with_its_interval():
 def test_a_lock_that_tells_no_deadline_is_not_said_to_have_granted_a_lease_twice():
     found = summed(cell(violated("service", 2, blind=True), run(blind=True)))
     assert found["words"].startswith(
-        "The lock, which tells no deadline, was granted while another held on to it in 2 holds"
+        
+            "The lock, which reports no deadline, was granted while another client still held "
+            "it in 2 holds"
+        
     )
     seeing = summed(cell(violated("service", 2, blind=True), run(blind=False)))
     assert seeing["words"].startswith("A lease was granted twice in 2 holds")
@@ -109,7 +112,7 @@ def test_a_cell_that_was_not_run_says_why():
     )
     assert summed(cell())["words"] == "Not tested: it was not run yet."
     crashed = {"round": 1, "seed": 2, "crashed": "client-1 did not come up"}
-    assert summed(cell(crashed))["words"] == "No run came about: client-1 did not come up"
+    assert summed(cell(crashed))["words"] == "Every run crashed: client-1 did not come up"
 
 
 @pytest.mark.parametrize(

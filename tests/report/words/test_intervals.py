@@ -55,7 +55,7 @@ def test_of_nothing_any_share_is_possible():
 
 @pytest.mark.parametrize(("count", "of"), [(-1, 3), (4, 3)])
 def test_what_is_no_count_is_refused(count, of):
-    with pytest.raises(ValueError, match="is no share"):
+    with pytest.raises(ValueError, match="is not a proportion"):
         share(count, of)
 
 
