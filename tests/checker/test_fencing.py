@@ -251,7 +251,7 @@ GRANTS = st.lists(
 
 
 @given(GRANTS)
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_tokens_are_faulted_exactly_where_some_pair_is_equal_or_falls(grants):
     story = Story()
     told = []
@@ -274,7 +274,7 @@ WRITES = st.lists(
 
 
 @given(WRITES)
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_writes_are_faulted_exactly_where_a_lower_token_surely_came_after_a_higher_one(writes):
     story = Story()
     story.grant(99, "h", at=0, until=1, token=1)

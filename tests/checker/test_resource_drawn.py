@@ -96,14 +96,14 @@ SEEDS = st.integers(0, 2**32)
 
 
 @given(SEEDS)
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_the_verdict_is_that_of_looking_at_every_pair(seed):
     ops, test = draw(Random(seed))
     assert resource(History(ops), test).valid in verdict(ops, test)
 
 
 @given(SEEDS, st.booleans(), st.sampled_from([0, 0.4]))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_clients_that_a_correct_lock_keeps_apart_are_never_blamed(seed, numbered, unsure):
     run = Simulated(seed, locked=True, numbered=numbered, unsure=unsure)
     assert run.lost == set()
@@ -111,7 +111,7 @@ def test_clients_that_a_correct_lock_keeps_apart_are_never_blamed(seed, numbered
 
 
 @given(SEEDS, st.sampled_from([0, 0.4]))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_with_the_resource_s_numbers_every_lost_update_is_found_and_no_other(seed, unsure):
     run = Simulated(seed, locked=False, numbered=True, unsure=unsure)
     found = kinds_or_unknown(run)
@@ -119,7 +119,7 @@ def test_with_the_resource_s_numbers_every_lost_update_is_found_and_no_other(see
 
 
 @given(SEEDS, st.sampled_from([0, 0.4]))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_without_the_resource_s_numbers_no_update_is_called_lost_that_was_not(seed, unsure):
     """Of two on one version the one sent later is named, and either may be the one to blame."""
     run = Simulated(seed, locked=False, numbered=False, unsure=unsure)

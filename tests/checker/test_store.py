@@ -255,7 +255,7 @@ def test_huge_versions_take_no_time(story):
 
 
 @given(st.integers(0, 2**32))
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_the_verdict_is_that_of_trying_every_order(seed):
     ops, test = draw(Random(seed))
     assert store(History(ops), test).valid in verdict(ops, test)

@@ -74,7 +74,7 @@ def drawn(random):
 
 
 @given(st.integers(0, 2**32))
-@settings(deadline=None, max_examples=800)
+@settings(max_examples=800)
 def test_a_write_is_missing_exactly_where_some_other_answer_shows_it(seed):
     history, test = drawn(Random(seed))
     register, clocks, rulers = judged(history, test)

@@ -75,7 +75,7 @@ def drawn(random):
 
 
 @given(st.integers(0, 2**32))
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_a_write_is_stale_exactly_where_some_pair_shows_it(seed):
     history, test = drawn(Random(seed))
     clocks, held = Clocks(test), owners(holds(history, test))

@@ -63,7 +63,7 @@ def thorough(line):
 @example({"value": {"deadline": 1e38}}, set())
 @example({"value": {"token": 2**127}}, set())
 @example({"extra": {}}, set())
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_a_line_is_the_same_op_or_refused_both_ways(row, missing):
     row = {name: what for name, what in (USUAL | row).items() if name not in missing or name in row}
     line = json.dumps(row).encode() + b"\n"
@@ -82,7 +82,7 @@ def test_a_line_is_the_same_op_or_refused_both_ways(row, missing):
 @example(b"\r", 1, 0)
 @example(b"\n", 1, 0)
 @example(b"}\n{", 60, 0)
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_a_spoilt_line_is_the_same_op_or_refused_both_ways(more, place, fewer):
     line = LINE[:place] + more + LINE[place + fewer :]
     quick = decoding._quickly(line)

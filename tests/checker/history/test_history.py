@@ -49,7 +49,7 @@ OPS = st.builds(
 
 
 @given(OPS)
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_an_op_survives_being_written_and_read_with_its_unknown_fields(op):
     assert parse(json.loads(json.dumps(op.to_json()))) == op
 

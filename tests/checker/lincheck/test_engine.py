@@ -28,7 +28,7 @@ from tests.checker.lincheck.lincheck_oracle import linearizable
 pytestmark = pytest.mark.slow
 
 ENDLESS = ("counter", "kv", "fifo-queue", "unordered-queue")  # ops repeated lead to ever new states
-QUICK = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=40, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("name", SUBJECTS)

@@ -42,7 +42,7 @@ def unique(subject: Subject) -> Subject:
 
 
 @pytest.mark.parametrize("name", BY_MODEL)
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(seed=st.integers(0, 1 << 40))
 def test_a_fast_path_agrees_with_the_engine(name, seed):
     random = Random(seed)

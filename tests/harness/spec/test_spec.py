@@ -161,7 +161,7 @@ def test_what_is_no_time_above_zero_is_an_error_that_says_how_to_write_one(text)
 
 
 @given(st.text(max_size=8))
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_any_text_is_a_time_above_zero_or_bad_arguments(text):
     with suppress(BadArguments):
         assert seconds("time", text) > 0
