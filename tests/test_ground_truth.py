@@ -71,9 +71,7 @@ def test_a_seed_gives_the_same_run_again():
 
 
 def test_sound_runs_have_all_that_makes_verdicts_hard():
-    """The runs contain ops of every outcome, deaths in ops, late grants, losses, renewals and clock
-    bounds.
-    """
+    """The runs contain all outcomes, deaths in ops, late grants, losses, renewals, clock bounds."""
     wanted = {
         *((f, type) for f in ("acquire", "extend", "release", "write") for type in OUTCOMES),
         *((f, "ok") for f in ("read", "close")),

@@ -20,9 +20,7 @@ RUNS = sorted(path.parent for path in Path(__file__).parent.glob("recorded/*/exp
 
 @pytest.fixture(params=RUNS, ids=lambda run: run.name)
 def run(request, tmp_path) -> tuple[Path, dict[str, Any], dict[str, Any]]:
-    """Copy a run's folder as its recorder left it, with test.json, and return the expected
-    verdicts.
-    """
+    """Copy a recorded run's folder with test.json, and return the expected verdicts."""
     kept: Path = request.param
     packed = (kept / "history.jsonl.gz").read_bytes()
     (tmp_path / "history.jsonl").write_bytes(gzip.decompress(packed))

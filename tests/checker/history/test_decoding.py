@@ -1,4 +1,4 @@
-"""The quick way to decode lines refuses what the thorough one does, and finds the same ops."""
+"""The fast decoder refuses the same lines as the strict one, and returns the same ops."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_spoilt_line_is_the_same_op_or_refused_both_ways(more, place, fewer):
     assert quick is None or quick == slow
 
 
-def test_what_fencepost_writes_is_decoded_the_quick_way():
+def test_lines_written_by_fencepost_take_the_fast_decoder():
     receipt = {"proved": True, "how": "x", "probes": {"a to b": "open"}, "processes": [4]}
     value = {"fault": "kill-1", "phase": "start", "targets": ["a"], "links": [["a", "b"]]}
     value |= {"arguments": {"words": "x", "links": [["a", "b"]]}, "receipt": receipt}
