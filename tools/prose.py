@@ -88,7 +88,7 @@ _WORDS = (
     ("are to be", r"\bare to (be|come|have)\b", "must, will; or an active verb"),
     ("nor", r"^(?!.*\bneither\b).*\bnor\b", "and no, or"),
     ("the very", r"\bthe very\b", "the same, exactly the"),
-    ("for its beginning", r"\bfor its (begin|end)", "until it starts, until it ends"),
+    ("for its beginning", r"\bwaits? for its (begin|end)", "until it starts, until it ends"),
     ("let go of", r"\blets? go of\b", "releases, drops"),
     ("at it", r"(?<!look )(?<!looks )(?<!looking )\bat it\b", "name the work"),
     ("find out", r"\b(finds?|found) out\b", "determine, detect, check"),
