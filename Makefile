@@ -73,10 +73,11 @@ soak-checkers: install ## the same on a million each (COUNT=...), on simulated s
 mutants: install ## mutation testing of checker/: hours; ARGS=checker/facts/holds.py for some files
 	nice $(BIN)/python tests/mutation/run.py $(ARGS)
 
-lint: install ## format, lint and types; workflows and the action against GitHub's schemas
+lint: install ## format, lint, types and plain prose; workflows and the action against GitHub's schemas
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/mypy
+	$(BIN)/python tools/prose.py
 	$(BIN)/check-jsonschema -q --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema -q --builtin-schema vendor.github-actions action.yml
 

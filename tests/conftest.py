@@ -1,16 +1,23 @@
-"""What holds in every test: a results.json that is written is what its schema says."""
+"""Settings of every test: Hypothesis without deadlines, each results.json against its schema."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
 
 from tests import schema
 
 pytest_plugins = ("pytester",)
 
+# A loaded machine must not fail a property. The profile inherits from the active one, which
+# tests/mutation/run.py and Hypothesis itself (in CI) choose.
+settings.register_profile("fencepost", deadline=None)
+settings.load_profile("fencepost")
+
 
 @pytest.fixture(autouse=True, scope="session")
 def every_result_fits_its_schema():
+    """Validate each results.json against its schema when it is written."""
     from fencepost.harness.results import results
 
     write = results.write

@@ -1,4 +1,4 @@
-"""A real Dask: a scheduler and two workers, each a process of its own."""
+"""A real Dask: a scheduler and two workers, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ needs_dask = pytest.mark.skipif(
 
 
 class Dask:
-    """A scheduler and workers, each a process of its own."""
+    """Start a scheduler and workers, each in a process of its own."""
 
     def __init__(self, tmp_path, workers=2):
         with socket.socket() as free:
@@ -44,7 +44,7 @@ class Dask:
         return made
 
     def ready(self):
-        """Wait until both workers are there."""
+        """Wait until both workers have connected."""
         from distributed import Client
 
         with Client(self.address, timeout=60, set_as_default=False) as client:

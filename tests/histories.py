@@ -1,4 +1,4 @@
-"""Histories told op by op, for the tests of whatever judges one. Times are in ms."""
+"""Build histories op by op, for tests of code that judges them. Times are in ms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MS = 1_000_000
 
 
 class Story:
-    """Ops in any order; the history has them in order of time, in equal times as told."""
+    """Collects ops in any order. The history sorts them by time, in a stable order."""
 
     def __init__(self) -> None:
         self._ops: list[Op] = []
@@ -48,7 +48,7 @@ class Story:
         type: str = "ok",
         error: list[Any] | None = None,
     ) -> None:
-        """An op from `at` to `done`; `done` None: it never completed."""
+        """Add an op from `at` to `done`. With `done` None it never completed."""
         self.op(at, process, "invoke", f, asked)
         if done is not None:
             self.op(done, process, type, f, asked | (answered or {}), error)
@@ -66,7 +66,7 @@ class Story:
         ttl: float = 1000,
         shared: bool = False,
     ) -> None:
-        """Granted at `at`, with a lease that its holder sees end at `until`."""
+        """Add a grant at `at` with a lease whose end, as its holder sees it, is `until`."""
         deadline = None if until is None else round(until * MS)
         self.call(
             process,
@@ -78,7 +78,7 @@ class Story:
         )
 
     def denied(self, process: int, at: float, done: float | None, ttl: float = 1000) -> None:
-        """An acquire that is refused at `done`."""
+        """Add an acquire that is refused at `done`."""
         asked = {"lock": "orders", "ttl": round(ttl * MS)}
         self.call(process, "acquire", at, done, asked, type="fail", error=["not-granted", "no"])
 
@@ -129,7 +129,7 @@ class Story:
         type: str = "ok",
         resource: str = "account",
     ) -> None:
-        """Built on `version`; `stored` is the version that the resource says it gave it."""
+        """Add a write built on `version`; `stored` is the version that the resource reports."""
         asked = {"resource": resource, "value": value, "version": version}
         asked |= {"hold": hold, "token": token}
         answered = {} if stored is None else {"stored": stored}
@@ -149,7 +149,7 @@ class Story:
         arguments: dict[str, Any] | None = None,
         **receipt: Any,
     ) -> None:
-        """A fault as the nemesis records it; `end` None: it was never healed."""
+        """Add a fault as the nemesis records it. With `end` None it was never healed."""
         fault = {
             "fault": name or f"{family}-{start}-{targets[0]}",
             "targets": targets,
@@ -166,18 +166,18 @@ class Story:
             self.op(at, "nemesis", type, family, {**value, "receipt": shown}, error)
 
     def killed(self, process: int, at: float, f: str) -> None:
-        """The open op of a killed process, as the harness completes it."""
+        """Add the open op of a killed process, as the harness completes it."""
         self.op(at, process, "info", f, {}, ["killed", "the worker is gone"])
 
 
 def over(hold: str, at: float) -> dict[str, Any]:
-    """The link of a chain of causes that says when a lease was over."""
+    """Return the link of a chain of causes that gives the time at which a lease expired."""
     what = f"The lease of hold {hold} expired at {at / 1000:.3f} s"
     return {"sort": "lease-over", "what": what, "time_ns": round(at * MS), "sure": True}
 
 
 def kept_on(process: int, over_at: float, at: float) -> dict[str, Any]:
-    """The link that says that no fault kept a holder from giving its hold up."""
+    """Return the link that says that no fault kept a holder from giving up its hold."""
     who, length = f"client-{process} (process {process})", f"{(at - over_at) / 1000:.3f} s"
     return {
         "sort": "kept-on",

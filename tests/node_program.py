@@ -1,4 +1,4 @@
-"""`fencepost-node` on this machine, of this checkout."""
+"""Run `fencepost-node` of this checkout on this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SOURCE = Path(__file__).parents[1] / "src"
 
 
 def node_program(python: str = sys.executable, *options: str) -> list[str]:
-    """The words in place of `fencepost-node`."""
+    """Return the words that replace `fencepost-node`."""
     code = (
         f"import sys; sys.path.insert(0, {str(_SOURCE)!r}); "
         "from fencepost.node.command import main; main()"
@@ -21,7 +21,7 @@ def node_program(python: str = sys.executable, *options: str) -> list[str]:
 
 
 def here(command: Iterable[str]) -> list[str]:
-    """A command as it can be run here."""
+    """Return a node's command as it can run here."""
     return [
         word
         for given in command

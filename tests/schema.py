@@ -1,4 +1,4 @@
-"""results.json and the lines of `--json` against their published schema."""
+"""Validate results.json and the lines of `--json` against their published schema."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def _validator(about):
 
 
 def check(about, row):
-    """Raise if the row is not what the schema says of it ("results", or "line"). As JSON has it."""
+    """Raise if the row does not match its schema ("results" or "line"), encoded as JSON."""
     _validator(about)(json.loads(json.dumps(row)))

@@ -1,4 +1,4 @@
-"""The commands and snippets of a page in docs/, to be carried out in their order.
+"""Run the commands and snippets of a page in docs/ in their order.
 
 A fenced block is `python file=NAME` (it is written to a file), `python` or `sh` (it is run, and
 must end with 0), or something else that is only shown.
@@ -27,7 +27,7 @@ def of(page: Path) -> list[Snippet]:
 
 
 def carry_out(snippet: Snippet, folder: Path) -> str:
-    """Write or run it in a folder; what it printed. Raise AssertionError if it fails."""
+    """Write or run the snippet in a folder; return its output. Raise AssertionError if it fails."""
     if snippet.file:
         (folder / snippet.file).write_text(snippet.text)
         return ""

@@ -1,4 +1,4 @@
-"""An SSH server on loopback whose programs run on this machine: what sshd does, and no more."""
+"""A minimal SSH server on loopback that runs programs on this machine, as sshd does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import paramiko
 
 
 class SshServer:
-    """`commands` are those that it was asked to run, as they arrived."""
+    """`commands` are the commands that clients asked for, in order of arrival."""
 
     def __init__(self, folder: Path, path: str = "") -> None:
         self.commands: list[str] = []
@@ -35,7 +35,7 @@ class SshServer:
         self.known_hosts.write_text(line)
 
     def cut(self) -> None:
-        """End every connection, as a killed session process does."""
+        """Close every connection, as a killed session process does."""
         for transport in self.connections:
             transport.close()
         self.connections = []
@@ -75,7 +75,7 @@ class SshServer:
 
 
 class _Running:
-    """Carries a program's streams over a channel until both ends are over."""
+    """Copy a program's streams over a channel until both sides have closed them."""
 
     def __init__(self, channel: paramiko.Channel, program: subprocess.Popen[bytes]) -> None:
         self._channel, self._program = channel, program
@@ -124,7 +124,7 @@ class _Session(paramiko.ServerInterface):
         return paramiko.OPEN_SUCCEEDED
 
     def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
-        # Answered first: what it writes must not arrive before the answer.
+        # Reply first: the program's output must not arrive before the reply.
         timer = threading.Timer(0, self._server.start, (channel, command.decode()))
         timer.start()
         return True

@@ -1,4 +1,4 @@
-"""A process whose clocks are to be skewed, and which tells what it sees of the time."""
+"""Start a process whose clocks a test skews, and read the time that it sees."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-# Answers a line with what it sees of the time, and how often SIGUSR1 has come.
+# Answers each line with the time that it sees and the number of SIGUSR1 signals so far.
 TARGET = """
 import ctypes, json, signal, struct, sys, threading, time
 
@@ -48,7 +48,7 @@ for line in sys.stdin:
 
 
 class Target:
-    """A process that tells what it sees of the time."""
+    """A process that reports the time that it sees."""
 
     def __init__(self, spinning: int = 0, command: tuple[str, ...] = ()) -> None:
         self.program = subprocess.Popen(
@@ -61,9 +61,9 @@ class Target:
         self.seen()
 
     def seen(self) -> dict[str, float]:
-        """Each clock's offset from ours, in seconds; the rest as it is.
+        """Return each clock's offset from this process, in seconds, and the other values unchanged.
 
-        Asked until an answer comes at once: what it takes is all taken for an offset.
+        Repeat until an answer arrives at once, because any delay would count as an offset.
         """
         for _ in range(20):
             began = time.monotonic()

@@ -1,4 +1,4 @@
-"""The exit code is the verdict's also where nobody reads the output to its end."""
+"""The exit code is the verdict's even if the reader of the output stops early."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def command(*words, **kwargs):
         [sys.executable, "-m", "fencepost", *words],
         env=environment,
         text=True,
-        # Whoever runs the tests in the background may have it ignored.
+        # A shell that runs the tests in the background may have set it to be ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         **kwargs,
     )
 
 
 def without_reader(*words):
-    """The exit code of a command whose output goes to a pipe that nobody reads any more."""
+    """Return the exit code of a command whose output goes to a closed pipe."""
     reader, writer = os.pipe()
     os.close(reader)
     with command(*words, stdout=writer, stderr=writer) as process:
@@ -43,14 +43,14 @@ def without_reader(*words):
 
 
 @pytest.mark.parametrize(("read", "code"), [(1, 0), (2, 1)])
-def test_the_exit_code_is_the_verdict_s_though_nobody_reads(tmp_path, read, code):
+def test_the_exit_code_is_the_verdict_s_when_the_output_pipe_is_closed(tmp_path, read, code):
     last = {"process": 1, "type": "ok", "f": "read", "value": read}
     path = tmp_path / "history.jsonl"
     path.write_text("".join(json.dumps(event) + "\n" for event in [*EVENTS, last]))
     assert without_reader("lincheck", "--model", "register", str(path)) == code
 
 
-def test_bad_arguments_are_254_though_nobody_reads_why():
+def test_bad_arguments_exit_with_254_when_the_output_pipe_is_closed():
     assert without_reader("analyze", "/no/such/run") == 254
     assert without_reader("lincheck", "--model", "register", "/no/such/file") == 254
 
@@ -61,7 +61,7 @@ def test_an_interrupted_lincheck_says_so_and_is_no_verdict(tmp_path):
     words = ("lincheck", "--model", "register", "--format", "jsonl", str(pipe))
     with (
         command(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process,
-        pipe.open("w"),  # it waits for the first event once this is open
+        pipe.open("w"),  # it waits for the first event after this opens
     ):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)

@@ -1,4 +1,4 @@
-"""docs/claims.md defines every claim that a suite prints, and says truly who plays it."""
+"""docs/claims.md defines every claim that a suite prints, and names the scenarios that test it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ PAGE = Path(__file__).parent.parent / "docs" / "claims.md"
 
 
 def ids(claim: str) -> set[str]:
-    """A scenario may test several claims: "C4, C5 and A4"."""
+    """A scenario may test several claims, as in "C4, C5 and A4"."""
     return set(re.split(r", | and ", claim))
 
 
 def rows() -> dict[str, list[str]]:
-    """The cells of each row of the page's tables by id, its first cell. The last table, which is
-    made of what was run, is none of them."""
+    """Return the cells of each row of the page's tables by id, the first cell.
+
+    Skip the last table, which is generated from runs.
+    """
     found: dict[str, list[str]] = {}
     defined, made, _ = PAGE.read_text(encoding="utf-8").partition("<!-- table: outcomes")
     assert made
@@ -33,7 +35,7 @@ def rows() -> dict[str, list[str]]:
 
 
 def played(cell: str) -> set[tuple[str, str]]:
-    """The scenarios that a row names, as (suite, scenario): "redis: `a`, `b`; etcd: `c`"."""
+    """Return the scenarios that a row names, as (suite, scenario): "redis: `a`, `b`; etcd: `c`"."""
     return {
         (part.partition(":")[0].strip(), name)
         for part in cell.split(";")
@@ -53,7 +55,7 @@ def test_every_claim_that_a_suite_prints_is_defined(claim):
 
 
 @pytest.mark.parametrize("claim", [id for id in PRINTED if id not in ("control", "exploration")])
-def test_a_claim_names_its_source_and_the_scenarios_that_play_it(claim):
+def test_a_claim_names_its_source_and_the_scenarios_that_test_it(claim):
     *_, source, names = rows()[claim]
     plays = {
         (suite, entry.name)
@@ -65,6 +67,6 @@ def test_a_claim_names_its_source_and_the_scenarios_that_play_it(claim):
     assert played(names) == plays
 
 
-def test_a_claim_that_no_suite_plays_names_no_scenario():
+def test_a_claim_without_scenarios_in_suites_names_no_scenario():
     others = {id: cells for id, cells in rows().items() if id not in PRINTED}
     assert {id for id, cells in others.items() if played(cells[-1])} == set()

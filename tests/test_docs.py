@@ -1,4 +1,4 @@
-"""The tables in docs/ are what their generator gives, and pages are in one version."""
+"""The tables in docs/ match their generator, and no page has merge conflicts left."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_page_s_tables_are_those_that_are_made(path):
     assert page == GENERATOR["written"](page), "run `make docs`"
 
 
-def test_what_was_written_by_hand_into_a_table_is_replaced():
+def test_text_written_by_hand_into_a_table_is_replaced():
     page = "before\n<!-- table: faults -->\n| by hand |\n<!-- end -->\nafter\n"
     made = GENERATOR["written"](page)
     assert "by hand" not in made
@@ -80,7 +80,7 @@ def test_a_matrix_table_has_the_signs_that_were_kept_of_it(tmp_path, monkeypatch
 
 
 def kept_suite(tmp_path, *entries, suite="redis"):
-    """The folder of a suite with these entries, each with its run's seed."""
+    """Write the folder of a suite with these entries, each with its run's seed."""
     folder = tmp_path / f"suite-{suite}" / "20260102T030405.000000Z"
     folder.mkdir(parents=True)
     rows = []
@@ -93,7 +93,7 @@ def kept_suite(tmp_path, *entries, suite="redis"):
 
 
 def outcomes(tmp_path, monkeypatch, *folders):
-    """The rows of the table, by (entry, guard), of suites that were kept."""
+    """Return the rows of the table, by (entry, guard), for suites that were kept."""
     keep = runpy.run_path(str(ROOT / "tools" / "keep.py"))
     monkeypatch.setitem(keep["main"].__globals__, "MEASURED", tmp_path / "measured")
     assert keep["main"]([*folders, "mine"]) == 0
@@ -110,9 +110,7 @@ def evicted(as_expected=True, **changed):
     return {**row, "expected": dict(entry.expected), "as_expected": as_expected, **changed}
 
 
-def test_the_table_of_outcomes_says_how_often_a_scenario_came_out_and_else_what_did(
-    tmp_path, monkeypatch
-):
+def test_the_table_of_outcomes_counts_expected_outcomes_and_names_others(tmp_path, monkeypatch):
     found = outcomes(
         tmp_path, monkeypatch, kept_suite(tmp_path, (7, evicted()), (8, evicted(False)))
     )
@@ -129,7 +127,7 @@ def test_the_table_of_outcomes_says_how_often_a_scenario_came_out_and_else_what_
     assert found["redis: `always-yes`", "none"][4] == "no run kept yet"
 
 
-def test_where_nothing_is_expected_the_table_of_outcomes_has_what_was_seen(tmp_path, monkeypatch):
+def test_the_table_of_outcomes_shows_observations_where_nothing_is_expected(tmp_path, monkeypatch):
     clocks = {"scenario": "clocks", "guard": "none", "expected": {}, "as_expected": True}
     runs = [
         (7, {**clocks, "observed": {"lease_exclusion": True}}),
@@ -142,7 +140,7 @@ def test_where_nothing_is_expected_the_table_of_outcomes_has_what_was_seen(tmp_p
     ]
 
 
-def test_what_was_kept_with_another_expectation_is_no_run_of_a_scenario(tmp_path, monkeypatch):
+def test_runs_kept_with_another_expectation_are_not_counted_for_a_scenario(tmp_path, monkeypatch):
     other = evicted(expected={"lease_exclusion": True})
     found = outcomes(tmp_path, monkeypatch, kept_suite(tmp_path, (7, other)))
     assert found["redis: `evicted`", "none"][4] == "no run kept yet"

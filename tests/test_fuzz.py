@@ -1,4 +1,4 @@
-"""The fuzzer notices what it is there to notice, and shows the same file for the same number."""
+"""The fuzzer detects planted defects, and produces the same file for the same number."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def test_a_reader_that_takes_everything_has_none():
     assert not any(run.tried(door(lambda content: ""), "1", n) for n in range(20))
 
 
-def test_what_a_reader_answers_is_what_the_defect_says():
+def test_a_reader_s_answer_to_a_file_is_classified_as_its_defect():
     defect = run.tried(door(lambda content: "exit code 1"), "1", 3)
     assert str(defect) == "a door, number 3: exit code 1"
 
 
-def test_a_number_stands_for_one_file():
+def test_a_number_always_gives_the_same_file():
     files = []
     for n in (5, 5, 6):
         run.tried(door(lambda content: files.append(content) or ""), "seed", n)

@@ -1,4 +1,4 @@
-"""The checkers against runs of which the truth is known: tests/simulated.
+"""Compare the checkers with simulated runs whose truth is known (tests/simulated).
 
 The runs are the same every time; SEED=... gives others. `python -m tests.simulated.soak` makes many
 more, with a fresh seed, and shows one by its name.
@@ -42,7 +42,7 @@ def test_no_checker_accuses_a_sound_service(ends_with):
 def test_a_defect_that_reached_a_client_is_found(defect):
     found, number = Tally(), 0
     must = KINDS[defect].must
-    # Runs differ: there are as many as it takes for each checker to have something to find.
+    # Runs differ: there are enough of them that each checker finds something.
     while number < BROKEN or not all(found.demanded[checker, "False"] for checker in must):
         for way in ways_of(defect):
             found.add(tally(SEED, way, defect, range(number, number + 1)))
@@ -54,7 +54,7 @@ def test_a_defect_that_reached_a_client_is_found(defect):
 
 @pytest.mark.parametrize("ends_with", ENDS_WITH)
 def test_a_sound_service_never_grants_a_lock_whose_lease_runs(ends_with):
-    """By the clients' own deadlines: the simulation must not accuse itself."""
+    """Use the clients' own deadlines: the simulation must not accuse itself."""
     for number in range(40):
         run = simulate(ends_with, "none", f"{SEED}/itself/{number}")
         assert not truth.doubled(run.truth), (SEED, number)
@@ -71,7 +71,7 @@ def test_a_seed_gives_the_same_run_again():
 
 
 def test_sound_runs_have_all_that_makes_verdicts_hard():
-    """Ops of every outcome, deaths in ops, late grants, losses, renewals, clocks with bounds."""
+    """The runs contain all outcomes, deaths in ops, late grants, losses, renewals, clock bounds."""
     wanted = {
         *((f, type) for f in ("acquire", "extend", "release", "write") for type in OUTCOMES),
         *((f, "ok") for f in ("read", "close")),
@@ -89,7 +89,7 @@ def test_sound_runs_have_all_that_makes_verdicts_hard():
 
 
 def sights(run):
-    """What of interest is in a run."""
+    """Return the kinds of events that a run contains."""
     seen = {(op.f, op.type) for op in run.ops}
     seen |= {("killed", op.f) for op in run.ops if op.error and op.error[0] == "killed"}
     seen |= {"shared" for op in run.ops if op.value.get("mode") == "shared"}

@@ -1,4 +1,4 @@
-"""A package that is not of this repository adds a checker with one file."""
+"""A third-party package adds a checker with one file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CHECKER = Checker(
 
 @pytest.fixture(autouse=True)
 def tidy(tmp_path, monkeypatch):
-    """As pip leaves a package: its module and its metadata in a folder of sys.path."""
+    """Lay out a package as pip does: its module and its metadata in a folder on sys.path."""
     site = tmp_path / "site-packages"
     info = site / "tidiness-1.2.dist-info"
     info.mkdir(parents=True)

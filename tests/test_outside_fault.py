@@ -1,4 +1,4 @@
-"""A package that is not of this repository adds a family of faults with one file."""
+"""A third-party package adds a family of faults with one file."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ FAMILY = Family(
 
 @pytest.fixture(autouse=True)
 def quake(tmp_path, monkeypatch):
-    """As pip leaves a package: its module and its metadata in a folder of sys.path."""
+    """Lay out a package as pip does: its module and its metadata in a folder on sys.path."""
     site = tmp_path / "site-packages"
     info = site / "quakes-1.2.dist-info"
     info.mkdir(parents=True)
@@ -104,7 +104,7 @@ def quake(tmp_path, monkeypatch):
 
 
 class Node:
-    """A node without a server, that shakes or does not."""
+    """A node without a server that records whether it shakes."""
 
     def __init__(self, shaking=False):
         self.shaking = shaking
@@ -142,20 +142,20 @@ def test_the_list_of_families_shows_it(capsys):
         ("tsunami", "there is no fault 'tsunami'; choose one of: .*cpu, quake"),
     ],
 )
-def test_what_is_asked_of_it_is_checked(entry, why):
+def test_its_arguments_are_validated(entry, why):
     lock = LOCKS["redis"]
     spec = Spec(name="t", lock="redis", options=lock.read_options({}), nemesis=(entry,))
     with pytest.raises(BadArguments, match=why):
         validate(spec)
 
 
-def test_a_fault_of_it_that_somebody_wrote_wrongly_is_refused_in_its_words():
+def test_a_malformed_fault_of_it_is_refused_with_its_error():
     row = {"at_s": 1, "duration_s": 1, "family": "quake", "targets": ["redis-1"], "arguments": {}}
     with pytest.raises(ValueError, match="fault 1: a quake needs a magnitude from 1 to 9"):
         stored([row], LAYOUT)
 
 
-def test_it_is_drawn_with_its_words_and_kept_from_what_it_clashes_with():
+def test_it_is_drawn_with_its_arguments_and_not_together_with_conflicting_faults():
     found = draw(["quake", "partition"], 7, 300, 20, LAYOUT)
     quakes = [fault for fault in found if fault.family == "quake"]
     cuts = [fault for fault in found if fault.family == "partition"]
@@ -167,7 +167,7 @@ def test_it_is_drawn_with_its_words_and_kept_from_what_it_clashes_with():
             assert not (begins < quake.at_s + quake.duration_s and quake.at_s < ends)
 
 
-def test_the_director_injects_it_and_writes_what_follows_from_it(quake):
+def test_the_director_injects_it_and_records_its_consequences(quake):
     ops = []
 
     def record(type, f, value, error):
@@ -182,11 +182,11 @@ def test_the_director_injects_it_and_writes_what_follows_from_it(quake):
     assert (fault.impairs, fault.links) == (frozenset(drawn.targets), ())
 
 
-def test_servers_are_started_with_what_it_needs():
+def test_servers_start_with_the_options_it_needs():
     assert needs_of(["quake", "power"]) == {"DISK": "small,lazy", "FOUNDATION": "loose"}
 
 
-def test_heal_finds_and_undoes_what_it_left():
+def test_heal_detects_and_undoes_its_leftovers():
     node = Node(shaking=True)
     cluster = type("Cluster", (), {"remote": lambda self, name: node})()
     assert healing.problems(cluster, ["client-1"]) == ["client-1: it shakes"]

@@ -1,4 +1,4 @@
-"""A package that is not of this repository adds a lock with one file."""
+"""A third-party package adds a lock with one file."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ LOCK = LockType(
 
 @pytest.fixture(autouse=True)
 def leased(tmp_path, monkeypatch):
-    """As pip leaves a package: its module and its metadata in a folder of sys.path."""
+    """Lay out a package as pip does: its module and its metadata in a folder on sys.path."""
     site = tmp_path / "site-packages"
     info = site / "leased_locks-1.2.dist-info"
     info.mkdir(parents=True)
@@ -105,7 +105,7 @@ def test_a_test_of_it_makes_sense_with_a_guard_that_needs_its_tokens():
         ({"lock": "leasd"}, "there is no lock 'leasd'; choose one of: redlock, .*, leased"),
     ],
 )
-def test_what_is_asked_of_it_is_checked(changed, why):
+def test_its_options_are_validated(changed, why):
     with pytest.raises(BadArguments, match=why):
         validate(spec(**changed))
 
@@ -144,7 +144,7 @@ print(LOCKS["leased"].make.__module__)
 """
 
 
-def test_a_node_finds_it_in_what_it_is_sent(tmp_path):
+def test_a_node_imports_it_from_the_package_it_receives(tmp_path):
     node = tmp_path / "node"
     with tarfile.open(fileobj=io.BytesIO(shipped.archive_for("leased"))) as archive:
         archive.extractall(node, filter="data")
@@ -156,6 +156,6 @@ def test_a_node_finds_it_in_what_it_is_sent(tmp_path):
     assert (done.stdout.strip(), done.stderr) == ("leased_locks", "")
 
 
-def test_a_node_that_tests_a_lock_of_ours_is_sent_nothing_of_it():
+def test_a_node_that_tests_a_bundled_lock_receives_none_of_it():
     with tarfile.open(fileobj=io.BytesIO(shipped.archive_for("redis"))) as archive:
         assert {name.partition("/")[0] for name in archive.getnames()} == {"fencepost"}

@@ -1,4 +1,4 @@
-"""The wheel has everything that the package needs beside its modules: Compose files, templates."""
+"""The wheel contains the package's data files, such as Compose files and templates."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ SETUP = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["to
 
 
 def files(folder: Path) -> set[Path]:
-    """Every file below, through links, but for what Python caches."""
+    """Return every file below the folder, through links, except those that Python caches."""
     found = (Path(name) for name in glob.glob(f"{folder}/**/*", recursive=True))
     return {path for path in found if path.is_file() and "__pycache__" not in path.parts}
 
 
 def packages(folder: Path) -> list[Path]:
-    """The folder and those below it that setuptools takes for packages: by their names."""
+    """Return the folder and its subfolders whose names setuptools accepts for packages."""
     below = [folder, *(Path(name) for name in glob.glob(f"{folder}/**/", recursive=True))]
     return [one for one in below if all(map(str.isidentifier, one.relative_to(SRC).parts))]
 
 
 def matched(package: Path) -> set[Path]:
-    """What the globs of pyproject.toml add to a package."""
+    """Return the files that the globs of pyproject.toml add to a package."""
     data = SETUP["package-data"]
     patterns = data.get("*", []) + data.get(".".join(package.relative_to(SRC).parts), [])
     return {

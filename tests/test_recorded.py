@@ -1,4 +1,4 @@
-"""Runs on real servers that are kept with the repository, judged and reported again."""
+"""Runs on real servers that the repository keeps get the same verdicts and reports again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RUNS = sorted(path.parent for path in Path(__file__).parent.glob("recorded/*/exp
 
 @pytest.fixture(params=RUNS, ids=lambda run: run.name)
 def run(request, tmp_path) -> tuple[Path, dict[str, Any], dict[str, Any]]:
-    """The folder of a run as its recorder left it, its test.json and the verdicts to come out."""
+    """Copy a recorded run's folder with test.json, and return the expected verdicts."""
     kept: Path = request.param
     packed = (kept / "history.jsonl.gz").read_bytes()
     (tmp_path / "history.jsonl").write_bytes(gzip.decompress(packed))

@@ -1,4 +1,4 @@
-"""Bundles of other packages: found by entry points, and blamed by name."""
+"""Bundles of other packages are found by entry points, and errors name the package to blame."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OURS = (Thing("one"), Thing("two"))
 
 
 def installed(site: Path, name: str, points: str, code: str) -> None:
-    """A package as pip leaves it: its module and its metadata in a folder of sys.path."""
+    """Lay out a package as pip does: its module and its metadata in a folder on sys.path."""
     (site / f"{name}_module.py").write_text(code)
     info = site / f"{name}-1.2.dist-info"
     info.mkdir()
@@ -55,7 +55,7 @@ def test_ours_come_first_in_the_order_of_the_list_and_then_those_of_packages(sit
     assert "three" in registry() and "four" not in registry() and len(registry()) == 3
 
 
-def test_what_is_ours_is_had_without_loading_any_package(site):
+def test_bundled_entries_resolve_without_loading_any_package(site):
     installed(site, "guest", "three = guest_module:THING", "raise RuntimeError('loaded')")
     assert registry()["one"] == OURS[0]
     assert "two" in registry()
@@ -79,12 +79,12 @@ def test_a_package_that_cannot_be_used_is_blamed_by_name(site, code, why):
     assert "package guest 1.2: entry point three = guest_module:THING" in str(error.value)
 
 
-def test_a_name_that_nobody_has_is_a_key_error(site):
+def test_an_unknown_name_is_a_key_error(site):
     with pytest.raises(KeyError):
         registry()["four"]
 
 
-def test_what_is_sound_is_had_beside_what_is_broken(site):
+def test_sound_packages_resolve_next_to_broken_ones(site):
     installed(site, "guest", "three = guest_module:THING", THREE)
     installed(site, "rival", "four = rival_module:THING", "raise RuntimeError('no')")
     sound, bad = registry().sound()

@@ -13,11 +13,11 @@ RECORDED = sorted((Path(__file__).parent / "recorded").glob("*/test.json"))
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
-def test_what_fencepost_wrote_is_read_as_it_is(path):
+def test_files_written_by_fencepost_are_read_unchanged(path):
     assert runfiles.test(path) == json.loads(path.read_text())
 
 
-def test_fields_that_nobody_knows_are_kept(tmp_path):
+def test_unknown_fields_are_kept(tmp_path):
     path = tmp_path / "test.json"
     path.write_text('{"name": "x", "mine": {"a": [1]}}')
     assert runfiles.test(path) == {"name": "x", "mine": {"a": [1]}}
@@ -70,7 +70,7 @@ def test_results_with_a_field_of_another_type_are_refused(tmp_path, row, why):
 
 
 @pytest.mark.parametrize(("text", "why"), [("[]", "not a JSON object"), ("{", "Expecting")])
-def test_what_is_no_object_is_refused(tmp_path, text, why):
+def test_a_value_that_is_not_an_object_is_refused(tmp_path, text, why):
     path = tmp_path / "test.json"
     path.write_text(text)
     with pytest.raises(ValueError, match=why):

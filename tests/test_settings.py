@@ -1,4 +1,4 @@
-"""The table of settings: each is read, checked, shown and written back from its one entry."""
+"""Each setting is read, validated, shown and written back from its one entry in the table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fencepost.settings import SETTINGS, Settings
 from fencepost.workloads.locks.registry import LOCKS
 
 REDIS = Spec("redis", "redis", LOCKS["redis"].read_options({}))
-# Another value than the default for each setting that a command line has.
+# Give a value other than the default for each setting that a command line has.
 OTHER = {
     "aim": True,
     "nemesis": ("pause", "kill:redis-1@9s"),
@@ -52,7 +52,7 @@ OTHER = {
 ON_THE_LINE = {name: setting for name, setting in SETTINGS.items() if setting.options}
 
 
-def test_each_field_of_a_run_is_a_setting_or_says_what_the_run_is_of():
+def test_each_field_of_a_run_is_a_setting_or_identifies_the_run():
     of = {"name", "lock", "options", "scheduled", "scenario", "segment"}
     assert {one.name for one in fields(Settings)} == {*SETTINGS, *of}
 
@@ -65,14 +65,14 @@ def test_no_two_settings_share_a_word_or_an_option():
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_each_setting_says_what_it_changes_and_its_default_is_within_its_bounds(name):
+def test_each_setting_has_a_help_text_and_a_default_within_its_bounds(name):
     setting = SETTINGS[name]
     assert setting.label and setting.what and not setting.what.endswith(".")
     setting.check(setting.default)
 
 
 @pytest.mark.parametrize("name", ON_THE_LINE)
-def test_what_a_command_line_is_told_to_repeat_is_read_as_it_was(name):
+def test_a_repeating_command_line_reads_back_to_the_same_settings(name):
     setting = ON_THE_LINE[name]
     for value in (OTHER[name], json.loads(json.dumps(OTHER[name]))):
         option, *text = setting.written(value)

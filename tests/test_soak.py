@@ -1,4 +1,4 @@
-"""The soak sees what runs leave behind, however little, and takes no noise for it."""
+"""The soak detects leaks of any size, and takes no noise for a leak."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def runs(**of_run):
     return [{name: of(number) for name, of in of_run.items()} for number in range(RUNS)]
 
 
-def test_what_stays_as_it_is_is_right():
+def test_a_constant_count_is_no_leak():
     assert wrong(runs(handles=lambda n: 7, memory=lambda n: 80.0)) == {}
 
 
@@ -41,16 +41,16 @@ def test_one_handle_that_a_single_run_leaves_is_too_many():
     assert wrong(runs(handles=lambda n: 7 + (n > 20))) == {"handles": "+1 from first to last"}
 
 
-def test_what_is_gone_at_the_end_is_not_the_same_either():
-    """A network of somebody else's that a run has removed, say."""
+def test_a_resource_missing_at_the_end_is_a_difference_too():
+    """For example, a run has removed another user's network."""
     assert wrong(runs(networks=lambda n: 4 - (n > 20))) == {"networks": "-1 from first to last"}
 
 
-def test_what_the_first_round_brings_is_no_leak():
+def test_growth_in_the_first_round_is_no_leak():
     assert wrong(runs(handles=lambda n: min(7 + n, 9), memory=lambda n: min(60 + 9 * n, 78))) == {}
 
 
-def test_what_fills_in_the_first_half_is_no_leak():
+def test_growth_in_the_first_half_is_no_leak():
     assert wrong(runs(memory=lambda n: min(80 + 2 * n, 104))) == {}
 
 
@@ -63,7 +63,7 @@ def test_a_round_that_was_not_ended_is_not_compared():
     assert wrong(series) == {}
 
 
-def test_memory_that_each_run_keeps_is_too_much_in_whatever_noise():
+def test_memory_kept_by_each_run_is_a_leak_whatever_the_noise():
     noise = random.Random(1)
     found = wrong(runs(memory=lambda n: 80 + 0.5 * n + noise.uniform(-1.5, 1.5)))
     assert found == {"memory": "more than 0.25 a run: no more in a night"}
@@ -83,7 +83,7 @@ def test_a_soak_of_one_round_is_none():
         judge(runs(handles=lambda n: 7)[:4], ROUND, BOUNDS)
 
 
-def test_the_table_says_what_is_not_the_same():
+def test_the_table_names_each_difference():
     rows = judge(runs(handles=lambda n: 7 + n, memory=lambda n: 80.0), ROUND, BOUNDS)
     head, handles, memory = table(rows)
     assert head.split() == ["first", "last", "worst", "a", "run"]
@@ -120,7 +120,7 @@ def keep_nothing(kept):
 
 
 def soaked(leave):
-    """What a soak of runs finds that do this, in this very process."""
+    """Return the leaks that a soak finds in runs that do this, in this process."""
     kept = []
     looks = itertools.count()
     tests = ["a", "b", "c"]
@@ -151,7 +151,7 @@ def test_a_leak_that_is_made_on_purpose_is_found(leave, found, monkeypatch, tmp_
     assert set(soaked(leave)) == found
 
 
-def test_a_soak_takes_two_rounds_though_its_time_is_over():
+def test_a_soak_does_two_rounds_even_if_its_time_budget_has_ended():
     done = []
     assert len(list(rounds("abc", done.append, dict, lambda: True))) == ROUNDS * 3
     assert done == [*"abcabc"]

@@ -1,4 +1,4 @@
-"""JSON of others is decoded strictly: what would make trouble later is refused with a reason."""
+"""Strict decoding refuses JSON that would cause errors later, and gives the reason."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fencepost.strictjson import DEEPEST, decode
         (b"-0", 0),
     ],
 )
-def test_sound_json_is_what_the_json_module_makes_of_it(text, found):
+def test_sound_json_decodes_as_in_the_json_module(text, found):
     assert decode(text) == found
 
 
@@ -27,7 +27,7 @@ def test_brackets_may_be_nested_so_deep_and_no_deeper():
         decode(b"[0," * (DEEPEST + 1) + b"0" + b"]" * (DEEPEST + 1))
 
 
-def test_many_brackets_beside_each_other_are_not_deep():
+def test_many_sibling_brackets_are_not_deep():
     assert len(decode(b"[" + b"[],{}," * 1000 + b"[]]")) == 2001
 
 
@@ -49,6 +49,6 @@ def test_many_brackets_beside_each_other_are_not_deep():
         (b"", "Expecting value"),
     ],
 )
-def test_what_makes_trouble_later_is_refused_with_its_reason(text, why):
+def test_json_that_would_cause_errors_later_is_refused_with_its_reason(text, why):
     with pytest.raises(ValueError, match=why):
         decode(text)

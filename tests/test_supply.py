@@ -1,4 +1,4 @@
-"""What comes from elsewhere is known by its hash, and what a person types is no command."""
+"""Downloads are pinned by hash, and text that a person enters never becomes a command."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_every_action_is_known_by_its_commit_and_says_which_release_that_is(work
         assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)
 
 
-def test_workflows_are_what_the_schema_of_workflows_allows():
+def test_workflows_match_the_schema_of_workflows():
     program = Path(sys.executable).with_name("check-jsonschema")
     if not program.exists():
         pytest.skip("check-jsonschema is not installed: make install")
@@ -83,7 +83,7 @@ def test_workflows_are_what_the_schema_of_workflows_allows():
 
 
 class Engine:
-    """An engine that has the base image, from a registry that knows it by these digests."""
+    """An engine whose registry serves the base image under these digests."""
 
     def __init__(self, digests):
         self.images = self
@@ -125,13 +125,13 @@ def test_the_image_is_built_on_the_base_that_was_pulled_by_its_digest(monkeypatc
 
 @pytest.fixture
 def make_nightly(tmp_path):
-    """`make nightly` with a command in the place of fencepost that tells its words."""
+    """Run `make nightly` with a fake fencepost that prints its arguments."""
     bin, ready = tmp_path / "bin", tmp_path / "ready"
     bin.mkdir()
     ready.touch()
     (bin / "fencepost").write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" > {tmp_path}/words\n")
     (bin / "fencepost").chmod(0o755)
-    # A make that runs these tests hands its own settings on.
+    # A make that runs these tests exports its own settings.
     makes = ("MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL", "ARGS")
     bare = {name: value for name, value in os.environ.items() if name not in makes}
     settings = [f"BIN={bin}", f"READY={ready}"]

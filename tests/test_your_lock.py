@@ -1,4 +1,4 @@
-"""The tutorial of docs/your-lock.md has what its test on real servers carries out."""
+"""The tutorial in docs/your-lock.md contains the code that its test on real servers runs."""
 
 from __future__ import annotations
 

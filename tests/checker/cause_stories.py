@@ -1,4 +1,4 @@
-"""What tests of causes have in common."""
+"""Stories and assertions that the tests of causes share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ TEST = {"servers": ["redis-1", "redis-2", "redis-3"], "failed_release": "ended"}
 
 
 def links(checker, story, test=TEST):
-    """The sorts of the first piece of evidence, its words and the summary."""
+    """Return the kinds of the first piece of evidence, its sentence and the summary."""
     verdict = checker(story.history(), test)
     assert verdict.valid is False, verdict
     piece = verdict.evidence[0]

@@ -1,4 +1,4 @@
-"""A story for each test to tell."""
+"""Provide a new story to each test."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the tests of exclusion ask of a history: its only hold, and both verdicts."""
+"""Read a history's only hold and both verdicts of exclusion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of fairness tell: clients that queue for a lock. Times are in ms."""
+"""Stories for tests of fairness: clients that queue for a lock. Times are in ms."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def turn(story, process, hold, asked, granted, wakeups=None):
 def waits(
     story, process, asked, done, lock="orders", type="fail", error=("timeout", "gave up"), **more
 ):
-    """An acquire that is never granted; `done` None: it never returns."""
+    """Add an acquire that is never granted. With `done` None it never returns."""
     value = {"lock": lock, "ttl": 10**9, **more}
     story.call(process, "acquire", asked, done, value, type=type, error=list(error))
 
 
 def served(story, start, end, step=1000):
-    """One client that asks each second, and is granted the lock at once."""
+    """Add a client that sends a request each second and is granted the lock at once."""
     for number, at in enumerate(range(start, end, step)):
         turn(story, 1, f"s{number}", at, at + 1)
 
 
 def busy(story, until):
-    """Somebody has the lock from the start, so that who asks has to wait."""
+    """Add a holder from the start, so that other clients have to wait."""
     held(story, 7, "busy", 0, 0, until)
 
 
@@ -47,7 +47,7 @@ def held(
 
 
 def known(story):
-    """Each process was granted the lock long before: its client is there and has connected."""
+    """Add an early grant to each process, which proves that its client runs and is connected."""
     processes = {op.process for op in story.history().clients()}
     for at, process in enumerate(sorted(processes), -60_000):
         story.grant(process, f"known-{process}", at, at + 1000)

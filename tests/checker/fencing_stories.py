@@ -1,4 +1,4 @@
-"""What the tests of fencing tell, and the verdict on it. Times are in ms."""
+"""Stories for tests of fencing, and the verdict on them. Times are in ms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the lease-mutex model tell and ask: renewals, ends of sessions, the verdict."""
+"""Stories for tests of the lease-mutex model: renewals, ends of sessions, and the verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of liveness tell of a lock that somebody waits for. Times are in ms."""
+"""Stories for tests of liveness: a lock for which clients wait. Times are in ms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def cut(story, start, end, *servers):
 
 
 def healed_at_5000(story):
-    """Due at 6 s, the limit at 8 s."""
+    """The lock is due at 6 s, and the limit is 8 s."""
     cut(story, 0, 5000, *SERVERS)
 
 
@@ -45,7 +45,7 @@ def dies_with_the_lock(story):
 
 
 def limits(found):
-    """By when the lock had to be back after each holder, in s."""
+    """Return the time by which the lock had to be available after each holder, in s."""
     return [
         e["what"].split(" by ")[1].split(" s,")[0]
         for e in found.evidence

@@ -1,4 +1,4 @@
-"""What the tests of ownership tell: a hold that another process may have ended. Times are in ms."""
+"""Stories for tests of ownership: a hold that another process may have ended. Times are in ms."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ def verdict(story, **test):
 
 
 def lapsed_then_granted(story, granted_at=1500):
-    """1 let its lease run out; 2 has been granted the lock since."""
+    """The lease of 1 expires; 2 has been granted the lock since."""
     story.grant(1, "h1", at=0, until=1000)
     story.grant(2, "h2", at=granted_at, until=granted_at + 1000)

@@ -1,4 +1,4 @@
-"""What the tests of a resource tell, and the damage that was found in it. Times are in ms."""
+"""Stories for tests of a resource, and the damage that the checker reports. Times are in ms."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ TWO_HOSTS = {"clocks": {f"client-{n}": {"offset_ns": 0, "bound_ns": 4_000_000} f
 
 
 def kinds(story, test=None):
-    """Which writes were damaged, or which values were read from nowhere, and how."""
+    """Return the damaged writes, or the phantom values that were read, with the kind of damage."""
     history = story.history()
     found = resource(history, test or {})
     assert found.valid is (not found.evidence)

@@ -1,5 +1,4 @@
-"""The bundles of checkers: which of them a test or a history has something for, and what is
-expected of a calm run."""
+"""Checkers apply to the tests and histories that have ops for them, with expected verdicts."""
 
 from __future__ import annotations
 
@@ -53,13 +52,13 @@ def test_a_calm_run_keeps_every_promise_that_its_test_has():
     }
 
 
-def test_of_a_checker_from_which_nobody_expects_an_answer_none_is_expected(monkeypatch):
+def test_a_checker_that_is_expected_to_be_silent_has_no_expected_verdict(monkeypatch):
     bundle = Checker("x", "?", ("service",), of_history(lambda *_: FINE), "x", control=None)
     monkeypatch.setattr(checkers, "CHECKERS", {"x": bundle})
     assert sound(TEST) == {}
 
 
-def test_a_history_that_came_alone_is_judged_by_the_checkers_that_it_has_ops_for():
+def test_a_history_without_test_json_is_judged_by_the_checkers_that_it_has_ops_for():
     story = Story()
     assert {name for name, one in CHECKERS.items() if one.touches(story.history())} == {
         "lease_exclusion",

@@ -1,4 +1,4 @@
-"""Two holds that were on at once are found and told, and holds that were not are no overlap."""
+"""Overlapping holds are reported, and holds that did not overlap are not."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_lock_granted_twice_while_leased_breaks_both():
     assert verdicts(story) == (False, False)
 
 
-def test_the_evidence_says_who_when_how_long_and_which_fault_was_on():
+def test_the_evidence_names_holders_times_lengths_and_active_faults():
     story = Story()
     story.grant(1, "h1", at=0, until=1000)
     story.fault("clock", 300, 2000, ["redis-3"], arguments={"words": "redis-3 jumps"})
@@ -97,7 +97,7 @@ def test_the_evidence_of_a_strict_overlap_says_when_and_how_the_first_hold_was_g
 @pytest.mark.parametrize(
     ("checker", "kind"), [(lease_exclusion, "believed"), (mutual_exclusion, "strict")]
 )
-def test_a_verdict_without_overlaps_says_what_was_compared(checker, kind):
+def test_a_verdict_without_overlaps_counts_the_compared_holds(checker, kind):
     story = Story()
     story.grant(1, "h1", at=0, until=1000)
     story.release(1, "h1", at=500)
@@ -114,7 +114,7 @@ def test_a_verdict_without_overlaps_says_what_was_compared(checker, kind):
     }
 
 
-def test_a_hold_that_nobody_ever_gave_up_is_told_without_a_length():
+def test_a_hold_that_was_never_released_is_reported_without_a_length():
     story = Story()
     story.grant(1, "h1", at=0, until=None)
     story.grant(2, "h2", at=400, until=None)
@@ -124,7 +124,7 @@ def test_a_hold_that_nobody_ever_gave_up_is_told_without_a_length():
     assert evidence["until_ns"] is None
 
 
-def test_the_length_of_an_overlap_is_told_to_the_millisecond_however_long_it_is():
+def test_the_length_of_an_overlap_is_given_to_the_millisecond_however_long_it_is():
     story = Story()
     story.grant(1, "h1", at=0, until=2_000_000_000)
     story.grant(2, "h2", at=400, until=3_000_000_000)
@@ -141,7 +141,7 @@ def test_holds_that_touch_do_not_overlap():
     assert lease_exclusion(story.history(), {}).valid is True
 
 
-def test_two_locks_exclude_nobody_from_one_another():
+def test_holds_of_two_locks_never_overlap():
     story = Story()
     story.grant(1, "h1", at=0, until=1000, lock="a")
     story.grant(2, "h2", at=100, until=1000, lock="b")
@@ -151,7 +151,7 @@ def test_two_locks_exclude_nobody_from_one_another():
 
 
 def test_a_third_holder_is_named_though_the_second_had_gone():
-    """The first hold outlasts the second, and it is the first that the third runs into."""
+    """The first hold outlasts the second, and the third overlaps the first."""
     story = Story()
     story.grant(1, "h1", at=0, until=1000)
     story.grant(2, "h2", at=100, until=200)
@@ -202,7 +202,7 @@ def test_a_short_hold_deep_within_another_is_an_overlap_whatever_the_bounds():
     assert verdicts(story, clocks=clocks(4, 1, 2)) == (False, False)
 
 
-def test_an_exclusive_hold_beside_a_shared_one_is_an_overlap_in_either_order():
+def test_an_exclusive_hold_during_a_shared_one_is_an_overlap_in_either_order():
     for first, second in (("shared", None), (None, "shared")):
         story = Story()
         for process, mode in ((1, first), (2, second)):
@@ -212,7 +212,7 @@ def test_an_exclusive_hold_beside_a_shared_one_is_an_overlap_in_either_order():
         assert verdicts(story) == (False, False)
 
 
-def test_what_was_not_put_to_the_test_is_named():
+def test_untested_promises_are_named():
     story = Story()
     story.grant(1, "h", at=0, until=None)
     believed = lease_exclusion(story.history(), {})
@@ -228,7 +228,7 @@ def test_what_was_not_put_to_the_test_is_named():
     assert lease_exclusion(story.history(), {}).details["untested"] == []
 
 
-def test_a_client_that_goes_on_as_another_process_is_the_same_client():
+def test_a_client_that_continues_as_another_process_is_the_same_client():
     story = Story()
     for process in (1, 2):
         story.grant(process, f"h{process}", at=1000 * process, until=1000 * process + 100)

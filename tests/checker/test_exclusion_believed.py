@@ -1,4 +1,4 @@
-"""A hold is believed for as long as its holder may count on a lease, and no longer."""
+"""A hold is believed as long as its holder may count on a lease, and no longer."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_an_extension_moves_the_deadline():
     assert hold.deadline == 1900 * MS
 
 
-def test_an_extension_in_the_instant_of_the_deadline_goes_on_with_the_lease():
+def test_an_extension_in_the_instant_of_the_deadline_continues_the_lease():
     story = Story()
     story.grant(1, "h", at=0, until=1000)
     story.extend(1, "h", at=1000, until=2000)
@@ -95,7 +95,7 @@ def extends(story, type, done, until=None):
 
 
 @pytest.mark.parametrize(("type", "valid"), [("ok", True), ("info", True), ("fail", False)])
-def test_who_asks_for_a_shorter_lease_counts_on_no_more_from_then_on(type, valid):
+def test_a_request_for_a_shorter_lease_shortens_the_belief_at_once(type, valid):
     story = Story()
     story.grant(1, "a", at=0, until=1000)
     extends(story, type, 2000, 300 if type == "ok" else None)
@@ -177,7 +177,7 @@ def test_of_several_leases_those_from_the_strict_end_on_were_never_believed(lost
     assert [(start / MS, end / MS) for start, end in only(story).believed] == believed
 
 
-def test_of_several_leases_one_that_was_over_as_it_was_given_was_never_believed():
+def test_of_several_leases_one_that_had_expired_on_arrival_was_never_believed():
     story = Story()
     story.grant(1, "h", at=0, until=1000)
     story.extend(1, "h", at=1200, until=1200)

@@ -57,7 +57,7 @@ def test_a_release_of_unknown_outcome_ends_the_hold_when_it_was_asked_for():
     assert (hold.strict_end, hold.ended_by) == (100 * MS, "release")
 
 
-def test_a_hold_that_its_library_gave_up_is_over_when_it_said_so():
+def test_a_hold_that_its_library_gave_up_ends_when_it_reported_so():
     story = Story()
     story.grant(1, "h", at=0, until=1000)
     story.op(300, 1, "info", "lost", {"lock": "orders", "hold": "h"})
@@ -84,7 +84,7 @@ def test_a_process_killed_between_two_ops_is_known_from_the_receipt_of_the_kill(
 
 
 def test_a_killed_process_is_seen_alive_until_the_kill_was_ordered():
-    """Its op was open for long; that it was alive is what the receipt of the kill shows."""
+    """Its op was open for long; the receipt of the kill proves that it was alive."""
     story = Story()
     story.grant(1, "h", at=0, until=10_000)
     story.call(1, "write", 50, None, {"resource": "account"})
@@ -96,7 +96,7 @@ def test_a_killed_process_is_seen_alive_until_the_kill_was_ordered():
     assert verdicts(story) == (False, False)
 
 
-def test_a_process_that_is_told_dead_before_the_receipt_of_the_kill_was_killed():
+def test_a_process_reported_dead_before_the_receipt_of_the_kill_was_killed():
     story = Story()
     story.grant(1, "h", at=50, until=1000)
     value = {"fault": "k", "phase": "start", "targets": ["client-1"]}
@@ -137,7 +137,7 @@ def test_a_process_that_had_died_before_it_was_killed_was_alive_until_its_last_o
     assert (hold.strict_end, hold.gone_by) == (50 * MS, 700 * MS)
 
 
-def test_a_kill_without_proof_ends_nobody_s_hold():
+def test_a_kill_without_proof_ends_no_hold():
     story = Story()
     story.grant(1, "h", at=0, until=10_000)
     story.fault("kill", 500, 600, ["client-1"], proved=False, processes=[1])
@@ -161,7 +161,7 @@ def test_a_hold_that_is_granted_after_a_close_is_not_ended_by_it():
     assert only(story).strict_end == FOREVER
 
 
-def test_a_release_by_another_process_ends_nobody_s_hold():
+def test_a_release_by_another_process_ends_no_hold():
     story = Story()
     story.grant(1, "h", at=0, until=1000)
     story.release(2, "h", at=100)
@@ -173,8 +173,8 @@ def nameless(story, process, at, until):
     story.call(process, "acquire", at, at, asked, {"deadline": until * MS})
 
 
-def test_holds_without_names_are_told_apart_by_process_and_order():
-    """As in Jepsen's histories: a release ends its process' latest hold and no other."""
+def test_holds_without_names_are_distinguished_by_process_and_order():
+    """As in Jepsen's histories, a release ends its process' latest hold and no other."""
     story = Story()
     nameless(story, 1, 0, 1000)
     story.call(1, "release", 100, 110, {"lock": "orders"})
@@ -197,7 +197,7 @@ def test_a_hold_of_a_lock_that_ends_with_its_connection_may_end_while_its_client
     assert verdicts(story, servers=["s2"], lock={"ends_with": "connection"}) == (False, False)
 
 
-def test_a_cut_of_which_nobody_says_what_it_cuts_may_have_ended_the_connection():
+def test_a_cut_without_recorded_targets_may_have_ended_the_connection():
     story = Story()
     story.grant(1, "h1", at=0, until=1000)
     story.fault("gremlin", 300, 900, ["client-1"])
@@ -212,9 +212,8 @@ def test_a_cut_of_which_nobody_says_what_it_cuts_may_have_ended_the_connection()
      ("pause", "s1", False), ("clock", "s1", False), ("kill", "storage", False),
      ("kill", "client-2", False)],
 )  # fmt: skip
-def test_with_a_server_go_its_connections_and_what_was_held_by_them(family, target, kept):
-    """PostgreSQL's locks last as long as their session. Its client believes, for it has not heard
-    of that."""
+def test_the_end_of_a_server_ends_its_connections_and_their_holds(family, target, kept):
+    """PostgreSQL's locks last as long as their session; its client has not noticed the end."""
     story = Story()
     story.grant(1, "h1", at=0, until=1000)
     story.fault(family, 300, 350, [target])
@@ -234,7 +233,7 @@ def test_a_server_that_went_before_the_acquire_took_nothing_of_it():
     assert verdicts(story, **test) == (False, False)
 
 
-def test_the_kill_of_a_server_ends_nobody_s_hold():
+def test_the_kill_of_a_server_ends_no_hold():
     story = Story()
     story.grant(1, "h", at=0, until=1000)
     story.fault("kill", 500, 600, ["redis-1"], pid=1)
@@ -260,7 +259,7 @@ def test_a_hold_that_was_lost_before_its_grant_arrived_was_never_on():
 
 @pytest.mark.parametrize("asked", [0, 100])
 def test_a_grant_that_arrives_late_behind_a_cut_was_never_believed(asked):
-    """Its connection was lost while it waited, and the lock given on: PostgreSQL does so."""
+    """Its connection was lost while it waited, so PostgreSQL granted the lock to another."""
     story = Story()
     links = {"links": [["client-1", "s1"]]}
     story.fault("partition", 100, 2400, ["client-1"], arguments=links)
@@ -272,7 +271,7 @@ def test_a_grant_that_arrives_late_behind_a_cut_was_never_believed(asked):
     assert verdicts(story, servers=["s1"], lock={"ends_with": "close"}) == (False, False)
 
 
-def test_a_cut_that_was_over_before_the_acquire_ends_nothing():
+def test_a_cut_that_was_healed_before_the_acquire_ends_nothing():
     story = Story()
     links = {"links": [["client-1", "s1"]]}
     story.fault("partition", 0, 50, ["client-1"], arguments=links)
@@ -285,8 +284,8 @@ def test_a_cut_that_was_over_before_the_acquire_ends_nothing():
 @pytest.mark.parametrize(
     ("ends_with", "until"), [("lease", 1000), ("close", 1000), ("connection", 200)]
 )
-def test_a_connection_may_be_gone_once_its_holder_was_told_that_the_lock_is_lost(ends_with, until):
-    """Nobody wrote a close. A session's lease runs on."""
+def test_a_connection_may_be_closed_once_its_holder_learned_that_the_lock_is_lost(ends_with, until):
+    """No close is recorded. A session's lease continues."""
     story = Story()
     story.grant(1, "a", at=0, until=1000)
     story.op(200, 1, "info", "lost", {"lock": "orders", "hold": "a"})

@@ -1,4 +1,4 @@
-"""Order of grants and wakeups: promises of queueing locks, told from the history alone."""
+"""Queueing locks promise an order of grants and few wakeups; both are read from the history."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_without_such_a_promise_it_is_only_counted(story):
     assert found.details["fifo"] == {"waited_long": 1, "overtakings": 1}
 
 
-def test_who_asked_a_moment_later_may_have_come_first(story):
+def test_a_request_sent_a_moment_later_may_have_arrived_first(story):
     turn(story, 0, "a", 0, 2000)
     turn(story, 1, "b", 400, 1000)
     assert queue(story).valid is True
@@ -87,7 +87,7 @@ def test_one_wakeup_for_each_request_keeps_it(story):
     assert found.details["untested"] == []
 
 
-# What was put to the test.
+# The promises that the history tests.
 
 
 def test_a_later_one_that_waits_in_turn_puts_the_order_to_the_test(story):
@@ -104,21 +104,21 @@ def test_so_does_a_writer_that_waits_in_turn_behind_a_reader(story):
     assert queue(story).details["untested"] == []
 
 
-def test_one_who_gives_up_in_the_instant_of_the_grant_does_not(story):
+def test_a_request_given_up_in_the_instant_of_the_grant_does_not(story):
     turn(story, 1, "a", 0, 1000)
     waits(story, 9, 600, 1000)
     found = queue(story)
     assert (found.valid, found.details["untested"]) == (True, ["fifo"])
 
 
-def test_grants_that_nobody_waited_for_do_not(story):
+def test_grants_without_a_waiting_client_do_not(story):
     served(story, 0, 5000)
     found = queue(story)
     assert found.valid is True
     assert found.details["untested"] == ["fifo"]
 
 
-def test_each_lock_s_wakeups_are_held_against_its_own_requests(story):
+def test_each_lock_s_wakeups_are_compared_with_its_own_requests(story):
     for number in range(4):
         turn(story, number, f"h{number}", number * 10, number * 10 + 5, wakeups=number)
     for number in range(4, 20):
@@ -128,7 +128,7 @@ def test_each_lock_s_wakeups_are_held_against_its_own_requests(story):
     assert found.details["wakeups"] == {"in_all": 6, "acquires": 20}
 
 
-def test_wakeups_of_several_locks_are_told_together(story):
+def test_wakeups_of_several_locks_are_reported_together(story):
     turn(story, 0, "h", 0, 5, wakeups=1)
     value = {"lock": "other", "ttl": 10**9}
     story.call(1, "acquire", 0, 5, value, {"hold": "o", "deadline": None, "wakeups": 1})
@@ -138,13 +138,13 @@ def test_wakeups_of_several_locks_are_told_together(story):
 
 
 @pytest.mark.parametrize(("done", "untested"), [(1000, ["fifo"]), (1001, [])])
-def test_who_gives_up_in_the_instant_of_a_grant_shows_nothing_of_an_order(story, done, untested):
+def test_a_request_given_up_in_the_instant_of_a_grant_shows_no_order(story, done, untested):
     turn(story, 1, "b", 900, 1000)
     waits(story, 0, 0, done)
     assert queue(story).details["untested"] == untested
 
 
-def test_a_lock_that_woke_nobody_leaves_its_wakeups_untested(story):
+def test_a_lock_without_wakeups_leaves_its_wakeups_untested(story):
     turn(story, 0, "h", 0, 5, wakeups=0)
     found = liveness(story.history(), ONE)
     assert found.valid is True

@@ -1,4 +1,4 @@
-"""One grant is before another only where tokens, holds, leases or clocks leave no other order."""
+"""One grant precedes another only where tokens, holds, leases or clocks leave no other order."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_an_exclusive_grant_that_may_not_lie_between_them_separates_nothing(
 
 @pytest.mark.parametrize(("cut", "valid"), [(1200, True), (1300, True), (1301, False)])
 def test_a_grant_that_a_cut_may_have_ended_by_then_may_have_come_before(story, cut, valid):
-    """The service may have granted and ended it before the exclusive one, and told of it late."""
+    """The service may have granted and ended it before the exclusive one, and reported it late."""
     one_between(story, 1300, 1400)
     story.fault("partition", cut, cut + 10, ["client-2"], arguments={"links": [["client-2", "s1"]]})
     test = {"lock": {"ends_with": "connection"}, "servers": ["s1", "s2", "s3"]}
@@ -78,19 +78,19 @@ def test_a_reader_that_passes_a_writer_overtakes_it(story):
 
 
 @pytest.mark.parametrize(("tokens", "valid"), [((1, 2), False), ((2, 1), True), ((2, None), False)])
-def test_tokens_tell_who_was_granted_the_lock_first(story, tokens, valid):
+def test_tokens_decide_which_client_was_granted_the_lock_first(story, tokens, valid):
     held(story, 1, "b", 1000, 1100, 1200, token=tokens[0])
     held(story, 0, "a", 0, 1500, 1600, token=tokens[1])
     assert queue(story).valid is valid
 
 
-def test_a_grant_that_arrives_while_another_s_hold_goes_on_may_have_come_first(story):
+def test_a_grant_that_arrives_during_another_s_hold_may_have_come_first(story):
     held(story, 1, "b", 1000, 1100, 1700)
     held(story, 0, "a", 0, 1500, 1600)
     assert queue(story).valid is True
 
 
-def test_a_grant_whose_lease_is_over_when_it_arrives_may_have_come_first(story):
+def test_a_grant_whose_lease_has_expired_when_it_arrives_may_have_come_first(story):
     held(story, 1, "b", 1000, 1100, 1200)
     held(story, 0, "a", 0, 1500, 1600, deadline=1100)
     assert queue(story).valid is True
@@ -137,7 +137,7 @@ def test_clock_bounds_count_between_a_grant_and_the_end_of_the_other_s_lease(
     assert queue(story, clocks=clocks).valid is valid
 
 
-def test_tokens_that_fell_within_the_bounds_of_clocks_still_tell_who_was_first(story):
+def test_tokens_granted_within_the_bounds_of_clocks_still_decide_the_order(story):
     held(story, 1, "b", 1000, 1100, 1200, token=2)
     held(story, 0, "a", 0, 1500, 1600, token=1)
     held(story, 2, "x", 1700, 1701, 1702, token=9)
@@ -147,7 +147,7 @@ def test_tokens_that_fell_within_the_bounds_of_clocks_still_tell_who_was_first(s
     assert queue(story, clocks=clocks).valid is True
 
 
-def test_one_who_is_granted_the_lock_a_nanosecond_later_was_overtaken(story):
+def test_a_client_that_is_granted_the_lock_a_nanosecond_later_was_overtaken(story):
     held(story, 1, "b", 1000, 1100, 1100)
     held(story, 0, "a", 0, 1100.000001, 1600)
     assert queue(story).valid is False

@@ -1,4 +1,4 @@
-"""Who has asked and not given up, died or lost its session has its place in the queue."""
+"""A client keeps its place in the queue until it gives up, dies or loses its session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fencepost.checker.liveness import liveness
 from tests.checker.fairness_stories import QUEUE, busy, held, queue, served, turn, waits
 
 
-def test_one_who_waits_in_calm_and_gives_up_while_later_ones_are_served_was_overtaken(story):
+def test_a_client_that_waits_in_calm_and_gives_up_while_later_ones_are_served_was_overtaken(story):
     waits(story, 9, 0, 30_000)
     served(story, 1000, 29_000)
     found = queue(story)
@@ -26,14 +26,14 @@ def test_so_was_one_whose_acquire_never_returned(story):
     assert queue(story).valid is False
 
 
-def test_so_was_one_that_was_told_nothing_certain(story):
+def test_so_was_a_client_whose_request_has_an_unknown_outcome(story):
     waits(story, 9, 0, 30_000, type="info", error=("timeout", "-"))
     served(story, 1000, 5000)
     assert queue(story).valid is False
 
 
 @pytest.mark.parametrize(("done", "valid"), [(1501, True), (1502, False)])
-def test_who_gives_up_may_have_left_the_queue_half_a_second_before(story, done, valid):
+def test_a_client_that_gives_up_may_have_left_the_queue_half_a_second_before(story, done, valid):
     waits(story, 9, 0, done)
     turn(story, 1, "a", 1000, 1001)
     assert queue(story).valid is valid
@@ -97,7 +97,7 @@ def test_where_ops_take_long_it_takes_four_of_them_to_enter_a_queue(story, takes
 
 @pytest.mark.parametrize(("takes", "valid"), [(200, False), (201, True)])
 def test_so_does_it_where_a_grant_takes_long_that_waits_for_no_holder(story, takes, valid):
-    """ZooKeeper's clients took 0.4 s to connect, on a machine with a load of 14, and one more."""
+    """ZooKeeper's clients took 0.4 s to connect, on a machine with a load of 14; so do these."""
     turn(story, 2, "first", 0, takes)
     turn(story, 1, "later", 1300, 1301)
     waits(story, 9, 500, 3000)
@@ -113,7 +113,7 @@ def test_how_long_a_grant_took_that_waited_for_a_holder_says_nothing(story, rele
     assert queue(story).valid is valid
 
 
-def test_nor_does_a_grant_of_another_lock_hinder_it(story):
+def test_a_grant_of_another_lock_does_not_block_it_either(story):
     story.grant(3, "o", asked=0, at=0, until=5000, lock="other")
     turn(story, 2, "first", 100, 400)
     turn(story, 1, "later", 1300, 1301)
@@ -121,7 +121,7 @@ def test_nor_does_a_grant_of_another_lock_hinder_it(story):
     assert queue(story).valid is True
 
 
-def test_a_holder_hinders_until_it_lets_go_even_if_another_came_and_went_meanwhile(story):
+def test_a_holder_blocks_until_it_releases_even_if_another_held_the_lock_meanwhile(story):
     held(story, 7, "long", 0, 0, 2000, shared=True)
     held(story, 8, "short", 10, 11, 12, shared=True)
     turn(story, 2, "next", 100, 400)
@@ -139,7 +139,7 @@ def test_how_long_an_op_took_that_was_not_answered_says_nothing(story, type):
     assert queue(story).valid is False
 
 
-def test_nor_does_one_that_met_a_fault(story):
+def test_a_client_that_met_a_fault_does_not_count_either(story):
     waits(story, 9, 0, 1700)
     turn(story, 1, "a", 800, 801)
     story.call(2, "read", 2000, 2500, {"resource": "account"})
@@ -155,8 +155,8 @@ def test_half_a_second_of_asking_puts_one_into_the_queue(story, later, valid):
     assert queue(story).valid is valid
 
 
-def test_one_who_came_late_hides_none_who_came_before(story):
-    """The first of those who wait may still be starting, and tells nothing."""
+def test_a_late_client_hides_no_earlier_one(story):
+    """The first waiting client may still be starting, and proves nothing."""
     busy(story, 2500)
     waits(story, 8, 100, 9000)
     turn(story, 9, "before", -20, -10)
@@ -167,7 +167,7 @@ def test_one_who_came_late_hides_none_who_came_before(story):
     assert "before client-9 (process 9)" in found.summary
 
 
-def test_the_fault_that_was_over_last_decides(story):
+def test_the_fault_that_ended_last_decides(story):
     moved = 9000
     turn(story, 0, "a", moved, moved + 2000)
     turn(story, 1, "b", moved + 900, moved + 1000)
@@ -217,7 +217,7 @@ def test_a_refusal_does_not(story):
     assert liveness(story.history(), QUEUE).valid is True
 
 
-def test_nor_does_a_grant_of_later(story):
+def test_a_later_grant_does_not_count_either(story):
     turn(story, 9, "late", 1000, 4000)
     turn(story, 1, "a", 3000, 3001)
     turn(story, 9, "later", 4500, 4501)
@@ -230,7 +230,7 @@ def test_locks_have_queues_of_their_own(story):
     assert queue(story).valid is True
 
 
-def test_an_overtaking_is_seen_behind_one_who_has_waited_since_before_a_fault(story):
+def test_an_overtaking_is_seen_behind_a_client_that_has_waited_since_before_a_fault(story):
     waits(story, 4, 0, None)
     story.fault("partition", 1000, 2000, ["redis-1"])
     held(story, 1, "h", 2500, 2600, 29_900)
@@ -248,18 +248,16 @@ def test_an_overtaking_is_seen_behind_one_who_has_waited_since_before_a_fault(st
 @pytest.mark.parametrize(
     ("start", "end", "valid"),
     [
-        (1000, 1001, False),  # it begins when the later one is granted
+        (1000, 1001, False),  # it starts when the later one is granted
         (999, 1001, True),
         (-900, -500, False),
-        (-900, -450, True),  # over for as long as it was on
+        (-900, -450, True),  # ended for as long as it was on
         (-100, -51, False),
         (-100, -50, True),
     ],
 )
-def test_calm_is_without_a_fault_and_without_one_that_was_over_for_less_long_than_it_was_on(
-    story, start, end, valid
-):
-    """One asks at 0 and another at 0.9 s; this one is granted the lock first, at 1 s."""
+def test_calm_needs_the_end_of_each_fault_for_as_long_as_the_fault_was_on(story, start, end, valid):
+    """One client asks at 0 and another at 0.9 s; the latter is granted the lock first, at 1 s."""
     moved = 5000
     turn(story, 0, "a", moved, moved + 2000)
     turn(story, 1, "b", moved + 900, moved + 1000)
@@ -284,10 +282,10 @@ def test_the_longer_of_two_faults_decides(story):
 
 
 @pytest.mark.parametrize(("paused", "valid"), [(1599, True), (1600, False), (1700, False)])
-def test_who_is_paused_as_another_reader_is_granted_the_lock_may_have_been_too(
+def test_a_client_paused_while_another_reader_is_granted_the_lock_may_have_been_granted_it_too(
     story, paused, valid
 ):
-    """Its session ended in the pause, and it was told of nothing but that."""
+    """Its session ended in the pause, and it learned of nothing but that."""
     waits(story, 9, 0, 3000, mode="shared", error=("not-granted", "its session ended"))
     held(story, 3, "r", 1000, 1100, 1200, shared=True)
     story.fault("pause", paused, 2900, ["client-9"])

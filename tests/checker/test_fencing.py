@@ -1,4 +1,4 @@
-"""Tokens order the grants, and the resource holds to their order, or fencing says no."""
+"""Tokens order the grants, and the resource follows their order; otherwise fencing fails."""
 
 from __future__ import annotations
 
@@ -91,14 +91,14 @@ def test_concurrent_grants_may_carry_their_tokens_in_either_order(story):
 
 
 def test_a_fall_is_seen_behind_a_grant_that_was_lower_still(story):
-    """Not the latest earlier grant counts but the highest one."""
+    """The highest earlier grant counts, which is not always the latest."""
     story.grant(1, "h1", at=10, until=100, token=9)
     story.grant(2, "h2", at=20, until=100, token=3)
     story.grant(3, "h3", at=30, until=100, token=5)
     assert [row["holds"] for row in verdict(story).evidence] == [["h1", "h2"], ["h1", "h3"]]
 
 
-def test_of_two_grants_with_one_stamp_the_history_s_order_tells_which_came_first(story):
+def test_of_two_grants_with_one_stamp_the_history_s_order_decides(story):
     story.grant(1, "h1", at=10, until=1000, token=5)
     story.grant(2, "h2", at=10, until=1000, token=4)
     assert verdict(story).valid is False
@@ -200,7 +200,7 @@ def test_a_lower_token_that_is_refused_and_an_equal_one_that_is_accepted_are_rig
 
 
 def test_where_one_of_two_writes_has_no_number_certain_time_orders_them(story):
-    """A third write without a number does not keep those that have one from being compared."""
+    """A third write without a number does not prevent the comparison of the other two."""
     two_grants(story)
     story.write(2, 2100, "b", 0, 1, done=2300, hold="h2", token=2)
     story.write(1, 2150, "a", 0, 2, done=2250, hold="h1", token=1)
@@ -230,7 +230,7 @@ def test_a_write_is_after_another_only_beyond_the_bounds_of_both_clocks(story):
     assert verdict(story, **CLOCKS).valid is False
 
 
-def test_what_a_history_could_not_show_is_named(story):
+def test_properties_that_the_history_could_not_show_are_named(story):
     story.grant(1, "h1", asked=0, at=10, until=1000, token=1)
     story.grant(2, "h2", asked=5, at=20, until=1000)
     found = verdict(story)
@@ -251,7 +251,7 @@ GRANTS = st.lists(
 
 
 @given(GRANTS)
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_tokens_are_faulted_exactly_where_some_pair_is_equal_or_falls(grants):
     story = Story()
     told = []
@@ -274,8 +274,8 @@ WRITES = st.lists(
 
 
 @given(WRITES)
-@settings(deadline=None, max_examples=100)
-def test_writes_are_faulted_exactly_where_a_lower_token_surely_came_after_a_higher_one(writes):
+@settings(max_examples=100)
+def test_writes_are_faulted_exactly_if_a_lower_token_surely_came_after_a_higher_one(writes):
     story = Story()
     story.grant(99, "h", at=0, until=1, token=1)
     for process, (at, took, token) in enumerate(writes):

@@ -1,4 +1,4 @@
-"""The tokens of one lock say nothing of another's, nor those of one resource of another's."""
+"""Tokens are compared only within one lock and one resource."""
 
 from __future__ import annotations
 

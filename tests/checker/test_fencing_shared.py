@@ -26,7 +26,7 @@ def test_a_shared_and_an_exclusive_hold_may_not_carry_one_token(story):
 
 
 def test_two_shared_holds_may_not_carry_one_token_with_an_exclusive_grant_between_them(story):
-    """Also where the exclusive grant carries no token, and so cannot be out of order itself."""
+    """This holds even if the exclusive grant has no token, and so cannot be out of order."""
     story.grant(1, "h1", at=10, until=100, token=5, shared=True)
     story.grant(2, "h2", asked=110, at=120, until=200)
     story.grant(3, "h3", asked=210, at=220, until=300, token=5, shared=True)

@@ -50,8 +50,8 @@ def test_a_grant_after_the_lease_is_fine(story):
     assert verdict(story).valid is True
 
 
-def test_a_session_that_was_heard_of_earlier_may_end_earlier(story):
-    """Its deadline is 0.3 s after the grant although a lease of 1 s was asked for."""
+def test_a_session_whose_deadline_is_reported_earlier_may_end_earlier(story):
+    """Its deadline is 0.3 s after the grant although the client asked for a lease of 1 s."""
     story.grant(0, "a", 1, 301)
     story.grant(1, "b", 500, 1500, asked=450)
     assert verdict(story).valid is True
@@ -133,14 +133,14 @@ def test_a_release_is_before_a_grant_as_far_as_the_clocks_may_be_off(story, rele
 
 
 @pytest.mark.parametrize(("granted", "valid"), [(992, False), (994, True)])
-def test_a_lease_is_over_as_far_as_the_clocks_may_be_off(story, granted, valid):
+def test_a_lease_may_have_expired_within_the_bounds_of_the_clocks(story, granted, valid):
     story.grant(0, "a", 1, 1001)
     story.grant(1, "b", granted, 2500, asked=450)
     assert verdict(story, clocks=CLOCKS).valid is valid
 
 
 def test_a_release_that_may_have_come_after_the_next_grant_does_not_make_its_lease_last(story):
-    """Neither names its hold."""
+    """Neither op names its hold."""
     asked = {"lock": "orders", "ttl": 1000 * MS}
     story.call(0, "acquire", 1, 1, asked, {"deadline": 1001 * MS})
     story.call(0, "release", 100, 100, {"lock": "orders"})
@@ -150,7 +150,7 @@ def test_a_release_that_may_have_come_after_the_next_grant_does_not_make_its_lea
 
 
 def unnamed(story, process, hold, at):
-    """A grant that neither names a lease nor tells its end."""
+    """A grant that names no lease and no end of it."""
     story.call(process, "acquire", at, at, {"lock": "orders"}, {"hold": hold, "deadline": None})
 
 
@@ -193,7 +193,7 @@ def test_with_one_client_exclusion_is_named_as_untested(story):
     )
 
 
-def test_a_client_that_goes_on_as_another_process_is_the_same_client(story):
+def test_a_client_that_continues_as_another_process_is_the_same_client(story):
     story.grant(0, "a", 1, 1001)
     story.release(0, "a", 5)
     story.grant(1, "b", 6, 1006)

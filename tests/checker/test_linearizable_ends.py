@@ -1,4 +1,4 @@
-"""A grant ends before its lease with what ends the lock, and with nothing else."""
+"""A grant ends before its lease only by an event that ends the lock."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_close_ends_the_grants_of_a_lock_that_ends_with_it(story, ends_with, v
 def test_so_does_one_that_began_in_the_instant_in_which_its_client_was_killed(
     story, ends_with, valid
 ):
-    """What was sent by then reaches the service after its sender's death."""
+    """A request sent before its sender's death may reach the service later."""
     story.grant(0, "a", 1, 1001)
     story.op(300, 0, "invoke", "close", {})
     story.fault("kill", 300, 301, ["client-0"], processes=[0])
@@ -122,15 +122,15 @@ def waiter(story, released):
     story.grant(1, "b", released + 10, 1010, asked=10)
 
 
-def test_a_grant_in_the_name_of_a_lease_that_was_over_by_then_fits_nowhere(story):
-    """etcd issue 11456: its lease was over before the lock was free."""
+def test_a_grant_in_the_name_of_an_expired_lease_is_not_linearizable(story):
+    """etcd issue 11456: its lease expired before the lock was free."""
     waiter(story, 2500)
     expired(story, 1, 2000)
     assert verdict(story).valid is False
     assert verdict(story, clocks=CLOCKS).valid is False
 
 
-def test_so_it_is_where_the_history_does_not_say_of_what_kind_its_end_was(story):
+def test_the_same_holds_if_the_history_does_not_name_the_kind_of_end(story):
     waiter(story, 2500)
     story.op(2000, 1, "info", "lost", {"lock": "orders", "hold": None})
     assert verdict(story).valid is False
@@ -152,8 +152,8 @@ def test_a_release_during_which_a_lease_ends_that_gave_no_grant_is_not_over_by_t
     assert verdict(story).valid is True
 
 
-def test_a_client_that_asked_again_by_itself_was_granted_what_it_asked_for_then(story):
-    """kazoo's recipe, whose session was in doubt or over while it waited."""
+def test_a_client_that_retried_by_itself_was_granted_its_request_of_that_time(story):
+    """kazoo's recipe, whose session was in doubt or had ended while it waited."""
     waiter(story, 2500)
     value = {"lock": "orders", "hold": None}
     story.op(2000, 1, "info", "lost", value, ["requeued", "the connection is SUSPENDED"])
@@ -179,7 +179,7 @@ def test_a_failed_release_means_what_the_test_says(story, meaning, valid):
 
 
 def test_a_lease_that_ends_meanwhile_brings_only_a_grant_forward(story):
-    """The release is of a hold whose grant nobody heard of; the lock was free only at 50 ms."""
+    """The release is of a hold whose grant got no answer; the lock was free only at 50 ms."""
     story.grant(1, "b", 1, 1001)
     asked = {"lock": "orders", "ttl": 1000 * MS}
     story.call(0, "acquire", 2, 5, asked, type="info", error=["timeout", "silence"])

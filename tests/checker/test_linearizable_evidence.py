@@ -1,4 +1,4 @@
-"""A verdict says which op fits nowhere and why, as far as the time for that suffices."""
+"""A verdict names the op that is not linearizable and the reason, within its time limit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_search_that_does_not_end_leaves_it_unknown(story, monkeypatch):
 
 
 def test_a_long_history_has_more_time(story, monkeypatch):
-    """One minute, and a fifth of a millisecond for each call."""
+    """The limit is one minute, and a fifth of a millisecond for each call."""
     limits = []
     starting = Budget.starting_now
     monkeypatch.setattr(
@@ -36,7 +36,7 @@ def test_a_long_history_has_more_time(story, monkeypatch):
     assert limits == [(pytest.approx(60.0006, abs=1e-9), None)]
 
 
-def test_with_clocks_of_several_hosts_it_is_told_how_far_an_order_could_be_found(story):
+def test_with_clocks_of_several_hosts_the_verdict_gives_the_longest_order(story):
     story.grant(0, "a", 1, 1001)
     story.grant(1, "b", 500, 1500, asked=450)
     found = verdict(story, clocks=CLOCKS)
@@ -61,7 +61,7 @@ def test_the_counterexample_is_small_and_names_its_ops(story):
     assert found.evidence == [{"what": found.summary, "time_ns": 450 * MS, "ops": [4, 6]}]
 
 
-def test_an_op_that_fits_nowhere_is_told_with_its_hold_and_the_fault_that_was_on(story):
+def test_an_op_that_is_not_linearizable_is_reported_with_its_hold_and_the_active_fault(story):
     story.grant(0, "a", 1, 1001)
     story.release(0, "a", 5)
     story.extend(0, "a", 20, 1020)
@@ -89,7 +89,7 @@ def test_a_fault_that_begins_while_the_op_is_under_way_is_named(story):
     assert verdict(story).summary.endswith(" On at that time: pause of s1 (from 0.480 s).")
 
 
-def test_where_there_is_no_time_for_evidence_the_op_that_failed_is_told_without_a_reason(
+def test_without_time_for_evidence_the_op_that_failed_is_reported_without_a_reason(
     story, monkeypatch
 ):
     monkeypatch.setattr("fencepost.checker.linearizable._EVIDENCE_S", -1.0)
@@ -103,11 +103,11 @@ def test_where_there_is_no_time_for_evidence_the_op_that_failed_is_told_without_
     assert found.evidence == [{"what": found.summary, "time_ns": 450 * MS, "ops": [2]}]
 
 
-def test_where_there_is_no_time_to_find_that_op_it_is_told_how_far_the_search_came(
-    story, monkeypatch
-):
-    """With a token that is given twice, and an acquire that may or may not have been granted: the
-    search drops ways then, and may stop at another op than the first that fails."""
+def test_without_time_to_find_that_op_the_progress_of_the_search_is_reported(story, monkeypatch):
+    """The search drops ways, and may stop at another op than the first that fails.
+
+    A token is given twice, and an acquire may or may not have been granted.
+    """
     monkeypatch.setattr("fencepost.checker.linearizable._EVIDENCE_S", -1.0)
     story.grant(1, "z", 10, 13, asked=5, ttl=3)
     story.grant(0, "a", 12, 21, asked=11, token=4, ttl=10)

@@ -1,4 +1,4 @@
-"""What liveness says of a whole history: each lock by itself, and what nothing put to the test."""
+"""Liveness of a whole history: each lock by itself, and which promises no op tested."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.checker.liveness_stories import (
 from tests.histories import MS
 
 
-def test_somebody_is_granted_the_lock_from_the_start(story):
+def test_a_client_is_granted_the_lock_from_the_start(story):
     story.grant(1, "h", asked=0, at=100, until=1100)
     found = verdict(story)
     assert found.valid is True
@@ -38,7 +38,7 @@ def test_somebody_is_granted_the_lock_from_the_start(story):
     }
 
 
-def test_who_is_granted_the_lock_at_once_waits_for_no_time(story):
+def test_a_client_that_is_granted_the_lock_at_once_waits_for_no_time(story):
     story.grant(1, "h", at=0, until=1000)
     found = verdict(story)
     assert found.summary == "The lock became available every time; the longest wait was 0.000 s."
@@ -53,7 +53,7 @@ def test_of_two_locks_one_that_is_dead_after_the_heal_breaks_the_promise(story):
     assert found.evidence[0]["lock"] == "orders-2"
 
 
-def test_of_two_locks_one_that_nobody_asked_for_after_the_heal_is_named(story):
+def test_of_two_locks_one_without_a_request_after_the_heal_is_named(story):
     story.grant(1, "h1", at=10, until=1000, lock="orders-2")
     story.release(1, "h1", at=20, lock="orders-2")
     cut(story, 100, 5000, *SERVERS)
@@ -86,7 +86,7 @@ def test_promises_that_nothing_put_to_the_test_are_named(story):
     assert found.summary.endswith(" Not tested: minority, fifo, one_wakeup.")
 
 
-def test_a_history_in_which_nobody_asks_is_unknown(story):
+def test_a_history_without_requests_is_unknown(story):
     clocks = {"client-1": {"bound_ns": 4 * MS}}
     assert verdict(story, clocks=clocks).valid == "unknown"
     story.read(1, 0, None, 0)

@@ -1,4 +1,4 @@
-"""After the last heal the lock is granted in time, too late, never, or nobody can tell."""
+"""After the last heal the lock is granted in time, too late, never, or the outcome is unknown."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_lock_that_is_never_granted_again_is_dead(story):
     assert "but never was" in found.summary
 
 
-def test_nobody_is_waited_for_before_the_clients_are_ready(story):
+def test_the_wait_starts_only_when_the_clients_are_ready(story):
     asks_in_vain(story, 5000, 7900)
     assert verdict(story).valid is False
     found = verdict(story, ready_s=5.0)
@@ -84,7 +84,7 @@ def test_a_history_that_ends_before_the_limit_leaves_it_unknown(story):
     assert [(row["valid"], row["waited_s"]) for row in found.evidence] == [("unknown", None)]
 
 
-def test_what_was_put_to_the_test_before_does_not_make_up_for_a_history_that_ends_too_soon(story):
+def test_earlier_tests_do_not_make_up_for_a_history_that_ends_too_soon(story):
     dies_with_the_lock(story)
     story.grant(2, "h2", at=1050, until=2050)
     story.release(2, "h2", at=1060)
@@ -94,7 +94,7 @@ def test_what_was_put_to_the_test_before_does_not_make_up_for_a_history_that_end
     assert (found.valid, found.details["after_deaths_s"]) == ("unknown", [0.95])
 
 
-def test_a_lock_that_nobody_asked_for_after_the_heal_is_unknown(story):
+def test_a_lock_without_a_request_after_the_heal_is_unknown(story):
     story.grant(1, "h", at=100, until=1100)
     story.release(1, "h", at=200)
     cut(story, 300, 5000, *SERVERS)
@@ -139,7 +139,7 @@ def test_it_does_so_when_the_lock_came_back_as_well(story):
     assert verdict(story).valid == "unknown"
 
 
-def test_a_fault_that_says_what_it_impairs_is_known(story):
+def test_a_fault_that_names_its_impaired_targets_is_recognized(story):
     story.fault("gremlin", 0, 5000, ["redis-1"])
     asks_in_vain(story, 0, STUCK)
     known = [

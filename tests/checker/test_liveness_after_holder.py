@@ -1,4 +1,4 @@
-"""After a holder is gone its lock comes back: whose end leaves one to wait for, and from when."""
+"""After a holder dies its lock comes back: which deaths start a wait, and when."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.checker.liveness_stories import (
 )
 
 
-def test_after_a_holder_s_death_the_lock_is_granted_when_its_lease_is_over(story):
+def test_after_a_holder_s_death_the_lock_is_granted_when_its_lease_expires(story):
     dies_with_the_lock(story)
     asks_in_vain(story, 100, 1000)
     story.grant(2, "h2", at=1050.1, until=2050)
@@ -91,7 +91,7 @@ def test_a_killed_holder_lived_until_the_kill(story):
     assert found.details["untested"] == ["after the last fault was healed"]
 
 
-def test_a_kill_of_a_client_without_an_end_is_over_when_it_has_happened(story):
+def test_a_kill_of_a_client_without_an_end_ends_in_its_own_instant(story):
     story.grant(1, "h1", at=10, until=None)
     story.fault("kill", 2000, None, ["client-1"], processes=[1])
     asks_in_vain(story, 100, STUCK)
@@ -116,14 +116,14 @@ def test_the_lock_of_a_client_whose_op_ended_info_must_come_back(story):
     assert limits(verdict(story)) == ["7.000"]
 
 
-def test_a_holder_whose_lease_was_over_before_it_died_leaves_nothing_to_wait_for(story):
+def test_a_holder_whose_lease_expired_before_it_died_leaves_nothing_to_wait_for(story):
     story.grant(1, "h1", at=0, until=TTL)
     story.fault("kill", TTL, 2000, ["client-1"], processes=[1])
     story.grant(2, "h2", at=2100, until=3100)
     assert verdict(story).details["waits"] == 1
 
 
-def test_a_holder_s_death_that_nobody_asked_after_is_named_and_not_held_against_the_lock(story):
+def test_a_holder_s_death_without_later_requests_is_named_and_does_not_fail_the_lock(story):
     story.grant(2, "h0", at=0, until=1000)
     story.release(2, "h0", at=10)
     story.grant(1, "h1", at=20, until=1020)

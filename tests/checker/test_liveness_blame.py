@@ -1,4 +1,4 @@
-"""To blame the lock, somebody must have asked on and on, or twice alone, and in vain."""
+"""Liveness blames the lock only after a client asked without pause, or twice alone, in vain."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_one_refusal_while_the_old_lease_may_still_run_does_not_prove_a_dead_loc
     assert verdict(story).valid == "unknown"
 
 
-def test_a_grant_after_a_long_time_in_which_nobody_asked_is_not_late(story):
+def test_a_grant_after_a_long_time_without_requests_is_not_late(story):
     cut(story, 0, 5000, *SERVERS)
     story.denied(1, 5000, 5010)
     story.grant(1, "h", asked=9000, at=9010, until=10000)
@@ -36,7 +36,7 @@ def test_an_acquire_that_never_returned_was_asked_all_the_time(story):
     assert verdict(story).valid is False
 
 
-def test_who_asks_just_before_the_limit_and_is_granted_just_after_it_proves_nothing(story):
+def test_a_request_just_before_the_limit_that_is_granted_just_after_proves_nothing(story):
     healed_at_5000(story)
     story.grant(1, "h", asked=7999, at=8001, until=9000)
     found = verdict(story)
@@ -57,7 +57,7 @@ def test_one_acquire_in_vain_for_the_bound_does_not(story):
     assert verdict(story).valid == "unknown"
 
 
-def test_what_was_asked_before_the_lock_was_due_does_not_count(story):
+def test_requests_before_the_lock_was_due_do_not_count(story):
     healed_at_5000(story)
     asks(story, 3000, 7900)
     story.read(1, 20_000, None, 0)
@@ -74,7 +74,7 @@ def test_asking_for_longer_than_the_bound_after_the_limit_counts_as_well(story):
 
 
 @pytest.mark.parametrize(("pause", "valid"), [(200, False), (201, "unknown")])
-def test_who_pauses_for_a_tenth_of_the_bound_asks_on_and_who_pauses_longer_does_not(
+def test_a_pause_of_a_tenth_of_the_bound_keeps_requests_continuous_and_a_longer_one_does_not(
     story, pause, valid
 ):
     healed_at_5000(story)
@@ -87,7 +87,7 @@ def test_who_pauses_for_a_tenth_of_the_bound_asks_on_and_who_pauses_longer_does_
 @pytest.mark.parametrize(
     ("end", "told"), [(7200, "history ends too early"), (7201, "No client asked")]
 )
-def test_who_paused_for_a_tenth_of_the_bound_still_asks_at_the_end(story, end, told):
+def test_a_client_that_paused_for_a_tenth_of_the_bound_still_asks_at_the_end(story, end, told):
     healed_at_5000(story)
     asks(story, 6000, 7000)
     story.read(1, end, None, 0)
@@ -104,7 +104,7 @@ def test_several_clients_ask_on_together(story):
     assert verdict(story).valid is False
 
 
-def test_clients_that_give_up_at_once_count_with_what_they_waited(story):
+def test_clients_that_give_up_at_once_count_with_their_waiting_time(story):
     healed_at_5000(story)
     for at in range(6000, 8000, 500):
         asks(story, at, at + 5)
@@ -128,8 +128,8 @@ def test_an_acquire_of_a_client_that_crashed_was_asked_until_its_last_sign_of_li
 
 
 @pytest.mark.parametrize(("again", "valid"), [(8001, False), (8000, "unknown")])
-def test_who_died_in_an_acquire_had_asked_until_then(story, again, valid):
-    """What comes after it began stands in the way: its client may have been granted the lock."""
+def test_a_client_that_died_in_an_acquire_had_asked_until_then(story, again, valid):
+    """A later wait is blocked: its client may have been granted the lock."""
     healed_at_5000(story)
     asks(story, 6000, 7900)
     asks(story, again, 9000, type="info", error=("killed", "-"))
@@ -145,7 +145,7 @@ def refused_after_the_limit(story, *times, **test):
     return verdict(story, **test)
 
 
-def test_a_lock_that_is_refused_twice_to_who_asks_alone_after_the_limit_is_dead(story):
+def test_a_lock_that_refuses_a_lone_client_twice_after_the_limit_is_dead(story):
     assert refused_after_the_limit(story, (10, 12), (2000, 2002)).valid is False
 
 
@@ -156,22 +156,22 @@ def test_the_second_may_be_the_end_of_the_history(story):
     assert verdict(story).valid is False
 
 
-def test_who_asks_at_the_limit_does_not_ask_after_it(story):
+def test_a_request_at_the_limit_is_not_after_it(story):
     assert refused_after_the_limit(story, (0, 2), (2000, 2002)).valid == "unknown"
 
 
-def test_two_who_ask_one_after_the_other_in_one_instant_are_not_alone(story):
+def test_two_clients_that_ask_one_after_the_other_in_one_instant_are_not_alone(story):
     assert refused_after_the_limit(story, (10, 12), (12, 14), (2000, 2002)).valid == "unknown"
 
 
 @pytest.mark.parametrize(("second", "valid"), [(120, "unknown"), (121, False)])
-def test_on_two_hosts_who_asks_is_alone_only_beyond_the_bounds_of_both_clocks(story, second, valid):
+def test_on_two_hosts_a_client_is_alone_only_beyond_the_bounds_of_both_clocks(story, second, valid):
     times = ((110, 112), (second, second + 2), (2000, 2002))
     clocks = {f"client-{n}": {"bound_ns": 4 * MS} for n in (7, 8)}
     assert refused_after_the_limit(story, *times, clocks=clocks).valid == valid
 
 
-def test_who_asks_beside_one_that_has_asked_for_long_is_not_alone(story):
+def test_a_client_next_to_a_long_pending_request_is_not_alone(story):
     times = ((10, 1900), (20, 22), (500, 502), (1000, 1002))
     assert refused_after_the_limit(story, *times).valid == "unknown"
 
@@ -180,7 +180,7 @@ def test_one_refusal_after_the_limit_may_be_a_hiccup(story):
     assert refused_after_the_limit(story, (10, 12)).valid == "unknown"
 
 
-def test_two_who_ask_at_once_may_keep_the_lock_from_one_another(story):
+def test_two_clients_that_ask_at_once_may_keep_the_lock_from_one_another(story):
     times = ((10, 12), (11, 13), (2000, 2002), (2001, 2003))
     assert refused_after_the_limit(story, *times).valid == "unknown"
 

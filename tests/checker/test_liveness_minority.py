@@ -1,4 +1,4 @@
-"""A lock that promises so is usable beside a minority of servers that do not answer."""
+"""A lock that promises it stays usable while a minority of servers does not answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.checker.liveness_stories import (
 
 @pytest.fixture
 def minority_down(story):
-    """Two of five servers are away for long, and nobody is granted the lock meanwhile."""
+    """Two of five servers are away for long, and no client is granted the lock meanwhile."""
     story.grant(2, "h0", at=10, until=1000)
     story.release(2, "h0", at=20)
     for server in SERVERS[:2]:
@@ -26,7 +26,7 @@ def minority_down(story):
     return story
 
 
-def test_a_promise_to_survive_a_minority_is_held_against_the_lock(minority_down):
+def test_a_promise_to_survive_a_minority_is_checked(minority_down):
     found = verdict(minority_down, servers=SERVERS, promises={"minority": True})
     assert found.valid is False
     assert "With redis-1, redis-2 impaired from 0.100 s" in found.summary
@@ -92,7 +92,7 @@ def test_a_cut_between_a_minority_and_the_others_impairs_the_minority(story):
     assert verdict(story, **MINORITY).valid is False
 
 
-def test_a_client_that_is_impaired_beside_the_minority_may_be_next_in_the_queue(story):
+def test_a_client_impaired_together_with_the_minority_may_be_next_in_the_queue(story):
     grants_before_and_after(story)
     story.fault("kill", 100, 9000, [SERVERS[0]])
     story.fault("pause", 100, 9000, ["client-2"])

@@ -1,4 +1,4 @@
-"""A wait is due once nothing stands in the way: no lease, no unheard grant, no fault."""
+"""A wait is due once nothing blocks a grant: no lease, no unanswered grant, no fault."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ IMPAIRING = [
 
 
 def dies_and_stays_taken(story):
-    """A holder with a lease until 1 s is gone at 0.1 s, and nobody gets the lock any more."""
+    """A holder with a lease until 1 s dies at 0.1 s, and no client is granted the lock again."""
     dies_with_the_lock(story)
     asks_in_vain(story, 100, STUCK)
 
@@ -48,7 +48,7 @@ def test_a_fault_that_keeps_a_server_from_answering_gives_a_lease_and_the_bound_
     assert limits(verdict(story)) == ["23.000"]
 
 
-def test_a_fault_that_impairs_nobody_gives_no_more_time(story):
+def test_a_fault_that_impairs_no_target_gives_no_more_time(story):
     dies_and_stays_taken(story)
     story.fault("clock", 500, 20_000, ["redis-1"], arguments={"offset_s": 5})
     assert limits(verdict(story)) == ["3.000"]
@@ -80,8 +80,8 @@ def test_in_vain_counts_only_until_the_next_fault(story):
     assert found.details["untested"] == ["after 1 holder that disappeared"]
 
 
-def test_a_fault_that_is_over_when_a_lease_may_have_begun_anew_counts(story):
-    """Servers that elect another leader give every lease its whole time again."""
+def test_a_fault_that_has_ended_when_a_lease_may_have_restarted_counts(story):
+    """Servers that elect another leader restart every lease with its full TTL."""
     story.fault("kill", 100, 900, ["redis-1"])
     story.grant(1, "h1", at=0, until=1000)
     story.call(1, "read", 950, None, {"resource": "account"})
@@ -148,14 +148,14 @@ def test_a_live_holder_that_extends_its_lease_keeps_others_waiting(story):
     assert found.details["waits"] == 1
 
 
-def test_a_live_holder_whose_lease_nobody_can_see_keeps_others_waiting(story):
+def test_a_live_holder_without_a_visible_lease_keeps_others_waiting(story):
     story.grant(1, "h1", at=50, until=None)
     cut(story, 100, 1000, "redis-1")
     asks_in_vain(story, 1000, STUCK)
     assert verdict(story).valid == "unknown"
 
 
-def test_a_live_holder_whose_lease_is_over_does_not(story):
+def test_a_live_holder_whose_lease_has_expired_does_not(story):
     story.grant(1, "h1", at=50, until=7000)
     healed_at_5000(story)
     asks_in_vain(story, 5000, STUCK)

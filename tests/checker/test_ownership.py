@@ -1,4 +1,4 @@
-"""A process that ends another's hold is named, and so is what nothing put to the test."""
+"""Ownership names a process that ends another's hold, and promises that no op tested."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_late_release_after_such_a_theft_is_one_of_its_own(story):
     assert [row["holds"] for row in verdict(story).evidence] == [["h1"], ["h1", "h2"]]
 
 
-def test_such_a_theft_is_counted_once_also_where_its_victim_finds_out(story):
+def test_such_a_theft_is_counted_once_even_if_its_victim_notices(story):
     story.grant(1, "h1", at=0, until=1000)
     story.release(2, "h1", at=100)
     story.extend(1, "h1", at=200, until=None, type="fail")
@@ -79,7 +79,7 @@ def test_a_release_without_a_name_is_not_of_a_hold_that_has_one(story):
     assert verdict(story).details["releases"] == 0
 
 
-def test_what_a_history_could_not_show_is_named(story):
+def test_properties_that_the_history_could_not_show_are_named(story):
     story.grant(1, "h1", at=0, until=1000)
     story.release(1, "h1", at=100)
     found = verdict(story)

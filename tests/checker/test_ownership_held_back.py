@@ -11,7 +11,9 @@ AT = "at between-check-and-delete"
 
 
 def robbed(story, stopped=910, went_on=1600, at=AT, process=1, asked=950, **fault):
-    """1 checks in time and deletes late; 2 had asked before 1's lease was over, and 3 gets in."""
+    """1 checks in time and deletes late; 2 asked before 1's lease expired; 3 is granted the
+    lock.
+    """
     story.grant(1, "h1", at=0, until=1000)
     story.release(1, "h1", at=900, done=1700)
     story.grant(2, "h2", at=1200, until=3000, asked=asked)
@@ -49,17 +51,17 @@ def test_a_stop_that_shows_less_leaves_it_open(story, told):
 
 
 @pytest.mark.parametrize(("went_on", "valid"), [(1200, False), (1700, False)])
-def test_it_is_held_back_until_it_was_told_to_go_on_and_no_longer(story, went_on, valid):
+def test_it_is_held_back_until_it_was_resumed_and_no_longer(story, went_on, valid):
     assert verdict(robbed(story, went_on=went_on)).valid is valid
 
 
-def test_a_fault_of_another_family_stops_nobody(story):
+def test_a_fault_of_another_family_stops_no_client(story):
     story = robbed(story, went_on=None, at="wherever it was")
     story.fault("cpu", 911, 1600, ["client-1"], at=AT, process=1)
     assert verdict(story).valid == "unknown"
 
 
-def test_a_hold_that_was_gone_before_the_client_went_on_was_not_ended_by_it(story):
+def test_a_hold_that_ended_before_the_client_resumed_was_not_ended_by_it(story):
     story.grant(1, "h1", at=0, until=1000)
     story.release(1, "h1", at=900, done=1700)
     story.grant(2, "h2", at=1200, until=3000, asked=950)
@@ -68,7 +70,7 @@ def test_a_hold_that_was_gone_before_the_client_went_on_was_not_ended_by_it(stor
     assert verdict(story).valid is True
 
 
-def test_a_client_that_goes_on_while_its_own_hold_is_on_may_end_it(story):
+def test_a_client_that_resumes_during_its_own_hold_may_end_it(story):
     story.grant(1, "h1", at=0, until=2000)
     story.release(1, "h1", at=900, done=1700)
     story.grant(2, "h2", at=1200, until=3000, asked=950)
@@ -77,7 +79,7 @@ def test_a_client_that_goes_on_while_its_own_hold_is_on_may_end_it(story):
     assert verdict(story).valid is True
 
 
-def test_a_release_that_nobody_answered_is_open_though_it_was_held_back(story):
+def test_a_release_without_an_answer_is_open_though_it_was_held_back(story):
     story.grant(1, "h1", at=0, until=1000)
     story.release(1, "h1", at=900, done=1700, type="info")
     story.grant(2, "h2", at=1200, until=3000, asked=950)
@@ -90,7 +92,8 @@ def test_a_release_that_nobody_answered_is_open_though_it_was_held_back(story):
 
 @pytest.mark.parametrize(
     ("stopped", "went_on", "valid"),
-    # Between a client's clock and the harness' own lie up to 4 ms, between two clients' 8 ms.
+    # The offset between a client's clock and the harness' own is up to 4 ms, between two clients' 8
+    # ms.
     [(904, 1212, False), (903, 1212, "unknown"), (904, 1211, "unknown"),
      (904, 1704, False), (904, 1705, "unknown")],
 )  # fmt: skip
@@ -98,18 +101,18 @@ def test_clocks_that_are_known_to_a_bound_leave_so_much_open(story, stopped, wen
     assert verdict(robbed(story, stopped, went_on), **CLOCKS).valid == valid
 
 
-def test_a_loss_that_was_perhaps_seen_before_the_client_went_on_is_nobody_s_for_certain(story):
+def test_a_loss_perhaps_noticed_before_the_client_resumed_accuses_no_client_for_certain(story):
     story.grant(1, "h1", at=0, until=1000)
     story.release(1, "h1", at=900, done=1700)
     story.grant(2, "h2", at=1200, until=3000, asked=950)
     story.grant(3, "h3", at=1500, until=4000)
-    # By client-1's clock it went on at 1505 at the earliest, which may be 1497 by client-3's.
+    # By client-1's clock it resumed at 1505 at the earliest, which may be 1497 by client-3's.
     story.fault("pause", 910, 1509, ["client-1"], at=AT, process=1)
     assert verdict(story, **CLOCKS).valid == "unknown"
 
 
 @pytest.mark.parametrize(("until", "valid"), [(1600, "unknown"), (1601, True)])
-def test_a_client_that_goes_on_as_its_own_hold_ends_may_end_another_s(story, until, valid):
+def test_a_client_that_resumes_as_its_own_hold_ends_may_end_another_s(story, until, valid):
     story.grant(1, "h1", at=0, until=until)
     story.release(1, "h1", at=900, done=1700)
     story.grant(2, "h2", at=1200, until=3000, asked=950)

@@ -1,4 +1,4 @@
-"""A release that reaches the service when its own hold is over must not end another's."""
+"""A release that reaches the service after its own hold must not end another's."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def test_a_late_release_after_which_the_holder_s_own_release_is_refused_is_theft
 
 
 def test_a_release_sent_late_and_long_under_way_is_theft_where_it_arrived_after_the_grant(story):
-    """Its lease had run out before the other even asked: it had nothing left to release."""
+    """Its lease had expired before the other even asked: it had nothing left to release."""
     lapsed_then_granted(story)
     story.release(1, "h1", at=1400, done=1600)
     story.grant(3, "h3", at=1700, until=2700)
     assert verdict(story).valid is False
 
 
-def test_a_late_release_that_is_refused_is_nobody_s_fault(story):
+def test_a_late_release_that_is_refused_accuses_no_client(story):
     lapsed_then_granted(story)
     story.release(1, "h1", at=1600, type="fail")
     story.grant(3, "h3", at=1700, until=2700)
@@ -87,7 +87,7 @@ def test_a_late_release_after_which_the_other_still_holds_the_lock_is_no_theft(s
 
 
 def test_a_double_grant_by_the_service_is_not_blamed_on_the_first_holder_s_release(story):
-    """1 releases what it still held; that 2 was granted it as well is the service's doing."""
+    """1 releases its current hold; the service is to blame for the second grant to 2."""
     story.grant(1, "h1", at=0, until=1000)
     story.grant(2, "h2", at=500, until=1500)
     story.release(1, "h1", at=600)
@@ -95,7 +95,7 @@ def test_a_double_grant_by_the_service_is_not_blamed_on_the_first_holder_s_relea
     assert verdict(story).valid is True
 
 
-def test_a_third_grant_before_the_late_release_is_the_service_s_doing(story):
+def test_a_third_grant_before_the_late_release_is_blamed_on_the_service(story):
     lapsed_then_granted(story)
     story.grant(3, "h3", at=1550, until=2550)
     story.release(1, "h1", at=1600)
@@ -149,7 +149,7 @@ def test_a_first_release_that_was_refused_ended_the_hold_unless_the_test_says_ot
     assert verdict(story, failed_release="nothing").valid is True
 
 
-def test_a_release_by_one_who_was_told_that_its_hold_is_lost_is_theft(story):
+def test_a_release_by_a_client_that_learned_that_its_hold_is_lost_is_theft(story):
     story.grant(1, "h1", at=0, until=1000)
     story.op(100, 1, "info", "lost", {"lock": "orders", "hold": "h1"}, ["lost", "-"])
     story.grant(2, "h2", at=200, until=1200)
@@ -158,7 +158,7 @@ def test_a_release_by_one_who_was_told_that_its_hold_is_lost_is_theft(story):
     assert verdict(story).valid is False
 
 
-def test_a_lease_is_over_at_its_deadline(story):
+def test_a_lease_expires_at_its_deadline(story):
     story.grant(1, "h1", at=0, until=1000)
     story.grant(2, "h2", asked=990, at=1000, until=2000)
     story.release(1, "h1", at=1000, done=1001)
@@ -168,7 +168,7 @@ def test_a_lease_is_over_at_its_deadline(story):
 
 @pytest.mark.parametrize("hold", [None, "h9", "h2"])
 def test_a_loss_of_another_hold_does_not_end_this_one(story, hold):
-    """Null: the session was lost with which it waits for a grant."""
+    """Null: the client lost the session with which it waits for a grant."""
     story.grant(1, "h1", at=0, until=1000)
     story.op(100, 1, "info", "lost", {"lock": "orders", "hold": hold}, ["lost", "-"])
     story.grant(2, "h2", at=200, until=1200)
@@ -178,7 +178,7 @@ def test_a_loss_of_another_hold_does_not_end_this_one(story, hold):
 
 
 def test_a_release_checked_in_time_and_carried_out_when_another_has_the_lock_is_theft(story):
-    """Get, a pause past the lease, then delete: the release began while its own hold was on."""
+    """Get, a pause past the lease, then delete: the release started during its own hold."""
     story.grant(1, "h1", at=0, until=1000)
     story.fault("pause", 20, 1100, ["client-1"])
     story.grant(2, "h2", at=1050, until=2050)

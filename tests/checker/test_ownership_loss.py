@@ -1,4 +1,4 @@
-"""A hold is proved to be gone before its time by a refusal, or by a grant in conflict with it."""
+"""A refusal or a conflicting grant proves that a hold ended early."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from tests.checker.ownership_stories import CLOCKS, lapsed_then_granted, verdict
 
 
-def test_a_hold_that_ended_with_its_client_was_stolen_by_nobody(story):
-    """The client of 2 closes its session, and the service gives the lock on at once."""
+def test_a_hold_that_ended_with_its_client_was_not_stolen(story):
+    """The client of 2 closes its session, and the service grants the lock to another at once."""
     lapsed_then_granted(story)
     story.release(1, "h1", at=1600)
     story.call(2, "close", 1650, 1660, {})
@@ -26,7 +26,7 @@ def test_a_refusal_after_the_service_may_have_ended_the_hold_proves_nothing(stor
     assert verdict(story, lock={"ends_with": "connection"}).valid is True
 
 
-def test_a_grant_after_the_lease_was_over_proves_no_loss(story):
+def test_a_grant_after_the_lease_expired_proves_no_loss(story):
     lapsed_then_granted(story)
     story.release(1, "h1", at=1600)
     story.grant(3, "h3", at=2500, until=3500)
@@ -34,7 +34,7 @@ def test_a_grant_after_the_lease_was_over_proves_no_loss(story):
 
 
 @pytest.mark.parametrize("done", [2499, 2500])
-def test_a_refusal_proves_a_loss_only_before_the_lease_is_over(story, done):
+def test_a_refusal_proves_a_loss_only_before_the_lease_expires(story, done):
     lapsed_then_granted(story)
     story.release(1, "h1", at=1600)
     asked, error = {"lock": "orders", "hold": "h2"}, ["not-held", "it is gone"]
@@ -45,7 +45,7 @@ def test_a_refusal_proves_a_loss_only_before_the_lease_is_over(story, done):
 @pytest.mark.parametrize(
     ("type", "error"), [("fail", ["no-quorum", "-"]), ("fail", None), ("info", ["not-held", "-"])]
 )
-def test_what_does_not_say_that_the_hold_was_gone_proves_no_loss(story, type, error):
+def test_an_answer_that_does_not_say_that_the_hold_ended_proves_no_loss(story, type, error):
     lapsed_then_granted(story)
     story.release(1, "h1", at=1600)
     asked = {"lock": "orders", "hold": "h2"}
@@ -53,8 +53,8 @@ def test_what_does_not_say_that_the_hold_was_gone_proves_no_loss(story, type, er
     assert verdict(story).valid is True
 
 
-def test_a_refusal_by_a_client_that_has_been_told_of_its_loss_proves_nothing(story):
-    """A library refuses so by itself; why its session was lost, nobody has asked."""
+def test_a_refusal_by_a_client_that_knows_of_its_loss_proves_nothing(story):
+    """A library refuses so by itself; the reason for its lost session is unknown."""
     lapsed_then_granted(story)
     story.release(1, "h1", at=1600)
     story.op(1650, 2, "info", "lost", {"lock": "orders", "hold": "h2"}, ["lost", "-"])
@@ -83,7 +83,7 @@ def test_the_grants_of_readers_say_nothing_about_a_reader_s_hold(story):
     assert "client-4 (process 4) was granted hold h4" in found.evidence[0]["what"]
 
 
-def test_a_reader_s_late_release_is_theft_also_of_a_hold_that_began_beside_its_own(story):
+def test_a_reader_s_late_release_is_theft_also_of_a_hold_that_started_during_its_own(story):
     story.grant(1, "h1", at=0, until=1000, shared=True)
     story.grant(2, "h2", at=500, until=2500, shared=True)
     story.release(1, "h1", at=1600)
@@ -93,7 +93,7 @@ def test_a_reader_s_late_release_is_theft_also_of_a_hold_that_began_beside_its_o
 
 @pytest.mark.parametrize(("token", "valid"), [(None, True), (2, True), (4, False)])
 def test_a_grant_that_may_have_come_before_proves_no_loss(story, token, valid):
-    """The lease of 3 had run out when 2 was granted the lock: only its answer came late."""
+    """The lease of 3 had expired when 2 was granted the lock: only its answer came late."""
     story.grant(1, "h1", at=0, until=400, token=1)
     story.grant(2, "h2", at=1500, until=2500, token=3)
     story.release(1, "h1", at=1600)
@@ -136,7 +136,7 @@ def test_a_second_grant_to_the_same_process_proves_no_loss(story):
     assert verdict(story).valid is True
 
 
-def test_a_grant_while_the_lease_was_over_proves_no_loss_though_it_was_extended_later(story):
+def test_a_grant_while_the_lease_had_expired_proves_no_loss_though_it_was_extended_later(story):
     lapsed_then_granted(story)
     story.release(1, "h1", at=1600)
     story.grant(3, "h3", at=2600, until=2700)
@@ -146,8 +146,8 @@ def test_a_grant_while_the_lease_was_over_proves_no_loss_though_it_was_extended_
     assert verdict(story).valid is False
 
 
-def test_a_lease_that_was_over_before_its_grant_arrived_began_when_it_was_extended(story):
-    """3 had the lock between the two, as it had every right to."""
+def test_a_lease_that_expired_before_its_grant_arrived_starts_with_its_extension(story):
+    """3 held the lock between the two, rightly."""
     story.grant(1, "h1", at=0, until=1000)
     story.grant(2, "h2", asked=1100, at=1500, until=1200)
     story.release(1, "h1", at=1600)

@@ -1,4 +1,4 @@
-"""Nobody is accused where a fault, a clock or an unknown outcome may have done it."""
+"""Ownership accuses no process where a fault, a clock or an unknown outcome may be the cause."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.histories import MS
 
 
 def test_a_first_release_of_unknown_outcome_leaves_it_open_whether_a_second_one_was_late(story):
-    """A history may go on with the same process after that."""
+    """A history may continue with the same process after that."""
     story.grant(1, "h1", at=0, until=1000)
     story.release(1, "h1", at=100, done=150, type="info")
     story.grant(2, "h2", at=200, until=1200)
@@ -20,7 +20,7 @@ def test_a_first_release_of_unknown_outcome_leaves_it_open_whether_a_second_one_
     assert "at 0.300 s may have ended it" in found.evidence[0]["what"]
 
 
-def test_of_a_crossing_release_it_is_uncertain_what_it_ended_if_the_other_asked_in_its_lease(story):
+def test_the_target_of_a_crossing_release_is_uncertain_if_the_other_asked_in_its_lease(story):
     story.grant(1, "h1", at=0, until=1000)
     story.release(1, "h1", at=900, done=1100)
     story.grant(2, "h2", asked=990, at=1050, until=2050)
@@ -49,7 +49,7 @@ def test_of_a_crossing_release_it_is_uncertain_what_it_ended_if_the_other_asked_
     assert found.details == {"releases": 1, "uncertain": 1, "untested": [untested]}
 
 
-def test_of_a_release_answered_before_the_other_s_grant_it_is_uncertain_what_it_ended(story):
+def test_the_target_of_a_release_answered_before_the_other_s_grant_is_uncertain(story):
     story.grant(1, "h1", at=0, until=1000)
     story.release(1, "h1", at=1200)
     story.grant(2, "h2", asked=1100, at=1300, until=2300)
@@ -58,7 +58,7 @@ def test_of_a_release_answered_before_the_other_s_grant_it_is_uncertain_what_it_
 
 
 def test_of_a_hold_that_was_granted_twice_it_is_uncertain_whether_a_late_release_ended_it(story):
-    """2 had been granted it in the lease of 1: it may have lost it as it had got it."""
+    """2 had been granted it in the lease of 1, and may have lost it in the same way."""
     lapsed_then_granted(story, granted_at=500)
     story.release(1, "h1", at=1200)
     story.extend(2, "h2", at=1300, until=None, type="fail")
@@ -66,7 +66,7 @@ def test_of_a_hold_that_was_granted_twice_it_is_uncertain_whether_a_late_release
 
 
 @pytest.mark.parametrize("holders", [(False, False), (True, False), (False, True)])
-def test_what_was_granted_twice_is_so_too_where_one_of_both_holds_is_shared(story, holders):
+def test_a_double_grant_is_uncertain_too_where_one_of_both_holds_is_shared(story, holders):
     mine, other = holders
     story.grant(1, "h1", at=0, until=1000, shared=mine)
     story.grant(2, "h2", at=500, until=1500, shared=other)
@@ -76,8 +76,8 @@ def test_what_was_granted_twice_is_so_too_where_one_of_both_holds_is_shared(stor
 
 
 @pytest.mark.parametrize("family", ["failover", "kill", "power", "clock", "memory", "quake"])
-def test_where_a_server_may_have_forgotten_the_hold_it_cannot_be_told(story, family):
-    """Of a family that nobody knows (quake) as well."""
+def test_where_a_server_may_have_forgotten_the_hold_the_cause_is_unknown(story, family):
+    """The same holds for an unknown family (quake)."""
     lapsed_then_granted(story)
     story.fault(family, 1550, 1580, ["redis-1"])
     story.release(1, "h1", at=1600)
@@ -110,7 +110,7 @@ def test_a_server_may_forget_from_the_acquire_of_a_hold_to_its_loss(
 
 
 @pytest.mark.parametrize(("end", "valid"), [(1495, False), (1496, "unknown")])
-def test_a_fault_was_over_before_an_acquire_only_beyond_the_bound_of_its_clock(story, end, valid):
+def test_a_fault_ended_before_an_acquire_only_beyond_the_bound_of_its_clock(story, end, valid):
     lapsed_then_granted(story)
     story.fault("kill", 1400, end, ["redis-1"])
     story.release(1, "h1", at=1600)
@@ -144,7 +144,9 @@ def test_a_fault_that_names_no_node_is_one_of_the_servers(story):
         ("kill", "storage", {"servers": ["redis-1"]}),
     ],
 )
-def test_a_fault_by_which_no_server_of_the_lock_forgets_excuses_nobody(story, family, target, test):
+def test_a_fault_by_which_no_server_of_the_lock_forgets_excuses_no_process(
+    story, family, target, test
+):
     lapsed_then_granted(story)
     story.fault(family, 1550, 1580, [target])
     story.release(1, "h1", at=1600)
@@ -152,7 +154,7 @@ def test_a_fault_by_which_no_server_of_the_lock_forgets_excuses_nobody(story, fa
     assert verdict(story, **test).valid is False
 
 
-def test_what_a_release_of_unknown_outcome_did_cannot_be_told(story):
+def test_the_effect_of_a_release_of_unknown_outcome_is_unknown(story):
     lapsed_then_granted(story)
     story.release(1, "h1", at=1550, done=1560, type="info")
     story.grant(3, "h3", at=1700, until=2700)
@@ -181,7 +183,7 @@ def test_a_release_of_unknown_outcome_that_let_the_other_in_is_right(story):
     assert verdict(story).valid is True
 
 
-def test_a_release_of_another_process_hold_whose_outcome_is_unknown_cannot_be_told(story):
+def test_the_effect_of_releasing_another_process_hold_with_unknown_outcome_is_unknown(story):
     story.grant(1, "h1", at=0, until=1000)
     story.release(2, "h1", at=100, done=200, type="info")
     story.grant(4, "h4", at=1500, until=2500)
@@ -199,8 +201,8 @@ def test_a_release_of_unknown_outcome_sent_in_the_instant_of_the_loss_may_have_c
     assert len(verdict(story).evidence) == 1
 
 
-def test_a_release_under_way_when_its_holder_is_told_of_the_loss_may_have_caused_that(story):
-    """So it may have ended its own hold only: what came later is not certain to be its doing."""
+def test_a_release_in_flight_when_its_holder_learns_of_the_loss_may_have_caused_it(story):
+    """So it may have ended its own hold only, and is not certain to have caused the later loss."""
     story.grant(1, "h1", at=0, until=1000)
     story.release(1, "h1", at=100, done=400)
     story.op(150, 1, "info", "lost", {"lock": "orders", "hold": "h1"}, ["lost", "-"])
@@ -210,7 +212,7 @@ def test_a_release_under_way_when_its_holder_is_told_of_the_loss_may_have_caused
     assert len(verdict(story).evidence) == 1
 
 
-def test_where_its_own_process_released_another_hold_as_well_it_cannot_be_told(story):
+def test_where_its_own_process_released_another_hold_as_well_the_cause_is_unknown(story):
     lapsed_then_granted(story)
     story.grant(2, "h3", at=1520, until=2520)
     story.release(2, "h3", at=1550)
@@ -237,7 +239,7 @@ def test_where_its_own_process_released_another_hold_as_well_it_cannot_be_told(s
         (1500, 1600, 2492, True),
     ],
 )
-def test_bounds_of_clocks_leave_it_open_who_came_first(story, granted, released, loss, valid):
+def test_bounds_of_clocks_leave_the_order_open(story, granted, released, loss, valid):
     lapsed_then_granted(story, granted)
     story.release(1, "h1", at=released)
     story.grant(3, "h3", at=loss, until=5000)
@@ -257,7 +259,7 @@ def test_a_double_grant_is_in_the_lease_only_within_the_bounds_of_both_clocks(
 
 
 @pytest.mark.parametrize(("ends_with", "valid"), [("close", "unknown"), ("lease", True)])
-def test_a_hold_that_ends_with_its_client_s_close_is_not_on_until_its_lease_is_over(
+def test_a_hold_that_ends_with_its_client_s_close_does_not_last_until_its_lease_expires(
     story, ends_with, valid
 ):
     story.grant(1, "h1", at=0, until=1000)

@@ -1,4 +1,4 @@
-"""Whether a lock refuses only what somebody has, where it promises that. Times are in ms."""
+"""A lock with that promise refuses a request only while another holds it. Times are in ms."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def info(story, process, at, done):
     story.call(process, "acquire", at, done, asked, type="info", error=["timeout", "silence"])
 
 
-def test_who_asks_alone_for_a_lock_that_nobody_has_is_not_refused(story):
+def test_a_lone_request_for_a_free_lock_is_not_refused(story):
     turn(story, 1, "a", 0, 100)
     story.denied(2, 200, 1200)
     found = told(story)
@@ -42,7 +42,7 @@ def test_who_asks_alone_for_a_lock_that_nobody_has_is_not_refused(story):
     assert liveness(story.history(), {}).valid is not False
 
 
-def test_a_refusal_while_somebody_has_the_lock_is_true(story):
+def test_a_refusal_while_a_client_holds_the_lock_is_correct(story):
     turn(story, 1, "a", 0, 500)
     story.denied(2, 499, 600)
     turn(story, 1, "b", 1000, 1500)
@@ -55,7 +55,7 @@ def test_a_refusal_before_anybody_was_granted_the_lock_counts(story):
     assert told(story).valid is False
 
 
-def test_nobody_knows_when_a_hold_without_a_release_is_over(story):
+def test_the_end_of_a_hold_without_a_release_is_unknown(story):
     story.grant(1, "a", 0, 1000)
     story.denied(2, 5000, 5100)
     turn(story, 3, "b", 6000, 6100)
@@ -72,7 +72,7 @@ def test_a_release_that_was_not_answered_ok_ends_no_hold(story, type):
     assert told(story).valid is not False
 
 
-def test_two_who_ask_at_once_may_refuse_one_another(story):
+def test_two_clients_that_ask_at_once_may_refuse_one_another(story):
     story.denied(1, 0, 500)
     story.denied(2, 400, 900)
     turn(story, 1, "a", 1000, 1100)
@@ -110,7 +110,7 @@ def test_stamps_of_two_hosts_may_be_apart(story):
     assert told(story, clocks={name: {"bound_ns": 1 * MS} for name in clocks}).valid is False
 
 
-def test_who_asked_just_after_a_refusal_may_have_asked_before_it_by_another_host_s_clock(story):
+def test_a_request_just_after_a_refusal_may_precede_it_by_another_host_s_clock(story):
     turn(story, 1, "a", 0, 100)
     story.denied(2, 200, 300)
     turn(story, 1, "b", 304, 400)
@@ -127,13 +127,13 @@ def test_a_promise_that_was_not_put_to_the_test_is_named(story):
     assert "true_refusals" in told(story).details["untested"]
 
 
-def test_one_answer_to_who_asked_alone_puts_it_to_the_test(story):
+def test_one_answer_to_a_lone_request_tests_the_promise(story):
     turn(story, 1, "a", 0, 100)
     assert "true_refusals" not in told(story).details["untested"]
 
 
 def drawn(random):
-    """A story of some clients, and the ticks at which each of their requests may hold the lock."""
+    """Draw a story of some clients, and the ticks at which each request may hold the lock."""
     story, occupied, refused = Story(), [], []
     grants = []
     for process in range(3):
@@ -166,7 +166,7 @@ def drawn(random):
     return story, occupied, refused
 
 
-def test_it_says_what_looking_at_every_millisecond_says():
+def test_it_agrees_with_a_look_at_every_millisecond():
     said = []
     for seed in range(1500):
         story, occupied, refused = drawn(Random(seed))

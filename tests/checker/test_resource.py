@@ -1,4 +1,4 @@
-"""Lost updates and phantoms are found by each proof, and no sound run is blamed."""
+"""Each proof of a lost update or a phantom is found, and no sound run is blamed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.checker.resource_stories import TWO_HOSTS, kinds, two_holds
 from tests.histories import MS, Story
 
 
-def test_writes_that_each_follow_what_their_writer_read_are_fine(story):
+def test_writes_that_follow_their_writer_s_read_are_fine(story):
     story.read(1, 10, None, 0)
     story.write(1, 20, "a", 0, 1)
     story.read(2, 30, "a", 1)
@@ -59,7 +59,7 @@ def test_two_writes_on_one_version_prove_a_lost_update_without_numbers(story):
 
 
 def test_a_read_that_shows_another_value_in_its_place_proves_a_lost_update(story):
-    """What the writer of x had read is unknown; b should have been version 1 and is not."""
+    """The value that the writer of x had read is unknown; b should have been version 1."""
     story.write(1, 10, "x", None, type="info")
     story.write(2, 20, "b", 0)
     story.read(1, 30, "x", 1)
@@ -80,7 +80,7 @@ def test_a_later_version_read_while_the_write_was_under_way_proves_nothing(story
     assert kinds(story) == []
 
 
-def test_a_write_of_unknown_outcome_counts_once_somebody_read_it(story):
+def test_a_write_of_unknown_outcome_counts_once_a_client_read_it(story):
     story.write(1, 10, "a", 0, 1)
     story.write(2, 20, "b", 0, type="info")
     assert kinds(story) == []
@@ -88,7 +88,7 @@ def test_a_write_of_unknown_outcome_counts_once_somebody_read_it(story):
     assert kinds(story) == [("lost_update", "b")]
 
 
-def test_a_write_that_never_completed_counts_once_somebody_read_it(story):
+def test_a_write_that_never_completed_counts_once_a_client_read_it(story):
     story.write(1, 10, "a", 0, 1)
     story.call(2, "write", 20, None, {"resource": "account", "value": "b", "version": 0})
     story.read(3, 30, "b", 2)
@@ -130,7 +130,7 @@ def test_a_refused_write_that_was_applied_can_be_a_lost_update(story):
     assert kinds(story) == [("lost_update", "b"), ("phantom", "b")]
 
 
-def test_a_value_that_nobody_wrote_is_a_phantom(story):
+def test_a_value_without_a_writer_is_a_phantom(story):
     story.read(2, 20, "x", 1)
     assert kinds(story) == [("phantom", "x")]
     what = resource(story.history(), {}).evidence[0]["what"]
@@ -199,7 +199,7 @@ def test_the_evidence_of_a_phantom_names_the_read_and_the_faults_that_were_on(st
     ]
 
 
-def test_what_no_write_could_show_is_named_as_untested(story):
+def test_properties_that_no_write_could_show_are_named_as_untested(story):
     story.write(1, 10, "a", None, 1)
     asked = {"resource": "stock"}
     story.call(1, "read", 20, 20, asked, {"value": None, "version": 0})
@@ -210,7 +210,7 @@ def test_what_no_write_could_show_is_named_as_untested(story):
     ]
 
 
-def test_on_two_hosts_a_read_was_over_before_a_write_only_beyond_the_bounds_of_both_clocks(story):
+def test_on_two_hosts_a_read_ended_before_a_write_only_beyond_the_bounds_of_both_clocks(story):
     story.read(2, 10, "a", 1)
     story.write(1, 18, "a", 0, 1)
     assert kinds(story) == [("phantom", "a")]
@@ -218,7 +218,7 @@ def test_on_two_hosts_a_read_was_over_before_a_write_only_beyond_the_bounds_of_b
 
 
 @pytest.mark.parametrize("values", [(1, 2), ([1], [2]), ({"a": 1}, {"a": 2}), (1, True)])
-def test_values_that_are_no_texts_are_told_apart(story, values):
+def test_values_that_are_no_texts_are_distinguished(story, values):
     first, second = values
     story.write(1, 10, first, 0, 1)
     story.read(2, 20, second, 1)

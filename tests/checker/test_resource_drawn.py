@@ -1,4 +1,4 @@
-"""Random runs are judged as the oracle, or what was done in them, says."""
+"""Verdicts on random runs agree with the oracle, or with the true ops of the run."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tests.oracles.resource import draw, verdict
 
 
 class Simulated:
-    """Clients that read, modify and write a register, interleaved at random, and the truth.
+    """Draw clients that read, modify and write a register, interleaved at random, and the truth.
 
-    Each op takes three moments: it is sent, it takes effect, it is answered; another client's
+    Each op has three moments: it is sent, it takes effect, it is answered; another client's
     may come between any two. `unsure` answers are lost: the op may have taken effect or not.
     """
 
@@ -46,7 +46,7 @@ class Simulated:
             yield from self._process(self._processes)
 
     def _process(self, me: int):
-        """One process' life: it ends with its first op of unknown outcome."""
+        """Run one process' life: it ends with its first op of unknown outcome."""
         count = 0
         while True:
             count += 1
@@ -96,14 +96,14 @@ SEEDS = st.integers(0, 2**32)
 
 
 @given(SEEDS)
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_the_verdict_is_that_of_looking_at_every_pair(seed):
     ops, test = draw(Random(seed))
     assert resource(History(ops), test).valid in verdict(ops, test)
 
 
 @given(SEEDS, st.booleans(), st.sampled_from([0, 0.4]))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_clients_that_a_correct_lock_keeps_apart_are_never_blamed(seed, numbered, unsure):
     run = Simulated(seed, locked=True, numbered=numbered, unsure=unsure)
     assert run.lost == set()
@@ -111,7 +111,7 @@ def test_clients_that_a_correct_lock_keeps_apart_are_never_blamed(seed, numbered
 
 
 @given(SEEDS, st.sampled_from([0, 0.4]))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_with_the_resource_s_numbers_every_lost_update_is_found_and_no_other(seed, unsure):
     run = Simulated(seed, locked=False, numbered=True, unsure=unsure)
     found = kinds_or_unknown(run)
@@ -119,9 +119,9 @@ def test_with_the_resource_s_numbers_every_lost_update_is_found_and_no_other(see
 
 
 @given(SEEDS, st.sampled_from([0, 0.4]))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_without_the_resource_s_numbers_no_update_is_called_lost_that_was_not(seed, unsure):
-    """Of two on one version the one sent later is named, and either may be the one to blame."""
+    """Of two writes on one version the verdict names the later; either may be to blame."""
     run = Simulated(seed, locked=False, numbered=False, unsure=unsure)
     found = kinds_or_unknown(run)
     assert len(found) <= len(run.lost)
@@ -132,7 +132,7 @@ def test_the_simulation_loses_updates_without_a_lock():
 
 
 def kinds_or_unknown(run) -> set[str]:
-    """The writes that were called lost; nothing else may be wrong with the register."""
+    """Return the writes reported as lost; no other error may be reported."""
     history = run.story.history()
     found = resource(history, {})
     assert {row["kind"] for row in found.evidence} <= {"lost_update"}

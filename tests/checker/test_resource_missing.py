@@ -1,4 +1,4 @@
-"""An acknowledged write that is not there later is missing, and no other write is."""
+"""An acknowledged write that is later absent is missing, and no other write is."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_write_that_was_never_acknowledged_may_go_again_though_it_was_seen(sto
 
 
 def test_of_two_acknowledged_writes_stored_as_one_version_one_is_missing(story):
-    """Also when they were under way at one time."""
+    """The same holds for concurrent writes."""
     story.write(1, 10, "a", 0, 1, done=20)
     story.write(2, 15, "b", 0, 1, done=25)
     assert kinds(story) == [("missing", "a")]
@@ -89,7 +89,7 @@ def test_a_write_can_be_lost_and_missing(story):
 
 
 def test_its_own_version_read_before_with_another_value_proves_nothing(story):
-    """A write of unknown outcome may be gone, and its number be given again."""
+    """A write of unknown outcome may be absent, and the store may reuse its number."""
     story.write(2, 5, "b", 0, type="info")
     story.read(3, 8, "b", 1)
     story.write(1, 10, "a", 0, 1)

@@ -9,7 +9,7 @@ from tests.histories import MS, kept_on, over
 
 
 def test_a_write_of_an_earlier_hold_after_a_later_holder_s_write_is_stale(story):
-    """It is stale also where its writer had read the newest version."""
+    """It is stale even if its writer had read the newest version."""
     two_holds(story)
     story.write(2, 2010, "b", 0, 1, hold="h2")
     story.write(1, 2020, "a", 1, 2, hold="h1")
@@ -61,8 +61,8 @@ def test_tokens_that_fell_within_the_bounds_of_clocks_still_tell_which_hold_is_l
     assert kinds(story, {"clocks": clocks}) == [("stale", "a")]
 
 
-def test_a_hold_whose_release_failed_goes_on_where_the_test_says_so(story):
-    """So that the other is in no order with it."""
+def test_a_hold_whose_release_failed_continues_where_the_test_says_so(story):
+    """So the other hold has no order with it."""
     story.grant(1, "h1", at=0, until=1000)
     story.release(1, "h1", at=500, type="fail")
     story.grant(2, "h2", at=700, until=1700)
@@ -72,7 +72,7 @@ def test_a_hold_whose_release_failed_goes_on_where_the_test_says_so(story):
     assert kinds(story, {"failed_release": "nothing"}) == []
 
 
-def test_a_late_write_of_a_grant_that_came_late_before_the_later_holder_s_is_sound(story):
+def test_a_late_write_of_a_late_grant_before_the_later_holder_s_is_sound(story):
     story.grant(2, "h2", at=5000, asked=4000, until=15000, token=2)
     story.grant(1, "h1", at=10000, asked=0, until=3000, token=1)
     story.write(1, 10020, "a", 0, 1, hold="h1")
@@ -144,7 +144,7 @@ def test_writes_of_two_resources_are_in_no_order(story):
 
 
 def test_an_unordered_hold_between_hides_no_stale_write(story):
-    """h3 was asked for before h1 was granted: it is later than none, and its grant came last."""
+    """h3 was requested before h1 was granted: it is later than none, and its grant came last."""
     story.grant(1, "h1", at=100, until=1000)
     story.grant(2, "h2", at=2000, until=3000)
     story.grant(3, "h3", at=4000, asked=50, until=9000)
@@ -171,14 +171,14 @@ def test_a_name_that_two_holds_share_says_nothing(story):
 
 
 def test_writes_are_ordered_by_the_numbers_of_the_resource_where_both_have_one(story):
-    """b was acknowledged late, and was there before a all the same."""
+    """b was acknowledged late, and took effect before a all the same."""
     two_holds(story)
     story.write(2, 2200, "b", 0, 1, hold="h2", done=2900)
     story.write(1, 2400, "a", 1, 2, hold="h1", done=2500)
     assert kinds(story) == [("stale", "a")]
 
 
-def test_a_write_without_a_number_is_ordered_by_time_beside_others_that_have_one(story):
+def test_a_write_without_a_number_is_ordered_by_time_among_others_with_one(story):
     two_holds(story)
     story.write(2, 2200, "b", 0, None, hold="h2")
     story.write(1, 2400, "a", 1, 2, hold="h1")
@@ -216,7 +216,7 @@ def test_on_two_hosts_a_hold_must_have_been_asked_for_after_the_other_s_grant(st
 
 
 def test_many_writes_that_time_alone_orders_are_all_found_stale(story):
-    """Each hold overlaps the next and each has no number: the worst there is to compare."""
+    """Each hold overlaps the next and each has no number: the worst case for the comparison."""
     ops = []
     many = 600
     for n in range(many):
@@ -244,7 +244,7 @@ def test_a_lock_s_tokens_order_nothing_once_one_fell_along_certain_time(story):
 
 
 def test_numbers_that_contradict_certain_time_order_no_writes(story):
-    """The store gave a number again: what it says is not booked on the lock."""
+    """The store reused a number: its answers are not blamed on the lock."""
     story.grant(1, "h1", at=0, until=1000, token=1)
     story.write(1, 20, "a", None, 2, done=21, hold="h1", token=1)
     story.release(1, "h1", 30)

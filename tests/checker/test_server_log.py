@@ -62,7 +62,7 @@ def judged(tmp_path):
 
 
 @pytest.mark.parametrize("kind", CALM)
-def test_what_servers_write_as_they_start_work_and_are_killed_accuses_none(judged, kind):
+def test_log_lines_of_a_start_and_a_kill_accuse_no_server(judged, kind):
     found = judged(CALM[kind], CALM[kind])
     assert found == Verdict(
         True,
@@ -124,12 +124,12 @@ def test_a_full_disk_that_no_fault_filled_counts(judged):
     assert judged("fine", FULL, history=struck("etcd-1")).valid is False
 
 
-def test_a_panic_for_another_reason_counts_beside_a_fault(judged):
+def test_a_panic_for_another_reason_counts_even_during_a_fault(judged):
     assert judged("fine", BAD[0], history=struck("etcd-2")).valid is False
 
 
 @pytest.mark.parametrize(("between", "valid"), [(4, True), (5, False)])
-def test_the_reason_may_stand_some_lines_below(judged, between, valid):
+def test_the_reason_may_be_some_lines_below(judged, between, valid):
     reason = "java.io.IOException: No space left on device"
     text = "\n".join([BAD[8], *["\tat java.base"] * between, reason])
     assert judged("fine", text, history=struck("etcd-2")).valid is valid
@@ -140,13 +140,13 @@ def test_a_long_line_is_cut_where_it_is_shown(judged):
     assert found.evidence[0]["what"] == f"etcd-2, line 1: panic: {'x' * 193}"
 
 
-def test_it_is_not_asked_of_a_history_that_came_without_logs_nor_of_a_run_that_goes_on():
+def test_a_history_without_logs_and_a_run_in_progress_are_not_judged():
     checker = CHECKERS["server-log"]
     assert (checker.touches(History([])), checker.at_the_end) == (False, True)
     assert (checker.name, checker.about, checker.control) == ("server-log", ("service",), True)
 
 
-def test_a_log_whose_middle_was_searched_before_it_went_is_judged_by_what_is_left(judged):
+def test_a_log_whose_middle_was_searched_before_truncation_is_judged_by_the_rest(judged):
     found = judged("fine", f"one\n{gap(5000, searched=True)}two")
     assert found.valid is True
     assert found.summary == (
@@ -163,7 +163,7 @@ def test_a_breakdown_that_was_kept_of_the_middle_counts(judged):
 
 
 @pytest.mark.parametrize("line", ["... 5000 bytes were left out here ...", gap(5000, False)])
-def test_what_nobody_has_searched_may_have_had_anything_in_it(judged, line):
+def test_the_unsearched_part_of_a_log_may_have_contained_anything(judged, line):
     found = judged(f"one\n{line}\ntwo", "fine")
     assert found.valid == "unknown"
     assert found.summary == (

@@ -1,4 +1,4 @@
-"""The resource's own history: one order to try, that of the versions, against real time."""
+"""The resource's own history: only the order of its versions is tried, against real time."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_refused_write_that_was_read_is_no_register_whatever_else_may_have_mad
     assert store(story.history(), {}).evidence[0]["ops"] == [3, 5]
 
 
-def test_a_value_that_nobody_wrote_is_no_register(story):
+def test_a_value_without_a_writer_is_no_register(story):
     story.write(0, 10, "a", 0, type="info", done=20)
     story.read(2, 50, "b", 1)
     assert store(story.history(), {}).summary == ("'b', which process 2 read, was never written.")
@@ -146,7 +146,7 @@ def test_a_value_that_was_read_before_its_write_was_sent_is_no_register(story):
 
 
 def test_of_two_writes_of_one_value_the_later_makes_the_version_that_was_read(story):
-    """So that the earlier is left for the version that nobody read."""
+    """So the earlier one is left for the version without a reader."""
     story.write(0, 1, "a", 0, type="info")
     story.write(1, 2, "b", 0, 2)
     story.write(2, 3, "a", 2, type="info")
@@ -192,7 +192,7 @@ def test_with_two_writes_of_its_value_an_answer_without_version_is_in_no_place(s
     assert valid(story) == "unknown"
 
 
-def test_a_write_without_version_may_have_made_one_that_nobody_saw(story):
+def test_a_write_without_version_may_have_made_an_unread_one(story):
     story.write(0, 1, "a", 0)
     story.write(1, 2, "b", 1, 2)
     assert valid(story) == "unknown"
@@ -203,7 +203,7 @@ def test_a_version_that_is_no_number_is_none(story):
     assert valid(story) == "unknown"
 
 
-def test_what_is_wrong_already_is_wrong_though_an_answer_lacks_its_version(story):
+def test_a_proved_error_stays_although_an_answer_lacks_its_version(story):
     story.write(0, 1, "a", 0)
     story.write(1, 2, "b", 0, 3)
     assert valid(story) is False
@@ -253,7 +253,7 @@ def test_huge_versions_take_no_time(story):
 
 
 @given(st.integers(0, 2**32))
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_the_verdict_is_that_of_trying_every_order(seed):
     ops, test = draw(Random(seed))
     assert store(History(ops), test).valid in verdict(ops, test)

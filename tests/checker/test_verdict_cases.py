@@ -1,4 +1,4 @@
-"""Recorded and hand-made histories with known verdicts, where they are at hand."""
+"""Recorded and hand-made histories have their known verdicts, where they are installed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fencepost.checker.history import history
 _CASES = Path(__file__).resolve().parents[3] / "shared" / "histories" / "verdict-cases"
 _EXPECTED = _CASES / "expected.csv"
 
-# Verdicts that are wrong today, by case: the checkers to blame. docs/design.md, section 10, says
-# which definitions are to change.
+# Verdicts that are wrong today, by case: the checkers to blame. docs/design.md, section 10, names
+# the definitions to change.
 _WRONG = {
     "N01": "liveness",
     "N03": "liveness",
@@ -55,7 +55,7 @@ def _rows():
 
 
 def _known(row):
-    """Fail strictly: a row that comes out right must leave the list."""
+    """Fail strictly: a row with the right verdict must leave the list."""
     wrong = row["checker"] in _WRONG.get(row["case"].partition("_")[0], "").split()
     reason = "docs/design.md, section 10: this definition is to change"
     return [pytest.mark.xfail(strict=True, reason=reason)] if wrong else []

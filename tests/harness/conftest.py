@@ -1,4 +1,4 @@
-"""The program of a worker on this machine, in the place of one on a node; a cluster in memory."""
+"""Run a worker's program on this machine instead of on a node, and clusters in memory."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(autouse=True)
 def places(monkeypatch, tmp_path_factory):
-    """Where reservations are: no test keeps the machine's own cluster from anybody."""
+    """Move reservations to a test's folder, so that the machine's own cluster stays available."""
     found = [tmp_path_factory.mktemp(name) for name in ("root", "everybody")]
     monkeypatch.setattr(reservation, "places", lambda: found)
     return found
 
 
 class Machine:
-    """The clusters of one machine, in memory: each by its project's name."""
+    """Keep the clusters of one machine in memory, each by its project's name."""
 
     def __init__(self):
         self.clusters = {}
@@ -50,7 +50,7 @@ class Machine:
 
 @pytest.fixture
 def machine(monkeypatch):
-    """An engine in memory, with its clusters, whichever command looks at them."""
+    """Replace the engine of every command by one in memory, with its clusters."""
     made = Machine()
     monkeypatch.setattr(provision.docker_engine, "ensure", lambda say: None)
     monkeypatch.setattr(provision.docker_engine, "find", lambda: None)
@@ -63,7 +63,7 @@ def machine(monkeypatch):
 
 @pytest.fixture
 def eventually():
-    """What the condition gives, once it gives anything; it must within DEADLINE_S."""
+    """Return the condition's value once it is true; fail after DEADLINE_S."""
 
     def wait(condition):
         end = time.monotonic() + DEADLINE_S
@@ -77,7 +77,7 @@ def eventually():
 
 @pytest.fixture
 def state():
-    """The state letter of a process, as the kernel gives it; None where it is gone."""
+    """Return the state letter of a process from the kernel; None if it has ended."""
 
     def read(pid):
         try:
@@ -90,7 +90,7 @@ def state():
 
 @pytest.fixture
 def setup():
-    """What a worker is told first; its lock needs no server, and no storage answers."""
+    """Return a worker's setup; its lock needs no server, and no storage answers."""
     return {
         "process": 3,
         "stride": 5,
@@ -108,7 +108,7 @@ def setup():
 
 @pytest.fixture
 def spawn():
-    """Starts programs that are ended with the test, whatever they were in the middle of."""
+    """Start programs; the test's end kills them in any state."""
     started = []
 
     def start(command):
@@ -141,7 +141,7 @@ def talk(spawn, setup):
 
 @pytest.fixture
 def recorder(tmp_path):
-    """Writes the history of a test's workers."""
+    """Write the history of a test's workers."""
     recorder = Recorder(tmp_path / "history.jsonl")
     yield recorder
     recorder.close()
@@ -149,7 +149,7 @@ def recorder(tmp_path):
 
 @pytest.fixture
 def short(monkeypatch, tmp_path):
-    """Waits that are there for real servers are short, and the page is not laid out each time."""
+    """Shorten waits for real servers, and skip the layout of the page."""
     monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
     monkeypatch.setattr(timed, "_REST_S", 0.1)
     monkeypatch.setattr(timed, "_READ_S", 0.1)
@@ -173,9 +173,10 @@ def cluster(short):
 
 @pytest.fixture
 def signals():
-    """Signals are interrupts, as for a command; afterwards they are what they were."""
+    """Turn signals into interrupts, as for a command, and restore the handlers afterwards."""
     before = {number: signal.getsignal(number) for number in ENDING}
-    for number in ENDING:  # whoever runs the tests in the background may have them ignored
+    # a shell that runs the tests in the background may have set them to be ignored
+    for number in ENDING:
         signal.signal(number, signal.default_int_handler)
     interrupts.interrupt_on_signals()
     yield

@@ -1,6 +1,6 @@
-"""Whole runs on a cluster in memory, each disturbed in one place, and what is so of all of them.
+"""Whole runs on a cluster in memory, each disturbed at one point, and their common properties.
 
-Whatever disturbs it, a run is judged, its notes say why it ended, and nothing of it is left.
+Whatever disturbs it, a run is judged, its notes give the reason for its end, and it leaves nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PAUSES = [
     Scheduled(0.02, 0.02, "pause", ["client-1"], {}),
 ]
 
-# With time for both, on a busy machine too.
+# Enough time for both, on a busy machine too.
 FAULTY = replace(SPEC, time_s=1.0)
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -42,7 +42,7 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 @dataclass
 class Ended:
-    """A run that is over: what came of it, or what it raised, and what it wrote."""
+    """A run that has ended: its result or its exception, and its output."""
 
     folder: Path
     outcome: Outcome | None
@@ -66,7 +66,7 @@ def carried_out(cluster, spec=SPEC, schedule=PAUSES, scenario=None, progress=lam
 
 
 def assert_judged_and_put_away(ended, cluster, but=()):
-    """`but`: nodes that nobody could reach."""
+    """`but`: unreachable nodes."""
     assert ended.results["checkers"]
     assert (ended.folder / "report.html").exists()
     assert json.loads((ended.folder / "test.json").read_text())["seed"] == SPEC.seed
@@ -74,7 +74,7 @@ def assert_judged_and_put_away(ended, cluster, but=()):
     assert times == sorted(times)
     assert [what for what in cluster.left if what.split(":")[0] not in but] == []
     assert listeners(but) == []
-    # A signal that came once the run itself was over takes nothing away from its verdict.
+    # A signal that arrives after the run itself does not change its verdict.
     over = isinstance(ended.error, KeyboardInterrupt) and not ended.notes
     if ended.error is not None and not over:
         assert ended.results["valid"] is not True
@@ -82,7 +82,7 @@ def assert_judged_and_put_away(ended, cluster, but=()):
 
 
 def listeners(but=()):
-    """The threads that go on listening to a client, but those of nodes that nobody could reach.
+    """Return the threads that still listen to a client, except those of unreachable nodes.
 
     They end with the client, a moment later.
     """
@@ -99,12 +99,12 @@ def undisturbed_calls(cluster):
 
 
 def kinds_of_calls(calls):
-    """One of each kind of call, in the order in which they came."""
+    """Return the first call of each kind, in their order."""
     return list({(call.node, call.verb, call.what[:30]): call for call in reversed(calls)}.values())
 
 
 def fresh(call, action):
-    """A cluster on which something happens at the first call of this kind."""
+    """Return a cluster on which an event happens at the first call of this kind."""
     cluster = Cluster()
     cluster.up(needs.nodes([SPEC]))
     done = threading.Event()

@@ -1,4 +1,4 @@
-"""What workers elsewhere are asked to do in tests, without servers."""
+"""Tasks that tests send to Dask workers, without servers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fencepost.harness.results import results
 
 
 def leaves(test, lines):
-    """A run with these lines, and another folder besides."""
+    """Write a run with these lines, and another folder besides."""
     results.write(results.create(f"{test}-besides") / "test.json", {"besides": True})
     folder = results.create(test)
     (folder / "nodes" / "client-1").mkdir(parents=True)
@@ -33,7 +33,7 @@ def dies(code):
 
 
 def waits(place):
-    """Says which worker it is of, and leaves a run once it may go on."""
+    """Report its worker, and write a run once it may continue."""
     (Path(place) / f"at-{os.getppid()}").touch()
     while not (Path(place) / "go").exists():
         time.sleep(0.01)

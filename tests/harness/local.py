@@ -1,4 +1,4 @@
-"""A worker's program on this machine, in the place of one on a node."""
+"""A worker's program on this machine instead of on a node."""
 
 from __future__ import annotations
 

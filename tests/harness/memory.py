@@ -1,10 +1,10 @@
 """A cluster in memory: nodes, servers, clients and a lock service, for tests of whole runs.
 
-It stands where a Remote does, so all of the harness and of the nemesis runs on it as it is. A node
-answers each command well unless the test says otherwise: `Cluster.before` is asked ahead of every
-call and may raise, as a node that dies does; `Cluster.after` once it was carried out, as a
-connection that is lost before the answer does. Clients (memory_client.py) are threads; the lock
-service that they share (memory_service.py) is sound, and broken, slow or silent on demand.
+It replaces the Remote, so the harness and the nemesis run on it unchanged. A node executes each
+command unless the test changes that: `Cluster.before` is called ahead of every call and may raise,
+like a node that dies; `Cluster.after` is called after it, like a connection that is lost before the
+answer. Clients (memory_client.py) are threads; the lock service that they share (memory_service.py)
+is sound, and broken, slow or silent on demand.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Cluster:
         return f"10.0.0.{1 + self.nodes.index(node)}"
 
     def called(self, call: Call) -> None:
-        """Count a call that is about to be carried out."""
+        """Count a call before it is executed."""
         self.calls.append(call)
         self.before(call)
 
@@ -105,7 +105,7 @@ class Cluster:
 
     @property
     def left(self) -> list[str]:
-        """What a run that is over must have undone: clients that live, processes that stand."""
+        """Leftovers that an ended run must not have: live clients, stopped processes."""
         found = []
         for node in self._nodes.values():
             found += [f"{node.node}: a client lives" for one in node.programs if one.alive]
@@ -115,7 +115,7 @@ class Cluster:
 
 
 class Node:
-    """One node; it comes up with its server running."""
+    """One node; it starts with its server running."""
 
     def __init__(self, cluster: Cluster, name: str) -> None:
         self.node = name
@@ -151,7 +151,7 @@ class Node:
             return Result(0, "in memory 1.0\n" if "version" in " ".join(argv) else "", "")
 
     def _process(self, verb: str, about: str) -> Any:
-        """What node/processes.py answers: every program here is a client."""
+        """Answer as node/processes.py does: every program here is a client."""
         clients = [one.pid for one in self.programs if one.alive]
         if verb == "marked":
             return [{"pid": pid, "started": born(pid)} for pid in clients if about == "client"]
@@ -196,7 +196,7 @@ class Node:
         try:
             self.cluster.after(Call(self.node, "spawn", ""))
         except Exception:
-            program.stdin.close()  # its streams go with the connection
+            program.stdin.close()  # its streams close with the connection
             raise
         return program
 
@@ -205,5 +205,5 @@ class Node:
 
 
 def born(pid: int) -> str:
-    """When a process was started: in memory no number is given away twice."""
+    """Return when a process started: in memory no pid is used twice."""
     return f"{pid}@memory"

@@ -1,4 +1,4 @@
-"""A client in memory: a thread that stands where its program on a node does.
+"""A client in memory: a thread that replaces its program on a node.
 
 It speaks the line protocol of workloads/client/program.py, stops at SIGSTOP and ends at SIGKILL.
 """
@@ -56,7 +56,7 @@ class Program:
         self.stdin.close()
 
     def go_on_unheard(self) -> None:
-        """Lose its connection, of which it knows nothing."""
+        """Lose its connection without its knowledge."""
         self.stdout.close()
         self.stdout.deaf = True
 
@@ -122,7 +122,7 @@ class Program:
             mine = f"{self._setup['node']}.{self._process}.{self._count}"
             value = {"value": mine, "token": None, **value}
         self._event("invoke", f, value)
-        # Its ops have no steps of their own: it stops for each that is armed before it does them.
+        # Its ops have no steps of their own: it stops for each armed failpoint before the op.
         steps = [point for point in self._armed if point.startswith("step-")]
         for point in sorted(steps, key=lambda one: int(one.split("-")[1])):
             self._reach(point)
@@ -177,7 +177,7 @@ class Program:
             self._alive()
 
     def _alive(self) -> None:
-        """Stand while the process is stopped, and end where it was killed."""
+        """Wait while the process is stopped, and end if it was killed."""
         node = self._node
         with node.changed:
             node.changed.wait_for(lambda: node.processes.get(self.pid) != STOPPED)
@@ -202,7 +202,7 @@ class Program:
 
 
 class Host(Protocol):
-    """The node of a client, as far as its program knows it."""
+    """The node of a client, as its program sees it."""
 
     node: str
     processes: dict[int, str]
@@ -239,7 +239,7 @@ class Pipe:
             return data
 
     def line(self, timeout_s: float | None) -> dict[str, Any] | None:
-        """The next JSON line; None where none comes in time. EOFError at the end."""
+        """Return the next JSON line, None after the timeout. Raise EOFError at the end."""
         with self._changed:
             self._changed.wait_for(lambda: b"\n" in self._data or self._ended, timeout_s)
             if b"\n" not in self._data:
@@ -257,4 +257,4 @@ class Pipe:
 
 
 class Killed(BaseException):
-    """The client's process is gone: whatever it was doing ends here."""
+    """Raised when the client's process is killed: its thread ends at that point."""

@@ -11,9 +11,9 @@ from typing import Any
 class Service:
     """A lock service and the store of resources, by one monotonic clock.
 
-    `broken`: it grants a lock that somebody holds. `answers` is asked before each op of a client,
-    by its node and f: it may take its time, or raise `Silent`. `written`: every write that was
-    stored, as the resource and its value.
+    `broken`: it grants a held lock. It calls `answers` before each op of a client, with its node
+    and f: the function may block, or raise `Silent`. `written`: every write that was stored, as
+    the resource and its value.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class Service:
         self._lock = threading.Lock()
 
     def acquire(self, lock: str, hold: str, ttl_ns: int) -> int | None:
-        """When the grant ends on CLOCK_MONOTONIC; None if somebody else holds the lock."""
+        """Return the end of the grant on CLOCK_MONOTONIC; None if another client holds the lock."""
         now = time.monotonic_ns()
         with self._lock:
             _, until = self._held.get(lock, ("", 0))
@@ -51,7 +51,7 @@ class Service:
         return now + ttl_ns
 
     def wipe(self) -> None:
-        """Forget what was granted and stored, as servers do that start empty."""
+        """Forget grants and stored writes, like servers that start empty."""
         with self._lock:
             self._held, self._stored = {}, {}
 
@@ -68,4 +68,4 @@ class Service:
 
 
 class Silent(Exception):
-    """Raised by `Service.answers`: this op is never answered."""
+    """Raised by `Service.answers`: this op never gets an answer."""

@@ -1,4 +1,4 @@
-"""A recorder without a client: lines handed to it as a worker does it, and a disk that is full."""
+"""A recorder without a client: lines as a worker passes them, and a full disk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def record(recorder: Recorder, lines: Sequence[bytes]) -> None:
 
 
 class Full:
-    """A file on a disk that has room for so many bytes more."""
+    """A file on a disk with room for this number of bytes."""
 
     def __init__(self, file, room):
         self._file, self._room = file, room

@@ -1,4 +1,4 @@
-"""The program of a client, spoken to line by line."""
+"""Drive a client's program line by line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORK = {
 
 
 class Talk:
-    """One program, spoken to line by line."""
+    """One program that a test drives line by line."""
 
     def __init__(self, program):
         self.program = program
@@ -28,7 +28,7 @@ class Talk:
         self.program.stdin.write(json.dumps(message).encode() + b"\n")
 
     def hear(self):
-        """The next line; None once there will be none."""
+        """Return the next line, or None at the end."""
         end = time.monotonic() + DEADLINE_S
         while b"\n" not in self._rest:
             ready, _, _ = select.select([self.program.stdout], [], [], end - time.monotonic())

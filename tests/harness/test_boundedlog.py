@@ -1,4 +1,4 @@
-"""A log of any length leaves its oldest and its newest lines, and says what is missing."""
+"""A log of any length keeps its oldest and newest lines, and reports the gap."""
 
 from __future__ import annotations
 

@@ -227,7 +227,7 @@ def test_a_rolling_crash_strikes_each_server_in_turn():
 
 
 @given(st.integers(0, 2**32), st.sampled_from(SHAPES), st.sampled_from([3, 4, 5, 7]))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_a_partition_cuts_what_its_shape_says(seed, shape, servers):
     at = layout(servers=servers)
     links = (

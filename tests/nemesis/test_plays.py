@@ -34,7 +34,7 @@ LAYOUTS = st.sampled_from([REDLOCK, REDIS, ETCD, POINTED, RENEWED])
 
 
 @given(SEEDS, NUMBERS, ENTRIES, LAYOUTS)
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_a_play_comes_from_its_seed_and_can_be_carried_out_and_stored(seed, number, entries, at):
     play = draw(entries, seed, number, at)
     assert play == draw(entries, seed, number, at)
@@ -55,7 +55,7 @@ def reached(links, client, servers):
 
 
 @given(SEEDS, st.sampled_from(["clock", "kill", "power"]), st.integers(3, 7))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_a_split_leaves_each_client_a_bare_majority_and_strikes_what_both_groups_need(
     seed, family, many
 ):

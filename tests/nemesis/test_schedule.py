@@ -45,14 +45,14 @@ def of(schedule, family):
 
 
 @given(SEEDS, FAMILIES_CHOSEN, LAYOUTS)
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_the_same_seed_gives_the_same_schedule(seed, families, layout):
     drawn = [draw(families, seed, 60, 5, layout) for _ in range(2)]
     assert drawn[0] == drawn[1]
 
 
 @given(SEEDS, FAMILIES_CHOSEN, LAYOUTS)
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_a_schedule_that_was_stored_is_the_same_again(seed, families, layout):
     drawn = draw(families, seed, 60, 5, layout)
     written = json.dumps([fault.to_json() for fault in drawn])
@@ -97,7 +97,7 @@ def test_every_family_strikes_in_a_long_run(family):
 
 
 @given(SEEDS, FAMILIES_CHOSEN, LAYOUTS, st.integers(1, 120), st.floats(0.5, 20))
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_every_fault_begins_after_the_quiet_start_and_in_time_and_in_order(
     seed, families, layout, time_s, interval_s
 ):
@@ -113,7 +113,7 @@ def test_every_fault_begins_after_the_quiet_start_and_in_time_and_in_order(
 
 
 @given(SEEDS, FAMILIES_CHOSEN, LAYOUTS)
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_no_node_bears_two_pauses_crashes_or_jumps_at_a_time(seed, families, layout):
     schedule = draw(families, seed, 60, 3, layout)
     own = [fault for fault in schedule if FAMILIES[fault.family].exclusive]
@@ -123,7 +123,7 @@ def test_no_node_bears_two_pauses_crashes_or_jumps_at_a_time(seed, families, lay
 
 
 @given(SEEDS, FAMILIES_CHOSEN, LAYOUTS)
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_the_order_in_which_families_are_named_changes_nothing(seed, families, layout):
     assert draw(families, seed, 60, 5, layout) == draw(families[::-1], seed, 60, 5, layout)
 
@@ -155,7 +155,7 @@ def test_a_link_of_which_one_direction_is_cut_is_cut_by_nothing_else_meanwhile()
 
 
 @given(SEEDS)
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_a_server_that_is_cut_off_from_the_others_has_its_clock_left_alone_meanwhile(seed):
     """It serves nobody then, and so shows no clock that could be proved to be off."""
     schedule = draw(["partition", "clock"], seed, 120, 3, LAYOUT)
@@ -168,7 +168,7 @@ def test_a_server_that_is_cut_off_from_the_others_has_its_clock_left_alone_meanw
 
 
 @given(SEEDS, LAYOUTS)
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_partitions_share_their_nodes_and_are_the_same_beside_any_other_family(seed, layout):
     beside = draw(["kill", "pause", "partition"], seed, 60, 5, layout)
     alone = draw(["partition"], seed, 60, 5, layout)
@@ -176,7 +176,7 @@ def test_partitions_share_their_nodes_and_are_the_same_beside_any_other_family(s
 
 
 @given(SEEDS, st.sampled_from(list(permutations(("pause", "clock", "kill"), 2))))
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_a_family_stays_where_it_was_unless_one_of_its_faults_met_another_s(seed, pair):
     first, second = pair
     alone = draw([second], seed, 20, 10, LAYOUT)
@@ -193,7 +193,7 @@ def test_a_crashed_server_stays_down_for_as_long_as_the_test_says():
 
 
 @given(SEEDS, st.sampled_from(["kill", "kill:client", "kill:holder", "kill:one,kill"]))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_the_last_fault_of_all_kills_a_holder_once_all_others_are_over(seed, kill):
     *others, last = draw(["pause", "clock", *kill.split(",")], seed, 60, 5, LAYOUT)
     assert (last.family, last.targets, last.at_s, last.duration_s) == ("kill", ["holder"], 56.5, 1)
@@ -331,7 +331,7 @@ def test_a_number_without_end_is_refused_with_the_fault_that_has_it():
 
 
 @given(SEEDS)
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_a_client_is_stopped_mostly_at_a_failpoint_of_its_lock_s_own_past_its_lease(seed):
     own = replace(LAYOUT, failpoints=("between-check-and-delete",))
     drawn = draw(["pause:client"], seed, 4000, 20, own)

@@ -228,7 +228,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_a_file_holds_what_a_plain_one_would_and_loses_what_came_after_its_last_sync(
     tmp_path_factory, steps
 ):

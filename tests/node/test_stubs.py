@@ -154,7 +154,7 @@ NS = st.integers(-3600 * SECOND, 10**7 * SECOND)
 
 @machines
 @given(offset=NS, passed=st.integers(0, 10**6 * SECOND), rate=st.integers(-(2**32), 2**42))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_clock_shows_its_offset_and_the_time_since_its_base_at_its_rate(
     machine, offset, passed, rate
 ):
@@ -204,7 +204,7 @@ def test_gettimeofday_and_time_show_the_wall_clock(machine):
 
 @machines
 @given(left=st.integers(0, 10**5 * SECOND), offset=NS)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_deadline_by_a_skewed_clock_is_put_right_for_the_kernel(machine, left, offset):
     if MONOTONIC_NS + offset < 0:
         return

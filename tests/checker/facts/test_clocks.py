@@ -1,4 +1,4 @@
-"""How far the stamps of a node may be off, as test.json says it."""
+"""The bounds of a node's clock come from test.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What proves that a hold was lost before its time, and what does not."""
+"""Which events prove that a hold was lost before its lease expired, and which do not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.histories import Story
 
 
 @pytest.mark.parametrize(("until", "valid"), [(2400, False), (None, True)])
-def test_a_grant_asked_for_before_and_whose_lease_nobody_can_see_may_have_come_before(until, valid):
+def test_a_grant_requested_earlier_without_a_visible_lease_may_have_happened_earlier(until, valid):
     story = Story()
     story.grant(1, "h1", at=0, until=1000)
     story.grant(2, "h2", at=1500, until=2500)

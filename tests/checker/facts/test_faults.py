@@ -1,4 +1,4 @@
-"""What no receipt proves was not tested; and how all verdicts become one."""
+"""A fault without a receipt leaves a run unknown, and single verdicts combine into one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.histories import MS, Story
 
 @pytest.fixture
 def story():
-    """A run that kept every promise: one hold, one write, a release."""
+    """Record a run without violations: one hold, one write, a release."""
     story = Story()
     story.grant(1, "h1", at=10, until=1000, token=1)
     story.read(1, 20, None, 0)
@@ -87,14 +87,14 @@ def test_a_fault_that_was_ordered_and_never_answered_is_unknown(story):
     assert verdict(story).valid == "unknown"
 
 
-def test_faults_that_were_asked_for_and_never_came_leave_the_run_unknown(story):
+def test_faults_that_were_requested_and_never_injected_leave_the_run_unknown(story):
     found = verdict(story, nemesis=["pause", "kill"])
     assert found.valid == "unknown"
     assert "(pause, kill)" in found.summary
     assert overall(story, nemesis=["pause", "kill"]) == "unknown"
 
 
-def test_a_family_that_was_asked_for_and_never_came_leaves_the_run_unknown(story):
+def test_a_family_that_was_requested_and_never_injected_leaves_the_run_unknown(story):
     story.fault("pause", 50, 100, ["redis-1"])
     found = verdict(story, nemesis=["pause", "kill"])
     assert found.valid == "unknown"
@@ -147,7 +147,7 @@ def test_a_fault_that_was_healed_twice_ends_with_the_last_answer():
     assert (fault.end, fault.healed) == (300 * MS, True)
 
 
-def test_faults_without_a_name_are_told_apart_by_their_family():
+def test_faults_without_a_name_are_distinguished_by_their_family():
     story = Story()
     for at, family in ((50, "failover"), (60, "membership")):
         story.op(at, "nemesis", "invoke", family, {"phase": "start"})
@@ -215,7 +215,7 @@ def test_a_fault_that_does_not_say_all_may_end_any_connection(unsaid):
     assert half.disconnects("client-1", {"s1"})
 
 
-def test_what_a_fault_does_is_what_its_op_says_else_what_its_family_does():
+def test_the_effects_of_a_fault_come_from_its_op_or_else_from_its_family():
     story = Story()
     links = {"links": [["client-1", "s1"]]}
     story.fault("partition", 100, 200, ["client-1"], arguments=links)

@@ -1,4 +1,4 @@
-"""When a hold was believed in, and what ends it where the test says nothing of that."""
+"""When a client believed in a hold, and what ends a hold where test.json does not say."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_release_that_failed_ended_the_hold_unless_the_test_says_otherwise(tes
 
 
 @pytest.mark.parametrize(("until", "believed"), [(4, []), (5, []), (6, [(5, 6)])])
-def test_a_lease_that_is_over_as_its_grant_arrives_was_never_believed(until, believed):
+def test_a_lease_that_expired_before_its_grant_arrived_was_never_believed(until, believed):
     story = Story()
     story.grant(0, "a", 5, until, asked=1)
     [hold] = holds(story.history())
@@ -38,12 +38,12 @@ def test_a_lease_that_is_over_as_its_grant_arrives_was_never_believed(until, bel
     ("time", "said"),
     [(12_345_600_000, "12.346 s"), (10**15, "1000000.000 s"), (FOREVER, "the end of the run")],
 )
-def test_a_time_is_told_in_seconds_and_one_that_never_came_as_the_end_of_the_run(time, said):
+def test_times_are_shown_in_seconds_and_a_missing_one_as_the_end_of_the_run(time, said):
     assert seconds(time) == said
 
 
 def test_one_history_has_other_holds_for_another_test():
-    """What a history remembers is remembered for the test that it was asked with."""
+    """A history caches results for the test description that they were computed with."""
     story = Story()
     story.grant(1, "a", 0, 1000)
     story.op(200, 1, "info", "lost", {"lock": "orders", "hold": "a"})

@@ -1,4 +1,4 @@
-"""Which writes are missing, held to a look at each pair of answers; and which updates are lost."""
+"""Missing writes and lost updates, compared with a check of every pair of answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def reasons(found):
 
 
 def gone(write, register, clocks):
-    """Whether an acknowledged write is missing, by the definition."""
+    """Return whether an acknowledged write is missing, by the definition."""
     reached = write.stored
     if reached is None and write.built_on is not None:
         reached = write.built_on + 1
@@ -46,7 +46,7 @@ def gone(write, register, clocks):
 
 
 def gave_way(write, register):
-    """Whether the resource gave its version to another acknowledged write too, which has it."""
+    """Return whether the resource gave the write's version to another acknowledged write too."""
     shown = [(read.call.value["version"], read.call.value["value"]) for read in register.reads]
     twins = [w for w in register.writes if w.acknowledged and w.stored == write.stored is not None]
     claims = [((w.stored, w.value) in shown, w.begin) for w in twins]
@@ -54,7 +54,7 @@ def gave_way(write, register):
 
 
 def drawn(random):
-    """Answers of a store that gives few versions to many."""
+    """Answers of a store that gives few versions to many writes."""
     story, many = Story(), random.randint(1, 5)
     span = random.choice((8, 30))
     for n in range(many):
@@ -74,7 +74,7 @@ def drawn(random):
 
 
 @given(st.integers(0, 2**32))
-@settings(deadline=None, max_examples=800)
+@settings(max_examples=800)
 def test_a_write_is_missing_exactly_where_some_other_answer_shows_it(seed):
     history, test = drawn(Random(seed))
     register, clocks, rulers = judged(history, test)
@@ -82,7 +82,7 @@ def test_a_write_is_missing_exactly_where_some_other_answer_shows_it(seed):
     assert set(reasons(missing(register, rulers))) == expected
 
 
-def test_each_proof_of_a_missing_write_says_what_it_saw():
+def test_each_proof_of_a_missing_write_names_its_observation():
     story = Story()
     story.write(1, 10, "a", 4, 5)
     story.write(2, 20, "b", 1, 2, done=30)
@@ -118,8 +118,8 @@ def test_reads_that_agree_hide_none_that_does_not():
     assert set(reasons(missing(register, rulers))) == {"a"}
 
 
-def test_a_version_that_was_there_before_a_write_was_sent_says_who_saw_it():
-    """Whoever wrote x: two did, and neither is proved."""
+def test_a_version_that_existed_before_a_write_was_sent_is_proved_by_its_reader():
+    """Two writes wrote x, and neither is proved to be the one."""
     story = Story()
     story.write(3, 1, "x", None, type="info")
     story.write(4, 1, "x", None, type="info")
@@ -141,7 +141,7 @@ def test_a_version_that_was_given_before_a_write_was_sent_proves_a_lost_update()
     }
 
 
-def test_a_read_of_a_lower_version_says_what_it_showed():
+def test_a_read_of_a_lower_version_is_quoted_as_proof():
     story = Story()
     story.write(3, 5, "x", None, type="info")
     story.write(1, 10, "a", 4)
@@ -161,7 +161,7 @@ def test_a_write_that_says_no_base_does_not_hide_two_that_say_the_same():
     }
 
 
-def test_the_number_of_a_write_that_was_not_acknowledged_is_what_a_read_says():
+def test_the_version_of_an_unacknowledged_write_comes_from_a_read():
     story = Story()
     asked = {"resource": "account", "value": "a", "version": 0}
     story.call(1, "write", 10, 11, asked, {"stored": 7}, "info", ["timeout", "-"])
@@ -170,7 +170,7 @@ def test_the_number_of_a_write_that_was_not_acknowledged_is_what_a_read_says():
     assert [write.stored for write in register.writes] == [1]
 
 
-def test_what_was_read_before_a_write_was_acknowledged_hides_no_later_read():
+def test_a_read_before_a_write_was_acknowledged_hides_no_later_read():
     story = Story()
     for n, value in ((2, "z"), (3, "y"), (4, "b")):
         story.write(n, 1, value, 0, type="info", done=900)

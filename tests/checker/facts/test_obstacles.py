@@ -1,4 +1,4 @@
-"""Until when what is left of a hold or a request stands in the way of a grant."""
+"""Until when the rest of a hold or a request can block a grant."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.histories import MS
 
 
 def remains(story, leases):
-    """When nothing is left of each hold, by its name, in ms."""
+    """Return when each hold, by name, stops blocking, in ms."""
     history = story.history()
     found = holds(history)
     over = left(found, spoken(history, found).own, leases)

@@ -1,4 +1,4 @@
-"""Which of two writes came first, where the resource's numbers leave it open."""
+"""Which of two writes happened first, where the resource's versions leave it open."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def judged(story):
 
 
 class Latest:
-    """Holds the latest write before it against each."""
+    """Compare the latest write before it with each."""
 
     def __init__(self):
         self.write = None
@@ -40,7 +40,7 @@ def test_of_two_writes_built_on_one_version_the_one_whose_number_follows_it_won(
 
 
 def test_one_number_given_to_two_writes_one_after_the_other_is_a_store_that_failed():
-    """Its numbers say nothing: time alone tells that the second came after the first."""
+    """Its versions say nothing: only time shows that the second write came after the first."""
     story = Story()
     story.write(1, 10, "a", None, 5)
     story.write(2, 20, "b", None, 5)
@@ -49,8 +49,8 @@ def test_one_number_given_to_two_writes_one_after_the_other_is_a_store_that_fail
     assert [(later.value, earlier.value) for later, earlier in pairs] == [("b", "a")]
 
 
-def test_what_was_found_of_a_history_holds_for_the_clocks_and_the_test_that_it_was_found_with():
-    """The holds and the writes of a history are found once for each."""
+def test_cached_facts_hold_for_the_clocks_and_the_test_that_they_were_computed_with():
+    """The holds and the writes of a history are computed once for each."""
     story = Story()
     story.grant(1, "a", 10, 1000, token=5)
     story.grant(2, "b", 50, 2000, asked=40, token=4)

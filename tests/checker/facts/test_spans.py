@@ -1,4 +1,4 @@
-"""Spans are found by time as if each were looked at."""
+"""Finding spans by time gives the same result as a look at each span."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ def test_they_are_found_as_by_looking_at_each():
             assert spans.touching(start, end) == expected
 
 
-def test_of_equal_begins_the_first_comes_first():
+def test_of_spans_with_equal_starts_the_first_is_returned_first():
     spans = Spans([(1, 9, "c"), (0, None, "a"), (1, 9, "b"), (1, None, "d")])
     assert spans.touching(1, 1) == ["a", "c", "b", "d"]

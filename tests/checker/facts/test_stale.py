@@ -1,4 +1,4 @@
-"""Which writes are stale, held to a look at each pair of them."""
+"""Stale writes, compared with a check of every pair of writes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.histories import MS, Story
 
 
 def pairwise(writes, held, clocks):
-    """The stale writes by the definition."""
+    """Return the stale writes by the definition."""
     numbered = [write for write in writes if write.stored is not None]
     if any(
         clocks.before(a.applied, b.sent) and a.stored >= b.stored
         for a in numbered
         for b in numbered
     ):
-        writes = [replace(write, stored=None) for write in writes]  # they say nothing
+        writes = [replace(write, stored=None) for write in writes]  # they prove nothing
     return {
         late.value
         for late in writes
@@ -41,7 +41,7 @@ def accepted_after(first, second, clocks):
 
 
 def later(first, second, clocks):
-    """Whether the second hold is certainly the later one."""
+    """Return whether the second hold is certainly the later one."""
     if first.lock != second.lock:
         return False
     if None not in (first.token, second.token) and first.token != second.token:
@@ -52,7 +52,7 @@ def later(first, second, clocks):
 
 
 def drawn(random):
-    """Holds that are asked for early and granted late, each with a write at some other time."""
+    """Draw holds requested early and granted late, each with a write at some other time."""
     story, many = Story(), random.randint(2, 9)
     tokens = random.choice((0, 0, 0.5, 1))
     numbered, wrong = random.choice((1, 1, 0.5, 0)), random.choice((0, 0, 0, 0.3))
@@ -65,7 +65,7 @@ def drawn(random):
         story.grant(n, f"h{n}", at, until, asked=asked, token=token, lock=lock)
         sent = random.randint(at, 60)
         done = sent + random.choice((0, 3, 20))
-        # In the order in which they were applied, which is any between the two.
+        # In the order in which the store applied them, which is any between the two.
         stored = random.randint(sent, done) * many + n + 1 if random.random() < numbered else None
         if stored is not None and random.random() < wrong:
             stored = random.randint(1, 60 * many)
@@ -75,7 +75,7 @@ def drawn(random):
 
 
 @given(st.integers(0, 2**32))
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_a_write_is_stale_exactly_where_some_pair_shows_it(seed):
     history, test = drawn(Random(seed))
     clocks, held = Clocks(test), owners(holds(history, test))
@@ -87,8 +87,8 @@ def test_a_write_is_stale_exactly_where_some_pair_shows_it(seed):
 
 
 @pytest.mark.parametrize("first", [2, 3])
-def test_a_hold_asked_for_sooner_and_granted_later_counts_beside_one_the_other_way_round(first):
-    """h1 is believed until 15, so that h2 is later than it, and h3, granted at 12, is not."""
+def test_a_hold_requested_sooner_and_granted_later_counts_next_to_the_reverse_case(first):
+    """h1 is believed until 15, so h2 is later than it; h3, granted at 12, is not."""
     story = Story()
     story.grant(1, "h1", at=4, until=15, asked=0)
     story.grant(2, "h2", at=20, until=30, asked=5)

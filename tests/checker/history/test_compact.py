@@ -1,4 +1,4 @@
-"""Values of a history take little memory and are equal to what was decoded."""
+"""Compact values of a history take little memory and equal the decoded ones."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def empty(monkeypatch):
         {"b": 2, "a": 1},
     ],
 )
-def test_a_value_equals_what_was_decoded(decoded):
+def test_a_compact_value_equals_the_decoded_value(decoded):
     compact.value({"token": 1, "other": 0, "flag": 1})
     found = compact.value(decoded)
-    # JSON tells 1 from true and 1.0, and keeps the order, which == does not.
+    # JSON distinguishes 1 from true and 1.0, and keeps the order, which == does not.
     assert json.dumps(found) == json.dumps(decoded)
     assert type(found) is dict
     found["more"] = 1
@@ -37,18 +37,18 @@ def test_a_value_equals_what_was_decoded(decoded):
 
 def test_values_with_the_same_fields_share_their_keys():
     decoded = dict.fromkeys(("lock", "hold", "token", "deadline", "ttl", "more"), "x")
-    # The table is cut to what its first dicts need.
+    # The table shrinks to the size that its first dicts need.
     found = [compact.value(decoded) for _ in range(100)]
     assert sys.getsizeof(found[-1]) < sys.getsizeof(json.loads(json.dumps(decoded)))
 
 
-def test_what_is_said_again_is_kept_once():
+def test_a_repeated_value_is_stored_once():
     first, second = (compact.value(json.loads('{"hold": "0-23", "token": 12345678}')) for _ in "ab")
     assert first["hold"] is second["hold"]
     assert first["token"] is second["token"]
 
 
-def test_what_is_remembered_is_bounded(monkeypatch):
+def test_the_cache_of_values_is_bounded(monkeypatch):
     monkeypatch.setattr(compact, "_MOST_SHAPES", 2)
     monkeypatch.setattr(compact, "_MOST_SHARED", 3)
     for number in range(10):

@@ -1,4 +1,4 @@
-"""A field of the wrong type is named where a history is read."""
+"""Reading a history reports a field of the wrong type by its name."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_field_of_another_type_is_named(name, value):
     assert len(str(told.value)) < 200
 
 
-def test_what_no_checker_knows_may_be_anything():
+def test_fields_that_no_checker_reads_may_hold_any_value():
     for nemesis in (False, True):
         check({"x": [{}], "": None, "value": {"deep": [[]]}}, nemesis)
 

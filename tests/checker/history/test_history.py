@@ -1,4 +1,4 @@
-"""What is recorded is read back as it was, and what cannot be understood is named."""
+"""A written history reads back unchanged, and errors name each line that cannot be parsed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ JSON = st.recursive(
     max_leaves=4,
 )
 KNOWN = {"index", "time", "process", "type", "f", "value", "error", "node"}
-# Fields whose types are checked: Hypothesis draws names that it finds in the source.
+# The reader checks the types of these fields, whose names Hypothesis draws from the source.
 TYPED = fields._OF_CLIENTS.keys() | fields._OF_NEMESIS.keys()
 OPS = st.builds(
     Op,
@@ -49,7 +49,7 @@ OPS = st.builds(
 
 
 @given(OPS)
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_an_op_survives_being_written_and_read_with_its_unknown_fields(op):
     assert parse(json.loads(json.dumps(op.to_json()))) == op
 
@@ -140,7 +140,7 @@ def test_a_history_that_is_not_there_is_an_error_that_names_it(file):
         read(file)
 
 
-def test_ops_recorded_late_are_put_in_order_of_time_numbered_anew_and_noted(file):
+def test_ops_recorded_late_are_sorted_by_time_renumbered_and_reported(file):
     file.write_text(
         line(index=0, time=30, process=1)
         + line(index=1, time=10, process=2)
@@ -191,7 +191,7 @@ def test_a_process_can_not_invoke_while_its_op_is_open(file):
         [Op(0, 0, 7, "invoke", "acquire", {}), Op(1, 1, 7, "ok", "read", {})],
     ],
 )
-def test_a_process_can_not_complete_what_it_never_invoked(ops):
+def test_a_process_can_not_complete_an_op_that_it_never_invoked(ops):
     with pytest.raises(HistoryError, match="process 7 completes read that it never invoked"):
         pair(ops)
 
@@ -239,7 +239,7 @@ def test_a_history_is_written_one_op_a_line_without_spaces(file):
     )
 
 
-def test_until_a_history_is_written_whole_it_stands_beside_the_old_one_by_another_name(file):
+def test_a_history_is_written_to_a_temporary_file_until_it_is_complete(file):
     file.write_text("old")
     seen = []
 
@@ -291,7 +291,7 @@ def test_names_that_ops_of_a_long_file_share_are_kept_once(file, monkeypatch):
     assert first.value["value"] is second.value["value"]
 
 
-def test_a_call_without_an_end_says_what_was_asked():
+def test_an_open_call_has_the_value_of_its_invocation():
     begin = Op(0, 1, 0, "invoke", "acquire", {"lock": "a", "ttl": 5})
     end = Op(1, 2, 0, "ok", "acquire", {"ttl": None, "hold": "h"})
     assert Call(begin, None).value == begin.value

@@ -1,4 +1,4 @@
-"""The recorded histories of other checkers, where they are at hand."""
+"""Provide the recorded histories of other checkers, where they are installed."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def recorded() -> Path:
-    """The recorded histories with known verdicts, which are no part of the project."""
+    """Return the recorded histories with known verdicts, which are not part of the project."""
     checkout = Path(__file__).parents[3]
     folder = Path(os.environ.get("FENCEPOST_HISTORIES", checkout.parent / "shared" / "histories"))
     if not (folder / "verdicts.csv").is_file():

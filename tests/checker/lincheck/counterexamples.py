@@ -1,7 +1,7 @@
-"""What is wrong with the counterexample of a verdict of false, as brute force sees it.
+"""Check the counterexample of a false verdict by brute force, and list its errors.
 
 The op that failed, the sub-history and its lines, the partial linearizations and the reasons why
-nothing could come next are each held to the definition in checker/lincheck/evidence.py.
+no op could come next are each compared with the definition in checker/lincheck/evidence.py.
 """
 
 from __future__ import annotations
@@ -52,8 +52,7 @@ def _small(events: list[Event], evidence: Any, model: Model) -> Iterator[str]:
 
 
 def _fails_at(events: list[Event], lines: list[int], failed: int, model: Model) -> bool:
-    """Do these lines stop being linearizable with the return of that op, and are all right without
-    it?"""
+    """Return whether these lines are linearizable only without the return of that op."""
     kept = only(events, lines)
     place = first_failure([event for _, event in kept], model)
     if place is None or kept[place - 1][0] != failed:
@@ -62,7 +61,7 @@ def _fails_at(events: list[Event], lines: list[int], failed: int, model: Model) 
 
 
 def _rests_on(evidence: Any, line: int, model: Model) -> bool:
-    """Is this an op that the op that failed may need to be possible at all?"""
+    """Return whether the op that failed may depend on this op."""
     failed = evidence.failed
     action = next(op.action for op in evidence.small.operations if op.line == line)
     if not isinstance(model.step(model.initial, failed.action), Inconsistent):
@@ -113,7 +112,7 @@ def _events(events: list[Event], lines: list[int]) -> list[Event]:
 
 
 def only(events: list[Event], lines: list[int]) -> list[tuple[int, Event]]:
-    """(line, event) of the invocations in these lines and of their completions."""
+    """Return (line, event) of the invocations in these lines and of their completions."""
     kept: list[tuple[int, Event]] = []
     open_ops: dict[Any, bool] = {}
     for line, event in enumerate(events, 1):

@@ -1,4 +1,4 @@
-"""Random histories of every model: run concurrently against the model, then perhaps spoiled."""
+"""Draw random histories of every model: run ops on the model, then perhaps corrupt them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ MS = 1_000_000
 
 @dataclass(frozen=True)
 class Subject:
-    """How a model is exercised: op(random, process, holding) -> (f, value); results(f, value) ->
-    all results that such an op could have."""
+    """How to exercise a model.
+
+    op(random, process, holding) -> (f, value); results(f, value) -> all results of such an op.
+    """
 
     name: str
     op: Callable[[Random, int, bool], tuple[str, Any]]
@@ -157,10 +159,10 @@ def history(
     reuse: float = 0.0,
     holds: bool = False,
 ) -> list[Event]:
-    """A history of `ops` ops. With probability `spoil` some results are made up or swapped.
+    """Draw a history of `ops` ops. With probability `spoil` some results are made up or swapped.
 
-    reuse: how likely a process goes on after an info. holds: grants of a lock with leases have
-    names, which its releases and extends bear.
+    reuse: how likely a process continues after an info. holds: grants of a lock with leases have
+    names, which its releases and extends repeat.
     """
     model = subject.model(failed_release)
     wrong = 0.3 if random.random() < spoil else 0.0
@@ -249,10 +251,10 @@ def history(
 
 
 def leases(random: Random, ops: int = 6, processes: int = 2, info: float = 0.4) -> list[Event]:
-    """Ops of a lock with leases and made-up outcomes, of clients that go on after an info.
+    """Draw ops of a lock with leases and made-up outcomes, of clients that continue after an info.
 
-    Grants have names or none, and a name is told by the service or chosen by the client. Where
-    clocks are coarse, leases of one client may end at one time.
+    Grants have names or no names, and either the service or the client chooses a name. With coarse
+    clocks, leases of one client may end at one time.
     """
     steps, ttls = random.choice([((0, 1, 1, 4), (2, 5, 9)), ((0, 0, 0, 1, 3), (0, 1, 2))])
     naming = random.choice(["none", "told", "chosen"])

@@ -1,4 +1,4 @@
-"""Brute force: try every order. The only thing it shares with lincheck is the model's step."""
+"""Try every order by brute force. The oracle shares only the model's step with lincheck."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from fencepost.checker.lincheck.model import Inconsistent, Model
 
 
 def linearizable(history: list[dict[str, Any]], model: Model) -> bool:
-    """Is there any order of any choice of pending ops, in agreement with real time?"""
+    """Return whether some order of some choice of pending ops agrees with real time."""
     return _extend(model, [op[:3] for op in _ops(history, model)])
 
 
 def first_failure(history: list[dict[str, Any]], model: Model) -> int | None:
-    """The line of the op with whose return the history stops being linearizable, or None.
+    """Return the line of the op whose return makes the history not linearizable, or None.
 
     An op that is open at a return may have happened by then, with the result that it has.
     """
@@ -31,7 +31,7 @@ def first_failure(history: list[dict[str, Any]], model: Model) -> int | None:
 
 
 def _ops(history: list[dict[str, Any]], model: Model) -> list[tuple[Any, float, int | None, int]]:
-    """(action, first position, last position or None, line) of every op that says something."""
+    """Return (action, first position, last position or None, line) of every constraining op."""
     ops: list[tuple[Any, float, int | None, int]] = []
     times = [event.get("time") for event in history]
     for call in calls(enumerate(history, 1)):
@@ -50,7 +50,7 @@ def _ops(history: list[dict[str, Any]], model: Model) -> list[tuple[Any, float, 
 
 
 def _extend(model: Model, ops: list[Any]) -> bool:
-    """Can these ops be put in order? Each (action, first position, last position or None)."""
+    """Return whether these ops, each (action, first position, last or None), have a valid order."""
     dead_ends: set[tuple[Any, frozenset[int]]] = set()
 
     def possible(state: Any, left: frozenset[int]) -> bool:
@@ -62,7 +62,7 @@ def _extend(model: Model, ops: list[Any]) -> bool:
         for index in left:
             action, first, _ = ops[index]
             if first > first_return:
-                continue  # some op that is not placed yet had returned before this one began
+                continue  # some op without a place had returned before this one started
             after = model.step(state, action)
             if not isinstance(after, Inconsistent) and possible(after, left - {index}):
                 return True

@@ -2,10 +2,12 @@
 
     python -m tests.checker.lincheck.lincheck_soak --count N [--seed S]
 
-For every model, its verdict and its counterexample (counterexamples.py); for the locks, its verdict
-beside an oracle that shares no code with the models (lock_oracle.py), with clients that go on after
-an op of unknown outcome. A history is drawn from "seed/subject/number" alone, so that a number
-shows it again (`--from`). Prints what was found; exits with 1 where anything was wrong.
+For every model, compare its verdict and its counterexample (counterexamples.py). For the locks,
+also
+compare the verdict with an oracle that shares no code with the models (lock_oracle.py), with
+clients
+that continue after an op of unknown outcome. A history depends on "seed/subject/number" alone, so a
+number reproduces it (`--from`). Print the errors; exit with 1 if there are any.
 """
 
 from __future__ import annotations
@@ -29,11 +31,11 @@ from tests.checker.lincheck.lock_oracle import accepts
 
 CHUNK = 500
 SHOWN = 2
-Found = tuple[list[dict[str, Any]], bool, list[str]]  # events, the right verdict, what is wrong
+Found = tuple[list[dict[str, Any]], bool, list[str]]  # events, the right verdict, the error
 
 
 def counterexample(name: str, random: Random) -> Found:
-    """One history of this model: its verdict, and what shows it where it is false."""
+    """Draw one history of this model, with its verdict and the counterexample where it is false."""
     failed_release = random.choice(["nothing", "ended"])
     events = history(
         random,
@@ -54,7 +56,7 @@ def counterexample(name: str, random: Random) -> Found:
 
 
 def lock(name: str, random: Random) -> Found:
-    """One history of this lock, whose clients go on after an info, beside the locks' own oracle."""
+    """Draw one history of this lock with clients that continue after an info, and judge it."""
     failed_release = random.choice(["nothing", "ended"])
     subject = replace(SUBJECTS[name], init=3) if name == "semaphore" else SUBJECTS[name]
     ops, processes = random.randrange(2, 8), random.randrange(1, 4)
@@ -86,8 +88,7 @@ SOAKED: dict[str, Callable[[str, Random], Found]] = {
 
 
 def soak(subject: str, seed: str, first: int, count: int) -> tuple[Counter[str], list[str]]:
-    """How many of these histories are true and false and what was wrong with how many, and the
-    first ones of which something was."""
+    """Count the true and false histories and those with errors; return the first errors."""
     tally: Counter[str] = Counter()
     shown = []
     for number in range(first, first + count):

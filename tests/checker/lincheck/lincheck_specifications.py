@@ -1,4 +1,4 @@
-"""What each model should take, written down apart from it: a plain function a model, and ops."""
+"""Specify each model separately from it: a plain function for each model, and ops."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from fencepost.checker.lincheck import UNKNOWN
 from fencepost.checker.lincheck.history import Call
 
-NEVER = object()  # what a specification answers where the op cannot happen
+NEVER = object()  # the answer of a specification where the op cannot happen
 
 
 def call(process, f, value=None, result=None, type="ok"):
@@ -16,7 +16,9 @@ def call(process, f, value=None, result=None, type="ok"):
 
 
 class Spec(NamedTuple):
-    """`after(state, process, f, value, result)`: the next state, or NEVER. `ops` are calls."""
+    """`after(state, process, f, value, result)` returns the next state or NEVER; `ops` are
+    calls.
+    """
 
     name: str
     init: Any
@@ -100,7 +102,7 @@ def anybodys(state, process, f, value, result):
 
 
 def free_or_held(state, process, f, value, result):
-    """As `anybodys`, where nobody asks who holds it."""
+    """Specify the same as `anybodys`, without a check of the holder."""
     if f == "acquire":
         return "held" if state is None else NEVER
     return NEVER if state is None else None
@@ -115,7 +117,7 @@ def owned(state, process, f, value, result):
 
 
 def twice(state, process, f, value, result):
-    """Its holder may take it twice: the state is a list of holders."""
+    """Let the holder take the lock twice: the state is a list of holders."""
     if f == "acquire":
         return [*state, process] if state in ([], [process]) else NEVER
     if state and state[0] == process:
@@ -140,7 +142,7 @@ def fenced(state, process, f, value, result):
 
 
 def leased(state, process, f, value, result):
-    """Grants expire: (holder, when it may, last token, the grants that have)."""
+    """Let grants expire: (holder, when it may, last token, the grants that have expired)."""
     grant, until, last, expired = state
     own = process, value.get("hold") if f != "acquire" else (result or {}).get("hold")
     if f == "acquire":
@@ -187,7 +189,7 @@ def readers_and_writer(state, process, f, value, result):
 
 
 def both(f, value=None, result=None):
-    """The op by each of two processes, returned and never completed."""
+    """Return the op by each of two processes, completed and open."""
     return [call(p, f, value, result, type) for p in (1, 2) for type in ("ok", "info")]
 
 

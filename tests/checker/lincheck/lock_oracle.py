@@ -1,7 +1,7 @@
-"""Locks by brute force, written from docs/lincheck.md alone: own reader of events, own steps.
+"""Decide locks by brute force, written from docs/lincheck.md alone: own event reader, own steps.
 
-It shares nothing with lincheck, so an error in a model shows here. `lincheck_specifications` has
-the steps of the locks without a lease; that of `lease-mutex` is below.
+It shares no code with lincheck, so it detects an error in a model. `lincheck_specifications` has
+the steps of the locks without a lease; the steps of `lease-mutex` are below.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ NAMES = [*PLAIN, "lease-mutex"]
 
 
 class Op(NamedTuple):
-    """type: ok, fail or info. begin and end are places in the history, end None where there is
-    none."""
+    """type: ok, fail or info. begin and end are positions; end is None if the op is open."""
 
     process: Any
     f: str
@@ -39,7 +38,7 @@ class Op(NamedTuple):
 
 
 def accepts(name: str, events: list[dict[str, Any]], failed_release: str) -> bool:
-    """Does some order of the lock's ops keep what docs/lincheck.md says of this model?"""
+    """Return whether some order of the lock's ops satisfies this model in docs/lincheck.md."""
     ops = []
     for op in read(events):
         if op.type == "fail":
@@ -51,7 +50,7 @@ def accepts(name: str, events: list[dict[str, Any]], failed_release: str) -> boo
             "info",
             "ended",
         ):
-            op = op._replace(f="ended")  # it may have failed, and then gives its permits back
+            op = op._replace(f="ended")  # it may have failed, and then returns its permits
         ops.append(op)
     if name == "lease-mutex":
         ops += ends_of_leases(ops, [event["time"] for event in events])
@@ -104,13 +103,13 @@ def read(events: list[dict[str, Any]]) -> list[Op]:
 
 
 def grant(op: Op) -> Any:
-    """A grant goes by its hold where the history has one, else by its process."""
+    """A grant is identified by its hold where the history has one, else by its process."""
     told = op.told if op.f == "acquire" and isinstance(op.told, dict) else {}
     return op.process, told.get("hold", (op.asked or {}).get("hold"))
 
 
 def ends_of_leases(ops: list[Op], times: list[int]) -> list[Op]:
-    """One more op for every acquire and extend: its lease runs out, from its time on or never."""
+    """Add an op for every acquire and extend: its lease expires, from its time on or never."""
     ends = []
     for op in ops:
         if op.f in ("acquire", "extend"):
@@ -122,7 +121,7 @@ def ends_of_leases(ops: list[Op], times: list[int]) -> list[Op]:
 
 
 def lease(state: Any, op: Op) -> Any:
-    """state: (who holds it, until when at least, the last token, whose grants have run out)."""
+    """state: (holder, the earliest end of its lease, last token, expired grants)."""
     holder, until, last, gone = state
     own = grant(op._replace(f="acquire")) if op.f == "expire" else grant(op)
     if op.f == "acquire":

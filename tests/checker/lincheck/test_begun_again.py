@@ -1,4 +1,4 @@
-"""A search that begins again with more room does what the first was asked for."""
+"""A restarted search with more room obeys the options of the first one."""
 
 from random import Random
 
@@ -16,13 +16,13 @@ MODEL = SUBJECTS["cas-register"].model()
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch):
-    """A search that is stuck begins again at once, and then keeps everything."""
+    """A stuck search restarts at once, and then keeps everything."""
     monkeypatch.setattr(linearize, "WIDER", ())
     monkeypatch.setattr(linearize, "WIDTHS", (None,))
 
 
 def histories(*more):
-    """Operations of histories with crashed ops; after each of them these events."""
+    """Draw operations of histories with crashed ops, and these events after each of them."""
     for seed in range(60):
         random = Random(f"again {seed}")
         events = history(random, SUBJECTS["cas-register"], 14, processes=5, crash=0.4, spoil=0.7)
@@ -30,7 +30,7 @@ def histories(*more):
 
 
 def answer(operations, trace, until=None):
-    """(search, operation at which it stopped) of the way that keeps one configuration first."""
+    """Return (search, operation at which it stopped) for a way that keeps one configuration."""
     way = widening(operations, MODEL, UNLIMITED, trace, until)
     try:
         while True:
@@ -50,7 +50,7 @@ def test_it_keeps_the_paths():
     assert again, "no search began again and came to the end"
 
 
-def test_it_stops_where_it_was_told_to():
+def test_a_restarted_search_stops_at_the_given_operation():
     never = [
         {"process": "x", "type": type, "f": "cas", "value": [7, 8]} for type in ("invoke", "ok")
     ]

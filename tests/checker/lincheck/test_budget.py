@@ -1,4 +1,4 @@
-"""Limits on time and memory are kept, and what ran into one says which."""
+"""Limits on time and memory hold, and a check that exceeds one names it."""
 
 import time
 
@@ -11,7 +11,7 @@ from fencepost.checker.lincheck.search import CHECK_EVERY
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Time stands at 100 s, and 5 MB of memory are held, until the test moves them."""
+    """Freeze time at 100 s and memory in use at 5 MB until the test changes them."""
     now = {"s": 100.0, "bytes": 5_000_000}
     monkeypatch.setattr(time, "monotonic", lambda: now["s"])
     monkeypatch.setattr(budget, "resident", lambda: now["bytes"])
@@ -26,7 +26,7 @@ def test_without_limits_nothing_is_ever_spent(clock):
     assert unlimited.left() is None
 
 
-def test_time_is_up_after_the_limit_and_not_at_it(clock):
+def test_the_timeout_expires_after_the_limit_and_not_on_it(clock):
     limited = Budget.starting_now(time_limit=2.5)
     assert limited.left() == 2.5
     clock["s"] = 102.5
@@ -54,13 +54,13 @@ def test_a_shorter_deadline_keeps_the_other_limit(clock):
     assert limited.at_most(11) is limited
     assert Budget().at_most(3) == Budget(103.0, None, 3, None)
     clock["s"] = 101.0
-    assert limited.at_most(9).time_limit == 9  # the same deadline: named as it was asked for last
+    assert limited.at_most(9).time_limit == 9  # the same deadline: named as in the last request
     clock["s"] = 104.0
     with pytest.raises(Exhausted, match=r"^time limit of 3 s reached here$"):
         shorter.spend("here")
 
 
-def test_memory_held_is_what_the_system_says_in_bytes():
+def test_memory_in_use_is_the_system_s_figure_in_bytes():
     held = budget.resident()
     block = bytearray(50_000_000)
     assert 40_000_000 < budget.resident() - held < 60_000_000
@@ -73,7 +73,7 @@ def test_where_only_the_peak_of_memory_is_known_the_peak_counts(monkeypatch, tmp
     monkeypatch.setattr("sys.platform", "linux")
     assert held * 0.5 < budget.resident() < held * 100
     peak = budget.resident()
-    monkeypatch.setattr("sys.platform", "darwin")  # there it is counted in bytes
+    monkeypatch.setattr("sys.platform", "darwin")  # this system counts in bytes
     assert budget.resident() * 1024 == peak
 
 

@@ -1,4 +1,4 @@
-"""Events become calls: what each says, where it stands, and what is refused, with its line."""
+"""Events become calls with values, positions and times; malformed events are refused."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def refused(*events):
     return caught.value.line, caught.value.reason
 
 
-def test_a_call_has_what_was_asked_and_answered_with_both_places_and_times():
+def test_a_call_has_its_request_and_answer_with_both_positions_and_times():
     told = paired(
         event(1, "invoke", "write", 5, time=10),
         event("b", "invoke", "read", time=20),
@@ -84,7 +84,7 @@ def test_the_nemesis_is_passed_over_and_keeps_its_place():
     assert told == [Call(1, "read", "info", None, UNKNOWN, 2, None, None, None, 3)]
 
 
-def test_what_has_no_value_or_time_has_none():
+def test_a_call_without_value_or_time_has_none():
     [call] = paired(
         {"process": 1, "type": "invoke", "f": "read"}, {"process": 1, "type": "ok", "f": "read"}
     )
@@ -116,7 +116,7 @@ def test_what_has_no_value_or_time_has_none():
         ([[1]], 1, "an event must be a mapping, this is [1]"),
     ],
 )  # fmt: skip
-def test_what_breaks_the_shape_of_a_history_is_refused(events, line, reason):
+def test_events_that_break_the_shape_of_a_history_are_refused(events, line, reason):
     assert refused(*events) == (line, reason)
 
 
@@ -134,7 +134,7 @@ def test_a_place_is_filled_in_only_where_it_was_not_known():
     assert str(BadHistory("why", 3).at(file="file")) == "file:3: why"
 
 
-def test_what_is_unknown_is_shown_as_a_question_mark():
+def test_an_unknown_result_is_shown_as_a_question_mark():
     assert repr(UNKNOWN) == "?"
 
 

@@ -1,4 +1,4 @@
-"""A check takes the history as it was asked to: which model, how divided, by which engine."""
+"""A check follows its options: the model, the partition and the engine."""
 
 from fencepost.checker.lincheck import check, named
 from fencepost.checker.lincheck.budget import UNLIMITED
@@ -12,7 +12,7 @@ def op(process, f, value=None, result=None):
     ]
 
 
-def test_a_model_that_is_named_reads_failed_releases_as_it_is_told_to():
+def test_a_model_given_by_name_reads_failed_releases_as_the_option_says():
     failed = {"process": 0, "type": "fail", "f": "release", "value": None}
     events = [*op(0, "acquire"), op(0, "release")[0], failed, *op(1, "acquire")]
     assert check(events, "mutex").valid is False
@@ -25,9 +25,9 @@ def test_a_history_is_taken_as_one_object_only_where_that_is_asked_for():
     assert set(check(events, "kv", partition=False).parts) == {None}
 
 
-def test_the_general_engine_decides_only_what_no_fast_path_does_or_what_it_is_asked_to():
+def test_the_general_engine_decides_only_where_no_fast_path_does_or_on_request():
     events = [*op(0, "write", 1), *op(0, "read", None, 7)]
-    assert check(events, "register").failed is None  # a fast path says false of the whole
+    assert check(events, "register").failed is None  # a fast path answers false for the whole
     assert check_numbered(enumerate(events, 1), named("register"), UNLIMITED).failed is None
     assert check(events, "register", fast=False).failed.line == 3
     assert check(events, "register", partition=False).failed.line == 3

@@ -1,4 +1,4 @@
-"""Places that a search can go back to: few of them, and one near wherever it has to go."""
+"""Checkpoints of a search are few, and one is close to every place that it may return to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fencepost.checker.lincheck.linearize import CHECKPOINT, _thin
 
 
 def numbers(latest):
-    """Which of the checkpoints 0 to `latest` are left, where each was thinned as it came."""
+    """Return which of the checkpoints 0 to `latest` remain, if each is thinned on arrival."""
     places = []
     for number in range(latest + 1):
         places.append(SimpleNamespace(at=number * CHECKPOINT))

@@ -1,4 +1,4 @@
-"""The command: its lines, its exit codes, and that it keeps its limits."""
+"""The command: its output, its exit codes, and its limits."""
 
 import json
 import subprocess
@@ -50,8 +50,10 @@ def run(tmp_path, capsys):
 
 
 def explosive(count=200):
-    """A queue whose enqueues all run at once: no order is better than another. One value comes
-    twice, so that no fast path takes it."""
+    """Return a queue whose enqueues all run at once: no order is better than another.
+
+    One value occurs twice, so that no fast path takes it.
+    """
     yield from (
         {"process": i, "type": "invoke", "f": "enqueue", "value": i or 1} for i in range(count)
     )
@@ -129,7 +131,7 @@ def test_a_time_limit_is_kept_and_gives_unknown_with_the_reason(run):
     code, (line,), _ = run([text], "--model", "fifo-queue", "--time-limit", "0.3")
     assert (code, line["valid"]) == (2, "unknown")
     assert "time limit of 0.3 s" in line["reason"]
-    # Without a limit it would take hours; how much more than 0.3 s it takes is up to the machine.
+    # Without a limit it would take hours; how much more than 0.3 s it takes depends on the machine.
     assert line["seconds"] < 20
 
 
@@ -139,7 +141,7 @@ def test_a_memory_limit_is_kept_and_gives_unknown_with_the_reason():
     assert "memory limit of 40 MB" in verdict.reason
 
 
-def test_a_failed_release_decides_as_it_is_told(run):
+def test_a_failed_release_means_what_the_option_says(run):
     text = lines(
         (0, "invoke", "acquire", None),
         (0, "ok", "acquire", None),
@@ -162,7 +164,7 @@ def test_a_failed_release_decides_as_it_is_told(run):
 
 
 def test_a_failed_release_decides_a_jepsen_history_of_a_lock(run, tmp_path):
-    """As Jepsen writes one; in its run against etcd's lock the verdict turned on just that."""
+    """The history is written as by Jepsen, whose verdict on etcd's lock depended on this."""
     rows = [
         (0, "invoke", "acquire"),
         (0, "ok", "acquire"),
@@ -283,7 +285,7 @@ def test_objects_spread_over_processes_have_the_same_verdict(monkeypatch):
         assert check(events, "owner-mutex", fast=False).valid is spread is (not spoil)
 
 
-def test_interrupted_it_says_so_and_has_no_verdict(monkeypatch, capsys):
+def test_an_interrupted_check_reports_that_and_has_no_verdict(monkeypatch, capsys):
     def interrupt(*_):
         raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""A verdict of true is shown with a linearization that is verified, and says so where it is not."""
+"""A true verdict has a verified linearization, or the result says that it has none."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def test_evidence_that_had_no_time_is_incomplete_and_says_why():
     assert "time limit" in found.reason
 
 
-def test_of_what_is_unknown_nothing_is_known():
+def test_an_unknown_verdict_has_no_linearization():
     verdict = check(written(3000), "register", time_limit=1e-9)
     found = verdict.evidence()
     assert (found.valid, found.complete, found.reason) == ("unknown", False, "nothing is known")

@@ -1,4 +1,4 @@
-"""A copy of a search goes on from its place under the rules of the search that it was taken of."""
+"""A copy of a search continues from its place under the rules of the original search."""
 
 from fencepost.checker.lincheck.crashed import Crashed, faults
 from fencepost.checker.lincheck.model import Action
@@ -13,14 +13,14 @@ def test_a_copy_keeps_as_many_configurations_as_its_search():
         assert Search.begin(MODEL, width=width).copy().width == width
 
 
-def test_a_copy_leaves_uncounted_what_its_search_does():
+def test_the_steps_of_a_copy_are_not_counted_in_the_original():
     assert Search.begin(MODEL).copy().relaxed is False
     copy = Search.begin(MODEL, counted=frozenset()).copy()
     assert copy.relaxed is True
     assert not copy.exact
 
 
-def test_a_crashed_op_that_comes_after_the_copy_is_counted_only_if_it_was_to_be():
+def test_a_crashed_op_after_the_copy_is_counted_only_if_requested():
     write = Action("write", 1)
     for counted, endless in ((None, False), (frozenset({write}), False), (frozenset(), True)):
         copy = Crashed(MODEL, counted).copy()
@@ -31,7 +31,7 @@ def test_a_crashed_op_that_comes_after_the_copy_is_counted_only_if_it_was_to_be(
         assert more == ([1] if endless else [])
 
 
-def test_a_copy_knows_what_no_observer_can_see():
+def test_a_copy_has_the_facts_that_no_observer_can_see():
     search = Search.begin(named("kv"))
     search.invoke(1, Action("put", "x"))
     search.pruning.hide([])

@@ -1,5 +1,7 @@
-"""A counterexample is one: brute force refuses the sub-history, and accepts it without the op that
-is blamed. What does not stand the checks before it is shown is not shown."""
+"""Brute force refuses a counterexample's sub-history, and accepts it without the blamed op.
+
+A counterexample that fails this check is not shown.
+"""
 
 import json
 from dataclasses import replace
@@ -19,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("subject", SOAKED)
-def test_random_histories_stand_brute_force(subject):
+def test_counterexamples_of_random_histories_agree_with_brute_force(subject):
     tally, shown = soak(subject, "unit", 0, 300)
     assert not tally["wrong"], "\n".join(shown)
     assert tally["false"] > 10
@@ -122,7 +124,7 @@ def test_a_sub_history_of_hundreds_of_ops_is_not_shown(monkeypatch):
     assert len(found.partials[0].steps) == 20
 
 
-def test_a_sub_history_is_called_minimal_only_if_the_shrinking_came_to_its_end(monkeypatch):
+def test_a_sub_history_is_called_minimal_only_if_shrinking_completed(monkeypatch):
     events = [event for n in range(40) for event in op(n, "write", n)] + op(0, "read", None, 7)
     verdict = check(events, "register")
     whole = verdict.evidence()
@@ -200,7 +202,7 @@ def test_any_order_does_not_rest_on_the_order_in_which_the_ops_are_given():
     assert any_order(sorted(operations, reverse=True), verdict.model) is True
 
 
-def test_any_order_gives_up_after_so_many_steps_and_takes_none_twice():
+def test_any_order_stops_after_a_number_of_steps_and_tries_none_twice():
     two = check([*op(0, "write", 1), *op(0, "write", 2)], "register")
     assert any_order(two.parts[None], two.model, most=2) is None
     assert any_order(two.parts[None], two.model, most=3) is True
@@ -211,7 +213,7 @@ def test_any_order_gives_up_after_so_many_steps_and_takes_none_twice():
     assert any_order(wrong.parts[None], wrong.model, most=48) is False
 
 
-def test_of_the_ways_to_explain_the_most_the_longest_comes_first():
+def test_of_explanations_with_most_ops_the_longest_comes_first():
     first, second = op(0, "write", 1), op(1, "write", 2)
     reads = [*op(2, "read", None, 1), *op(2, "read", None, 9)]
     events = [first[0], second[0], *reads, first[1], second[1]]
@@ -221,7 +223,7 @@ def test_of_the_ways_to_explain_the_most_the_longest_comes_first():
     assert next_ops == [["read"], ["read", "write"]]
 
 
-def test_of_ways_as_long_the_one_that_takes_less_of_crashed_ops_comes_first():
+def test_of_equally_long_explanations_the_one_with_fewer_crashed_ops_comes_first():
     events = [
         *unheard(0, "cas", [0, 1]),
         *unheard(1, "cas", [1, 3]),

@@ -1,4 +1,4 @@
-"""Crashed ops as counters: what a packed record says, held to plain counts."""
+"""Packed records of crashed ops, compared with plain counters."""
 
 from collections import Counter
 from random import Random
@@ -15,8 +15,7 @@ CLASSES = {number: Action("cas", (number, number + 1)) for number in range(1, 7)
 
 
 class Counted:
-    """A Crashed, and beside it how many ops of each class there are, and were used by each of
-    a few configurations, in plain counters."""
+    """A Crashed, with plain counters for its classes and for their use by configurations."""
 
     def __init__(self, random, counted=None):
         self.random = random
@@ -32,7 +31,7 @@ class Counted:
         self.left[number] += 1
 
     def use(self):
-        """One configuration takes one more of a class that it has not used up."""
+        """Let one configuration use an op of a class that still has one."""
         index = self.random.randrange(4)
         own = self.used[index]
         offered = {}
@@ -48,7 +47,7 @@ class Counted:
             self.records[index] += offered[number]
 
     def needs(self):
-        """What some class still wants: the value that its cas expects."""
+        """Return the value that each class still needs: the one that its cas expects."""
         return {number for number in self.crashed.wanted if self.crashed.wanted[number]}
 
     def write_off(self):
@@ -75,7 +74,7 @@ class Counted:
                 {n: record >> shift & (1 << FIELD) - 1 for n, shift in self.crashed.shifts.items()}
             )
             assert +fields == +own
-            assert record & COST == sum(own.values())  # each works in one state only
+            assert record & COST == sum(own.values())  # each applies in one state only
         for index, one in enumerate(self.records):
             for other in range(4):
                 into = {}
@@ -88,14 +87,14 @@ class Counted:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_records_say_what_plain_counters_say(seed):
+def test_records_agree_with_plain_counters(seed):
     told = Counted(Random(seed))
     for step in range(120):
         told.random.choices([told.add, told.use, told.write_off], [3, 6, 1])[0]()
         if step % 20 == 7:
             copy, original = told.crashed.copy(), told.crashed
             before = original.counts.copy(), original.shifts.copy(), original.guards
-            told.crashed = copy  # what the copy does must not show in the original
+            told.crashed = copy  # changes of the copy must not show in the original
             told.add()
             told.write_off()
             assert (original.counts, original.shifts, original.guards) == before
@@ -118,7 +117,7 @@ def test_a_class_that_is_removed_leaves_nothing_behind():
 def test_a_field_that_is_free_again_is_given_to_another_class():
     crashed = Crashed(MODEL)
     for number in (1, 2):
-        crashed.want(CLASSES[number + 1])  # somebody wants what it gives
+        crashed.want(CLASSES[number + 1])  # a configuration needs its value
         crashed.add(number, CLASSES[number])
     one, two = crashed.unit(1), crashed.unit(2)
     guards = crashed.guards
@@ -171,7 +170,7 @@ def test_putting_several_keeps_those_that_none_covers():
     assert into == {(0, 0): [(0, "d")]}
 
 
-def test_what_a_copy_has_made_its_own_it_does_not_copy_again():
+def test_a_copy_does_not_copy_its_own_record_again():
     crashed = Crashed(MODEL)
     copy = crashed.copy()
     copy.add(1, CLASSES[1])
@@ -181,7 +180,7 @@ def test_what_a_copy_has_made_its_own_it_does_not_copy_again():
     assert copy.counts is own
 
 
-def test_an_op_that_nobody_wants_serves_only_as_long_as_one_is_out_that_may_overwrite_it():
+def test_an_op_without_readers_serves_only_while_an_op_that_may_overwrite_it_is_out():
     crashed, write = Crashed(MODEL), Action("write", 1)
     assert not crashed.serves(CLASSES[1])
     crashed.want(write)
@@ -192,7 +191,7 @@ def test_an_op_that_nobody_wants_serves_only_as_long_as_one_is_out_that_may_over
     assert not crashed.serves(CLASSES[1])
 
 
-def test_who_used_an_op_that_is_withdrawn_may_use_an_equal_one_that_comes_later():
+def test_a_user_of_a_withdrawn_op_may_use_an_equal_later_one():
     crashed = Crashed(MODEL)
     crashed.want(CLASSES[2])
     crashed.add(1, CLASSES[1])

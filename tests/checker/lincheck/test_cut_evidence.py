@@ -1,6 +1,6 @@
-"""Evidence where a limit or a check stands in its way shows what is certain, and says what is not.
+"""Evidence that hits a limit or fails a check contains the certain part, and names the rest.
 
-The limits are reached here by replacing one step of the work, so that each can be reached alone.
+The tests reach each limit alone, by replacing one step of the work.
 """
 
 import time
@@ -22,7 +22,7 @@ def op(process, f, value=None, result=None):
 
 
 def stale(key="k"):
-    """A get of one key that misses what was appended before, after appends that do not matter."""
+    """Return a get of one key that misses an earlier append, after unrelated appends."""
     appends = [event for n in range(6) for event in op(0, "append", [key, f"{n},"])]
     return check([*appends, *op(1, "get", [key, None], [key, "0,"])], "kv")
 
@@ -33,7 +33,7 @@ def evidence_of(verdict, budget):
     )
 
 
-def test_evidence_is_asked_for_what_the_check_found_within_the_limits_given(monkeypatch):
+def test_evidence_covers_the_check_s_result_within_the_given_limits(monkeypatch):
     asked = []
     monkeypatch.setattr(
         "fencepost.checker.lincheck.verdict.evidence_for", lambda *given: asked.append(given)
@@ -143,7 +143,7 @@ def test_a_sub_history_of_as_many_ops_as_may_be_shown_is_shown(monkeypatch):
     assert stale().evidence().small is None
 
 
-def test_shrinking_that_is_cut_gives_what_it_has_and_nothing_where_it_has_nothing(monkeypatch):
+def test_interrupted_shrinking_returns_its_best_result_or_nothing(monkeypatch):
     verdict = stale()
     operations = verdict.parts["k"]
     explore_up_to = shrink.explore_up_to

@@ -1,4 +1,4 @@
-"""An op in one line, and why the op that failed does not fit."""
+"""An op in one line, and the reason why the op that failed does not fit."""
 
 import pytest
 
@@ -23,7 +23,7 @@ from fencepost.checker.lincheck.partials import Blocked, Partial
         (Action("release"), "release"),
     ],
 )
-def test_an_op_is_told_with_its_argument_and_what_it_saw(action, line):
+def test_an_op_is_described_with_its_argument_and_result(action, line):
     assert described(action) == line
 
 

@@ -1,11 +1,11 @@
-"""How much the search does for given histories, to the last move.
+"""How many steps the search takes for given histories, exactly.
 
 A search that prunes less gives the same verdicts and takes longer, which no test of verdicts
-notices. So the effort for fixed random histories is written down here. A change of the algorithm
-changes it: compare, and where the change is meant, write down what the failed test prints.
+notices. So this file records the effort for fixed random histories. A change of the algorithm
+changes it: compare, and if the change is intended, record the numbers that the failed test prints.
 
-The same holds for evidence: a search for the first failure or for a small sub-history that leaves
-out a step still ends at a right one, later, or at a larger one.
+The same holds for evidence: a search for the first failure or for a small sub-history that skips
+a step still ends at a right one, later, or at a larger one.
 """
 
 from random import Random
@@ -21,7 +21,7 @@ from tests.checker.lincheck.lincheck_histories import SUBJECTS, history
 
 pytestmark = pytest.mark.slow
 
-SMALL = 30  # histories a model
+SMALL = 30  # histories for each model
 LARGE = 4
 
 
@@ -37,7 +37,7 @@ def walked(operations, model, **more):
 
 
 def turns(way):
-    """(the effort that a way around crashed ops reports, the effort of its last search)."""
+    """Return (the effort that a way around crashed ops reports, the effort of its last search)."""
     total = 0
     try:
         while True:
@@ -47,8 +47,10 @@ def turns(way):
 
 
 def measured(name, all_histories):
-    """Efforts of the full search, the two ways around crashed ops and of Online; what is known
-    of states at the end, and how many configurations are left."""
+    """Return efforts of the full search, of the two ways around crashed ops and of Online.
+
+    Also return the number of known states at the end and of remaining configurations.
+    """
     model = SUBJECTS[name].model()
     full = wide = loose = online = states = left = 0
     for events in all_histories:
@@ -123,7 +125,7 @@ def test_long_histories_of_a_register_take_this_effort(crash):
     assert found == LONG[crash]
 
 
-# As LONG, where a search that is stuck soon drops all that it knows and begins again.
+# As LONG, where a stuck search soon drops all its state and restarts.
 SHORT = {
     0.03: [(2153, 1690), (2492, 486), (1768, 457), (1806, 504)],
     0.06: [(2012, 628), (2620, 585), (2819, 2099), (2728, 729)],
@@ -143,7 +145,7 @@ def restarted(crash):
     return [turns(widening(operations, model, UNLIMITED, False)) for operations in registers(crash)]
 
 
-# (ops left, histories tried on the way) of all sub-histories.
+# Return (ops left, histories tried on the way) of all sub-histories.
 SHRUNK = {
     "register": (37, 239),
     "cas-register": (42, 277),
@@ -164,7 +166,7 @@ SHRUNK = {
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
-def test_shrinking_takes_this_effort_and_leaves_so_many_ops(name, monkeypatch):
+def test_shrinking_takes_this_effort_and_leaves_this_number_of_ops(name, monkeypatch):
     explored = recorded_by(shrink, monkeypatch)
     model = SUBJECTS[name].model()
     left = 0
@@ -182,7 +184,7 @@ def test_shrinking_takes_this_effort_and_leaves_so_many_ops(name, monkeypatch):
 
 
 def recorded_by(module, monkeypatch):
-    """The positions up to which this module explores from now on."""
+    """Return the positions up to which this module explores from now on."""
     positions = []
     explore_up_to = module.explore_up_to
 

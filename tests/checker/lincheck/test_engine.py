@@ -1,4 +1,4 @@
-"""The engine says what trying every order says, for every model."""
+"""The engine agrees with trying every order, for every model."""
 
 from random import Random
 
@@ -27,8 +27,8 @@ from tests.checker.lincheck.lincheck_oracle import linearizable
 
 pytestmark = pytest.mark.slow
 
-ENDLESS = ("counter", "kv", "fifo-queue", "unordered-queue")  # ops repeated lead to ever new states
-QUICK = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+ENDLESS = ("counter", "kv", "fifo-queue", "unordered-queue")  # repeated ops lead to ever new states
+QUICK = settings(max_examples=40, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
@@ -112,7 +112,7 @@ def test_both_ways_around_crashed_ops_and_their_turns_come_to_the_verdict_of_the
 
 
 def last(way):
-    """What a way around crashed ops comes to."""
+    """Return the result of a way around crashed ops."""
     try:
         while True:
             next(way)
@@ -201,7 +201,7 @@ def test_a_crashed_op_is_not_taken_more_often_than_it_was_invoked(needed):
 
 
 def ways_up_to(position, events, monkeypatch, budget=UNLIMITED, **more):
-    """The ways that explore_up_to would let take turns."""
+    """Return the ways between which explore_up_to would take turns."""
     model = SUBJECTS["cas-register"].model()
     [operations] = objects(enumerate(events, 1), model).parts.values()
     ways = []
@@ -229,7 +229,7 @@ def test_crashed_ops_are_left_uncounted_in_turns_only_in_histories_that_are_long
 
 
 @pytest.mark.parametrize("trace", [False, True])
-def test_the_way_that_leaves_crashed_ops_uncounted_stops_where_it_is_told_to(trace, monkeypatch):
+def test_the_way_that_leaves_crashed_ops_uncounted_stops_at_the_given_operation(trace, monkeypatch):
     refused = [
         {"process": 0, "type": type, "f": "cas", "value": [7, 8]} for type in ("invoke", "ok")
     ]

@@ -78,7 +78,7 @@ def linearized():
     return verdict.parts[None], list(steps), verdict.model
 
 
-def test_the_verifier_accepts_what_is_right_and_names_what_is_wrong():
+def test_the_verifier_accepts_right_evidence_and_names_errors():
     operations, steps, model = linearized()
     assert [step.action.value or step.action.result for step in steps] == [2, 1, 1]
     assert verify(operations, steps, model) is None
@@ -119,7 +119,7 @@ def test_an_expiry_is_not_accepted_before_its_time():
     assert check(events, "lease-mutex").valid is False
 
 
-def test_online_needs_memory_for_what_is_concurrent_only():
+def test_online_needs_memory_only_for_concurrent_ops():
     online = Online(named("fenced-mutex"))
     for count in range(6000):
         for f, kind in (

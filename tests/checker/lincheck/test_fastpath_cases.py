@@ -1,4 +1,4 @@
-"""Fast paths on few ops in any interleaving, held to trying every order."""
+"""Fast paths on few ops in any interleaving, compared with trying every order."""
 
 from random import Random
 
@@ -24,13 +24,13 @@ def adds(*values):
 
 
 def queued(text):
-    """`+1 -1 -`: an enqueue of 1, a dequeue of 1, and one that finds the queue empty."""
+    """Parse `+1 -1 -`: an enqueue of 1, a dequeue of 1, and one that finds the queue empty."""
     for op in text.split():
         value = int(op[1:]) if op[1:] else None
         yield ("enqueue", value, value) if op[0] == "+" else ("dequeue", None, value)
 
 
-# The ops of one history, each by a process of its own.
+# Return the ops of one history, each by a process of its own.
 OPS = {
     "register": [
         [*writes(1, 2), *reads(1, 1)],
@@ -59,7 +59,7 @@ OPS = {
 
 
 def history(random, ops):
-    """These ops, each invoked and returned anywhere; some never return."""
+    """Draw these ops, each invoked and returned at any position; some never return."""
     waiting = random.sample(range(len(ops)), len(ops))
     never = {process for process in waiting if random.random() < 0.15}
     begun = []
@@ -82,7 +82,7 @@ def quick(events, model: Model):
 
 
 @pytest.mark.parametrize("name", OPS)
-def test_a_fast_path_says_what_trying_every_order_says(name):
+def test_a_fast_path_agrees_with_trying_every_order(name):
     model = named(name, 0 if name == "register" else None)
     told = []
     for index, ops in enumerate(OPS[name]):
@@ -97,7 +97,7 @@ def test_a_fast_path_says_what_trying_every_order_says(name):
     assert len(told) > 0.8 * 500 * len(OPS[name])
 
 
-def test_two_holds_that_meet_are_found_with_the_grant_that_came_second():
+def test_two_overlapping_holds_are_reported_with_the_second_grant():
     model = named("owner-mutex")
     refused = granted = 0
     for seed in range(1500):
@@ -157,7 +157,7 @@ def test_a_process_that_does_not_alternate_is_left_to_the_engine():
     assert quick([], named("fifo-queue", [1])) is None
 
 
-def test_a_value_that_comes_twice_is_left_to_the_engine():
+def test_a_value_enqueued_twice_is_left_to_the_engine():
     for name, f in (("register", "write"), ("set", "add"), ("fifo-queue", "enqueue")):
         one = [{"process": 1, "type": kind, "f": f, "value": 5} for kind in ("invoke", "ok")]
         assert quick(one, named(name)) is True
@@ -166,7 +166,7 @@ def test_a_value_that_comes_twice_is_left_to_the_engine():
         assert quick(one, named(name, start)) is None
 
 
-def test_a_dequeue_that_never_returned_may_have_taken_what_is_missing():
+def test_an_open_dequeue_may_have_taken_the_missing_value():
     def queue(*steps):
         events = [
             {"process": process, "type": kind, "f": f, "value": value}

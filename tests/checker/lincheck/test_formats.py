@@ -1,4 +1,4 @@
-"""Every format is read as its origin means it; what is not understood is named, never guessed."""
+"""Each format is parsed by its origin's rules; errors name the line and the reason."""
 
 import pytest
 
@@ -37,7 +37,7 @@ OK = '{"process": 0, "type": "ok", "f": "read", "value": 1}\n'
         ("INFO  jepsen.util - 2\t:invoke\t:write\t1\n", "porcupine-etcd"),
     ],
 )
-def test_the_format_is_told_from_the_content(text, form):
+def test_the_format_is_detected_from_the_content(text, form):
     assert told(text) == form
 
 
@@ -125,7 +125,7 @@ def test_a_torn_last_line_is_dropped_and_said_so(tmp_path):
         ("hello\n", 1, "format"),
     ],
 )
-def test_what_is_not_understood_is_named_by_line_and_reason(tmp_path, text, line, reason):
+def test_lines_that_cannot_be_parsed_are_named_with_the_reason(tmp_path, text, line, reason):
     bad = complaint(tmp_path, text)
     assert bad.line == line
     assert reason in bad.reason
@@ -146,7 +146,7 @@ def test_unknown_fields_and_nemesis_ops_do_no_harm(tmp_path):
     assert (call.f, call.type, call.result) == ("read", "ok", 1)
 
 
-def test_lost_is_information_whenever_it_comes():
+def test_lost_is_information_at_any_time():
     history = [
         {"process": 0, "type": "info", "f": "lost", "value": {"lock": "a", "hold": 1}},
         {"process": 0, "type": "invoke", "f": "release", "value": None},

@@ -1,4 +1,4 @@
-"""What a model says of itself to spare the search work is true in every state that is tried.
+"""A model's hints, which save the search work, are true in every state that a test reaches.
 
 A hint that claims too much is a wrong verdict; the laws are those of checker/lincheck/model.py. A
 hint that claims too little costs time: test_effort.py notices.
@@ -26,12 +26,12 @@ def world(request):
 
 @pytest.fixture(params=REACHING, ids=called)
 def reaching(request):
-    """The worlds of the models that say what an observer can still reach."""
+    """Return the worlds of the models that report the states an observer can still reach."""
     return explored(request.param)
 
 
 def explored(spec):
-    """(model, its actions, the states that they lead to)."""
+    """Return (model, its actions, the states that they lead to)."""
     model = named(spec.name, spec.init, spec.failed_release)
     actions = {action for op in spec.ops if (action := model.action(op)) is not None}
     states, ahead = {model.initial}, [model.initial]
@@ -49,7 +49,7 @@ def possible(after):
     return not isinstance(after, Inconsistent)
 
 
-def test_what_observes_changes_nothing(world):
+def test_an_observing_action_changes_no_state(world):
     model, actions, states = world
     for state, action in product(states, actions):
         after = model.step(state, action)
@@ -57,7 +57,7 @@ def test_what_observes_changes_nothing(world):
             assert after == state
 
 
-def test_what_needs_another_facet_changes_nothing(world):
+def test_an_action_that_needs_another_facet_changes_no_state(world):
     model, actions, states = world
     for state, action in product(states, actions):
         after = model.step(state, action)
@@ -65,7 +65,7 @@ def test_what_needs_another_facet_changes_nothing(world):
             assert not possible(after) or after == state
 
 
-def test_an_action_is_helped_only_by_what_gives_what_it_wants(world):
+def test_an_action_is_helped_only_by_actions_that_give_its_needs(world):
     model, actions, states = world
     for action in actions:
         wanted = model.wants(action)
@@ -109,7 +109,7 @@ def test_where_an_observer_is_out_of_reach_only_a_reset_makes_it_possible_again(
             ahead = {one for one in ahead if possible(one)}
 
 
-def test_what_replaces_leaves_its_cell_alike_in_every_state(reaching):
+def test_a_replacing_action_leaves_its_cell_alike_in_every_state(reaching):
     model, actions, states = reaching
     for action in filter(model.replaces, actions):
         assert model.resets(action)
@@ -138,7 +138,7 @@ def test_what_replaces_leaves_its_cell_alike_in_every_state(reaching):
         ("kv", Action("get", result="ab", owner="k"), Action("append", "b", owner="l"), False),
     ],
 )
-def test_a_result_rests_on_the_ops_that_brought_what_it_shows(name, action, other, rests):
+def test_a_result_depends_on_the_ops_that_produced_its_value(name, action, other, rests):
     assert bool(named(name).rests_on(action, other)) is rests
 
 
@@ -155,7 +155,7 @@ def test_an_action_touches_the_cells_that_it_names(name, action, cells):
     assert named(name).cells(action) == cells
 
 
-def test_a_lock_wants_and_needs_to_be_free_to_be_acquired_and_held_to_be_released():
+def test_a_lock_must_be_free_to_be_acquired_and_held_to_be_released():
     for name in ("owner-mutex", "fenced-mutex"):
         model = named(name)
         acquire, release = model.action(call(3, "acquire")), model.action(call(3, "release"))

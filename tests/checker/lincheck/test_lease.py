@@ -1,4 +1,4 @@
-"""Leases that end by themselves: of grants that were given back, and of those nobody heard of."""
+"""Leases that expire by themselves: of released grants, and of grants whose answer was lost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.checker.lincheck.lock_oracle import accepts
 
 
 def queue(grants: int, ttl: int) -> list[dict[str, Any]]:
-    """One client that takes the lock and gives it back, over and over."""
+    """Return one client that acquires and releases the lock repeatedly."""
     ops = []
     for n in range(grants):
         lock = {"lock": "orders"}
@@ -37,7 +37,9 @@ def test_grants_that_may_expire_at_once_cost_no_more_the_more_there_are_of_them(
 
 
 def going_on(*ops: tuple[int, str, str, int], **asked: Any) -> list[dict[str, Any]]:
-    """Events (process, type, f, time) of a lock with leases of 10 ns, with `asked` in the value."""
+    """Return events (process, type, f, time) of a lock with leases of 10 ns; `asked` is the
+    value.
+    """
     value = {"lock": "a", **asked}
     return [
         {
@@ -72,7 +74,7 @@ EXTENDED = [(0, "invoke", "extend", 4), (0, "ok", "extend", 5)]
         ([*OTHERS, *RELEASED], False),
     ],
 )
-def test_a_client_that_goes_on_may_give_back_a_grant_that_it_never_heard_of(ops, expected, asked):
+def test_a_client_that_continues_may_release_a_grant_whose_answer_was_lost(ops, expected, asked):
     events = going_on(*ops, **asked)
     if asked:  # the other client's hold has another name
         events = [
@@ -95,7 +97,7 @@ def test_an_extend_that_was_late_may_shorten_the_next_lease_of_the_same_client()
     assert check([e for e in events if e["f"] != "extend"], "lease-mutex").valid is False
 
 
-def test_online_cannot_tell_where_a_client_goes_on_after_an_acquire_it_never_heard_of():
+def test_online_cannot_decide_when_a_client_continues_after_an_acquire_without_answer():
     for ops, expected in (
         ([*UNHEARD, *OTHERS, *RELEASED], "unknown"),
         ([*UNHEARD, *RELEASED], True),
@@ -110,7 +112,7 @@ def test_online_cannot_tell_where_a_client_goes_on_after_an_acquire_it_never_hea
             assert "only a check of the whole history can decide" in online.reason
 
 
-def test_online_says_false_of_a_lock_where_the_client_that_heard_nothing_stays_away():
+def test_online_says_false_when_the_client_without_an_answer_stays_away():
     second = [(2, "invoke", "acquire", 14), (2, "ok", "acquire", 15)]
     online = Online("lease-mutex")
     for event in going_on(*UNHEARD, *OTHERS, *second):
@@ -136,7 +138,7 @@ def test_an_event_without_a_time_ends_no_lease(granted, expected):
 
 
 def leased(*ops: tuple[int, str, str, int, int]) -> list[dict[str, Any]]:
-    """Events (process, type, f, time, ttl) of a lock whose grants have no names."""
+    """Return events (process, type, f, time, ttl) of a lock whose grants have no names."""
     return [
         {"process": p, "type": type, "f": f, "value": {"lock": "a", "ttl": ttl}, "time": time}
         for p, type, f, time, ttl in ops
@@ -152,7 +154,7 @@ AGAIN = [
 
 @pytest.mark.parametrize(("ttl", "valid"), [(0, True), (1, True), (2, False)])
 def test_two_leases_of_a_client_that_end_at_one_time_end_twice(ttl, valid):
-    """The first was over and given back; the second ends when the first did."""
+    """The first had expired and was released; the second ends when the first did."""
     events = leased(
         *AGAIN,
         *[(1, "invoke", "acquire", 3, ttl), (1, "ok", "acquire", 4, ttl)],
@@ -164,7 +166,7 @@ def test_two_leases_of_a_client_that_end_at_one_time_end_twice(ttl, valid):
 
 @pytest.mark.parametrize(("again", "valid"), [(1, True), (2, False)])
 def test_a_release_settles_one_of_two_leases_that_end_at_one_time(again, valid):
-    """Nobody heard of the first; it came after the release of the second."""
+    """The answer of the first was lost; the second was granted after the release of the first."""
     late = [(2, "invoke", "acquire", 9, 9), (2, "ok", "acquire", 10, 9)]
     once = [(1, "invoke", "release", 11, 0), (1, "ok", "release", 12, 0)]
     events = leased(

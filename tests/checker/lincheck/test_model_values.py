@@ -1,4 +1,4 @@
-"""How a model reads the values of ops and its start, and what it refuses, in which words."""
+"""Models parse values of ops and initial states, and refuse malformed ones with an error."""
 
 import pytest
 
@@ -222,7 +222,7 @@ LOCK_OPS = {"acquire", "extend", "release", "close", "lost", "renewed"}
         ),
     ],
 )
-def test_a_model_reads_its_own_ops_and_passes_over_those_beside_them(name, functions, ignored):
+def test_a_model_parses_its_own_ops_and_skips_others(name, functions, ignored):
     model = named(name)
     assert (model.functions, model.ignored) == (functions, ignored)
 
@@ -280,7 +280,7 @@ def test_a_lease_mutex_starts_with_the_last_token_that_was_given():
         named("lease-mutex", "7")
 
 
-def test_a_hold_goes_by_the_id_that_came_with_the_grant_or_else_that_it_was_asked_for_with():
+def test_a_hold_is_identified_by_the_grant_s_id_or_else_by_the_request_s():
     action = named("lease-mutex").action
     asked = {"hold": "a"}
     assert action(call(1, "acquire", asked, {"token": 3})).owner.hold == "a"
@@ -289,7 +289,7 @@ def test_a_hold_goes_by_the_id_that_came_with_the_grant_or_else_that_it_was_aske
     assert action(call(1, "acquire", 7)).owner.hold is None
 
 
-def test_what_settles_a_lease_is_its_release():
+def test_a_release_settles_a_lease():
     model = named("lease-mutex", None, "ended")
     grant = model.action(call(1, "acquire", {}, {"hold": "h"})).owner
     for type in ("ok", "fail"):
@@ -306,7 +306,7 @@ def test_a_model_made_without_arguments_starts_as_the_one_of_its_name(name, mode
     assert model().initial == named(name).initial
 
 
-def test_a_failed_release_of_a_mutex_ends_the_hold_of_its_process_whoever_holds_it_then():
+def test_a_failed_release_of_a_mutex_ends_its_process_s_hold_whichever_client_holds_it():
     model = named("mutex", None, "ended")
     assert model.action(call(1, "release")) == Action("release")
     assert model.action(call(1, "acquire")) == Action("acquire", owner=1)
@@ -319,14 +319,14 @@ def test_a_cas_that_did_not_match_has_the_result_false():
     assert named("cas-register").action(call(1, "cas", [1, 2], False)).result is Truth.FALSE
 
 
-def test_true_is_neither_false_nor_one():
+def test_true_differs_from_false_and_from_one():
     written, read = call(1, "write", True, True), call(1, "read", None, True)
     register = named("register")
     assert register.action(written).value is register.action(read).result is Truth.TRUE
     assert Truth.TRUE not in (Truth.FALSE, 1)
 
 
-def test_maps_are_equal_whatever_the_order_and_the_types_of_their_keys():
+def test_maps_compare_equal_in_any_order_and_with_keys_of_any_type():
     told = [(1, "a"), ("b", [2]), (None, True)]
     assert frozen(dict(told)) == frozen(dict(reversed(told)))
     assert frozen(dict(told)) != frozen({**dict(told), "b": [3]})

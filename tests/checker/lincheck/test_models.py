@@ -1,4 +1,4 @@
-"""Each model takes what a specification written apart from it takes, and says why where not."""
+"""Each model accepts the same ops as a separate specification, and gives reasons for refusals."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.checker.lincheck.lincheck_specifications import NEVER, SPECS, call
 
 
 def told_twice(spec, model):
-    """Each op as the specification takes it and as the model does, with the steps it spawns."""
+    """Return each op as the specification and the model take it, with the steps that it spawns."""
     for op in spec.ops:
         action = model.action(op)
         f = "ended" if op.type == "fail" else op.f
@@ -290,7 +290,7 @@ def test_an_op_that_did_not_happen_or_saw_nothing_says_nothing(name, silent):
         ),
     ],
 )
-def test_states_and_impossible_steps_are_told_in_words(name, init, ops, shown, last, why):
+def test_states_and_impossible_steps_are_described_in_words(name, init, ops, shown, last, why):
     model = named(name, init)
     state = model.initial
     for op in ops:

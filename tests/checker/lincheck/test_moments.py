@@ -1,4 +1,4 @@
-"""When a step that nobody invokes may first happen."""
+"""When a step without an invocation may happen at the earliest."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fencepost.checker.lincheck.operation import objects
 from fencepost.checker.lincheck.verifier import NEVER, Moments
 
 
-def test_a_lease_may_run_out_from_the_first_event_whose_time_is_late_enough_whatever_it_is():
+def test_a_lease_may_expire_from_the_first_event_that_is_late_enough():
     lease = {"lock": "orders", "ttl": 10}
     told = [
         (0, "invoke", "acquire", 0),

@@ -1,4 +1,4 @@
-"""The checker that takes events one by one: what it keeps, refuses and never takes back."""
+"""The online checker, event by event: its state, its errors, and that its verdict stays."""
 
 import time
 
@@ -42,7 +42,7 @@ def test_false_comes_with_the_event_and_stays():
     assert online.feed({"nothing": "of an event"}) is False
 
 
-def test_a_model_may_be_given_by_its_name_with_its_start_and_what_a_failed_release_did():
+def test_a_model_may_be_given_by_its_name_with_its_start_and_the_meaning_of_failed_releases():
     assert stale(Online("register", init=0))[-1] is False
     grants = [event(1, kind, "acquire") for kind in ("invoke", "ok")]
     released = [event(0, "invoke", "acquire"), event(0, "ok", "acquire"),
@@ -53,7 +53,7 @@ def test_a_model_may_be_given_by_its_name_with_its_start_and_what_a_failed_relea
     assert fed(Online(named("mutex")), *grants)[-1] is True
 
 
-def test_what_was_not_known_of_an_open_op_may_still_be_true():
+def test_an_unknown_result_of_an_open_op_may_still_be_true():
     online = Online("register", init=0)
     events = [
         event(0, "invoke", "write", 1),
@@ -107,7 +107,7 @@ def test_notices_of_a_client_leave_its_open_op_open():
     assert fed(online, *events) == [True] * 5 + [False]
 
 
-def test_what_is_no_history_is_refused_with_the_number_of_the_event():
+def test_events_that_are_no_history_are_refused_with_the_event_s_number():
     def after(*events):
         online = Online("register")
         fed(online, *events)
@@ -202,7 +202,7 @@ def test_events_of_an_op_that_was_searched_again_are_kept_no_longer():
     assert [one.kind for one in only.events] == ["invoke", "ok"]
 
 
-def test_a_verdict_lets_go_of_what_it_needed():
+def test_a_verdict_frees_the_search_state():
     online = Online("register", init=0)
     assert stale(online)[-1] is False
     assert online._objects == {}

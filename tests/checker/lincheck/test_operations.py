@@ -24,7 +24,7 @@ def test_each_key_is_an_object_with_its_own_operations():
         event(3, "invoke", "append", ["a", "y"], time=9),
         event(4, "invoke", "get", "a"),
     )
-    assert found.operations == 4  # the get that never returned says nothing, and is counted
+    assert found.operations == 4  # the open get constrains no order, and is counted
     assert list(found.parts) == ["a", "b"]
     write, append = found.parts["a"]
     assert write == Operation(0, 2, write.action, 1, 5, 7, 11)
@@ -79,6 +79,6 @@ def test_events_are_the_invocations_and_returns_in_order():
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 8, 9])
-def test_events_are_told_apart_for_any_number_of_operations(count):
+def test_events_are_distinct_for_any_number_of_operations(count):
     ops = [operation(2 * index, 2 * index + 1) for index in range(count)]
     assert [op for _, op in Events(ops)] == [op for op in ops for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Crashed ops that no later op can make use of are dropped, and no verdict changes by it."""
+"""Dropping crashed ops that no later op can use changes no verdict."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ S = 1_000_000_000
 
 
 @pytest.mark.parametrize("name", sorted(SUBJECTS))
-def test_what_is_dropped_at_once_changes_no_verdict(name, monkeypatch):
+def test_dropping_crashed_ops_at_once_changes_no_verdict(name, monkeypatch):
     monkeypatch.setattr(outlived, "FIRST", 0)
     monkeypatch.setattr(outlived, "FEW", 0)
     for seed in range(25):
@@ -43,7 +43,7 @@ def test_what_is_dropped_at_once_changes_no_verdict(name, monkeypatch):
 
 
 class Told:
-    """A history of a lock whose leases last a second: op by op, each by a process of its own."""
+    """Return a history of a lock with leases of a second, each op by a process of its own."""
 
     def __init__(self):
         self.events = []
@@ -57,7 +57,7 @@ class Told:
             )
 
     def hold(self, name, end="ok"):
-        """A hold of a process with this number."""
+        """Return a hold of a process with this number."""
         self.op(name, "acquire", {"ttl": S}, hold=str(name))
         self.op(name, "release", {"hold": str(name)}, end)
 
@@ -80,8 +80,8 @@ def test_of_many_holders_that_died_little_is_kept():
     assert len(walk.leases.offered) <= 2 * outlived.FIRST
 
 
-def test_ways_that_differ_in_what_is_over_meet(monkeypatch):
-    """Each holder's lease ran out, or its release happened: two ways that no op can tell apart."""
+def test_ways_that_differ_only_in_expired_leases_merge(monkeypatch):
+    """Each holder's lease expired, or its release happened: no op can tell these two ways apart."""
     told = Told()
     for number in range(200):
         told.hold(number, "info")
@@ -99,7 +99,7 @@ def test_ways_that_differ_in_what_is_over_meet(monkeypatch):
     assert [used for own in walk.search.configurations.values() for used, _ in own] == [0]
 
 
-def test_of_a_class_without_end_it_stays_known_who_used_too_many():
+def test_overuse_of_an_endless_class_stays_recorded():
     crashed = Crashed(named("lease-mutex"), frozenset())
     acquire = Action("acquire", owner="x")
     crashed.want(acquire)
@@ -117,15 +117,16 @@ def test_a_release_that_never_returned_is_kept_while_its_hold_may_be_on(monkeypa
     monkeypatch.setattr(outlived, "FIRST", 0)
     told = Told()
     told.hold(1, "info")
-    told.op(9, "acquire", {"ttl": S}, "info")  # of no use to anybody, so that it is looked through
-    told.hold(2)  # long before the lease of the first is over: its release has happened
+    # of no use to any op, so that the search looks it through
+    told.op(9, "acquire", {"ttl": S}, "info")
+    told.hold(2)  # long before the lease of the first expires: its release has happened
     assert told.walk().to_end() is None
     told.hold(3)
     told.hold(4)
     assert told.walk().to_end() is None
 
 
-def test_what_was_granted_unheard_is_kept_for_the_process_that_goes_on(monkeypatch):
+def test_a_grant_without_answer_is_kept_for_a_process_that_continues(monkeypatch):
     monkeypatch.setattr(outlived, "FIRST", 0)
     told = Told()
     told.op(1, "acquire", {"ttl": S, "hold": "a"}, "info")
@@ -136,15 +137,15 @@ def test_what_was_granted_unheard_is_kept_for_the_process_that_goes_on(monkeypat
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """Whatever is of no use is dropped after each event."""
+    """Drop every useless op after each event."""
     monkeypatch.setattr(outlived, "FIRST", 0)
     monkeypatch.setattr(outlived, "FEW", 0)
 
 
-def test_a_lease_that_is_still_to_run_out_may_make_way_for_what_never_returned(at_once):
+def test_a_lease_that_has_yet_to_expire_may_make_way_for_an_open_op(at_once):
     told = Told()
     told.op(1, "acquire", {"ttl": S}, hold="a")
-    told.op(2, "acquire", {"ttl": S, "hold": "b"}, "info")  # granted when the first is over
+    told.op(2, "acquire", {"ttl": S, "hold": "b"}, "info")  # granted when the first has expired
     told.now += 2 * S
     told.op(2, "extend", {"ttl": S, "hold": "b"})
     assert told.walk().to_end() is None
@@ -152,7 +153,7 @@ def test_a_lease_that_is_still_to_run_out_may_make_way_for_what_never_returned(a
 
 def test_so_may_one_that_an_extension_to_come_will_give(at_once):
     told = Told()
-    told.op(1, "acquire", {}, hold="a")  # without a lease, it would never be over
+    told.op(1, "acquire", {}, hold="a")  # without a lease, it would never end
     told.op(2, "acquire", {"ttl": 9 * S, "hold": "b"}, "info")
     told.op(1, "extend", {"ttl": S, "hold": "a"})
     told.now += 2 * S
@@ -181,7 +182,7 @@ def test_that_a_grant_has_expired_is_known_until_its_release(at_once):
     ("hint", "kept"),
     [
         ({}, 0),
-        ({"wants": lambda action: UNSAID}, 20),  # anything may help the releases
+        ({"wants": lambda action: UNSAID}, 20),  # any op may help the releases
         ({"leads": lambda action: UNSAID, "gives": lambda action: UNSAID}, 40),
     ],
 )
@@ -202,7 +203,7 @@ def test_where_the_model_does_not_say_nothing_is_dropped(hint, kept):
     assert sum(action.f != "expire" for action in left) == kept
 
 
-def test_what_shows_a_failure_is_right_all_the_same(at_once):
+def test_a_counterexample_is_right_although_ops_were_dropped(at_once):
     shown = 0
     for seed in range(120):
         random = Random(f"shown {seed}")
@@ -231,7 +232,7 @@ def test_it_looks_again_when_there_is_twice_as_much():
         walk.search.loose(Action("expire", number, owner="x"))
     walk.outlived.drop(walk.search, walk.leases, 1 << 40)
     assert (len(walk.search.crashed.counts), walk.outlived.at) == (0, outlived.FIRST)
-    for number in range(100):  # nothing is known of what is still to come
+    for number in range(100):  # later events are unknown
         walk.search.loose(Action("acquire", number, owner="x"))
         walk.search.loose(Action("release", owner=("x", number)))
     coming = Outlived(walk.search.model, walk.search.model.leads, {"x": 2}, 0, 0)

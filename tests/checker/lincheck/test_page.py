@@ -1,4 +1,4 @@
-"""The page's data: what is drawn of an object, and what is left out."""
+"""The data of the page: which parts of an object it draws, and which it omits."""
 
 import json
 from dataclasses import replace
@@ -25,7 +25,7 @@ def on(resource, value):
 
 
 def seen(read):
-    """A write of 1 in the first resource, one of 2 that never returned, and a read of `read`."""
+    """Return a write of 1 in the first resource, an open one of 2, and a read of `read`."""
     return [
         event(0, "invoke", "write", on("a", 1), time=10),
         event(0, "ok", "write", on("a", 1), time=20),
@@ -89,7 +89,7 @@ def test_a_valid_object_is_drawn_with_one_way_to_explain_it():
     }
 
 
-def test_a_failed_object_is_drawn_with_the_ways_that_come_nearest_and_what_stops_them():
+def test_a_failed_object_is_drawn_with_the_best_partial_orders_and_the_reasons_they_end():
     found = data(seen(7))
     [drawn] = found.pop("objects")
     assert (found["valid"], found["objects_left_out"]) == (False, 0)
@@ -146,7 +146,7 @@ def test_of_a_long_valid_object_the_beginning_is_drawn():
     assert way["steps"][-1] == step(598, "write 300", "299", "300")
 
 
-def test_of_a_long_failed_object_the_failure_is_drawn_with_what_is_around_it():
+def test_of_a_long_failed_object_only_the_failure_and_its_surroundings_are_drawn():
     before, after = MOST_DRAWN + 20, 12
     read = [event(1, "invoke", "read"), event(1, "ok", "read", 5)]
     [drawn] = data([*writes(before), *read, *writes(after, 2)])["objects"]
@@ -193,7 +193,7 @@ def test_an_end_of_a_lease_is_a_step_without_an_op():
     assert steps[1]["text"].startswith("expire")
 
 
-def test_where_nothing_is_known_the_first_object_is_drawn_and_the_reason_told():
+def test_an_unknown_verdict_draws_the_first_object_with_the_reason():
     verdict = check(
         [event(i, kind, "enqueue", i // 2) for kind in ("invoke", "ok") for i in range(200)],
         "fifo-queue", time_limit=0.05,
@@ -207,7 +207,7 @@ def test_where_nothing_is_known_the_first_object_is_drawn_and_the_reason_told():
     )  # fmt: skip
 
 
-def test_seconds_are_told_to_the_microsecond_and_of_what_is_unknown_one_object():
+def test_seconds_have_microseconds_and_an_unknown_verdict_draws_one_object():
     verdict = check(
         [*seen(2), *[event(5, k, "write", on("b", 1)) for k in ("invoke", "ok")]], "register"
     )

@@ -1,4 +1,4 @@
-"""Objects decided by several processes: who decides what, and what comes of limits and crashes."""
+"""Deciding objects in several processes: the assignment, limits and crashes."""
 
 import multiprocessing
 from concurrent.futures import Future
@@ -16,7 +16,7 @@ MODEL = named("owner-mutex")
 
 
 def parts(*specified):
-    """{lock: operations} of (lock, rounds of one process, whether two then hold it at once)."""
+    """Return {lock: operations} from (lock, rounds of one process, whether two hold it at once)."""
     events = []
 
     def op(process, f, lock):
@@ -46,7 +46,7 @@ def two_cpus(monkeypatch):
 
 @pytest.fixture
 def pool(monkeypatch):
-    """In place of processes, one that does at once what it is told, and what was done with it."""
+    """An executor that runs each task at once instead of in a process, and records the calls."""
     done = []
 
     class Worker:
@@ -89,7 +89,7 @@ def test_processes_find_the_object_that_fails_and_nothing_where_none_does(two_cp
     assert (failure.operation.process, failure.first) == (103, True)
 
 
-def test_the_longest_object_comes_first_and_none_is_waited_for_once_one_fails(two_cpus, pool):
+def test_the_longest_object_is_first_and_the_rest_are_cancelled_on_a_failure(two_cpus, pool):
     found = parts(("a", 1, False), ("b", 3, False), ("c", 2, False))
     assert decided(found) == (None, None)
     assert pool == [(2, "fork"), 1, 2, 0]

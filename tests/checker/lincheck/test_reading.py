@@ -1,4 +1,4 @@
-"""Readers of histories, to the line: values, lines, comments, and what cannot be read."""
+"""Readers of histories, line by line: values, comments, and text that cannot be parsed."""
 
 import pytest
 
@@ -236,7 +236,7 @@ def test_a_kv_log_names_its_key_in_each_map():
         ("{:a 1}\n{:key 1}", "edn"),
     ],
 )
-def test_a_format_is_told_from_how_the_text_begins(head, form):
+def test_a_format_is_detected_from_the_first_characters(head, form):
     assert told(head) == form
 
 
@@ -260,7 +260,7 @@ def test_the_format_that_is_given_is_taken(tmp_path):
     assert list(read(str(path), None, pytest.fail))[1] == (2, {"key": "é", "value": ["é", None]})
 
 
-def test_a_format_is_told_from_a_long_beginning_and_the_file_is_read_from_its_start(tmp_path):
+def test_a_format_is_detected_from_a_long_prefix_and_the_file_is_read_from_its_start(tmp_path):
     path = tmp_path / "history"
     path.write_text("\n" * 65_000 + '{"a": 1}\n')
     assert list(read(path, None, pytest.fail)) == [(65_001, {"a": 1})]
@@ -269,7 +269,7 @@ def test_a_format_is_told_from_a_long_beginning_and_the_file_is_read_from_its_st
         list(read(path, None, pytest.fail))
 
 
-def test_what_a_file_has_wrong_is_said_with_its_name(tmp_path):
+def test_an_error_in_a_file_is_reported_with_its_name(tmp_path):
     path = tmp_path / "history"
     for content, said in [
         (b"", f"{path}: the file is empty"),
@@ -286,7 +286,7 @@ def test_what_a_file_has_wrong_is_said_with_its_name(tmp_path):
     assert str(caught.value) == f"{tmp_path / 'none'}: cannot be read: No such file or directory"
 
 
-def test_what_is_torn_is_told_to_the_caller(tmp_path):
+def test_a_torn_line_is_reported_to_the_caller(tmp_path):
     (tmp_path / "history").write_text('{"a": 1}\n{"b')
     said = []
     assert list(read(tmp_path / "history", None, said.append)) == [(1, {"a": 1})]

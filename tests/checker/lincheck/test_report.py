@@ -1,4 +1,4 @@
-"""What the command prints of a verdict, and on which of its two streams."""
+"""The text that the command prints for a verdict, on standard output and standard error."""
 
 import json
 import os
@@ -31,7 +31,7 @@ WRITTEN = lines((0, "invoke", "write", 1), (0, "ok", "write", 1))
 
 @pytest.fixture
 def run(tmp_path, capsys):
-    """Runs the command on one file with this text: (exit code, lines, complaints, the file)."""
+    """Run the command on one file with this text: (exit code, lines, complaints, the file)."""
 
     def run(text, *arguments):
         file = tmp_path / "history"
@@ -72,20 +72,20 @@ def test_an_object_without_a_name_is_not_named(run):
     assert "object" not in line
 
 
-def test_seconds_are_told_to_the_microsecond():
+def test_seconds_are_shown_to_the_microsecond():
     found = check([], "register")
     verdict = Verdict(True, found.model, 0, 0.123456789)
     assert report("f", verdict, None)["seconds"] == 0.123457
 
 
-def test_evidence_is_told_for_a_verdict_of_false_only():
+def test_evidence_is_shown_for_a_false_verdict_only():
     verdict = check([], "register")
     for evidence in (verdict.evidence(), Evidence(True, {}, complete=False, reason="no time")):
         told = report("f", verdict, evidence)
         assert set(told) == {"file", "valid", "operations", "seconds"}
 
 
-def test_what_is_torn_is_said_beside_the_verdict(run):
+def test_a_torn_line_is_reported_next_to_the_verdict(run):
     code, [line], err, file = run(WRITTEN + '{"proc', "--model", "register")
     assert (code, line["valid"]) == (0, True)
     assert err == f"{file}: line 3 is torn (no newline, no JSON) and was dropped\n"
@@ -93,7 +93,7 @@ def test_what_is_torn_is_said_beside_the_verdict(run):
 
 def test_the_format_that_is_asked_for_is_read(run):
     text = '{:process 0, :type :invoke, :f :put, :key "a", :value ["b" "x"]}'
-    assert run(text, "--model", "kv")[0] == 254  # told as porcupine-kv, the value is a list
+    assert run(text, "--model", "kv")[0] == 254  # read as porcupine-kv, the value is a list
     assert run(text, "--model", "kv", "--format", "edn")[0] == 0
 
 
@@ -148,7 +148,7 @@ def test_limits_are_those_that_were_asked_for(run, monkeypatch):
         (["--time-limit", "9"], -1, True, 0),
     ],
 )
-def test_evidence_takes_what_is_left_of_the_time(
+def test_evidence_uses_the_rest_of_the_time_limit(
     run, tmp_path, monkeypatch, limits, left, page, seconds
 ):
     given = []
@@ -198,7 +198,7 @@ def test_a_page_is_of_one_file(run, tmp_path, capsys):
     assert "--html takes only one file at a time" in capsys.readouterr().err
 
 
-def test_help_names_every_option_and_what_it_takes(capsys, monkeypatch):
+def test_help_names_every_option_and_its_argument(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     assert main(["--help"]) == 0
     told = capsys.readouterr().out
@@ -212,7 +212,7 @@ def test_help_names_every_option_and_what_it_takes(capsys, monkeypatch):
 
 
 def test_lines_come_out_as_soon_as_they_are_known(tmp_path):
-    """Of several files, each line is there before the next file is read."""
+    """With several files, each line is printed before the next file is read."""
     (tmp_path / "history").write_text(WRITTEN)
     reading, writing = os.pipe()
     seen = []

@@ -1,4 +1,4 @@
-"""A check that takes long gives the objects that are left to several processes."""
+"""A long check distributes the remaining objects over several processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fencepost.checker.lincheck.verdict import Failure, check
 
 
 def put_and_got(*got):
-    """A key for each value that is read where "1" was put."""
+    """Return a key for each value that is read where "1" was written."""
     for key, value in enumerate(map(str, got)):
         for process, f, told in ((0, "put", "1"), (1, "get", value)):
             for kind in ("invoke", "ok"):
@@ -22,7 +22,7 @@ def put_and_got(*got):
 
 @pytest.fixture
 def spread(monkeypatch):
-    """Every check takes long. `answers`: what the processes say next; `told`: what they heard."""
+    """Make every check long. `answers`: the processes' next answers; `told`: their requests."""
     answers, told = [], []
 
     def in_processes(parts, waiting, *more):
@@ -60,7 +60,7 @@ def test_a_limit_that_a_process_reaches_leaves_it_unknown(spread):
 
 
 @pytest.mark.parametrize("fast", [True, False])
-def test_the_processes_are_told_what_is_left_and_how_to_decide_it(spread, fast):
+def test_the_processes_receive_the_remaining_objects_and_the_options(spread, fast):
     spread.answers.append((None, None))
     model = named("kv")
     check(put_and_got(1, 1), model, time_limit=60, fast=fast)

@@ -1,4 +1,4 @@
-"""States and actions by number: what is dropped is dropped whole, and numbers are never reused."""
+"""The table numbers states and actions, drops them whole, and never reuses a number."""
 
 from random import Random
 
@@ -15,7 +15,7 @@ WRITE, READ = Action("write", 5), Action("read", result=5)
 
 @pytest.fixture
 def filled():
-    """(table, numbers of the states null and 5, and of the actions), with one step remembered."""
+    """Return (table, numbers of the states null and 5 and of the actions); one step is cached."""
     found = Table(named("register"))
     states = [found.state_number(state) for state in (None, 5)]
     actions = [found.action_number(action) for action in (WRITE, READ)]
@@ -39,7 +39,7 @@ def test_a_step_is_asked_of_the_model_and_remembered(filled):
     assert found.steps == {write: {null: five}, read: {null: IMPOSSIBLE, five: five}}
 
 
-def test_compacting_drops_what_is_dead_and_every_step(filled):
+def test_compacting_drops_dead_entries_and_every_step(filled):
     found, (_, five), (_, read) = filled
     found.compact({five}, {read})
     assert (found.states, found.state_numbers, found.facets) == ({five: 5}, {5: five}, {five: 5})
@@ -49,7 +49,7 @@ def test_compacting_drops_what_is_dead_and_every_step(filled):
     assert found.action_number(WRITE) == 6
 
 
-def test_a_table_is_crowded_by_twice_what_lived_when_it_was_last_compacted(monkeypatch, filled):
+def test_a_table_is_crowded_at_twice_the_live_entries_of_the_last_compaction(monkeypatch, filled):
     found, states, actions = filled
     assert found.compact_at == table.COMPACT_AT
     monkeypatch.setattr(table, "COMPACT_AT", 100)

@@ -1,4 +1,4 @@
-"""Ways around crashed ops take turns, by the effort that each has had."""
+"""Ways around crashed ops take turns, by the effort that each has spent."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_way_without_an_answer_leaves_the_turns_to_the_others():
 
 
 def operations(*told):
-    """(f, value, type) each, of processes of their own; what a read gives is its value."""
+    """Return ops from (f, value, type), each by a process of its own; a read returns its value."""
     events = []
     for process, (f, value, type) in enumerate(told):
         asked = None if f == "read" else value
@@ -48,7 +48,7 @@ def operations(*told):
     return found
 
 
-def test_what_was_used_too_often_before_stays_counted():
+def test_an_op_that_was_overused_before_stays_counted():
     """1 is read three times after 0 was written; one write and one cas could have given it."""
     rounds = [("write", 0, "ok"), ("read", 1, "ok")] * 3
     told = operations(("write", 1, "info"), ("cas", [0, 1], "info"), *rounds)

@@ -1,4 +1,4 @@
-"""Crashed ops that every configuration has used are dropped from the records, and stay used."""
+"""Records drop the crashed ops that every configuration has used, and these ops stay used."""
 
 import pytest
 
@@ -15,7 +15,7 @@ MODEL = named("register", 0)
 
 
 class Told:
-    """A history of a register, op by op, each op by a process that nobody uses again."""
+    """Build a history of a register op by op, each op by a new process."""
 
     def __init__(self):
         self.events = []
@@ -34,7 +34,7 @@ class Told:
 
 
 def crashed_and_read(count, times=1):
-    """Writes of 1 to `count` that never returned, `times` of each, and then a read of each."""
+    """Add open writes of 1 to `count`, `times` of each, and then a read of each."""
     told = Told()
     for value in range(1, count + 1):
         for _ in range(times):
@@ -44,7 +44,7 @@ def crashed_and_read(count, times=1):
     return told
 
 
-def test_what_all_have_used_is_forgotten():
+def test_ops_that_all_configurations_have_used_are_dropped_from_records():
     for count in (WRITE_OFF_AT, WRITE_OFF_AT + 1, 3 * WRITE_OFF_AT):
         failed, search = crashed_and_read(count).searched()
         assert failed is None
@@ -53,10 +53,10 @@ def test_what_all_have_used_is_forgotten():
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])
-def test_what_was_used_up_stays_used_up(times):
+def test_used_up_ops_stay_used_up_after_a_write_off(times):
     told = crashed_and_read(WRITE_OFF_AT + 4, times)
     for _ in range(times - 1):
-        told.op("read", WRITE_OFF_AT + 4)  # still there: needs no write
+        told.op("read", WRITE_OFF_AT + 4)  # still present: needs no write
         told.op("write", 99)
         told.op("read", 1)
     assert told.searched()[0] is None
@@ -70,7 +70,7 @@ def test_what_was_used_up_stays_used_up(times):
     assert failed.action.result == (1 if times > 1 else 2)
 
 
-def test_records_go_on_from_what_was_written_off():
+def test_records_continue_from_the_write_off():
     told = crashed_and_read(WRITE_OFF_AT + 1, 2)
     before = len(told.events)
     _, search = told.searched()
@@ -87,7 +87,7 @@ def test_records_go_on_from_what_was_written_off():
     assert len(told.events) == before + 6
 
 
-def test_the_next_write_off_comes_at_twice_what_is_left():
+def test_the_next_write_off_happens_at_twice_the_remaining_ops():
     _, search = crashed_and_read(WRITE_OFF_AT + 1, 2).searched()
     assert len(search.crashed.shifts) == WRITE_OFF_AT + 1  # one op of each class is left
     assert search.write_off_at == 2 * (WRITE_OFF_AT + 1)

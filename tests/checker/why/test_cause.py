@@ -1,4 +1,4 @@
-"""Why two held one lock: each cause is named where the history shows it, and no other."""
+"""The cause of two holders is named where the history shows it, and no other is."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_pause_that_ended_just_before_is_named_still():
     assert "pause of client-1" in found[1]["what"]
 
 
-def test_a_pause_that_was_over_before_the_lock_was_asked_for_is_not_named():
+def test_a_pause_that_ended_before_the_lock_was_requested_is_not_named():
     story = overlapping()
     story.fault("pause", 10, 50, ["client-1"])
     assert links(mutual_exclusion, story)[0] == ["lease-over", "kept-on"]
@@ -63,7 +63,7 @@ def test_a_holder_that_was_cut_off_is_said_to_have_been_cut_off_even_from_storag
     assert "client-1 is cut off from storage" in summary
 
 
-def test_what_strikes_another_client_or_a_clock_keeps_nobody():
+def test_faults_on_other_clients_or_clocks_delay_no_holder():
     story = overlapping()
     story.fault("pause", 500, 1900, ["client-3"])
     story.fault("clock", 500, 1900, ["client-1"], arguments={"offset_s": 1})
@@ -107,7 +107,7 @@ def test_a_server_that_may_have_forgotten_is_named_and_nothing_else(family, targ
     assert summary.endswith(f"(likely: {family} of {targets[0]})." if named else "(not explained).")
 
 
-def test_what_struck_a_server_before_the_first_was_asked_for_made_it_forget_nothing():
+def test_a_fault_on_a_server_before_the_first_request_made_it_forget_nothing():
     story = twice()
     story.fault("kill", 10, 50, ["redis-2"])
     assert links(lease_exclusion, story)[0] == ["none"]
@@ -146,7 +146,7 @@ def stolen():
     return story
 
 
-def test_a_release_of_a_hold_that_was_over_is_named_as_what_freed_the_lock():
+def test_a_release_of_an_expired_hold_is_named_as_the_event_that_freed_the_lock():
     sorts, found, summary = links(lease_exclusion, stolen())
     assert sorts == ["stolen"]
     assert (
@@ -166,7 +166,7 @@ def test_a_release_that_was_refused_freed_nothing():
     assert links(lease_exclusion, story)[0] == ["none"]
 
 
-def test_a_late_release_is_explained_by_what_made_it_late():
+def test_a_late_release_is_explained_by_its_delay():
     story = stolen()
     story.fault("pause", 500, 1250, ["client-1"])
     sorts, found, _ = links(ownership, story)
@@ -174,7 +174,7 @@ def test_a_late_release_is_explained_by_what_made_it_late():
     assert "pause of client-1" in found[1]["what"]
 
 
-def test_a_client_without_a_lease_to_see_is_judged_by_what_struck_it():
+def test_a_client_without_a_visible_lease_is_judged_by_its_faults():
     story = Story()
     story.grant(1, "h1", at=0, until=None)
     story.fault("pause", 100, 3000, ["client-1"])
@@ -199,7 +199,7 @@ def test_a_stale_write_is_explained_by_its_own_hold():
     assert "pause of client-1 (from 0.500 s to 1.19" in found[1]["what"]
 
 
-def test_damage_under_a_session_that_nobody_can_see_is_explained_by_what_struck_its_holder():
+def test_damage_under_an_invisible_session_is_explained_by_the_fault_on_its_holder():
     story = Story()
     story.grant(1, "h1", at=0, until=None)
     story.read(1, 10, None, 0)
@@ -226,7 +226,7 @@ def test_damage_by_either_of_two_holders_of_running_leases_is_explained_by_the_s
     assert found[0]["nodes"] == ["redis-2"]
 
 
-def test_a_lease_that_ends_as_the_next_is_granted_is_over():
+def test_a_lease_that_ends_as_the_next_is_granted_has_expired():
     story = Story()
     story.grant(1, "h1", at=100, until=1500)
     story.grant(2, "h2", at=1500, until=2500)
@@ -234,7 +234,7 @@ def test_a_lease_that_ends_as_the_next_is_granted_is_over():
     assert links(mutual_exclusion, story)[0] == ["lease-over", "kept-on"]
 
 
-def test_of_faults_that_were_over_before_the_lease_was_the_last_is_named():
+def test_of_faults_that_ended_before_the_lease_did_the_last_is_named():
     story = overlapping()
     story.fault("pause", 200, 300, ["client-1"], name="p1")
     story.fault("pause", 500, 600, ["client-1"], name="p2")
@@ -242,8 +242,8 @@ def test_of_faults_that_were_over_before_the_lease_was_the_last_is_named():
     assert [link["time_ns"] for link in found[1:]] == [500 * MS]
 
 
-def test_what_is_known_of_each_link_stands_beside_its_words():
-    """Each link with all that it has, but for the words."""
+def test_each_link_has_its_facts_next_to_its_words():
+    """Return each link with all its fields except the words."""
 
     def bare(found):
         return [{name: link[name] for name in link if name != "what"} for link in found]

@@ -1,4 +1,4 @@
-"""Leases that are counted late, or were over as they were granted, as causes of two holders."""
+"""Leases that are counted from too late, or expired on arrival, as causes of two holders."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.checker.cause_stories import granted_by, links
 from tests.histories import MS, Story
 
 
-def test_who_counts_its_lease_from_the_answer_is_told_so_and_why_that_was_late():
+def test_a_client_that_counts_its_lease_from_the_answer_is_named_with_the_reason_for_the_delay():
     story = Story()
     story.grant(1, "h1", asked=100, at=900, until=1900)
     story.fault("pause", 200, 800, ["client-1"])
@@ -23,7 +23,7 @@ def test_who_counts_its_lease_from_the_answer_is_told_so_and_why_that_was_late()
     assert summary.endswith("(its holder counts its lease from the answer).")
 
 
-def test_a_lease_that_is_counted_from_between_asking_and_answer_is_told_by_when():
+def test_a_lease_counted_from_between_request_and_answer_is_reported_with_that_time():
     story = Story()
     story.grant(1, "h1", asked=100, at=900, until=1500)
     story.grant(2, "h2", at=1200, until=2200)
@@ -34,7 +34,7 @@ def test_a_lease_that_is_counted_from_between_asking_and_answer_is_told_by_when(
     assert summary.endswith("(its holder counts its lease late).")
 
 
-def test_who_is_granted_what_is_over_already_is_the_one_whose_lease_is_explained():
+def test_the_lease_to_explain_is_the_one_that_had_expired_when_granted():
     """A client whose session ended while it waited, as etcd 3.4 grants the lock to."""
     story = Story()
     story.grant(1, "h1", asked=200, at=2500, until=4500)
@@ -47,7 +47,7 @@ def test_who_is_granted_what_is_over_already_is_the_one_whose_lease_is_explained
     assert summary.endswith("(likely: pause of client-2).")
 
 
-def test_who_hears_late_of_a_grant_that_was_given_before_the_other_s_is_told_so():
+def test_a_client_that_learns_late_of_an_earlier_grant_is_named():
     story = Story()
     story.grant(2, "h2", asked=100, at=2500, until=3500)
     story.fault("pause", 200, 2490, ["client-2"])
@@ -63,7 +63,7 @@ def test_who_hears_late_of_a_grant_that_was_given_before_the_other_s_is_told_so(
 @pytest.mark.parametrize(
     ("asked", "until", "counted"), [(100, 1150, False), (100, 1151, True), (100, 1100, False)]
 )
-def test_a_lease_is_counted_late_where_its_end_is_a_twentieth_beyond_what_was_asked_for(
+def test_a_lease_is_counted_late_if_its_end_is_a_twentieth_later_than_requested(
     asked, until, counted
 ):
     story = Story()
@@ -95,7 +95,7 @@ def test_a_lease_is_counted_from_the_answer_up_to_a_twentieth(until, since):
 
 
 @pytest.mark.parametrize(("until", "dead"), [(599, True), (600, True), (601, False)])
-def test_what_ends_in_the_instant_of_its_grant_was_over_already(until, dead):
+def test_a_lease_that_ends_in_the_instant_of_its_grant_had_expired(until, dead):
     story = Story()
     granted_by(story, 1, "h1", 100, 1100, ["redis-1", "redis-2"])
     granted_by(story, 2, "h2", 600, until, ["redis-2", "redis-3"])

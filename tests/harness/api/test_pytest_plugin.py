@@ -1,4 +1,4 @@
-"""The plugin as a test suite meets it, on a cluster in memory."""
+"""The pytest plugin in a test suite, on a cluster in memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QUICK = "time=1, concurrency=2, options={'retries': 0}"
 
 @pytest.fixture
 def suite(pytester, machine, short, monkeypatch):
-    """Runs a test file's content with pytest, in this process."""
+    """Run a test file's content with pytest, in this process."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
     def run(content, *options):
@@ -53,7 +53,7 @@ def test_the_cluster_is_removed_however_the_session_ends(suite, machine, ends):
     assert machine["fencepost"].nodes == []
 
 
-def test_a_test_that_fails_says_what_came_out_and_where_the_report_is(suite, machine):
+def test_a_failing_test_shows_the_verdict_and_the_report_s_path(suite, machine):
     machine["fencepost"].service.broken = True
     found = suite(
         f"""

@@ -1,4 +1,4 @@
-"""Several runs on one cluster, and what a run gives to Python."""
+"""A session does several runs on one cluster and returns their results."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ def test_runs_share_the_cluster_which_goes_down_with_the_session(session, machin
     assert (cluster.downs, cluster.nodes, cluster.left) == (1, [], [])
 
 
-def test_a_run_that_needs_more_nodes_brings_the_cluster_up_anew_with_those_of_both(
-    session, machine
-):
+def test_a_run_that_needs_more_nodes_restarts_the_cluster_with_the_union(session, machine):
     session.run("redis", **QUICK)
     session.run("redis", **QUICK | {"concurrency": 3})
     session.run("redis", **QUICK)
@@ -63,7 +61,7 @@ def test_settings_have_the_names_of_the_command_line_and_faults_is_one(session):
         session.run("redis", fault="pause", **QUICK)
 
 
-def test_a_valid_run_asserts_nothing_and_says_what_came_out(session):
+def test_a_valid_run_passes_the_assertion_and_returns_its_verdict(session):
     result = session.run("redis", seed=7, **QUICK)
     result.assert_valid()
     result.assert_valid("service", "lease_exclusion")
@@ -88,7 +86,7 @@ def test_a_broken_lock_fails_with_the_sentence_the_evidence_the_seed_and_the_rep
     assert f"fencepost test --replay {result.folder}" in said
 
 
-def test_what_is_unknown_is_not_valid(session, machine, monkeypatch):
+def test_an_unknown_verdict_is_not_valid(session, machine, monkeypatch):
     monkeypatch.setattr(machine["fencepost"], "deaf", {"redis-1"})
     result = session.run("redis", faults="pause:server@200ms", **QUICK | {"time": 2})
     assert (result.valid, result.verdict) == (False, "unknown")
@@ -96,7 +94,7 @@ def test_what_is_unknown_is_not_valid(session, machine, monkeypatch):
         result.assert_valid()
 
 
-def test_what_was_not_judged_cannot_be_asserted(session):
+def test_an_unjudged_run_cannot_be_asserted(session):
     result = session.run("redis", **QUICK)
     with pytest.raises(BadArguments, match="fail-on fencing: this test does not run it"):
         result.assert_valid("fencing")

@@ -1,4 +1,4 @@
-"""What locks cost, measured on a cluster in memory: every phase, and nothing left behind."""
+"""Measure locks on a cluster in memory: every phase runs, and nothing remains."""
 
 from __future__ import annotations
 
@@ -70,20 +70,20 @@ def test_a_client_that_does_not_come_to_rest_is_a_crash_and_all_are_closed(clust
     rest = worker.Worker.rest
 
     def rests(one, timeout_s):
-        # The others have all the time they need, however busy the machine is.
+        # The others have enough time, however busy the machine is.
         return rest(one, 0.5 if one.node == "client-3" else 10 * timeout_s)
 
     monkeypatch.setattr(worker.Worker, "rest", rests)
     monkeypatch.setattr(bench, "PHASES", {"apart": "each client on a lock of its own"})
     asked = threading.Event()
-    # The phase lasts until the client has asked.
+    # The phase lasts until the client has sent its request.
     monkeypatch.setattr(bench, "time", SimpleNamespace(sleep=lambda _: asked.wait(300)))
 
     def answers(node, f):
         if node == "client-3":
             asked.set()
             raise Silent
-        time.sleep(0.005)  # so that they do not keep each other from running
+        time.sleep(0.005)  # so that they do not block each other
 
     cluster.service.answers = answers
     with pytest.raises(Crashed, match=r"client-3 did not come to rest: its acquire has no answer"):

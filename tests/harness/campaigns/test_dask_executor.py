@@ -1,4 +1,4 @@
-"""Runs by Dask's workers: what they leave comes here, whatever becomes of a worker."""
+"""Dask's workers execute runs; their results arrive here, even if a worker dies."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def workers(dask):
     made.close()
 
 
-def test_what_a_run_leaves_there_is_here_afterwards(workers, folder):
+def test_a_worker_s_results_are_copied_here(workers, folder):
     begun = [workers.begin(Job(jobs.leaves, ("one", ["a", "b"][:n]))) for n in (1, 2)]
     for number, done in enumerate(begun, 1):
         place, lines = done()
@@ -85,11 +85,11 @@ def test_a_run_whose_worker_is_killed_is_carried_out_by_another(tmp_path, eventu
         worker = json.loads((place / "test.json").read_text())["worker"]
         assert [f"at-{worker}"] == [path.name for path in both]
         workers.close()
-        # The run of the worker that is gone has come to its end as well.
+        # The run of the dead worker has completed as well.
         eventually(lambda: not list((tmp_path / "scratch").glob("fencepost-job-*")))
 
 
-def test_without_a_worker_it_is_said_what_starts_one(tmp_path, monkeypatch):
+def test_without_a_worker_the_error_says_how_to_start_one(tmp_path, monkeypatch):
     monkeypatch.setattr(executors, "ANSWERS_S", 5)
     said = "has no workers. `dask worker tcp://127.0.0.1:"
     with dasked(tmp_path, workers=0) as dask, pytest.raises(BadArguments, match=said):
@@ -118,7 +118,7 @@ def test_a_scheduler_that_is_gone_ends_all(tmp_path):
         (("--engine", "dask", "--scheduler", "tcp://127.0.0.1:1", "--remote", "ssh"), "leave"),
     ],
 )
-def test_what_makes_no_sense_is_refused(monkeypatch, capsys, command, options, said):
+def test_invalid_arguments_are_refused(monkeypatch, capsys, command, options, said):
     monkeypatch.setattr(sys, "argv", ["fencepost", *command, *options])
     assert app.run() == 254
     assert said in capsys.readouterr().err

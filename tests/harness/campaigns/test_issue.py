@@ -1,4 +1,4 @@
-"""The issue about a changed outcome, against a stand-in for the service on this machine."""
+"""The issue about a changed outcome, with a fake of the service on this machine."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Service:
         self.server.server_close()
 
 
-def test_the_first_changed_night_opens_an_issue():
+def test_the_first_changed_nightly_run_opens_an_issue():
     with Service() as service:
         assert (
             issue.report(night(CHANGED), service.environment, "https://it")
@@ -94,11 +94,11 @@ def test_the_next_one_updates_it_and_opens_none():
     assert set(service.asked[1][3]) == {"body"}
 
 
-def test_a_night_in_which_nothing_changed_asks_nobody():
+def test_an_unchanged_nightly_run_sends_no_request():
     assert "no issue is needed" in issue.report(night(CHANGED | {"state": "same"}), {})
 
 
-def test_what_a_server_said_stays_text():
+def test_text_from_a_server_is_escaped():
     with Service() as service:
         issue.report(night(CHANGED), service.environment)
     body = service.asked[1][3]["body"]
@@ -106,7 +106,7 @@ def test_what_a_server_said_stays_text():
     assert "\\<!--" in body and "@all" not in body and "fine \\| " in body
 
 
-def test_a_refusal_and_a_silent_service_say_what_to_do():
+def test_a_refusal_and_a_silent_service_give_a_remedy():
     with Service(code=403) as service, pytest.raises(Crashed, match=r"refused: 403 .*write issues"):
         issue.report(night(CHANGED), service.environment)
     with pytest.raises(Crashed, match="could not be asked"):

@@ -1,4 +1,4 @@
-"""The matrix: what is run and what cannot be, in which order, with which seeds; how it goes on."""
+"""The matrix: its cells, their order and seeds, inapplicable cells, and how it resumes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def counted(outcome):
 
 
 class Bench:
-    """Clusters and runs that are noted and not carried out."""
+    """Record clusters and runs without executing them."""
 
     def __init__(self):
         self.ups, self.downs, self.ran = [], 0, []
@@ -88,7 +88,7 @@ def small(**more):
                 | more)  # fmt: skip
 
 
-def test_what_is_not_named_is_every_sound_lock_under_every_usual_fault():
+def test_by_default_every_sound_lock_runs_under_every_usual_fault():
     asked = plan((), (), (), 7)
     assert set(LOCKS) - set(asked.locks) == {
         "none", *(name for name in LOCKS if name.startswith("broken-")),
@@ -152,14 +152,14 @@ def test_of_all_faults_an_aim_leaves_none_out():
         ({"time_s": 3600.0}, "time 3600 s is out of range"),
     ],
 )
-def test_what_is_no_lock_fault_or_guard_is_refused_with_what_is(given, message):
+def test_an_unknown_lock_fault_or_guard_is_refused_with_the_valid_ones(given, message):
     with pytest.raises(BadArguments, match=message.replace("(", r"\(")):
         small(**given)
 
 
 def test_the_length_of_a_run_is_such_that_a_round_fits_the_budget():
     assert small().time_s == 20
-    assert small(budget_s=60.0).time_s == 2.5  # no less, or no fault would come
+    assert small(budget_s=60.0).time_s == 2.5  # a shorter run would contain no fault
     assert small(budget_s=86_400.0).time_s == 60
     middle = small(budget_s=200.0)
     taken = sum(rounds.around(cell.kind) + middle.time_s for cell in cells(middle))
@@ -210,7 +210,7 @@ def test_each_kind_of_server_has_one_cluster_and_its_cells_come_in_random_order(
     assert [run[:2] for run in bench.ran] != plain
 
 
-def test_rounds_go_on_while_the_budget_lasts(bench, monkeypatch):
+def test_rounds_continue_while_the_budget_lasts(bench, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(rounds.time, "monotonic", lambda: now[0])
     carried = bench.run
@@ -228,7 +228,7 @@ def test_rounds_go_on_while_the_budget_lasts(bench, monkeypatch):
     assert len({seed for _, _, _, seed, _ in bench.ran}) == len(bench.ran)
 
 
-def test_what_the_budget_does_not_reach_is_not_tested_and_comes_when_it_is_resumed(bench):
+def test_cells_beyond_the_budget_are_not_tested_until_it_resumes(bench):
     found = matrices.create(small())
     with pytest.raises(KeyboardInterrupt):
         bench.fails[3] = KeyboardInterrupt()
@@ -246,7 +246,7 @@ def test_what_the_budget_does_not_reach_is_not_tested_and_comes_when_it_is_resum
     assert again.rounds.done == 1
 
 
-def test_an_aimed_matrix_is_aimed_when_it_goes_on():
+def test_a_matrix_with_an_aim_keeps_its_aim_when_it_resumes():
     found = matrices.create(small(aim=True))
     assert matrices.resumed(found.folder.name).plan == found.plan
 
@@ -280,12 +280,12 @@ def test_a_run_that_does_not_come_about_is_kept_as_such_and_the_next_has_a_new_c
 
 
 def at_once(bench, count):
-    """Runs of which so many have to be going on at a time."""
+    """Runs that require a number of them to be in progress at a time."""
     both = threading.Barrier(count, timeout=10)
     carried = bench.run
 
     def run(cell, spec, cluster):
-        both.wait()  # which one lane alone would never pass
+        both.wait()  # which a single lane would never pass
         return carried(cell, spec, cluster)
 
     bench.run = run
@@ -312,7 +312,7 @@ def test_a_lane_without_a_kind_of_its_own_joins_another_where_that_is_worth_a_cl
     assert few.ups == [["redis"]] and len(few.ran) == 1
 
 
-def test_a_lane_that_fails_ends_the_others_after_what_they_are_running(bench):
+def test_a_lane_that_fails_ends_the_others_after_their_current_run(bench):
     bench.fails[1] = RuntimeError("a defect")
     found = matrices.create(small(locks=("redis", "redlock")))
     with pytest.raises(RuntimeError, match="a defect"):
@@ -364,7 +364,7 @@ def test_a_matrix_json_that_is_none_is_refused(folder, content, message):
         matrices.resumed(place.name)
 
 
-def test_a_matrix_of_a_lock_that_is_gone_cannot_be_gone_on_with(bench):
+def test_a_matrix_whose_lock_no_longer_exists_cannot_be_resumed(bench):
     found = matrices.create(small(locks=("redis",)))
     path = found.folder / "matrix.json"
     path.write_text(path.read_text().replace('"redis"', '"gone"'))
@@ -372,7 +372,7 @@ def test_a_matrix_of_a_lock_that_is_gone_cannot_be_gone_on_with(bench):
         matrices.resumed(str(found.folder))
 
 
-def test_what_is_no_matrix_is_not_resumed():
+def test_a_folder_that_is_no_matrix_is_not_resumed():
     with pytest.raises(BadArguments, match="'nowhere' is no matrix"):
         matrices.resumed("nowhere")
 

@@ -1,4 +1,4 @@
-"""`fencepost matrix` on a cluster in memory: a table, a page, and how it ends."""
+"""`fencepost matrix` on a cluster in memory: its table, its page and its exit codes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMED = ("--locks", "redis", "--faults", "none,pause:server@200ms", "--guards", 
 
 @pytest.fixture
 def matrix(machine, short, capsys, monkeypatch):
-    """The command with short runs; its exit code and what it says."""
+    """Run the command with short runs; return its exit code and output."""
     monkeypatch.setattr(matrix_plan, "_QUICK_TTL_MS", 200)
     monkeypatch.setattr(matrix_plan, "_TTL_MS", 200)
 
@@ -57,7 +57,7 @@ def test_a_sound_lock_is_kept_in_every_cell_on_one_cluster(matrix, machine):
     assert len(list(csv.DictReader((made() / "matrix.csv").open()))) == 2
 
 
-def test_a_broken_lock_is_told_with_how_often_and_when_first(matrix, machine):
+def test_a_broken_lock_is_listed_with_the_rate_and_time_of_its_violations(matrix, machine):
     machine["fencepost"].service.broken = True
     code, _ = matrix("--locks", "redis", "--faults", "none", "--guards", "none", "--time", "1s")
     total = sums()["redis", "none"]
@@ -67,7 +67,7 @@ def test_a_broken_lock_is_told_with_how_often_and_when_first(matrix, machine):
     assert 0 <= service["first_s"] < 2 and service["low"] < service["per_1000"] <= service["high"]
 
 
-def test_a_matrix_is_gone_on_with_where_it_was_interrupted(matrix, machine):
+def test_an_interrupted_matrix_resumes(matrix, machine):
     def before(call):
         if call.verb == "spawn" and len(list(made().parent.parent.glob("matrix-redis/*Z"))) == 2:
             raise KeyboardInterrupt
@@ -97,7 +97,7 @@ def test_two_cells_at_a_time_run_on_two_clusters_which_both_go_down(matrix, mach
         assert (cluster.ups, cluster.nodes, cluster.left) == (1, [], [])
 
 
-def test_what_cannot_be_is_said_before_anything_starts(matrix):
+def test_inapplicable_arguments_are_reported_before_anything_starts(matrix):
     words = ["--locks", "redis,redis-py", "--faults", "none", "--guards", "none,fenced"]
     code, said = matrix(*words, "--time", "1s")
     reason = "guard fenced needs a fencing token, and redis-py gives none as it is set"
@@ -118,7 +118,7 @@ def test_the_table_is_written_as_parquet_where_that_is_asked_for(matrix, monkeyp
     matrix("--locks", "redis", "--faults", "none", "--guards", "none", "--time", "1s")
     monkeypatch.setattr(command, "find_spec", lambda name: name)
     written = []
-    # What writes it is pandas' own, and not installed here.
+    # pandas itself writes it, and is not installed here.
     monkeypatch.setattr(
         frames.pd.DataFrame, "to_parquet", lambda frame, file: written.append((len(frame), file))
     )
@@ -140,7 +140,7 @@ def test_the_table_is_written_as_parquet_where_that_is_asked_for(matrix, monkeyp
         (["--resume", "x", "--quick"], "not --quick"),
     ],
 )
-def test_bad_arguments_end_with_254_and_say_what_is_valid(matrix, machine, words, message):
+def test_bad_arguments_exit_with_254_and_the_valid_values(matrix, machine, words, message):
     code, said = matrix(*words)
     assert code == 254 and message in said
     assert machine.clusters == {}

@@ -1,5 +1,7 @@
-"""A night within a budget, and its outcomes beside what is known. What runs the parts stands in for
-processes: it leaves the folders that they would leave."""
+"""A nightly run keeps its budget and compares its outcomes with the baseline.
+
+A fake replaces the processes that run the stages: it leaves the folders that they would leave.
+"""
 
 from __future__ import annotations
 
@@ -54,13 +56,13 @@ def state(one, known):
     return one.state
 
 
-def test_a_scenario_that_comes_out_as_published_has_one_mark_and_is_sure():
+def test_a_scenario_with_the_published_outcome_has_one_mark_and_is_sure():
     (one,) = suite_of(scenario("a"))
     assert (one.key, one.marks, one.sure) == ("suite/a", ["as published"], True)
     assert one.expected == "resource broken"
 
 
-def test_a_scenario_that_comes_out_otherwise_says_what_it_saw():
+def test_a_scenario_with_another_outcome_names_its_observation():
     (one,) = suite_of(scenario("a", False, "resource is True, False was expected: fine"))
     assert one.marks == ["NOT as published", "resource holds"]
 
@@ -73,7 +75,7 @@ def test_a_scenario_that_comes_out_otherwise_says_what_it_saw():
         ("resource is unknown", "unknown", ["unknown"], False),
     ],
 )
-def test_what_did_not_come_about_or_was_not_judged_is_no_outcome(why, observed, marks, crashed):
+def test_a_run_that_crashed_or_was_not_judged_has_no_outcome(why, observed, marks, crashed):
     (one,) = suite_of(scenario("a", False, why, observed={"resource": observed}))
     assert (one.marks, one.crashed) == (marks, crashed)
 
@@ -135,7 +137,7 @@ def test_a_defect_s_run_is_named_as_the_results_folder_has_it(place):
         (marked(), ["kept"], "not run"),
     ],
 )
-def test_an_outcome_beside_what_is_known(one, known, expected):
+def test_an_outcome_is_compared_with_the_baseline(one, known, expected):
     assert state(one, known) == expected
 
 
@@ -151,12 +153,12 @@ def test_an_outcome_beside_what_is_known(one, known, expected):
         (marked(), ["kept"], 0),
     ],
 )
-def test_a_night_is_red_for_what_changed_and_not_for_what_is_known(one, known, code):
+def test_a_nightly_run_fails_on_changed_outcomes_and_not_on_known_ones(one, known, code):
     state(one, known)
     assert baseline.red([one]) == code
 
 
-def test_a_baseline_takes_up_what_chance_shows_and_keeps_what_it_had():
+def test_a_baseline_adds_outcomes_that_vary_and_keeps_its_own():
     known = {}
     list(baseline.merged(known, [marked("broken")], "first", 1))
     assert list(baseline.merged(known, [marked("kept")], "second", 2)) == [
@@ -175,7 +177,7 @@ def test_a_baseline_is_the_same_file_whatever_the_order(tmp_path):
 
 
 class Parts:
-    """Stands in for the processes: each ends with its code, and leaves its folder."""
+    """Replaces the processes: each ends with its code, and leaves its folder."""
 
     def __init__(self, codes=None, up=()):
         self.ran, self.codes, self.up = [], codes or {}, up
@@ -202,13 +204,13 @@ def test_each_part_has_its_share_and_leaves_the_rest_to_those_after_it():
     assert [words[0] for words, _ in parts.ran][:2] == ["suite", "matrix"]
     shares = {part.name: part.share_s for part in made.parts}
     assert shares["suites"] == pytest.approx(300, abs=1)
-    # Nothing was used: the matrix has three fifths of it all.
+    # Nothing was used: the matrix has three fifths of the whole budget.
     assert shares["matrix"] == pytest.approx(360, abs=2)
     assert shares["track-record"] == pytest.approx(600, abs=5)
     assert all("--seed" in words and "7" in words for words, _ in parts.ran)
 
 
-def test_what_did_not_fit_is_said_and_what_fitted_is_kept():
+def test_stages_beyond_the_budget_are_reported_and_completed_ones_kept():
     _, made = night(Parts(up=("suite",)))
     states = {one.key: one.state for one in made.entries}
     assert states["suite/redis-control-none"] == "new"
@@ -232,7 +234,7 @@ def test_a_part_that_crashes_is_not_the_same_as_before():
     assert baseline.red(made.entries) == 2
 
 
-def test_a_night_is_read_back_listed_and_compared():
+def test_a_nightly_run_is_read_back_listed_and_compared():
     folder, made = night(Parts())
     again, _ = night(Parts(up=("suite",)))
     assert msgspec.to_builtins(nightly.read(folder)) == msgspec.to_builtins(made)
@@ -244,8 +246,10 @@ def test_a_night_is_read_back_listed_and_compared():
 
 @pytest.mark.parametrize("ours", [signal.default_int_handler, signal.SIG_IGN])
 def test_a_time_is_cut_off_by_an_interrupt(monkeypatch, ours):
-    """A real process, which would take a minute; also of a night in a shell's background, where
-    interrupts are ignored."""
+    """Use a real process, which would take a minute.
+
+    This also covers a nightly run in a shell's background, where interrupts are ignored.
+    """
     before = signal.signal(signal.SIGINT, ours)
     code = "import time, sys; sys.stdout.write('x'); time.sleep(60)"
     monkeypatch.setattr(nightly, "_COMMAND", (sys.executable, "-c", code))
@@ -269,7 +273,7 @@ def call(monkeypatch, capsys, tmp_path):
     return made
 
 
-def test_a_night_from_the_command_line_writes_what_a_ci_takes(call, tmp_path):
+def test_a_nightly_run_from_the_command_line_writes_the_files_for_ci(call, tmp_path):
     baseline.write(tmp_path / "known.json", {"suite/redis-control-none": Known(["as published"])})
     files = ("--junit", "j.xml", "--summary", "s.md", "--badge", "b.json")
     code, said = call(
@@ -288,7 +292,7 @@ def test_a_night_from_the_command_line_writes_what_a_ci_takes(call, tmp_path):
     assert "Nothing changed" in (tmp_path / "s.md").read_text()
 
 
-def test_a_changed_outcome_is_shown_beside_the_known_one(call, tmp_path):
+def test_a_changed_outcome_is_shown_next_to_the_known_one(call, tmp_path):
     marks = ["NOT as published", "resource holds"]
     baseline.write(tmp_path / "known.json", {"suite/redis-control-none": Known(marks)})
     code, said = call("nightly", "run", "--baseline", "known.json", "--only", "suites")
@@ -318,7 +322,7 @@ def test_bad_input_is_one_sentence(call, tmp_path, words, said):
     assert code == 254 and said in text and "Traceback" not in text
 
 
-def test_a_baseline_is_made_of_nights_and_of_suites_by_themselves(call, tmp_path):
+def test_a_baseline_is_made_of_nightly_runs_and_of_single_suites(call, tmp_path):
     folder, _ = night(Parts())
     (alone,) = suite_of(scenario("b"))
     code, said = call("nightly", "baseline", folder, "suite-redis", "--baseline", "new.json")
@@ -326,7 +330,7 @@ def test_a_baseline_is_made_of_nights_and_of_suites_by_themselves(call, tmp_path
     assert set(baseline.read(tmp_path / "new.json")) >= {"suite/redis-control-none", alone.key}
 
 
-def test_what_is_no_night_is_refused(root):
+def test_a_folder_that_is_no_nightly_run_is_refused(root):
     (root / "x").mkdir()
     (root / "x" / "night.json").write_text('{"schema": 99, "seed": 1, "budget_s": 1, "began": ""}')
     with pytest.raises(BadArguments, match="its schema is 99"):

@@ -1,4 +1,4 @@
-"""What a rate counts: updates that are lost as an element of a set is, and shares over runs."""
+"""A rate counts lost updates as elements of a set, and fractions of operations over runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.histories import Story
 
 
 def update(story, process, at, was, value, stored, type="ok"):
-    """A read of a (value, version), and a write on top of it."""
+    """Add a read of a (value, version), and a write on top of it."""
     known, version = was
     about = {"resource": "account"}
     story.call(process, "read", at, at + 1, about, {"value": known, "version": version})
@@ -22,10 +22,10 @@ def test_updates_on_top_of_one_another_are_all_there():
     assert lost_updates(story.history()) == (0, 2)
 
 
-def test_who_writes_over_what_it_has_not_read_loses_all_that_came_between():
+def test_a_write_on_a_stale_read_loses_all_writes_in_between():
     story = Story()
     update(story, 1, 0, (None, 0), "a", 1)
-    # Process 3 reads with process 2, and writes when that has written twice.
+    # Process 3 reads with process 2, and writes when process 2 has written twice.
     about = {"resource": "account"}
     story.call(3, "read", 10, 11, about, {"value": "a", "version": 1})
     update(story, 2, 10.5, ("a", 1), "b", 2)
@@ -34,12 +34,12 @@ def test_who_writes_over_what_it_has_not_read_loses_all_that_came_between():
     assert lost_updates(story.history()) == (2, 4)
 
 
-def test_what_a_failover_has_lost_is_lost_though_its_versions_are_given_again():
+def test_updates_lost_in_a_failover_stay_lost_though_versions_are_reused():
     story = Story()
     update(story, 1, 0, (None, 0), "a", 1)
     update(story, 1, 10, ("a", 1), "b", 2)
     update(story, 1, 20, ("b", 2), "c", 3)
-    # The new primary knows of the first one alone.
+    # The new primary knows only the first write.
     update(story, 2, 30, ("a", 1), "d", 2)
     assert lost_updates(story.history()) == (2, 4)
 
@@ -57,7 +57,7 @@ def test_of_two_ops_that_end_together_the_higher_version_is_the_last():
     update(story, 1, 0, (None, 0), "a", 1)
     story.call(2, "read", 10, 11, about, {"value": "a", "version": 1})
     story.call(2, "write", 12, 20, about | {"value": "b", "version": 1}, {"stored": 2})
-    # It read what the other wrote before that was answered, and was answered itself before it.
+    # It read the other's write before that was acknowledged, and was acknowledged first itself.
     story.call(3, "read", 14, 15, about, {"value": "b", "version": 2})
     story.call(3, "write", 16, 19, about | {"value": "c", "version": 2}, {"stored": 3})
     assert lost_updates(story.history()) == (0, 3)

@@ -1,4 +1,4 @@
-"""A suite: each run against what was published, and what it leaves when it ends early."""
+"""A suite compares each run with the published outcome; its results when it ends early."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def folder(monkeypatch, tmp_path):
 
 @pytest.fixture
 def controls():
-    """The two runs of a suite that expect all to be well, and one that expects nothing."""
+    """Return two runs that expect no violation, and one that expects nothing."""
     items = suite.items("redis", 7)
     return [item for item in items if item.name in ("control", "random")]
 
@@ -51,7 +51,7 @@ def test_a_scenario_is_chosen_in_the_suites_that_have_it_and_no_other_suite_runs
     assert names == {"redis": ["failover-sentinel"], "etcd": ["queue"]}
 
 
-def test_a_run_that_came_out_otherwise_says_why(controls, folder):
+def test_a_run_with_another_outcome_gives_the_reason(controls, folder):
     item = controls[0]
     broken = Verdict(False, "Two writes were lost.")
     row = suite.row(item, outcome(item, resource=broken), folder)
@@ -68,7 +68,7 @@ def test_without_proof_of_its_faults_nothing_follows_from_a_run(controls, folder
     assert suite.row(item, cut, folder)["why"] == "run: Step 2 came out as fail."
 
 
-def test_what_a_run_finds_of_which_nothing_was_expected_is_a_finding(controls, folder):
+def test_a_violation_in_a_run_without_expectations_is_a_finding(controls, folder):
     item = controls[-1]
     assert not item.expected
     row = suite.row(item, outcome(item, resource=Verdict(False, "")), folder)
@@ -77,7 +77,7 @@ def test_what_a_run_finds_of_which_nothing_was_expected_is_a_finding(controls, f
     assert "(a finding): resource" in suite.summary("redis", 7, [row])
 
 
-def test_a_suite_that_is_interrupted_leaves_what_it_found_and_a_report(controls, folder):
+def test_an_interrupted_suite_leaves_its_results_and_a_report(controls, folder):
     def carry_out(item, spec):
         if item is controls[1]:
             raise KeyboardInterrupt
@@ -119,7 +119,7 @@ def test_a_rate_has_a_run_for_each_seed_and_adds_them_up(rate, folder, monkeypat
 
     where, rows = suite.run("rates", [rate], carry_out, None, lambda row, _: said.append(row))
     assert carried == [7, 8] and len(said) == 1
-    # The row is made anew after each run.
+    # Each run rewrites the row.
     (row,) = rows
     assert (row["rate"]["shares"]["data"]["count"], row["rate"]["shares"]["data"]["of"]) == (5, 150)
     assert row["as_expected"] and suite.tally(rows) == "One rate was counted, over 2 runs."
@@ -138,7 +138,7 @@ def test_a_run_of_a_rate_without_proof_of_its_faults_is_not_counted(rate, folder
     )
 
 
-def test_what_locks_cost_is_as_expected_if_each_is_slower_than_one_redis_server(folder):
+def test_lock_costs_are_as_expected_if_each_is_slower_than_one_redis_server(folder):
     (item,) = [one for one in suite.items("rates", 7) if one.name == "costs"]
     assert [spec.lock for spec in item.specs] == ["redis", "redlock", "zookeeper", "etcd"]
 

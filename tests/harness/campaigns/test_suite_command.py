@@ -1,4 +1,4 @@
-"""`fencepost suite`: where it writes, and what a CI is told."""
+"""`fencepost suite` writes its results, and reports its outcome to a CI."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def as_published(spec, *_):
 
 @pytest.fixture
 def suite(monkeypatch, tmp_path, capsys):
-    """The command on runs that are not carried out; what each comes to is in `runs`."""
+    """Run the command with fake runs; `runs` has their results."""
     monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "elsewhere"))
     monkeypatch.setattr(command, "cluster_for", lambda *asked: nullcontext())
 
@@ -41,7 +41,7 @@ def suite(monkeypatch, tmp_path, capsys):
     return call
 
 
-def test_a_suite_writes_its_results_where_it_is_told_and_a_case_a_run(suite, tmp_path):
+def test_a_suite_writes_its_results_to_the_given_path_with_a_case_a_run(suite, tmp_path):
     files = ["--results", str(tmp_path / "there"), "--junit", str(tmp_path / "ci" / "junit.xml")]
     code, said = suite(as_published, *files)
     assert code == 0 and "came out as published" in said
@@ -51,7 +51,7 @@ def test_a_suite_writes_its_results_where_it_is_told_and_a_case_a_run(suite, tmp
     assert int(found.get("tests")) >= 1 and found.get("failures") == "0"
 
 
-def test_what_does_not_come_out_as_published_fails_there_too(suite, tmp_path):
+def test_an_outcome_other_than_published_fails_the_case_there_too(suite, tmp_path):
     def otherwise(*given):
         outcome = as_published(*given)
         name = next(name for name in outcome.verdicts if name != "faults")
@@ -63,7 +63,7 @@ def test_what_does_not_come_out_as_published_fails_there_too(suite, tmp_path):
     assert code == 1 and int(found.get("failures")) == int(found.get("tests")) > 0
 
 
-def test_a_suite_that_ends_early_leaves_what_it_found_and_why_it_ended(suite, tmp_path):
+def test_a_suite_that_ends_early_leaves_its_results_and_the_reason(suite, tmp_path):
     begun = []
 
     def fails(spec, *given):

@@ -1,4 +1,4 @@
-"""The sweep: what its axes stand for, which cells it has, with which faults; how it goes on."""
+"""The sweep: the meaning of its axes, its cells, their faults, and how it resumes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_sweep_has_a_cell_for_each_pair_of_values():
     assert [cell.spec.ttl_ms for cell in found] == [1000, 4000] * 3
 
 
-def test_each_axis_sets_what_it_says_and_nothing_renews_a_lease_meanwhile():
+def test_each_axis_sets_its_parameter_and_nothing_renews_a_lease_meanwhile():
     other = {"ttl": "pause=0.5s..8s", "clients": "pause=0.5s..8s"}
     for name, axis in AXES.items():
         ends = {"clients": "2..4", "drift": "1.1..2"}.get(name, "1s..4s")
@@ -62,7 +62,7 @@ def test_each_axis_sets_what_it_says_and_nothing_renews_a_lease_meanwhile():
         assert spec.families == [faults[0].family] and bool(axis.sets) != bool(axis.strikes)
 
 
-def test_a_pause_strikes_a_client_before_its_write_for_as_long_as_it_says():
+def test_a_pause_stops_a_client_before_its_write_for_the_given_time():
     _, faults = drawn(small(), 4, 8)
     assert {fault.duration_s for fault in faults} == {8}
     assert {fault.arguments["point"] for fault in faults} == {"before-write"}
@@ -70,7 +70,7 @@ def test_a_pause_strikes_a_client_before_its_write_for_as_long_as_it_says():
 
 
 @pytest.mark.parametrize("axis", ["restart-delay=0.1s..4s", "jump=0.1s..4s", "drift=1.1..2"])
-def test_what_makes_servers_forget_strikes_a_majority(axis):
+def test_faults_that_make_servers_forget_hit_a_majority(axis):
     spec, faults = drawn(small(y=axis, steps="2x2"), 4, 2 if "drift" in axis else 4)
     assert all(len(set(fault.targets)) == 3 for fault in faults)
     assert spec.hold == "0.6ttl..0.8ttl"
@@ -79,7 +79,7 @@ def test_what_makes_servers_forget_strikes_a_majority(axis):
     assert set(said) == {wanted}
 
 
-def test_no_fault_begins_before_the_last_one_is_over_or_ends_with_the_run():
+def test_no_fault_starts_before_the_last_one_has_ended_or_ends_with_the_run():
     asked = small(steps="4x4")
     for cell in cells(asked):
         for number in (1, 2, 3):
@@ -98,7 +98,7 @@ def test_a_cell_has_other_faults_in_another_round_and_the_same_ones_again():
     assert first == again and other != first[1]
 
 
-def test_what_the_servers_cannot_have_is_a_cell_with_its_reason():
+def test_a_parameter_that_the_servers_do_not_support_is_a_cell_with_its_reason():
     found = cells(small("etcd", x="ttl=1s..4s", steps="3x2"))
     reasons = {cell.x: cell.reason for cell in found}
     assert reasons[1].startswith("TTL 1000 ms is too short")
@@ -122,7 +122,7 @@ def test_what_the_servers_cannot_have_is_a_cell_with_its_reason():
         ({"guard": "fenced", "lock": "redis-py"}, "redis-py cannot be swept so: guard fenced"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_starts(given, message):
+def test_invalid_arguments_are_refused_before_anything_starts(given, message):
     with pytest.raises(BadArguments) as raised:
         small(**given)
     assert message in str(raised.value)
@@ -148,7 +148,7 @@ def carry_out(sweep, most=1, stop_after=99):
     return ran
 
 
-def test_a_sweep_that_was_stopped_goes_on_with_what_is_missing():
+def test_a_stopped_sweep_resumes_with_the_missing_cells():
     straight = carry_out(sweeps.create(small()))
     found = sweeps.create(small())
     with pytest.raises(KeyboardInterrupt):
@@ -189,7 +189,7 @@ def test_a_sweep_json_that_cannot_be_used_is_refused(change, message):
         sweeps.resumed(str(found.folder))
 
 
-def test_what_is_no_sweep_is_not_resumed():
+def test_a_folder_that_is_no_sweep_is_not_resumed():
     with pytest.raises(BadArguments, match="'nowhere' is no sweep"):
         sweeps.resumed("nowhere")
 

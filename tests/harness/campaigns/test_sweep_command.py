@@ -1,4 +1,4 @@
-"""`fencepost sweep` on a cluster in memory: maps, a page, and how it ends."""
+"""`fencepost sweep` on a cluster in memory: its maps, its page and its exit codes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ASKED = ("redis", "--x", "ttl=0.3s..0.9s", "--y", "pause=0.2s..0.6s", "--steps",
 
 @pytest.fixture
 def sweep(machine, short, capsys, monkeypatch):
-    """The command with short runs of one fault; its exit code and what it says."""
+    """Run the command with short runs of one fault; return its exit code and output."""
     for name, value in (("FAULTS", 1), ("_BEFORE_S", 0.1), ("_BETWEEN_S", 0.2)):
         monkeypatch.setattr(sweep_plan, name, value)
 
@@ -50,7 +50,7 @@ def test_each_cell_is_run_on_one_cluster_under_its_own_fault(sweep, machine):
         assert test["scheduled"] and test["seed"] == run["seed"]
 
 
-def test_a_sweep_that_was_interrupted_goes_on(sweep, machine):
+def test_an_interrupted_sweep_resumes(sweep, machine):
     def before(call):
         if call.verb == "spawn" and len(list(results.root().glob("sweep-redis/*Z"))) == 2:
             raise KeyboardInterrupt
@@ -64,7 +64,7 @@ def test_a_sweep_that_was_interrupted_goes_on(sweep, machine):
     assert [row["sum"]["runs"] for row in stored()["cells"]] == [1, 1, 1, 1]
 
 
-def test_a_budget_that_is_too_short_leaves_cells_and_says_how_to_go_on(sweep):
+def test_a_budget_that_is_too_short_leaves_cells_and_says_how_to_resume(sweep):
     code, said = sweep(*ASKED, "--budget", "1s", "--runs", "1")
     assert code == 0 and "Nothing was run yet." in said
     assert f"fencepost sweep --resume {sweeps.find('latest').name}" in said
@@ -84,7 +84,7 @@ def test_a_budget_that_is_too_short_leaves_cells_and_says_how_to_go_on(sweep):
         (["redis", "--resume", "x"], "--resume takes all from the sweep that it names: not LOCK"),
     ],
 )
-def test_bad_arguments_end_with_254_and_say_what_is_valid(sweep, machine, words, message):
+def test_bad_arguments_exit_with_254_and_the_valid_values(sweep, machine, words, message):
     code, said = sweep(*words)
     assert code == 254 and message in " ".join(said.split())
     assert machine.clusters == {}

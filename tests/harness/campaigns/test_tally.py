@@ -1,4 +1,4 @@
-"""What is counted of a run: times without a grant, and each violating hold once."""
+"""Counts of a run: times without a grant, and each violating hold once."""
 
 from __future__ import annotations
 
@@ -42,6 +42,6 @@ def test_damage_is_counted_by_the_hold_under_which_was_written():
     pieces = [{"ops": [op.index, op.index + 1]} for op in writes]
     assert len(pieces) == 3
     assert violating(history, {"resource": {"evidence": pieces}}, "data") == 2
-    # A phantom is shown by a read, which has no hold.
+    # A read proves a phantom, and has no hold.
     phantom = {"ops": [history.ops[0].index, 1]}
     assert violating(history, {"resource": {"evidence": [*pieces, phantom, phantom]}}, "data") == 3

@@ -1,4 +1,4 @@
-"""The track record: what is played, what counts as seen, and what is kept of it."""
+"""Known defects: which scenarios run, which results count as reproduced, and which are kept."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ def folder(monkeypatch, tmp_path):
 
 
 class Runs:
-    """Carries out nothing: each run comes to the next of `verdicts`, the last one for good; {}
-    stands for what is expected. `wrong` are a run's notes, `proved` is whether its faults were."""
+    """Replaces runs: each returns the next of `verdicts`, and the last one from then on.
+
+    {} means the expected verdicts. `wrong` are a run's notes, `proved` is whether its faults were.
+    """
 
     def __init__(self, *verdicts, wrong=(), proved=True):
         self.left, self.ran, self.wrong, self.proved = list(verdicts), [], list(wrong), proved
@@ -61,7 +63,7 @@ def play(runs, name=SCRIPTED, cluster="a cluster"):
     return record.play(entry(name), results.create("track-record"), cluster, runs)
 
 
-def test_every_defect_names_a_lock_and_what_shows_it_and_no_two_rows_have_one_key():
+def test_every_defect_names_a_lock_and_its_scenario_and_no_two_rows_have_one_key():
     found = record.entries([], 7)
     assert len({one.key for one in found}) == len(found) > len(DEFECTS)
     assert {one.defect.lock for one in found} <= set(LOCKS)
@@ -76,7 +78,7 @@ def test_a_defect_that_does_not_exist_is_refused_with_those_that_do():
         record.entries(["nothing"], 7)
 
 
-def test_a_scenario_that_comes_out_as_expected_shows_its_defect():
+def test_a_scenario_with_the_expected_outcome_reproduces_its_defect():
     row = play(Runs({}))
     assert (row["outcome"], row["said"]) == ("seen", "linearizable: False")
     assert row["versions"] == {"etcd": "3.4"} and row["tries"] == 1
@@ -90,7 +92,7 @@ def test_a_verdict_that_is_another_shows_that_the_defect_is_gone():
     assert record.changed([row]) == [row]
 
 
-def test_a_step_that_comes_out_otherwise_each_time_is_not_seen_and_once_is_tried_again():
+def test_a_step_that_always_differs_is_not_reproduced_and_one_difference_is_retried():
     runs = Runs({}, wrong=[NOTE])
     assert (play(runs)["outcome"], len(runs.ran)) == ("not seen", record.TRIES)
 
@@ -139,7 +141,7 @@ def test_an_op_that_takes_as_long_as_it_may_shows_nothing():
 
 
 class Counting:
-    """A cluster whose etcd has so many leases; it does not answer before it is up."""
+    """A cluster whose etcd has this number of leases; it does not answer before it is up."""
 
     def __init__(self, leases):
         self.leases, self.asked = leases, 0
@@ -171,13 +173,13 @@ def test_leases_that_are_left_behind_are_counted_while_clients_work(monkeypatch,
     assert row["command"] == "fencepost track-record --only etcd3gw-leases"
 
 
-def test_leases_that_nobody_could_count_say_nothing(monkeypatch):
+def test_an_unknown_number_of_leases_gives_no_result(monkeypatch):
     monkeypatch.setattr(record, "_COUNT_EVERY_S", 60)
     assert play(Runs({}), "aetcd-leases", Counting(0))["outcome"] == "not played"
     assert all(isinstance(way, ByLeases) for way in entry("aetcd-leases").defect.ways)
 
 
-def test_what_is_kept_has_the_rows_of_now_and_of_the_others_those_of_before(tmp_path):
+def test_kept_results_replace_rows_of_this_run_and_keep_the_others(tmp_path):
     path = tmp_path / "kept.json"
     waiter, timeout = play(Runs({})), play(Runs({"linearizable": True}))
     other = {**waiter, "key": "kazoo-timeout/real servers", "date": "2026-01-02"}
@@ -196,7 +198,7 @@ def test_what_is_kept_has_the_rows_of_now_and_of_the_others_those_of_before(tmp_
 
 @pytest.fixture
 def track_record(monkeypatch, capsys):
-    """The command on runs that are not carried out."""
+    """Run the command with fake runs."""
     ups = []
 
     @contextmanager
@@ -224,7 +226,7 @@ def test_the_exit_code_says_whether_all_is_as_it_was(track_record, tmp_path):
     assert code == 1 and "not seen" in said
     code, said, ups = track_record(Runs(Crashed("it is down")), *only)
     assert code == 2 and "not played  it is down" in said
-    # What one that failed has left must not reach the next.
+    # Leftovers of a failed scenario must not reach the next one.
     assert ups == [2, 2, 2, 2]
     assert len(json.loads((tmp_path / "kept").read_text())) == 2
 

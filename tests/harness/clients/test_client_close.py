@@ -1,4 +1,4 @@
-"""A client whose process is gone closes what it had before it goes on as another process."""
+"""A client whose process died closes its connection before it continues as another process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.harness.talk import ACQUIRE
 
 
 class Doubtful:
-    """Its releases have an unknown outcome; `closing` is called when it is closed."""
+    """Its releases have an unknown outcome; closing it calls `closing`."""
 
     closing = staticmethod(lambda: None)
 
@@ -38,7 +38,7 @@ class Doubtful:
 
 @pytest.fixture
 def client(setup, monkeypatch):
-    """A client in this process, its outbox, and what it has written since this was asked last."""
+    """A client in this process, its outbox, and its output since the last call."""
     doubtful = replace(registry.LOCKS["broken-always-yes"], make=Doubtful)
     monkeypatch.setattr(registry, "LOCKS", {doubtful.name: doubtful})
     out, into = os.pipe()
@@ -84,7 +84,7 @@ def test_a_close_is_said_before_it_begins(client, monkeypatch):
         (OSError("no such socket"), ["raised", "OSError('no such socket')"]),
     ],
 )  # fmt: skip
-def test_a_close_that_raises_is_info_and_the_client_goes_on(client, monkeypatch, raised, error):
+def test_a_close_that_raises_is_info_and_the_client_continues(client, monkeypatch, raised, error):
     client, out, said = client
 
     def fail(self):
@@ -106,7 +106,7 @@ def test_a_close_that_raises_is_info_and_the_client_goes_on(client, monkeypatch,
     assert {op["process"] for op in said()} == {8}
 
 
-def test_what_the_old_lock_says_while_it_closes_is_still_the_old_process_and_later_nothing(
+def test_events_of_the_old_lock_during_its_close_belong_to_the_old_process_and_later_ones_to_none(
     client, monkeypatch
 ):
     client, out, said = client

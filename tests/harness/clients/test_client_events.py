@@ -1,4 +1,4 @@
-"""What a client writes is recorded where it is an event, and set aside where it is not."""
+"""Client events are parsed and recorded; other lines of a client's output are rejected."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ DOUBTFUL = {
 @pytest.mark.parametrize(
     "bad", [*HARMLESS.values(), *DOUBTFUL.values()], ids=[*HARMLESS, *DOUBTFUL]
 )
-def test_what_is_no_event_is_set_aside_and_what_follows_is_heard(hearing, tmp_path, bad):
+def test_a_line_that_is_no_event_is_rejected_and_later_events_are_recorded(hearing, tmp_path, bad):
     assert heard(hearing, line(time=1), bad, line("ok", time=2)) == [BEGUN, DONE]
     lost, harmless = rejected.said(tmp_path)
     assert (bool(lost), bool(harmless)) == (
@@ -117,7 +117,7 @@ for thread in threads: thread.join()
 
 
 def test_clients_may_say_their_first_words_at_the_same_time():
-    """One process in six ended by SIGSEGV when the events' type was not known before."""
+    """SIGSEGV ended one process in six when the events' type was not known before."""
     path = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     said = line("ok", value={"lock": "orders", "ttl": 1}).decode()
     command = [sys.executable, "-c", AT_ONCE, said]
@@ -138,7 +138,7 @@ def test_an_end_of_line_of_another_system_is_no_part_of_an_event(hearing):
     assert found.lines == [line()]
 
 
-def test_every_answer_of_the_protocol_is_heard(hearing):
+def test_every_answer_of_the_protocol_is_recorded(hearing):
     answers = [
         b'{"control":"ready","pid":17,"generates":false}',
         b'{"control":"point","point":"acquired","process":3}',
@@ -162,11 +162,11 @@ def test_a_read_whose_end_could_not_be_read_leaves_its_process_where_it_was(hear
     assert found == [(3, "read", "invoke"), (3, "read", "fail"), (3, "write", "invoke")]
 
 
-def test_the_end_of_an_op_whose_begin_could_not_be_read_is_set_aside(hearing):
+def test_the_completion_of_an_op_whose_invocation_cannot_be_parsed_is_rejected(hearing):
     assert heard(hearing, b"{torn", line("ok"), line(time=2), line("ok", time=3)) == [BEGUN, DONE]
 
 
-def test_a_successor_and_news_of_a_library_are_heard(hearing):
+def test_a_successor_and_events_of_a_library_are_recorded(hearing):
     said = [
         line(), line("info", f="lost"), line("info", time=2), line(f="close", time=3),
         line("ok", f="close", time=4), line(process=8, time=5),
@@ -183,7 +183,7 @@ def test_of_processes_that_are_gone_little_is_kept(hearing):
 
 
 def spoilt(random, good):
-    """The line with one thing wrong with it, most likely."""
+    """Draw the line with one error in it, most likely."""
     text = bytearray(good)
     match random.randrange(5):
         case 0:
@@ -203,7 +203,7 @@ def spoilt(random, good):
 
 
 def session(random, process, count):
-    """Lines of a client that takes the lock, reads, writes, and releases."""
+    """Return lines of a client that acquires the lock, reads, writes, and releases."""
     time, said = 0, []
     for number in range(count):
         for f, asked, more in (
@@ -219,7 +219,7 @@ def session(random, process, count):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_whatever_is_spoilt_the_history_can_be_read_and_its_ops_be_paired(tmp_path, seed):
+def test_whatever_is_corrupted_the_history_can_be_parsed_and_its_ops_paired(tmp_path, seed):
     random = Random(seed)
     recorder = Recorder(tmp_path / "history.jsonl")
     hearing = ClientEvents("client-1", 3, 5, recorder.now, recorder.aside)
@@ -235,7 +235,7 @@ def test_whatever_is_spoilt_the_history_can_be_read_and_its_ops_be_paired(tmp_pa
     assert stored.calls()
 
 
-def test_what_is_kept_of_lines_that_are_no_events_is_bounded_and_the_others_are_counted(tmp_path):
+def test_rejected_lines_are_kept_up_to_a_bound_and_the_others_counted(tmp_path):
     kept = RejectedLines(tmp_path)
     for _ in range(1000):
         kept.add("client-1", "why", b"x" * 10_000, 10_000, lost=False, since_ns=0)
@@ -258,7 +258,7 @@ def test_a_run_without_such_lines_has_no_file_for_them(tmp_path):
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
-def test_lines_are_the_same_in_whatever_chunks_they_come(size):
+def test_lines_are_parsed_the_same_in_any_chunks(size):
     text = b"one\ntwo\n\nthree and more\nrest"
     split = Lines()
     found = [one for at in range(0, len(text), size) for one in split.take(text[at : at + size])]
@@ -279,7 +279,7 @@ def test_a_line_without_an_end_takes_no_more_memory_than_a_long_one(monkeypatch)
     assert after == b"after"
 
 
-def test_a_line_that_is_too_long_is_set_aside_as_what_may_have_been_an_event(hearing, tmp_path):
+def test_a_line_that_is_too_long_is_rejected_as_a_possible_event(hearing, tmp_path):
     hearing.take([TooLong(b"x" * 100, 50_000_000)])
     (said,), _ = rejected.said(tmp_path)
     assert "(it is 50000000 bytes long)" in said

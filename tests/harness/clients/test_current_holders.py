@@ -1,4 +1,4 @@
-"""Grants that nobody has released yet, as an aim sees them."""
+"""Current holders: grants without a release so far, as a trigger sees them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_with_its_process_a_grant_is_gone(heard, end):
     assert heard(*end) == []
 
 
-def test_the_oldest_comes_first(heard):
+def test_the_oldest_holder_is_first(heard):
     heard("acquire", "ok", process=2, time=30)
     heard("acquire", "ok", process=1, time=10)
     found = heard("acquire", "ok", process=3, time=20)
@@ -71,10 +71,10 @@ def held(client, start_s, deadline_s=None):
         ([held("client-1", 9.96)], None),
         ([held("client-1", 9.0, 10.05)], "client-1"),
         ([held("client-1", 9.0, 10.04)], None),
-        # A grant that another one followed is only its client's belief.
+        # A grant followed by another one is only its client's belief.
         ([held("client-1", 8.0), held("client-2", 9.0)], "client-2"),
         ([held("client-1", 8.0), held("client-2", 9.99)], "client-1"),
     ],
 )
-def test_whoever_was_granted_a_lock_last_and_goes_on_holding_it_is_its_holder(on, found):
+def test_the_client_granted_a_lock_last_is_its_holder_until_its_hold_ends(on, found):
     assert long_held(on, 10 * S, 0.05) == found

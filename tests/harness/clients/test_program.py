@@ -1,4 +1,4 @@
-"""A worker's program: ops in, events out; what it began it ends, and it closes when it is over."""
+"""A worker's program: ops in, events out; it completes its open op, and closes at the end."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_write_that_certainly_did_not_arrive_is_a_failure_with_a_unique_value(
 
 
 def test_an_op_of_unknown_outcome_is_info_and_makes_a_successor(spawn, setup):
-    """The storage takes the request, and hangs up instead of answering."""
+    """The storage takes the request, and closes the connection instead of answering."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         setup["addresses"]["storage"] = server.getsockname()
         talk = Talk(spawn(PROGRAM))
@@ -87,8 +87,8 @@ def test_an_op_of_unknown_outcome_is_info_and_makes_a_successor(spawn, setup):
     ]
 
 
-def test_the_connection_of_a_process_that_is_gone_is_closed_before_it_says_so(spawn, setup):
-    """A Redis lock whose server sees its client hang up, while the client itself goes on."""
+def test_the_connection_of_a_dead_process_is_closed_before_it_reports_that(spawn, setup):
+    """A Redis lock whose server loses its client's connection, while the client continues."""
     with (
         socket.create_server(("127.0.0.1", 0)) as redis,
         socket.create_server(("127.0.0.1", 0)) as storage,
@@ -116,7 +116,7 @@ def test_the_connection_of_a_process_that_is_gone_is_closed_before_it_says_so(sp
         lock.close()
 
 
-def test_a_worker_that_is_told_to_rest_gives_its_hold_back_and_says_so(talk):
+def test_a_worker_that_is_stopped_releases_its_hold_and_reports_it(talk):
     talk.say(**WORK)
     heard = [talk.hear() for _ in range(10)]
     talk.say(control="rest")
@@ -144,7 +144,7 @@ def test_the_end_of_its_standard_input_closes_and_ends_it(talk):
 
 
 def test_the_end_of_its_standard_input_closes_it_in_the_midst_of_its_work(talk):
-    """The close comes between two ops: none is left open before it."""
+    """The close comes between two ops: no op is open before it."""
     talk.say(**WORK)
     heard = [talk.hear() for _ in range(10)]
     talk.program.stdin.close()

@@ -1,4 +1,4 @@
-"""A program in another language that is wrong itself is told so, with the line that was wrong."""
+"""A faulty program in another language gets an error with the faulty line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ for line in sys.stdin:
 
 @pytest.fixture
 def worker(recorder, spawn, setup, eventually):
-    """Starts a program under its pump; it is closed with the test."""
+    """Start a program under its pump; the test's end closes it."""
     started = []
 
     def start(*words):
@@ -53,7 +53,7 @@ def worker(recorder, spawn, setup, eventually):
 
 @pytest.fixture
 def program(worker):
-    """Starts a program that begins as above and goes on with this text."""
+    """Start a program that begins as above and continues with this text."""
     return lambda text: worker(sys.executable, "-c", BEGIN + text)
 
 
@@ -83,7 +83,7 @@ def test_a_program_that_exits_before_it_is_ready_is_quoted(program):
 
 
 @pytest.mark.parametrize("rubbish", ["hello", '{"ready": true}', '{"control":"hello"}'])
-def test_rubbish_in_the_place_of_ready_is_shown_at_once(program, rubbish):
+def test_rubbish_instead_of_ready_is_reported_at_once(program, rubbish):
     said = why_not_up(program(f"print('{rubbish}', flush=True)\nsys.stdin.read()"))
     assert said.startswith(f"client-1 wrote before it was ready {rubbish!r}: ")
     assert said.endswith('How it should be is in docs/protocol.md, "setup, and `ready`"')
@@ -120,7 +120,7 @@ TOLD = {
         ("write", "value"),
     ],
 )
-def test_an_ok_that_lacks_what_it_has_to_tell_is_the_client_s_mistake(
+def test_an_ok_without_a_required_field_is_the_client_s_mistake(
     program, recorder, eventually, f, lacking
 ):
     told = {name: value for name, value in TOLD[f].items() if name != lacking}
@@ -145,7 +145,7 @@ def test_a_hold_that_is_null_is_a_mistake_and_a_token_that_is_null_is_none(progr
     assert "an ok of acquire has to tell its 'hold', and here it is null" in worker.broken
 
 
-def test_what_a_library_prints_in_the_middle_of_a_run_ends_nothing(program):
+def test_output_of_a_library_during_a_run_is_ignored(program):
     answer = f"def answer(f, value):\n  print('a warning')\n  event('ok', f, **{ACQUIRED!r})"
     worker = program(f"ready()\n{answer}\n{SERVE}")
     worker.wait_ready()
@@ -153,9 +153,7 @@ def test_what_a_library_prints_in_the_middle_of_a_run_ends_nothing(program):
     assert worker.broken == ""
 
 
-def test_a_program_that_ends_in_the_middle_of_a_run_is_told_with_its_last_words(
-    program, eventually
-):
+def test_a_program_that_ends_during_a_run_is_reported_with_its_last_lines(program, eventually):
     worker = program(f"ready()\ndef answer(f, value): sys.exit('out of ideas')\n{SERVE}")
     worker.wait_ready()
     worker.begin("acquire", {"lock": "orders"})

@@ -1,4 +1,4 @@
-"""A program that is stopped or killed anywhere loses nothing that it said."""
+"""A program that is stopped or killed at any point loses none of its output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.harness.talk import ACQUIRE, WORK
 pytestmark = pytest.mark.slow
 
 
-def test_at_an_armed_point_it_stops_for_real_and_goes_on_with_nothing_lost(talk, eventually, state):
+def test_at_an_armed_failpoint_it_stops_for_real_and_resumes_without_loss(talk, eventually, state):
     talk.say(control="arm", point="acquired")
     talk.say(**ACQUIRE)
     said = talk.hear_until("point")
@@ -66,7 +66,7 @@ def test_a_killed_worker_has_said_everything_up_to_its_last_invocation(talk, eve
 
 
 def test_a_worker_killed_at_full_speed_leaves_whole_lines_and_no_gap(talk):
-    """Whatever moment the kill hits: what it began comes after what it had ended."""
+    """At any moment of the kill, the open op is recorded after the completed ones."""
     talk.say(**WORK)
     said = [talk.hear() for _ in range(400)]
     talk.program.kill()

@@ -1,4 +1,4 @@
-"""What a program writes comes out whole, and stays nowhere."""
+"""A pump passes a program's output on in full, and keeps none of it."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def read(program, size):
 
 
 def spooled(pid):
-    """The bytes of memory that a pump's file takes."""
+    """Return the bytes of memory that a pump's file takes."""
     fds = (f"/proc/{pid}/fd/{fd}" for fd in os.listdir(f"/proc/{pid}/fd"))
     return 512 * sum(os.stat(fd).st_blocks for fd in fds if "memfd:" in os.readlink(fd))
 
 
-def test_everything_comes_out_in_order_and_its_memory_is_given_back(spawn, eventually):
+def test_everything_is_passed_on_in_order_and_its_memory_is_freed(spawn, eventually):
     pump = spawn([*PUMP, TALKS])
     said = read(pump, 101 * LINES)
     assert said == b"".join(b"%0100d\n" % number for number in range(LINES))
@@ -66,7 +66,7 @@ sys.stdin.read()
 """
 
 
-def test_a_program_whose_words_nobody_reads_takes_a_bounded_part_of_the_memory(spawn):
+def test_a_program_whose_output_is_not_read_takes_bounded_memory(spawn):
     pump = spawn([*PUMP, WRITES])
     assert pump.stderr.read(7) == b"written"
     pump.stdin.close()

@@ -1,4 +1,4 @@
-"""The recorder keeps every line that it is given, at once, and puts them in order at the end."""
+"""The recorder writes every line at once, and sorts the lines at the end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def stored(recorder):
     return [json.loads(row) for row in recorder.path.read_text().splitlines()]
 
 
-def test_lines_are_appended_as_they_came_with_a_rising_index(recorder):
+def test_lines_are_appended_in_order_of_arrival_with_a_rising_index(recorder):
     record(recorder, [line(1, 0, thread="x"), line(2, 1)])
     record(recorder, [line(1, 2)])
     rows = stored(recorder)
@@ -38,7 +38,7 @@ def test_lines_are_appended_as_they_came_with_a_rising_index(recorder):
     assert recorder.counts["read", "invoke"] == 3
 
 
-def test_what_was_recorded_is_in_the_file_before_the_recorder_is_closed(recorder):
+def test_recorded_lines_are_in_the_file_before_the_recorder_is_closed(recorder):
     record(recorder, [line(1, 0)])
     assert len(history.read(recorder.path)) == 1
 
@@ -131,7 +131,7 @@ def test_a_full_disk_leaves_a_history_that_ends_with_its_last_whole_line(recorde
     assert [op.value["n"] for op in history.read(recorder.path)] == [0, 1, 2]
     assert history.read(recorder.path).notes == []
     assert recorder.written == 3
-    # What comes once there is room again would follow on a gap.
+    # Lines written after space is free again would follow a gap.
     full.free(10_000)
     with pytest.raises(OSError, match="No space left"):
         record(recorder, [line(1, 6)])
@@ -139,7 +139,7 @@ def test_a_full_disk_leaves_a_history_that_ends_with_its_last_whole_line(recorde
     assert recorder.failure.filename == str(recorder.path)
 
 
-def test_what_comes_after_the_end_is_refused_and_no_failure_of_the_run(recorder):
+def test_lines_after_the_end_are_refused_without_failing_the_run(recorder):
     record(recorder, [line(1, 0)])
     recorder.close()
     with pytest.raises(OSError, match="the history is closed"):
@@ -181,5 +181,5 @@ def test_a_history_that_is_being_written_is_read_and_left_where_it_is(recorder):
     assert [op.process for op in finish(recorder.path)] == [2, 3, 1]
 
 
-def test_a_history_that_does_not_exist_is_written_by_nobody(tmp_path):
+def test_a_missing_history_is_not_created(tmp_path):
     assert not is_live(tmp_path / "history.jsonl")

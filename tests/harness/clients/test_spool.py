@@ -1,4 +1,4 @@
-"""What nobody reads in time is bounded: the oldest and the newest stay, and a gap is said."""
+"""A spool is bounded: if its reader is slow, the oldest and newest output stays, with a gap."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def memory(spool):
     return 512 * os.stat(spool.fd).st_blocks
 
 
-def test_what_is_read_in_time_comes_out_as_it_was_written(spool):
+def test_output_that_is_read_in_time_is_passed_on_unchanged(spool):
     write(spool, range(200))
     assert drained(spool) == b"".join(map(line, range(200)))
     write(spool, range(200))
@@ -62,7 +62,7 @@ def test_of_more_than_the_limit_the_oldest_and_the_newest_lines_stay_and_the_gap
     assert cut == {"control": "cut", "bytes": len(line(0)) * (count - gap - last)}
 
 
-def test_what_is_left_out_takes_no_memory():
+def test_omitted_output_takes_no_memory():
     spool = Spool(limit=1 << 20)
     for number in range(2000):
         os.write(spool.fd, line(number) * 1000)
@@ -72,14 +72,14 @@ def test_what_is_left_out_takes_no_memory():
 
 
 def test_a_reader_that_is_slow_now_and_then_misses_nothing_unsaid(spool):
-    """Bytes that come out and bytes that are said to be missing are all that were written."""
+    """Check that the passed bytes and the bytes reported missing add up to all written bytes."""
     random, written, out = Random(3), 0, b""
     for _ in range(300):
         write(spool, range(written, written + random.randrange(120)))
         written = os.fstat(spool.fd).st_size // len(line(0))
         for _ in range(random.randrange(4)):
             if chunk := spool.read():
-                # More comes while it is being handed on.
+                # More output arrives while a chunk is passed on.
                 write(spool, range(written, written + random.randrange(120)))
                 written = os.fstat(spool.fd).st_size // len(line(0))
                 spool.done()
@@ -93,7 +93,7 @@ def test_a_reader_that_is_slow_now_and_then_misses_nothing_unsaid(spool):
     assert numbers == sorted(numbers)
 
 
-def test_a_line_without_an_end_is_cut_too_and_its_gap_stands_on_a_line_of_its_own(spool):
+def test_a_line_without_an_end_is_cut_too_and_its_gap_is_on_its_own_line(spool):
     for _ in range(100):
         os.write(spool.fd, b"x" * 1000)
         spool.trim()

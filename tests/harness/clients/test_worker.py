@@ -1,4 +1,4 @@
-"""The harness' handle on a worker, with the real program behind it on this machine."""
+"""The harness' handle on a worker, with the real program on this machine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WRITE = ("write", {"resource": "account", "version": 0})
 
 @pytest.fixture
 def stopped(worker, eventually, state):
-    """The worker, stopped before its write is sent."""
+    """Return the worker, stopped before it sends its write."""
 
     def stop():
         worker.arm("before-write")
@@ -98,7 +98,7 @@ def test_a_worker_killed_at_full_speed_leaves_a_history_that_can_be_paired(
     assert all(call.type == "ok" for call in calls[:-1])
 
 
-def test_a_point_is_waited_for_and_forgotten_when_it_is_armed_anew(worker, stopped):
+def test_a_failpoint_is_waited_for_and_cleared_when_it_is_armed_again(worker, stopped):
     stopped()
     os.kill(worker.pid, signal.SIGCONT)
     worker.finish(10)
@@ -106,7 +106,7 @@ def test_a_point_is_waited_for_and_forgotten_when_it_is_armed_anew(worker, stopp
     assert worker.wait_failpoint("before-write", 0.02) is False
 
 
-def test_a_client_that_is_resumed_is_at_no_failpoint_even_before_it_says_anything(worker, stopped):
+def test_a_resumed_client_is_at_no_failpoint_even_before_its_next_event(worker, stopped):
     stopped()
     assert worker.wait_failpoint("before-write", 0.0)
     worker.leave_failpoint()
@@ -115,7 +115,7 @@ def test_a_client_that_is_resumed_is_at_no_failpoint_even_before_it_says_anythin
     worker.finish(10)
 
 
-def test_work_comes_to_rest_when_it_is_told_to(worker, recorder, eventually):
+def test_work_stops_on_request(worker, recorder, eventually):
     worker.work({"ttl_ns": 10**9, "write": False}, 10**15)
     eventually(lambda: recorder.counts["acquire", "ok"])
     assert worker.rest(10)
@@ -142,7 +142,7 @@ def test_a_stopped_program_shows_no_clock(worker, stopped, monkeypatch):
     os.kill(worker.pid, signal.SIGCONT)
     worker.finish(10)
     monkeypatch.undo()
-    # The answer that came too late is not taken for the next one's.
+    # The late answer is not taken for the next op's.
     low_s, high_s = worker.look_at_clock("wall", {})
     assert low_s <= 0 <= high_s
 

@@ -1,4 +1,4 @@
-"""A client closes while its successor works: what the handle on its worker makes of that."""
+"""A client closes while its successor works: how the handle on its worker records both."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.harness.local import recorded
 
 
 class Fed:
-    """A Remote whose worker's program says nothing: the test hands over what it would have said."""
+    """A Remote whose worker prints nothing: the test passes in its output."""
 
     node = "client-1"
 
@@ -34,7 +34,7 @@ class Fed:
 
 @pytest.fixture
 def fed(recorder, setup):
-    """A worker, how to hand it a chunk of (process, f, type), and how to end its program."""
+    """Return a worker, and functions that pass it (process, f, type) and end its program."""
     made = []
 
     def make():
@@ -64,13 +64,13 @@ FOLLOWS = [(8, "acquire", "invoke"), (8, "acquire", "ok")]
 
 
 def splits(events):
-    """Every way to hand them over in chunks."""
+    """Return every way to split the lines into chunks."""
     for cuts in range(2 ** (len(events) - 1)):
         places = [n for n in range(1, len(events)) if cuts >> (n - 1) & 1]
         yield [events[a:b] for a, b in pairwise([0, *places, len(events)])]
 
 
-def test_a_client_goes_by_its_successor_s_number_from_its_info_on_in_whatever_chunks(fed, recorder):
+def test_a_client_has_its_successor_s_number_after_its_info_in_any_chunks(fed, recorder):
     written = 0
     for chunks in splits([*GONE, *FOLLOWS]):
         worker, take, end = fed()
@@ -81,7 +81,7 @@ def test_a_client_goes_by_its_successor_s_number_from_its_info_on_in_whatever_ch
             assert worker.process == (8 if GONE[1] in seen else 3), chunks
         end()
         assert worker.process == 8
-        # All is over, so nothing is made up at its end.
+        # All ops have completed, so the end adds none.
         assert recorded(recorder)[written:] == seen
         written += len(seen)
 
@@ -99,7 +99,7 @@ def test_a_close_completes_no_op_that_was_sent(fed):
 
 
 def test_a_close_is_not_the_begin_of_an_op_that_was_sent(fed):
-    """The next op is sent when the write is known to be over, and its client still closes."""
+    """The next op is sent when the write has completed, while its client still closes."""
     worker, take, _ = fed()
     worker.begin("write", {})
     take(*GONE[:2])
@@ -137,7 +137,7 @@ def test_news_of_a_library_between_a_close_and_its_end_changes_nothing(fed, reco
 def test_a_driver_takes_no_close_for_the_answer_to_the_successor_s_first_op(
     fed, eventually, monkeypatch
 ):
-    """The client in another language closes while its driver has gone on already."""
+    """The client in another language closes after its driver has continued."""
     worker, take, end = fed()
     sent = []
     monkeypatch.setattr(worker, "_send", lambda message: sent.append(message["f"]))
@@ -147,7 +147,7 @@ def test_a_driver_takes_no_close_for_the_answer_to_the_successor_s_first_op(
     take((3, "acquire", "invoke"), (3, "acquire", "info"))
     eventually(lambda: len(sent) == 2)
     take(*GONE[2:])
-    time.sleep(0.05)  # a driver that was answered would have sent the next op
+    time.sleep(0.05)  # a driver with an answer would have sent the next op
     assert sent == ["acquire", "acquire"]
     end()
     assert worker.rest(10)
@@ -157,7 +157,7 @@ def test_a_driver_takes_no_close_for_the_answer_to_the_successor_s_first_op(
 def test_for_a_client_without_a_generator_the_harness_says_that_its_hold_is_lost(
     fed, recorder, eventually, monkeypatch, said
 ):
-    """Unless the client has said so itself, or its lease was renewed."""
+    """Unless the client reported it itself, or its lease was renewed."""
     worker, _, end = fed()
     sent = []
     monkeypatch.setattr(worker, "_send", lambda message: sent.append(message["f"]))

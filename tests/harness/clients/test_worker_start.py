@@ -1,4 +1,4 @@
-"""Programs that do not come up, come up slowly, or say what is not so."""
+"""Programs that do not start, start slowly, or report false data."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ sys.stdin.read()
 def test_a_client_that_is_slow_to_come_up_is_named_and_waited_for(
     recorder, spawn, setup, monkeypatch, tmp_path
 ):
-    """It comes up once it was twice said to be slow: it waits for a pipe to be opened."""
+    """It starts after two messages that it is slow: it waits for a pipe to be opened."""
     monkeypatch.setattr(answers, "_SLOW_S", 0.01)
     gate, said = tmp_path / "gate", []
     os.mkfifo(gate)

@@ -1,4 +1,4 @@
-"""What clients of a lock of one's own import is one file, compiled, from which they start."""
+"""The imports of a user lock's clients are one compiled archive, from which they start."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ print(fencepost.workloads.client.program.__cached__)
 
 @pytest.fixture
 def archive(tmp_path):
-    """The archive where a node would have it."""
+    """Return the archive at the place where a node would have it."""
     path = tmp_path / "clients.zip"
     path.write_bytes(zipped.zipped())
     return path
@@ -43,7 +43,7 @@ def test_a_client_is_imported_from_it_and_nothing_of_it_is_compiled(archive):
     assert program == f"{archive}/fencepost/workloads/client/program.pyc"
 
 
-def test_every_module_is_there_as_source_too_but_what_no_client_needs(archive):
+def test_every_module_has_its_source_except_those_that_no_client_needs(archive):
     names = zipfile.ZipFile(archive).namelist()
     sources = [name for name in names if name.endswith(".py")]
     assert "fencepost/workloads/locks/redis.py" in sources

@@ -1,4 +1,4 @@
-"""A client's program in an image of its user's: what is refused, and how its container is made."""
+"""A client's program in an image of its user: which images are refused, and its container."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ THERE = {"mine:1": "amd64", "other:1": "riscv64"}
 
 
 class Engine:
-    """An engine that has some images, and makes a container that nobody starts."""
+    """An engine that has some images, and creates a container without starting it."""
 
     def __init__(self):
         self.images = self.containers = self
@@ -96,7 +96,7 @@ def test_a_class_in_python_needs_one_in_its_image(engine, monkeypatch):
 
 @pytest.fixture
 def spawned(engine, monkeypatch):
-    """What is started in a container: a local program takes the place of `docker start`."""
+    """Start a program in a container: a local program replaces `docker start`."""
     started = []
     monkeypatch.setattr(
         clientimage.subprocess,
@@ -127,7 +127,7 @@ def test_its_container_is_known_as_ours_and_of_its_project(engine, spawned):
     assert labels[ours.PROGRAM_OF] == "client-1"
 
 
-def test_the_end_of_a_program_is_told_as_a_pump_tells_it(tmp_path, monkeypatch):
+def test_the_end_of_a_program_is_reported_as_by_a_pump(tmp_path, monkeypatch):
     (tmp_path / "docker").write_text("#!/bin/sh\necho said\nexit $CODE\n")
     (tmp_path / "docker").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")

@@ -1,4 +1,4 @@
-"""The nodes' containers are brought up by the engine's SDK, on an engine in memory."""
+"""The engine's SDK starts the nodes' containers, with an engine in memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Container:
 
 
 class Docker:
-    """An engine that keeps containers and networks; `before` is called before each is created."""
+    """An engine that keeps containers and networks; it calls `before` before it creates one."""
 
     def __init__(self):
         self.there, self.started, self.refused, self.made = [], [], {}, []
@@ -71,14 +71,14 @@ def wanted(*nodes, **asked):
     return {node: service(node, "an-image", **asked) for node in nodes}
 
 
-def test_each_node_is_told_of_once_it_was_started_with_its_container(docker):
+def test_each_node_is_reported_with_its_container_once_it_has_started(docker):
     told = []
     bring_up(
         docker, PROJECT, wanted("redis-1"), lambda *one: told.append((*one, docker.started[:]))
     )
     bring_up(docker, PROJECT, wanted("redis-1", "client-1"), lambda *one: told.append(one))
     redis, client = "fencepost-redis-1-1", "fencepost-client-1-1"
-    # One that ran already is none that was started.
+    # A container that ran before was not started.
     assert told == [("redis-1", f"id-{redis}", [redis]), ("client-1", f"id-{client}")]
 
 
@@ -130,7 +130,7 @@ def test_a_node_with_other_rights_or_of_another_image_is_replaced(docker, change
     assert after is not before and after.status == "running"
 
 
-def test_what_docker_says_is_told_with_the_way_out(docker):
+def test_docker_s_error_is_reported_with_a_remedy(docker):
     docker.refused = {"fencepost-redis-1-1": "could not find an available, non-overlapping IPv4"}
     with pytest.raises(Refused, match=r"start the node redis-1: .*\n.*docker network prune"):
         bring_up(docker, PROJECT, wanted("redis-1"))
@@ -141,7 +141,7 @@ def test_after_a_failure_nothing_is_started_any_more(docker):
     late, failed = threading.Event(), threading.Event()
 
     def before(name):
-        # The others are under way when the first one fails, and a second batch is not begun.
+        # The others are in progress when the first one fails, and no second batch starts.
         if name == "fencepost-client-1-1":
             failed.set()
         else:

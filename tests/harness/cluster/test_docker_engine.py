@@ -1,4 +1,4 @@
-"""The Docker engine: looked at by every command, provided by those alone that need one."""
+"""The Docker engine: every command detects it, and only those that need it install it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_command_that_looks_or_removes_installs_and_starts_nothing(
         assert "Docker is not installed here, so no node is up." in said
 
 
-def test_what_is_installed_and_started_is_said_first(monkeypatch):
+def test_the_engine_s_packages_are_announced_before_they_are_installed_and_started(monkeypatch):
     did = []
 
     def run(command, **_):
@@ -94,9 +94,9 @@ def test_compose_is_installed_where_a_compose_file_is_asked_for(monkeypatch):
 
 
 class Engine:
-    """A socket where an engine might be: it answers each request with `answer`, or dies, or hangs.
+    """A socket that may be an engine's: it answers each request with `answer`, or dies, or hangs.
 
-    None as the answer: it says nothing.
+    With None as the answer it sends nothing.
     """
 
     def __init__(self, path, answer):
@@ -150,7 +150,7 @@ def test_an_engine_that_hangs_dies_or_talks_nonsense_is_a_sentence_and_not_a_tra
     monkeypatch.setattr(docker_calls, "CALL_S", 0.2)
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
     monkeypatch.setattr(docker_engine.shutil, "which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(docker_engine.os, "geteuid", lambda: 1000)  # nothing is started
+    monkeypatch.setattr(docker_engine.os, "geteuid", lambda: 1000)  # nothing starts
     monkeypatch.setattr(sys, "argv", ["fencepost", *command])
     code = app.run()
     there.close()
@@ -163,7 +163,7 @@ def test_an_engine_that_hangs_dies_or_talks_nonsense_is_a_sentence_and_not_a_tra
 
 @pytest.fixture
 def root(monkeypatch):
-    """Root on Debian, where an engine is installed, and nothing is to be started or removed."""
+    """Root on Debian with an installed engine; nothing starts or is removed."""
 
     def never(*_, **__):
         raise AssertionError("something was started or removed")
@@ -183,7 +183,7 @@ def root(monkeypatch):
     monkeypatch.setattr(docker_engine, "_wait", lambda *_: False)
 
 
-def test_beside_a_daemon_that_runs_and_does_not_answer_none_is_started(root, monkeypatch, tmp_path):
+def test_next_to_a_running_daemon_without_answers_none_is_started(root, monkeypatch, tmp_path):
     pid = tmp_path / "docker.pid"
     pid.write_text(f"{os.getpid()}\n")
     name = docker_engine.Path("/proc/self/comm").read_text().strip()

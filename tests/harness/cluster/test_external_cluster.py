@@ -1,4 +1,4 @@
-"""A helper beside a server that is not ours: it follows the server's container, and undoes."""
+"""A sidecar of an external server follows the server's container, and undoes its faults."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_only_a_server_that_was_killed_from_here_is_started_again(docker):
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch):
-    """No agent is started: a server has one process, and rules and skews are none."""
+    """No agent starts: a server has one process, and there are no rules and skews."""
 
     def run(self, argv, **_):
         if "listener" in argv:
@@ -199,7 +199,7 @@ def test_the_engine_refuses_a_helper_and_says_why(docker):
 
 
 class Remote:
-    """A helper's node, with a server of two processes."""
+    """Return a sidecar's node, with a server of two processes."""
 
     node = "r1"
 
@@ -217,7 +217,7 @@ class Remote:
         return self.states[pid]
 
 
-def test_the_first_process_is_stopped_by_the_engine_and_the_others_from_beside(docker):
+def test_the_engine_stops_the_first_process_and_the_sidecar_the_others(docker):
     helper, remote = place(docker), Remote()
     server = ForeignServer(remote, helper, None, 6379, stays=True)
     assert server.pause() == 1
@@ -227,7 +227,7 @@ def test_the_first_process_is_stopped_by_the_engine_and_the_others_from_beside(d
     assert server.stopped() == [1, 7]
 
 
-def test_a_server_that_is_down_is_neither_stopped_nor_killed_nor_has_it_a_pid(docker):
+def test_a_server_that_is_down_is_neither_stopped_nor_killed_and_has_no_pid(docker):
     helper = place(docker)
     server = ForeignServer(Remote(), helper, None, 6379, stays=True)
     docker.get("r1").end()
@@ -301,7 +301,7 @@ def test_servers_that_share_no_network_are_named(docker):
     assert external.common_network(docker, found[:1]) == "back"
 
 
-def test_a_project_of_ours_is_known_by_its_name_and_no_other(docker):
+def test_a_cluster_s_project_is_recognized_by_its_exact_name(docker):
     names = ("fencepost-servers-0a1b2c3d", "fencepost-2-servers-0a1b2c3d", "fencepost-servers-mine")
     for name in names:
         docker.run(name, labels={"com.docker.compose.project": name})

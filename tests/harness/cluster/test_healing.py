@@ -1,4 +1,4 @@
-"""Healing nodes after a run: what is found, what is undone, and that a server is up at the end."""
+"""Healing detects and undoes the leftovers of a run, and ends with a server that is up."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.harness.memory import Cluster
 
 
 class Node:
-    """A node with a Redis server whose pid is 7, and with clients that were left behind."""
+    """A node with a Redis server whose pid is 7, and with clients that a run left."""
 
     def __init__(self, running=True, workers=(), chains=False):
         self.node = "redis-1"
@@ -91,7 +91,7 @@ def test_everything_that_needs_healing_is_said_first_and_changed_by_healing_alon
     assert healing.heal(*found) == []
 
 
-def test_a_machine_that_stays_keeps_neither_server_nor_data_nor_rules_nor_files():
+def test_a_kept_machine_keeps_no_server_data_rules_or_files():
     node = Node(chains=True)
     healing.leave(node, "redis-1")
     assert not node.running and not node.chains
@@ -124,7 +124,7 @@ def test_a_node_that_does_not_answer_leaves_no_other_unhealed(dead):
     assert all(f"{name}: resumed its stopped server" in said for name in stopped)
 
 
-def test_what_the_other_nodes_show_is_told_where_one_cannot_be_looked_at():
+def test_leftovers_on_the_other_nodes_are_reported_where_one_is_unreachable():
     silent, other = Node(), Node(running=False)
     silent.run = lambda *_, **__: (_ for _ in ()).throw(RemoteError("redis-1: no answer"))
     with pytest.raises(Crashed) as error:
@@ -133,7 +133,7 @@ def test_what_the_other_nodes_show_is_told_where_one_cannot_be_looked_at():
     assert "On the others: redis-2: its server is down" in str(error.value)
 
 
-def test_a_foreign_process_that_has_the_number_of_a_dead_server_is_left_alone():
+def test_another_process_that_has_a_dead_server_s_pid_is_left_alone():
     memory = Cluster()
     memory.up(["redis-1"])
     node = memory.remote("redis-1")
@@ -157,7 +157,7 @@ def test_no_process_is_ended_by_a_part_of_its_command_line():
 
 
 class Broken:
-    """A family of a package, which does what its package has wrong."""
+    """A family of a package with the package's defect."""
 
     name, files, ours_alone = "quake", (), ""
 
@@ -181,7 +181,7 @@ def test_a_family_that_fails_leaves_nothing_else_unhealed_and_is_named(monkeypat
 
 @pytest.fixture
 def broken_packages(monkeypatch):
-    """Installed packages of which one brings a fault, and one a server, that cannot be imported."""
+    """Return installed packages, one with a fault and one with a server, that fail to import."""
 
     def points(group):
         brought = {"fencepost.faults": "quake", "fencepost.servers": "my-server"}

@@ -1,4 +1,4 @@
-"""Machines of somebody else's: what is put there, and that nothing of it stays."""
+"""A user's machines: which files and rules a run puts there, and that it removes them all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fencepost.harness.remote.ssh import Host
 
 
 class Ended:
-    """A program that read its input and printed nothing."""
+    """Return a program that read its input and printed nothing."""
 
     def __init__(self, said=b""):
         self.stdin, self.stdout, self.stderr = io.BytesIO(), io.BytesIO(said), io.BytesIO()
@@ -33,7 +33,7 @@ class Ended:
 
 
 class Machine:
-    """A host with a queue of ours on eth0 and one of somebody else's on eth1."""
+    """A host with fencepost's queue on eth0 and another one on eth1."""
 
     def __init__(self, node, in_place=False):
         self.node, self.in_place = node, in_place
@@ -83,23 +83,23 @@ def cluster(*machines):
     return found, said
 
 
-def test_heal_takes_our_queue_off_a_host_and_nobody_else_s():
+def test_heal_removes_only_fencepost_s_queue_from_a_host():
     machine = Machine("redis-1")
     healing.leave(machine, "redis-1")
     assert machine.queues == {"eth1": "fq 8001:"}
 
 
-def test_what_older_versions_put_into_everybody_s_path_is_taken_away_and_nothing_is_put_there():
+def test_files_of_older_versions_in_system_folders_are_removed_and_none_are_added():
     machine = Machine("client-1")
     found, _ = cluster(machine)
     found.down()
     (unlink,) = [words for words in machine.ran if "/usr/local/bin/node" in words]
-    # Links that lead to us, and no others.
+    # Only links that lead to fencepost.
     assert 'case "$(readlink "$link")" in /opt/fencepost/*) rm -f "$link"' in unlink
     assert not [script for script in machine.fed if "/usr/local" in script]
 
 
-def test_a_host_is_left_by_the_code_of_this_version_whatever_put_it_there():
+def test_a_host_is_cleaned_by_the_code_of_this_version_whichever_put_it_there():
     machine = Machine("redis-1")
     found, _ = cluster(machine)
     found.down()
@@ -114,7 +114,7 @@ def test_a_host_on_which_nothing_was_ever_installed_is_not_touched():
     assert machine.ran == [] and len(machine.fed) == 1
 
 
-def test_the_nodes_are_admitted_to_the_ports_of_servers_and_nobody_else():
+def test_only_the_nodes_may_connect_to_the_ports_of_servers():
     machine = Machine("redis-1")
     admission.admit(machine, ["10.0.0.2", "10.0.0.1", "10.0.0.2"])
     rows = machine.ran[0].splitlines()
@@ -129,7 +129,7 @@ def test_the_nodes_are_admitted_to_the_ports_of_servers_and_nobody_else():
     assert ports == "2181,2379,2380,2888,3888,5432,6379,7000,26379"
 
 
-def test_what_admits_them_is_taken_off_with_the_rest():
+def test_the_firewall_rules_for_the_nodes_are_removed_with_the_rest():
     machine = Machine("redis-1")
     found, _ = cluster(machine)
     found.down()
@@ -155,7 +155,7 @@ def test_a_host_that_does_not_answer_is_named_and_all_others_are_left():
 
 
 class Silent(Ended):
-    """A program whose connection hangs until it is cut off."""
+    """A program whose connection hangs until a test closes it."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The file of `--hosts`: what it says, and what of it makes no sense."""
+"""The file of `--hosts`: how it is parsed, and how its errors are reported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write(tmp_path):
     return put
 
 
-def test_hosts_take_what_they_do_not_say_from_the_defaults(write, tmp_path):
+def test_hosts_take_missing_fields_from_the_defaults(write, tmp_path):
     found = read(
         write(
             """
@@ -90,7 +90,7 @@ address = "10.0.0.2"
         ("[nodes.redis-1]\nhost = h", "(at line 4, column 8)"),
     ],
 )
-def test_what_makes_no_sense_is_said_with_the_file_and_the_place(write, text, message):
+def test_an_error_names_the_file_and_the_place(write, text, message):
     path = write(text)
     with pytest.raises(BadArguments) as refused:
         read(path)

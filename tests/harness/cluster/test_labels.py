@@ -1,4 +1,4 @@
-"""What Docker keeps for others is never counted, used or removed, whatever it is called."""
+"""Docker objects of other projects are never counted, used or removed, whatever their names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOREIGN = {"com.docker.compose.project": "fencepost", "com.docker.compose.servic
 
 
 class Thing:
-    """A container, network or volume of the Compose project `fencepost`."""
+    """Return a container, network or volume of the Compose project `fencepost`."""
 
     def __init__(self, docker, name, labels, **attrs):
         self.docker, self.name, self.id, self.labels = docker, name, name, labels
@@ -31,7 +31,7 @@ class Thing:
 
 
 class Docker:
-    """An engine that keeps things, of which a list may be asked for each sort."""
+    """An engine that keeps objects and lists them by kind."""
 
     def __init__(self):
         self.things, self.brought_up = [], []
@@ -81,32 +81,32 @@ def networks(address):
 
 @pytest.fixture
 def both(docker):
-    """A node of ours and its network, beside a foreign project with all that one can have."""
+    """A node of fencepost with its network, and another project with every kind of object."""
     mine = FOREIGN | ours.LABELS | {"com.docker.compose.service": "redis-1"}
     docker.add("container-ours", mine, **networks("10.0.0.1"))
     docker.add("network-ours", FOREIGN | ours.LABELS)
-    # One on the host's network has no network of its own.
+    # A container on the host's network has no network of its own.
     docker.add("container-web", FOREIGN, **networks(""))
     docker.add("network-web", FOREIGN)
     docker.add("volume-web", FOREIGN)
     return docker
 
 
-def test_a_foreign_project_of_our_name_is_not_counted_and_not_removed(both, cluster):
+def test_another_project_of_the_same_name_is_not_counted_and_not_removed(both, cluster):
     assert cluster.look() == ["redis-1"]
     assert cluster.remains == []
     cluster.down()
     assert both.names() == ["container-web", "network-web", "volume-web"]
 
 
-def test_what_is_left_without_a_node_that_is_up_is_named(both, cluster):
+def test_leftovers_without_a_running_node_are_named(both, cluster):
     assert cluster.remains == ["the stopped node redis-1"]
     both.things = [thing for thing in both.things if thing.name != "container-ours"]
     assert cluster.remains == ["the network network-ours"]
 
 
 @pytest.mark.parametrize("name", ["container-web", "network-web", "volume-web"])
-def test_no_node_is_started_beside_a_foreign_project_and_it_is_said_what_to_do(
+def test_no_node_starts_next_to_another_project_of_that_name_and_the_error_gives_a_remedy(
     docker, cluster, name
 ):
     docker.add(name, FOREIGN, **networks(""))
@@ -117,7 +117,7 @@ def test_no_node_is_started_beside_a_foreign_project_and_it_is_said_what_to_do(
     assert docker.brought_up == []
 
 
-def test_what_another_cluster_of_ours_has_is_left_alone(both, cluster):
+def test_objects_of_another_fencepost_cluster_are_left_alone(both, cluster):
     second = {"com.docker.compose.project": "fencepost-2"} | ours.LABELS
     named = second | {"com.docker.compose.service": "redis-1"}
     both.add("container-second", named, **networks("10.0.1.1"))
@@ -145,7 +145,7 @@ def test_containers_of_an_older_version_are_ours(docker, cluster):
 
 
 class Leaving:
-    """A container that somebody else removes; `answers` are the engine's, the last one for ever."""
+    """A container that another process removes; `answers` are the engine's, the last one stays."""
 
     def __init__(self, *answers):
         self.answers, self.asked = list(answers), 0
@@ -172,7 +172,7 @@ def test_a_container_that_is_being_removed_is_waited_for(monkeypatch, over):
     assert leaving.asked == 3
 
 
-def test_a_container_that_does_not_go_and_one_that_may_not_are_told(monkeypatch):
+def test_a_container_that_does_not_go_and_one_that_may_not_are_reported(monkeypatch):
     monkeypatch.setattr(docker_calls, "_LOOK_S", 0)
     monkeypatch.setattr(docker_calls, "CALL_S", 0.05)
     stays = Leaving(UNDER_WAY)

@@ -1,4 +1,4 @@
-"""A lock whose library is not on the nodes is refused before anything starts."""
+"""A lock whose library is missing on the nodes is refused before anything starts."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ def holding(monkeypatch, label):
     monkeypatch.setattr(image, "held", lambda name: set(label.split(",")))
 
 
-def test_what_the_image_holds_is_let_through(monkeypatch):
+def test_libraries_in_the_image_are_accepted(monkeypatch):
     holding(monkeypatch, "kazoo,pottery")
     image.must_hold("fencepost-node:1", ["kazoo"])
     image.must_hold("fencepost-node:1", [])
 
 
-def test_what_it_lacks_is_bad_arguments_that_say_what_to_do_and_what_works(monkeypatch):
+def test_missing_libraries_are_bad_arguments_with_a_remedy_and_the_available_ones(monkeypatch):
     holding(monkeypatch, "pottery,kazoo")
     with pytest.raises(BadArguments) as error:
         image.must_hold("fencepost-node:1", ["node-redlock"])

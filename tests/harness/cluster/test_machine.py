@@ -1,4 +1,4 @@
-"""`fencepost doctor` looks at what a run needs, and says what to do about what is lacking."""
+"""`fencepost doctor` checks the requirements of a run, and gives a remedy for each missing one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Usage = namedtuple("Usage", "free")
 
 @pytest.fixture
 def doctor(monkeypatch, capsys, tmp_path):
-    """A machine that has all; the test takes something from it."""
+    """A machine that meets all requirements; the test removes one."""
     monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
     monkeypatch.setattr(machine.docker_engine, "find", lambda: Engine("27.1"))
     monkeypatch.setattr(machine.docker_engine, "compose_there", lambda: ("docker", "compose"))
@@ -66,14 +66,14 @@ def lacking(monkeypatch, what):
         ("disk", "0.0 GB are free: make room below "),
     ],
 )
-def test_what_is_lacking_is_named_with_what_to_do(doctor, monkeypatch, what, words):
+def test_a_missing_requirement_is_named_with_a_remedy(doctor, monkeypatch, what, words):
     lacking(monkeypatch, what)
     code, said = doctor()
     assert (code, words in " ".join(said.split())) == (1, True), said
     assert "to mend first" in said
 
 
-def test_what_only_some_faults_need_is_no_reason_against_a_run(doctor, monkeypatch):
+def test_requirements_of_single_faults_do_not_prevent_a_run(doctor, monkeypatch):
     monkeypatch.setattr(machine.platform, "machine", lambda: "riscv64")
     code, said = doctor()
     assert code == 0

@@ -22,7 +22,7 @@ LABELS = ours.LABELS | {"com.docker.compose.project": "fencepost"}
 
 
 class Docker:
-    """An engine with a node's container and its network, which goes if nothing is on it."""
+    """An engine with a node's container and its network, which it removes when unused."""
 
     def __init__(self):
         self.stuck = False
@@ -109,7 +109,7 @@ def test_a_network_that_stays_is_named_with_the_way_out(docker, cluster):
     assert "systemctl restart docker" in said and "fencepost heal" in said
 
 
-def test_where_a_container_is_left_down_fails_with_what_docker_said(docker, cluster):
+def test_if_a_container_remains_down_fails_with_docker_s_error(docker, cluster):
     docker.endpoints, docker.stuck = {"ep-17": "fencepost_redis-1_1"}, True
     with pytest.raises(Crashed, match="is already in progress") as error:
         cluster.down()
@@ -147,7 +147,7 @@ def test_heal_names_a_network_that_was_left_and_removes_it(docker, run):
     assert run("heal", "--check")[0] == 0
 
 
-def test_heal_says_what_to_do_about_a_network_that_it_cannot_remove(docker, run):
+def test_heal_gives_a_remedy_for_a_network_that_it_cannot_remove(docker, run):
     docker.endpoints, docker.stubborn = {"ep-17": "fencepost_redis-1_1"}, True
     code, said = run("heal")
     assert code == 255

@@ -1,4 +1,4 @@
-"""A cluster for the length of a command or a call: up before, healed if it was kept, down after."""
+"""A cluster for a command or a call: started before, healed if kept, removed after."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NODES = ["redis-1", "storage", "client-1"]
 
 @pytest.fixture
 def engine(machine):
-    """The cluster that a command takes where no other one runs."""
+    """The cluster that a command takes if no other one runs."""
     return machine["fencepost"]
 
 
@@ -44,7 +44,7 @@ def test_nodes_are_up_inside_and_gone_after(engine):
     assert said == ["Bringing up 3 nodes"]
 
 
-def test_compose_is_asked_for_where_a_file_of_it_is_and_before_anything_comes_up(
+def test_compose_is_required_only_for_a_compose_file_and_before_anything_starts(
     engine, monkeypatch
 ):
     def none(say):
@@ -58,13 +58,13 @@ def test_compose_is_asked_for_where_a_file_of_it_is_and_before_anything_comes_up
 
 
 @pytest.mark.parametrize("error", [RemoteError("gone"), KeyboardInterrupt(), SystemExit(3)])
-def test_whatever_ends_it_the_nodes_are_removed(engine, error):
+def test_however_a_command_ends_the_nodes_are_removed(engine, error):
     with pytest.raises(type(error)), brought_up(NODES, print):
         raise error
     assert (engine.nodes, engine.downs) == ([], 1)
 
 
-def test_nodes_that_came_up_halfway_are_removed(engine):
+def test_nodes_of_an_incomplete_start_are_removed(engine):
     def before(call):
         if call.node == "storage":
             raise Crashed("no room for storage")
@@ -83,11 +83,11 @@ def test_nodes_that_came_up_halfway_are_removed(engine):
         (module.image, "must_hold", []),
         (Cluster, "look", []),
         (Cluster, "up", []),
-        # Nobody can remove them while it hangs; `heal` does it then.
+        # They cannot be removed while it hangs; `heal` does it then.
         (Cluster, "down", NODES),
     ],
 )
-def test_an_engine_that_hangs_at_any_of_its_calls_leaves_nothing_or_what_heal_removes(
+def test_an_engine_that_hangs_at_any_call_leaves_nothing_or_leftovers_for_heal(
     engine, monkeypatch, capsys, where, name, left
 ):
     hung = docker_calls.Hung(f"docker {name} was not over within 60 s")
@@ -111,7 +111,7 @@ def test_a_second_signal_does_not_stop_the_removing(engine, monkeypatch, capsys)
     monkeypatch.setattr(
         Cluster, "down", lambda self: os.kill(os.getpid(), signal.SIGINT) or self._nodes.clear()
     )
-    # What is started in the background has Ctrl-C ignored, and would have no handler to give back.
+    # A background process ignores Ctrl-C, and has no handler to restore.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt), brought_up(NODES, print):
@@ -123,9 +123,7 @@ def test_a_second_signal_does_not_stop_the_removing(engine, monkeypatch, capsys)
     assert "cleaning up" in capsys.readouterr().out
 
 
-def test_a_cluster_that_was_taken_down_is_kept_no_longer_whatever_is_left_of_it(
-    engine, monkeypatch
-):
+def test_a_cluster_that_was_removed_is_no_longer_kept_whatever_remains_of_it(engine, monkeypatch):
     def left(self):
         self._nodes.clear()
         raise NetworkLeft("Docker keeps an endpoint")
@@ -138,7 +136,7 @@ def test_a_cluster_that_was_taken_down_is_kept_no_longer_whatever_is_left_of_it(
     assert projects.kept() == []
 
 
-def test_what_an_earlier_run_left_is_removed_first(engine):
+def test_leftovers_of_an_earlier_run_are_removed_first(engine):
     engine.up(["redis-1", "redis-2"])
     said = []
     with brought_up(NODES, said.append) as cluster:
@@ -200,14 +198,14 @@ def test_a_kept_cluster_is_used_first_whatever_its_name(machine):
         assert cluster is machine["fencepost-2"]
 
 
-def test_the_next_command_removes_what_was_left_of_clusters_that_nobody_uses(machine):
+def test_the_next_command_removes_leftovers_of_unused_clusters(machine):
     machine["fencepost-3"].up(["redis-1"])
     said = []
     with reserved(None) as (living, _):
         living.up(NODES)
         machine["fencepost-2"].up(["redis-1"])
         with brought_up(NODES, said.append) as cluster:
-            # The first that nobody uses is the one that was left.
+            # The first unused cluster is the one that was left.
             assert cluster is machine["fencepost-2"] and cluster.nodes == NODES
             assert machine["fencepost-3"].nodes == []
             assert living.nodes == NODES
@@ -248,7 +246,7 @@ def test_taking_the_cluster_down_does_not_take_it_from_a_command_that_uses_it(ma
     assert (machine["fencepost"].nodes, projects.kept()) == ([], [])
 
 
-def test_what_cannot_be_taken_down_keeps_no_other_cluster_up(machine, monkeypatch):
+def test_a_cluster_that_cannot_be_removed_does_not_keep_others_up(machine, monkeypatch):
     for name in ("fencepost", "fencepost-2", "fencepost-3"):
         machine[name].up(["redis-1"])
     stuck = machine["fencepost-2"]
@@ -339,7 +337,7 @@ def test_a_test_called_from_python_brings_its_cluster_up_and_down(engine, quick,
         ("redis", {"schedule": "/no/such"}, "schedule /no/such cannot be read"),
     ],
 )
-def test_what_makes_no_sense_starts_nothing(engine, quick, lock, settings, message):
+def test_invalid_arguments_start_nothing(engine, quick, lock, settings, message):
     with pytest.raises(BadArguments) as error:
         fencepost.run(lock, **settings)
     assert str(error.value).startswith(message)

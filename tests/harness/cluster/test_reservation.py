@@ -1,4 +1,4 @@
-"""A cluster is for one command at a time, whoever runs it and in whatever environment."""
+"""A cluster is reserved for one command at a time, across users and environments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAME = "fencepost"
 
 @pytest.fixture
 def anothers(places, monkeypatch):
-    """A reservation as another user has it: what is root's own place is not that user's."""
+    """Make a reservation as another user, for whom root's own folder is not used."""
 
     def make():
         with monkeypatch.context() as patch:
@@ -62,7 +62,7 @@ def test_containers_and_hosts_are_reserved_apart():
     containers.release()
 
 
-def test_a_symbolic_link_is_not_followed_and_what_it_leads_to_stays(places, tmp_path):
+def test_a_symbolic_link_is_not_followed_and_its_target_stays(places, tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("content")
     (places[0] / f"{NAME}.lock").symlink_to(precious)
@@ -72,7 +72,7 @@ def test_a_symbolic_link_is_not_followed_and_what_it_leads_to_stays(places, tmp_
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.link(__file__, path)])
-def test_what_is_no_file_of_its_own_is_not_written_to(places, tmp_path, make):
+def test_a_path_that_is_not_a_file_of_its_own_is_not_written_to(places, tmp_path, make):
     try:
         make(places[0] / f"{NAME}.lock")
     except OSError:
@@ -81,7 +81,7 @@ def test_what_is_no_file_of_its_own_is_not_written_to(places, tmp_path, make):
         Reservation(NAME).take()
 
 
-def test_a_lock_that_is_not_got_keeps_nobody_else_out(places, anothers):
+def test_a_failed_lock_keeps_no_other_command_out(places, anothers):
     other = anothers()
     other.take()
     mine = Reservation(NAME)
@@ -105,7 +105,7 @@ def test_that_a_cluster_stays_up_is_known_to_the_next_user_until_it_is_taken_bac
         assert Reservation(NAME).keep is keep
 
 
-def test_root_s_folder_is_one_that_nobody_else_can_write_to(tmp_path):
+def test_root_s_folder_is_writable_for_root_only(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     folder.chmod(0o777)

@@ -1,4 +1,4 @@
-"""The host keys by which nodes are known: one for each address, the latest."""
+"""The host keys that identify nodes: one for each address, the latest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Inside:
         pass
 
 
-def test_a_node_that_was_brought_up_anew_may_have_the_address_that_another_one_had():
+def test_a_restarted_node_may_have_an_address_that_another_one_had():
     doors = Doors()
     try:
         doors.open(Inside("redis-1", "AAAA"), "172.22.0.2")

@@ -1,4 +1,4 @@
-"""The clocks of other kernels: measured, bounded, and looked at again."""
+"""The clocks of other kernels: measured, bounded, and measured again."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ OFFSET_NS = -123_456_789_000
 
 
 class Node:
-    """A node on a kernel of its own, whose clock is off, at the end of a way that takes a while.
+    """A node on a kernel of its own, with a clock offset and slow round trips.
 
-    `ways` are how long each round trip takes there and back, in ns.
+    `ways` are the times of each round trip there and back, in ns.
     """
 
     def __init__(self, ways, boot_id=b"theirs\n"):

@@ -1,4 +1,4 @@
-"""Runs that are over: explained in the terminal, listed, and found by what they are called."""
+"""Ended runs are explained in the terminal, listed, and found by their names."""
 
 from __future__ import annotations
 

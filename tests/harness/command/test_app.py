@@ -1,4 +1,4 @@
-"""Bad arguments end with 254 and the valid choices, before anything is started."""
+"""Bad arguments exit with 254 and the valid choices, before anything starts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture
 def run(monkeypatch, capsys, tmp_path):
-    """Runs the command line where no engine may be looked for; its exit code and last words."""
+    """Run the command line where no engine may be used; return its exit code and last words."""
 
     def no_engine(*_, **__):
         raise AssertionError("an engine was looked for")
@@ -115,7 +115,7 @@ def run(monkeypatch, capsys, tmp_path):
         (["cluster", "up", "redis-9"], "there is no node or kind 'redis-9'; choose from: redis"),
     ],
 )
-def test_bad_arguments_exit_with_254_and_say_what_is_valid(run, arguments, message):
+def test_bad_arguments_exit_with_254_and_the_valid_values(run, arguments, message):
     code, said = run(*arguments)
     assert code == 254
     assert message in said
@@ -190,7 +190,7 @@ def test_a_lock_s_options_are_shown_with_defaults_values_and_meaning(run):
 
 
 def bare(*arguments):
-    """The command line where nothing but the standard library is installed."""
+    """Run the command line with only the standard library installed."""
     done = subprocess.run(
         [sys.executable, "-S", "-m", "fencepost", *arguments],
         cwd=ROOT / "src",
@@ -207,7 +207,7 @@ def test_the_version_is_one_line_with_the_standard_library_alone():
     assert out.startswith("fencepost") and out.count("\n") == 1
 
 
-def test_what_is_not_installed_is_said_with_the_way_to_install_it():
+def test_missing_packages_are_reported_with_the_command_that_installs_them():
     code, _, err = bare("--help")
     assert code == 255
     assert "is not installed" in err and "pip install 'fencepost[harness]'" in err
@@ -242,7 +242,7 @@ def test_a_verdict_is_an_exit_code(valid, code):
 
 
 def stored(tmp_path, **changed):
-    """A run's folder, of which only the description is left."""
+    """Return a run's folder with nothing left but the description."""
     spec = Spec("redlock", "redlock", LOCKS["redlock"].read_options({}), nemesis=("pause",))
     schedule = [
         {"at_s": 1.5, "duration_s": 1.0, "family": "pause", "targets": ["redis-4"], "arguments": {}}
@@ -254,7 +254,7 @@ def stored(tmp_path, **changed):
 
 @pytest.fixture
 def carried_out(monkeypatch):
-    """The tests that would be carried out: each spec with its schedule."""
+    """Return the tests that would run: each spec with its schedule."""
     done = []
 
     @contextmanager
@@ -288,7 +288,7 @@ def test_a_replay_may_be_on_another_lock_that_has_the_nodes(run, carried_out, tm
     assert "fault 1: the test has no node 'redis-4'" in said
 
 
-def test_what_stops_a_replay_is_said_anew(run, carried_out, tmp_path):
+def test_an_error_that_stops_a_replay_is_reported_again(run, carried_out, tmp_path):
     folder = stored(tmp_path, until=["resource"], locks=3)
     run("test", "--replay", folder)
     run("test", "--replay", folder, "--until", "store, ownership,store")
@@ -296,7 +296,7 @@ def test_what_stops_a_replay_is_said_anew(run, carried_out, tmp_path):
     assert [spec.locks for spec, _ in carried_out] == [3, 3]
 
 
-def test_a_schedule_s_faults_are_what_the_test_was_asked_for(run, carried_out, tmp_path):
+def test_a_schedule_s_faults_become_the_test_s_faults(run, carried_out, tmp_path):
     path = tmp_path / "faults.json"
     path.write_text('[{"at_s": 2, "duration_s": 1, "fault": "clock:redis-2/+5s"}]')
     run("test", "redlock", "--schedule", str(path), "--time", "5s")

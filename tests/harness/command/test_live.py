@@ -1,4 +1,4 @@
-"""What a person sees in a terminal while a run goes on."""
+"""The terminal display of a run in progress."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_frame_has_the_phase_the_time_left_the_rate_the_holders_and_the_faults
     assert "client-1 is paused" in said
 
 
-def test_what_a_row_is_can_be_read_however_long_the_row_is():
+def test_a_row_s_label_is_readable_however_long_the_row_is():
     last = [f"client-{number} orders 0.020 s" for number in range(9)]
     said = shown(View("redis", 20.0), Status("running", 5.0, 800, 102, last, {}, 0.0, last, last))
     rows = ["holds", "held by", "last holds", "faults on"]
@@ -47,7 +47,7 @@ def test_the_first_violation_is_there_at_once():
     assert "lease_exclusion: two holders" in shown(View("redis", 20.0), status)
 
 
-def test_a_run_of_which_nobody_knows_how_long_it_takes_shows_its_phase():
+def test_a_run_of_unknown_length_shows_its_phase():
     said = shown(View("clock-jump", None), Status("step 3", 4.0, 10, 2, []))
     assert "step 3" in said and "left" not in said
 
@@ -56,7 +56,7 @@ def event(at, process, type, f, lock="orders"):
     return Event(at * S, process, type, f, Value(lock=lock))
 
 
-def test_who_holds_and_who_held_last_is_told_by_what_clients_say():
+def test_the_current_and_last_holder_come_from_client_events():
     holding = CurrentHolders(lambda process: f"client-{process % 2 + 1}")
     holding.heard(event(1, 0, "ok", "acquire"))
     holding.heard(event(2, 1, "ok", "acquire", "other"))

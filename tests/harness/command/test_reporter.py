@@ -1,4 +1,4 @@
-"""What is told of a run: to a person, to one who wants to be left alone, to a program, to a CI."""
+"""Output of a run for a terminal, with --quiet, as JSON lines, and for a CI."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RUN = ["test", "redis", "--time", "1s", "--concurrency", "2", "--seed", "7",
 
 @pytest.fixture
 def run(machine, short, monkeypatch, capsys):
-    """The command line on a cluster in memory: its exit code, and what it printed to either."""
+    """Run the command line on a cluster in memory; return its exit code and both outputs."""
 
     def call(*options):
         monkeypatch.setattr(sys, "argv", ["fencepost", *RUN, *options])
@@ -42,7 +42,7 @@ def lines(out):
     return rows
 
 
-def test_a_program_is_told_one_object_a_line_and_the_result_last(run, tmp_path):
+def test_json_output_has_one_object_a_line_and_the_result_last(run, tmp_path):
     code, out, err = run("--json")
     rows = lines(out)
     assert (code, err) == (0, "")
@@ -54,7 +54,7 @@ def test_a_program_is_told_one_object_a_line_and_the_result_last(run, tmp_path):
     assert last["folder"].startswith(str(tmp_path))
 
 
-def test_a_program_is_told_of_an_error_and_of_no_result(run, monkeypatch):
+def test_json_output_has_an_error_and_no_result(run, monkeypatch):
     def fails(say):
         raise Crashed("no engine answers")
 
@@ -66,7 +66,7 @@ def test_a_program_is_told_of_an_error_and_of_no_result(run, monkeypatch):
     assert (code, lines(out)[-1]["exit_code"]) == (254, 254)
 
 
-def test_who_wants_to_be_left_alone_reads_what_came_out_and_nothing_else(run):
+def test_quiet_output_is_the_verdict_only(run):
     code, out, err = run("-q")
     assert (code, err) == (0, "")
     verdict, report = out.splitlines()

@@ -1,4 +1,4 @@
-"""`fencepost sdk` writes the file of a language, and no other file is lost by that."""
+"""`fencepost sdk` writes the file of a language, and overwrites no other file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fencepost serve` says in a sentence why it cannot, and ends when it is told to."""
+"""`fencepost serve` reports why it cannot serve, and ends on a signal."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def test_a_port_that_is_in_use_is_a_sentence(call):
         (["--results", "nowhere"], "there is no results folder nowhere"),
     ],
 )
-def test_what_cannot_be_served_is_a_sentence(call, words, why, monkeypatch):
+def test_an_error_of_serve_is_one_sentence(call, words, why, monkeypatch):
     monkeypatch.setenv("FENCEPOST_RESULTS", "results")
     code, said = call(*words)
     assert (code, why in said, "Traceback" in said) == (254, True, False)
 
 
-def test_it_says_what_is_not_installed(call, monkeypatch):
+def test_missing_packages_are_reported(call, monkeypatch):
     monkeypatch.setattr(serve, "find_spec", lambda name: None)
     code, said = call()
     assert code == 254

@@ -1,4 +1,4 @@
-"""Whole runs with an aim, on a cluster in memory: stored as they went, and carried out again."""
+"""Whole runs with an aim, on a cluster in memory: their faults are stored and replayed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def told(ended):
     return json.loads((ended.folder / "test.json").read_text())
 
 
-def test_a_run_with_an_aim_stores_its_plays_and_its_faults_as_they_came(cluster):
+def test_a_run_with_an_aim_stores_its_triggered_faults_in_order(cluster):
     ended = carried_out(cluster, AIMED, schedule=[])
     assert_judged_and_put_away(ended, cluster)
     assert ended.error is None and ended.results["run_notes"] == []
@@ -41,7 +41,7 @@ def test_a_run_with_an_aim_stores_its_plays_and_its_faults_as_they_came(cluster)
     assert "--replay" in (again(test, ended.folder) or "")
 
 
-def test_a_replay_carries_out_the_plays_that_the_run_had(cluster):
+def test_a_replay_injects_the_triggered_faults_of_the_run(cluster):
     ended = carried_out(cluster, AIMED, schedule=[])
     spec, schedule = from_arguments.replayed(str(ended.folder), "", {}, ())
     plays = told(ended)["plays"]
@@ -65,7 +65,7 @@ def test_a_replay_carries_out_the_plays_that_the_run_had(cluster):
         {"kind": "hold", "unknown": "field"},
     ],
 )
-def test_plays_from_elsewhere_that_make_no_sense_are_refused(tmp_path, spoilt):
+def test_invalid_triggered_faults_of_another_source_are_refused(tmp_path, spoilt):
     play = {
         "kind": "hold",
         "before": [],

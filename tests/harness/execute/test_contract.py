@@ -1,5 +1,4 @@
-"""`fencepost check` on a cluster in memory: each step says yes to a sound lock, and no to its own
-defect."""
+"""`fencepost check` on a cluster in memory: each step detects its own defect."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ LATE = "a late release does not end another's hold"
 
 @pytest.fixture
 def checked(cluster, monkeypatch):
-    """What a check of the cluster's lock service finds, by what was asked."""
+    """Return the results of checking the cluster's lock service, by step."""
     for module, name, seconds in (
         (contract, "_BACK_S", 0.6), (contract, "_HANG_S", 0.3), (contract, "_HELD_UP_S", 0.02),
         (contract, "_MARGIN_S", 0.05), (contract_turns, "TURN_S", 0.3),
@@ -90,7 +89,7 @@ def test_a_lock_that_is_granted_twice_is_not_looked_at_further(checked, cluster)
     assert list(found)[-1] == "the check goes on after a held lock, and its release"
 
 
-def test_a_release_that_deletes_what_is_another_s_is_found(checked, cluster, monkeypatch):
+def test_a_release_that_deletes_another_client_s_lock_is_detected(checked, cluster, monkeypatch):
     service = cluster.service
     monkeypatch.setattr(service, "release", lambda lock, _: service._held.pop(lock, None) or True)
     found = checked()

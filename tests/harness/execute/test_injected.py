@@ -1,4 +1,4 @@
-"""Failures of the harness' own world: nothing that was acknowledged is lost, nothing is left.
+"""Failures of the harness' environment lose no acknowledged write and leave nothing.
 
 Whole runs on a cluster in memory (memory.py). The resource keeps a list of all that it stored,
 which is compared with the history. tests/cluster/test_injected.py does the same to containers.
@@ -29,20 +29,20 @@ STRUCK = [*PAUSES, Scheduled(0.05, 0.02, "kill", ["redis-1"], {}),
 
 
 def assert_nothing_acknowledged_is_lost(ended, cluster):
-    """What the resource stored and what the history has of it are the same."""
+    """Check that the history agrees with the resource's stored writes."""
     stored = Counter(value for _, value in cluster.service.written)
     ops = [op for op in history.read(ended.folder / "history.jsonl") if op.f == "write"]
     begun = {op.value["value"] for op in ops if op.type == "invoke"}
     done = Counter(op.value["value"] for op in ops if op.type == "ok")
     assert set(stored) <= begun
     assert done <= stored
-    # What was stored and is not `ok` in the history is unknown there; each client has one at most.
+    # A stored write without `ok` in the history is unknown there; each client has one at most.
     open = {op.process for op in ops if op.type == "info"}
     assert sum((stored - done).values()) <= len(open)
 
 
 def one_by_one(calls):
-    """Each call by its kind, and which one of its kind it is."""
+    """Count each call by its kind."""
     counted = Counter()
     for call in calls:
         kind = kind_of(call)
@@ -55,7 +55,7 @@ def kind_of(call):
 
 
 def failing(kind, which, error):
-    """Raises the error at that call, once."""
+    """Raise the error at that call, one time."""
     counted, lock = Counter(), threading.Lock()
 
     def fail(call):
@@ -70,7 +70,7 @@ def failing(kind, which, error):
 @pytest.mark.oracle
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_each_call_of_a_node_may_fail_once_and_nothing_is_lost_or_left(cluster, when):
-    """Before it is carried out; or after that, so that nobody knows whether it was."""
+    """Raise it before the call, or after it, so that its outcome is unknown."""
     ended = carried_out(cluster, schedule=STRUCK)
     # On a busy machine the end may come before a fault has its receipt, which is unknown then.
     assert ended.error is None and ended.outcome.valid is not False, ended.results
@@ -90,7 +90,7 @@ def test_each_call_of_a_node_may_fail_once_and_nothing_is_lost_or_left(cluster, 
 
 
 def cut_off(cluster, at):
-    """client-2 is not heard any more from its op number `at` on, and works on."""
+    """Lose the output of client-2 from its op number `at` on, while it continues to work."""
     done = []
 
     def answers(node, f):
@@ -103,12 +103,12 @@ def cut_off(cluster, at):
 
 
 @pytest.mark.parametrize("at", range(6, 14))
-def test_what_a_client_does_unheard_passes_for_no_violation(short, at):
-    """Others read what it writes, and its releases let them in."""
+def test_the_lost_events_of_a_client_count_as_no_violation(short, at):
+    """Other clients read its writes, and are granted the lock after its releases."""
     with Cluster() as cluster:
         cluster.up(needs.nodes([SPEC]))
         cut_off(cluster, at)
-        # It comes to that op on a busy machine too.
+        # It reaches that op on a busy machine too.
         ended = carried_out(cluster, FAULTY, schedule=[])
     again = judge.judge(ended.folder)
     for found in (ended.outcome, again):
@@ -127,8 +127,8 @@ def test_a_violation_of_before_stays_one_though_a_client_was_lost_later(cluster)
 
 
 @pytest.mark.parametrize("f", ["acquire", "write"])
-def test_a_client_that_hangs_in_an_op_is_heard_to_its_end_and_hides_no_violation(cluster, f):
-    """Its node answers: so its program is ended there, and what it had begun is known."""
+def test_a_client_that_hangs_in_an_op_is_read_to_its_end_and_hides_no_violation(cluster, f):
+    """Its node answers, so the harness ends its program there and knows its open op."""
     cluster.service.broken = True
 
     def answers(node, asked):

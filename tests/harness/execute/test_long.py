@@ -22,13 +22,13 @@ from tests.harness.disturbed import PAUSES, SPEC, carried_out
 pytestmark = pytest.mark.slow
 
 TWO = {"segment_s": 0.1, "time_s": 0.2}
-HEALED_AGAIN = 2  # once at its end, and once more
-# Long enough for both clients to ask in each segment, on a busy machine too.
+HEALED_AGAIN = 2  # at its end, and one time before
+# Long enough for requests of both clients in each segment, on a busy machine too.
 LONG = replace(SPEC, time_s=1.2, segment_s=0.4, seed=7)
 
 
 class Here:
-    """Judges in this process, in the place of one of its own."""
+    """Judge in this process instead of in a child process."""
 
     def __init__(self, place, notes, written):
         self.place = place
@@ -93,7 +93,7 @@ def test_the_sum_is_valid_where_all_segments_are(long_run):
 
 
 def break_in(cluster, segment):
-    """Let the service grant a held lock in this segment, and in no other."""
+    """Let the service grant a held lock in this segment only."""
     begun = []
 
     def before(call):
@@ -138,7 +138,7 @@ def test_a_violation_that_is_waited_for_ends_the_run_with_its_segment(cluster, h
     assert [row["valid"] for row in ended.results["segments"]] == [True, False]
 
 
-def test_a_segment_is_over_when_it_is_full(cluster, here, monkeypatch):
+def test_a_segment_ends_when_it_is_full(cluster, here, monkeypatch):
     monkeypatch.setattr(timed, "MOST_EVENTS", 60)
     ended = carried_out(cluster, replace(LONG, time_s=0.3, segment_s=0.15), None)
     rows = ended.results["segments"]
@@ -146,7 +146,7 @@ def test_a_segment_is_over_when_it_is_full(cluster, here, monkeypatch):
     assert all(results.read_test(part)["time_s"] < 0.15 for part in parts(ended))
 
 
-def test_a_failure_ends_the_run_and_what_was_seen_is_judged(cluster, here):
+def test_a_failure_ends_the_run_and_its_recorded_part_is_judged(cluster, here):
     def before(call):
         if call.verb == "spawn" and len([c for c in cluster.calls if c.verb == "spawn"]) > 2:
             raise KeyboardInterrupt
@@ -162,7 +162,7 @@ def test_a_failure_ends_the_run_and_what_was_seen_is_judged(cluster, here):
 
 
 @pytest.mark.parametrize("for_good", [False, True])
-def test_after_a_fault_that_was_not_healed_servers_begin_anew_or_the_run_ends(
+def test_after_an_unhealed_fault_servers_restart_or_the_run_ends(
     cluster, here, monkeypatch, for_good
 ):
     tried = []
@@ -198,7 +198,7 @@ def test_a_stored_long_run_is_judged_again_as_it_was(long_run):
     for part in parts(long_run):
         (part / "results.json").unlink()
     outcome = segments.judge_run(long_run.folder)
-    # Without results, a segment was ended from outside.
+    # A segment without results was ended from outside.
     assert outcome.valid == "unknown"
     assert long_run.results["segments"][0]["holds"] == before["segments"][0]["holds"]
     assert (long_run.folder / "report.html").is_file()
@@ -217,7 +217,7 @@ def test_a_run_that_was_killed_says_so(long_run):
     assert outcome.results["run_notes"] == [ENDED_FROM_OUTSIDE]
 
 
-def test_a_run_that_goes_on_is_judged_as_far_as_it_has_come(long_run):
+def test_a_run_in_progress_is_judged_up_to_its_last_event(long_run):
     (long_run.folder / "results.json").unlink()
     with locked(long_run.folder / results.SEGMENTS):
         outcome = segments.judge_run(long_run.folder)

@@ -1,4 +1,4 @@
-"""What is done beside a run is done again and again, and ends with it."""
+"""Periodic chores repeat during a run, and end with it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fencepost.harness.execute.periodic import now_and_then
 WAIT_S = 20.0
 
 
-def test_chores_are_done_in_their_order_until_the_block_is_over():
+def test_chores_run_in_order_until_the_block_ends():
     done, third = [], threading.Event()
 
     def last():

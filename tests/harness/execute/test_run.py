@@ -1,4 +1,4 @@
-"""The end of a run: every lock is waited for, every resource read, and an early stop explained."""
+"""The end of a run: it waits for every lock, reads every resource, and explains an early stop."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def recorder(tmp_path):
 def test_after_the_last_fault_a_run_waits_until_each_lock_was_granted_again(
     recorder, monkeypatch, granted, looks
 ):
-    """One grant a look, on a clock that only looking moves; after ten looks the time is up."""
+    """Grant one lock for each look, on a clock that only looks advance; the time ends after ten."""
     slept = []
     coming = iter(granted)
 
@@ -79,13 +79,13 @@ def test_whether_others_were_granted_a_lock_is_asked_of_the_lock_that_a_client_h
     # A successor of the other client (3 = 1 + 2) counts, and the client's own grants do not.
     record(recorder, [grant(1, "orders-3"), grant(3, "orders-2")])
     assert site.grants(without="client-1") == 1
-    # Gone, its successor holds nothing.
+    # The dead client's successor holds nothing.
     site._workers["client-1"].process = 2
     assert site.grants(without="client-1") == 3
 
 
 def test_servers_of_the_same_role_that_a_run_does_not_use_are_ended_before_it(recorder):
-    """A sentinel that an earlier run has left makes a replica of a server of this one."""
+    """A sentinel of an earlier run makes a server of this run a replica."""
     nodes = ["redis-1", "redis-2", "redis-3", "etcd-1", "storage", "client-1", "client-2"]
     cluster = SimpleNamespace(
         remote=lambda node: SimpleNamespace(node=node), foreign={}, nodes=nodes
@@ -96,7 +96,7 @@ def test_servers_of_the_same_role_that_a_run_does_not_use_are_ended_before_it(re
 
 
 def two_holders(tmp_path, **test):
-    """A run of 2 s of 9 in which two hold one lock, with one lease over, and the other not."""
+    """Record a run of 2 s of 9 in which two hold one lock, one with an expired lease."""
     ops = []
     for process, start in ((0, 0), (1, 2)):
         value = {"lock": "orders", "ttl": S}
@@ -138,10 +138,10 @@ def test_a_run_that_ended_early_must_show_a_violation_that_was_to_stop_it(
 
 
 @pytest.mark.parametrize(("heard_until_s", "valid"), [(2.0, "unknown"), (2.1, False), (9.0, False)])
-def test_a_violation_is_certain_only_up_to_where_every_client_was_heard(
+def test_a_violation_is_certain_only_up_to_the_last_event_of_every_client(
     tmp_path, heard_until_s, valid
 ):
-    """The second grant arrives at 2.1 s. The log of a server says what no event can explain."""
+    """The second grant arrives at 2.1 s. No event explains the line in a server's log."""
     folder = two_holders(tmp_path, checkers=["mutual_exclusion", "server-log"], servers=["redis-1"])
     (folder / "nodes/redis-1").mkdir(parents=True)
     (folder / "nodes/redis-1/server.log").write_text("panic: everything\n")
@@ -160,7 +160,7 @@ def asked(process, lock):
 
 
 def described(recorder):
-    """The folder of the recorder's run, described as a run that was begun."""
+    """Return the folder of the recorder's run, with the description of a run in progress."""
     folder = recorder.path.parent
     test = {"name": "x", "checkers": ["lease_exclusion"], "started": "2026-01-01T00:00:00Z"}
     (folder / "test.json").write_text(json.dumps(test))
@@ -170,7 +170,7 @@ def described(recorder):
 LIVE = "The run was going on when this was judged: it says nothing of what came later."
 
 
-def test_a_run_that_is_judged_while_it_goes_on_keeps_its_history_and_says_so(recorder):
+def test_judging_a_run_in_progress_keeps_its_history_and_says_so(recorder):
     folder = described(recorder)
     record(recorder, [asked(0, "orders-1")])
     outcome = judge(folder)
@@ -180,7 +180,7 @@ def test_a_run_that_is_judged_while_it_goes_on_keeps_its_history_and_says_so(rec
     assert recorder.written == len(recorder.path.read_bytes().splitlines()) == 2
 
 
-def test_what_was_found_while_a_run_went_on_is_no_note_of_the_run_itself(recorder):
+def test_results_found_during_a_run_are_no_note_of_the_run(recorder):
     folder = described(recorder)
     judge(folder)
     recorder.close()
@@ -203,7 +203,7 @@ def test_a_run_that_ended_while_it_was_judged_keeps_its_own_results(recorder, mo
     assert json.loads((folder / "results.json").read_text())["run_notes"] == []
 
 
-def test_a_history_that_is_shorter_than_what_was_recorded_leaves_the_verdict_open(recorder):
+def test_a_history_shorter_than_recorded_leaves_the_verdict_open(recorder):
     folder = described(recorder)
     rows = [asked(0, "orders-1"), asked(1, "orders-2"), asked(2, "orders-3")]
     record(recorder, rows)

@@ -49,7 +49,7 @@ def test_a_ttl_is_waited_for_by_the_client_s_clock_and_cut_short_by_its_jump():
     jumps._step(TtlByClock("client-3"))  # or it waits for an hour
 
 
-def test_who_has_noted_no_time_waits_for_none():
+def test_a_client_without_a_noted_time_does_not_wait():
     with pytest.raises(NotAsScheduled, match="has noted no time"):
         stage(Jumping(), 80)._step(TtlByClock("client-3"))
 
@@ -75,7 +75,7 @@ def test_a_step_that_lasts_as_long_as_it_did_makes_none_after_it_late(monkeypatc
 
 
 class Stops:
-    """A client that never comes to where it is to stop."""
+    """A client that never reaches its failpoint."""
 
     def __init__(self):
         self.armed = set()
@@ -98,11 +98,11 @@ class Stops:
         return "it is in no op"
 
     def finish(self, timeout_s):
-        assert not self.armed  # or it would stop, and nobody would wait for it
+        assert not self.armed  # or it would stop without a step that waits for it
         return "ok", {"hold": "0-1", "deadline": None}
 
 
-def test_who_was_told_to_stop_is_told_not_to_once_the_schedule_has_failed():
+def test_failpoints_are_disarmed_once_the_schedule_has_failed():
     client, healed = Stops(), []
     playing = stage(client, 80)
     playing._director = SimpleNamespace(heal_faults=lambda: healed.append(True))

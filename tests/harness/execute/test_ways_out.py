@@ -1,4 +1,4 @@
-"""However a run ends: its history is judged, its notes say why, and nothing of it is left."""
+"""However a run ends, its history is judged, its notes give the reason, and it leaves nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_an_undisturbed_run_is_valid_and_has_its_report(cluster, monkeypatch):
 
 
 def test_a_run_says_when_its_clients_were_ready_however_long_that_took(cluster):
-    # A client that says that it is ready is looked for among its node's processes.
+    # The harness looks for a ready client among its node's processes.
     cluster.after = lambda call: time.sleep(0.2) if "fencepost-node process" in call.what else None
     ended = carried_out(cluster)
     ready_ns = results.read_test(ended.folder)["ready_s"] * 1e9
@@ -86,7 +86,7 @@ def test_a_violation_that_is_waited_for_ends_the_run_early(cluster, monkeypatch)
 
 @pytest.mark.oracle
 def test_a_node_that_dies_at_any_call_ends_in_a_judged_run(cluster):
-    """From that call on nothing that is asked of the node is answered."""
+    """From that call on the node answers nothing."""
     for call in undisturbed_calls(cluster):
 
         def die(of, node=call.node):
@@ -105,9 +105,7 @@ def test_a_node_that_dies_at_any_call_ends_in_a_judged_run(cluster):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("error", [OSError(28, "No space left"), ValueError("a defect of ours")])
-def test_an_error_at_any_call_ends_in_a_judged_run_and_is_raised_if_nobody_can_deal_with_it(
-    cluster, error
-):
+def test_an_error_at_any_call_ends_in_a_judged_run_and_an_unhandled_one_is_raised(cluster, error):
     for call in undisturbed_calls(cluster):
 
         def fail(of):
@@ -116,12 +114,12 @@ def test_an_error_at_any_call_ends_in_a_judged_run_and_is_raised_if_nobody_can_d
         with fresh(call, fail) as failing:
             ended = carried_out(failing)
             assert ended.error in (error, None), call
-            # What cannot be told to end or to go on stays until the nodes are removed.
+            # A process that can be neither ended nor resumed stays until the nodes are removed.
             assert_judged_and_put_away(ended, failing, but={call.node})
 
 
 @pytest.mark.parametrize("gone", [True, False])
-def test_a_lock_that_does_not_come_back_is_not_held_against_a_service_whose_server_was_taken(
+def test_a_lock_that_does_not_come_back_does_not_fail_a_service_whose_server_was_removed(
     cluster, monkeypatch, gone
 ):
     granting, granted = cluster.service.acquire, []
@@ -146,7 +144,9 @@ def test_a_lock_that_does_not_come_back_is_not_held_against_a_service_whose_serv
     assert named == (["invoke", "info"] if gone else [])
 
 
-def test_what_ended_a_run_is_told_and_not_that_it_could_not_be_judged(cluster, monkeypatch):
+def test_the_error_that_ended_a_run_is_reported_and_not_the_one_of_its_judgement(
+    cluster, monkeypatch
+):
     def before(call):
         if call.verb == "spawn":
             raise RemoteError("client-1 is gone")
@@ -161,7 +161,7 @@ def test_what_ended_a_run_is_told_and_not_that_it_could_not_be_judged(cluster, m
     assert cluster.left == []
 
 
-def test_a_run_whose_terminal_is_gone_goes_on(cluster, monkeypatch):
+def test_a_run_whose_terminal_was_closed_continues(cluster, monkeypatch):
     monkeypatch.setattr("fencepost.harness.execute.progress._EVERY_S", 0.005)
     told = []
 

@@ -1,4 +1,4 @@
-"""A scenario that is carried out, comes out otherwise, or is interrupted."""
+"""A scenario completes, takes another course, or is interrupted."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.harness.disturbed import (
 )
 
 
-def test_a_scenario_is_carried_out_step_by_step_and_then_somebody_gets_the_lock(cluster):
+def test_a_scenario_runs_step_by_step_and_then_a_client_is_granted_the_lock(cluster):
     script = scenario(*PAUSED)
     spec = of_suite("short", "redis", script, 0)
     ended = carried_out(cluster, spec, [], script)
     assert_judged_and_put_away(ended, cluster)
     assert ended.results["run_notes"] == []
-    # The write of the client that slept past its lease: nothing guards the resource.
+    # The write of the client that slept past its lease: the resource has no guard.
     assert ended.outcome.verdicts["resource"].valid is False
     ops = [op for op in history.read(ended.folder / "history.jsonl") if op.f != "close"]
     assert [(op.node, op.f, op.type) for op in ops[-4:]] == [
@@ -33,7 +33,7 @@ def test_a_scenario_is_carried_out_step_by_step_and_then_somebody_gets_the_lock(
     ]
 
 
-def test_a_step_that_comes_out_otherwise_ends_the_scenario_and_says_which(cluster):
+def test_a_step_with_another_outcome_ends_the_scenario_and_is_named(cluster):
     script = scenario(Do("client-1", "acquire"), Do("client-2", "acquire"), *PAUSED[1:])
     ended = carried_out(cluster, of_suite("short", "redis", script, 0), [], script)
     assert_judged_and_put_away(ended, cluster)
@@ -42,7 +42,7 @@ def test_a_step_that_comes_out_otherwise_ends_the_scenario_and_says_which(cluste
     assert "it completed as fail, and the schedule has ok" in ended.notes
 
 
-def test_a_scenario_that_is_interrupted_asks_nobody_for_the_lock_any_more(cluster, signals):
+def test_an_interrupted_scenario_sends_no_more_lock_requests(cluster, signals):
     def disturb(call):
         if call.what == "SIGCONT":
             os.kill(os.getpid(), signal.SIGINT)

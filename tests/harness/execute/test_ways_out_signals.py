@@ -1,4 +1,4 @@
-"""A signal, and a second one: the run is judged, healing is never skipped, nothing is left."""
+"""After one signal or two the run is judged and healed, and leaves nothing."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_second_signal_does_not_stop_the_putting_away(cluster, signals, capsys
 
 @pytest.mark.parametrize("number", ENDING)
 def test_a_second_signal_at_any_call_of_the_healing_is_as_the_first(cluster, signals, number):
-    """The first one comes while a server is stopped; from then on every call is disturbed."""
+    """The first one arrives while a server is stopped; from then on every call is disturbed."""
     interrupted = threading.Event()
     disturbed = []
 
@@ -119,7 +119,7 @@ def test_a_signal_just_before_the_healing_does_not_skip_it(cluster, monkeypatch)
     assert_judged_and_put_away(ended, cluster)
 
 
-def test_what_cannot_be_healed_is_named(cluster, signals, capsys):
+def test_a_fault_that_cannot_be_healed_is_named(cluster, signals, capsys):
     def before(call):
         if (call.node, call.what) == ("redis-1", "SIGCONT"):
             raise RemoteError("redis-1 is dead")

@@ -1,4 +1,4 @@
-"""A disk that is full, a history or a log that cannot be kept whole: judged as far as it goes."""
+"""A full disk and an incomplete history or log: the recorded part is judged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.harness.memory import Node
 from tests.harness.recording import Full
 
 
-def test_a_history_that_cannot_be_written_is_a_crash_and_what_was_written_is_judged(
+def test_a_history_that_cannot_be_written_is_a_crash_and_its_recorded_part_is_judged(
     cluster, monkeypatch
 ):
     full = threading.Event()
@@ -85,7 +85,7 @@ def test_a_fault_that_is_on_when_the_disk_is_full_is_healed(cluster, monkeypatch
         (7, "unknown", "... 5000 bytes were left out here ..."),
     ],
 )
-def test_a_server_s_log_comes_without_its_middle_and_is_judged_by_what_was_searched(
+def test_a_server_s_log_arrives_without_its_middle_and_is_judged_by_the_searched_part(
     cluster, monkeypatch, unkept, valid, gap
 ):
     parts = {
@@ -119,16 +119,16 @@ def test_a_server_s_log_comes_without_its_middle_and_is_judged_by_what_was_searc
 QUICKLY = partial(run_once.now_and_then, every_s=0.01)
 
 
-def test_servers_logs_are_kept_short_while_a_run_goes_on(cluster, monkeypatch):
+def test_servers_logs_are_truncated_during_a_run(cluster, monkeypatch):
     monkeypatch.setattr(run_once, "now_and_then", QUICKLY)
     carried_out(cluster, schedule=[])
     asked = [call.node for call in cluster.calls if call.what.startswith("fencepost-node log")]
-    # Once at the end for each server's log, which is then fetched.
+    # At the end there is one more for each server's log, which is then fetched.
     assert asked.count("redis-1") > 1
     assert "storage" in asked
 
 
-def test_a_node_that_is_silent_keeps_its_log_and_the_run_goes_on(cluster, monkeypatch):
+def test_a_silent_node_keeps_its_log_and_the_run_continues(cluster, monkeypatch):
     monkeypatch.setattr(run_once, "now_and_then", QUICKLY)
 
     def before(call):

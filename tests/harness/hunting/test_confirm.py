@@ -1,4 +1,4 @@
-"""Whether real servers did the same: what counts as that, and what is said where they did not."""
+"""Real servers confirm a counterexample by the same outcome, or the difference is reported."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def outcome(verdicts):
 
 
 def confirmed(*came, cannot=()):
-    """What comes of runs that end so, and what was told meanwhile."""
+    """Return the confirmation of runs with these outcomes, and the messages meanwhile."""
     told = []
     left = list(came)
     found = confirm(Bridge(SCENARIO, (), cannot), lambda n: outcome(left.pop(0)), told.append)
     return found, told
 
 
-def test_a_find_is_confirmed_where_its_checker_says_no():
+def test_a_counterexample_is_confirmed_if_its_checker_fails():
     found, told = confirmed(BROKEN)
     assert found.confirmed
     assert found.sentence == (
@@ -41,7 +41,7 @@ def test_a_find_is_confirmed_where_its_checker_says_no():
     assert told == []
 
 
-def test_another_try_is_counted_and_what_was_otherwise_is_told():
+def test_another_attempt_is_counted_and_the_difference_is_reported():
     kept = PROVED | {"lease_exclusion": Verdict(True, "None of 2 holds.")}
     found, told = confirmed(kept, BROKEN)
     assert found.confirmed
@@ -64,14 +64,14 @@ def test_another_try_is_counted_and_what_was_otherwise_is_told():
         (PROVED | {"lease_exclusion": Verdict("unknown", "Too few holds.")}, "Too few holds"),
     ],
 )
-def test_whatever_else_comes_of_it_confirms_nothing(verdicts, said):
+def test_any_other_outcome_confirms_nothing(verdicts, said):
     found, _ = confirmed(verdicts, verdicts, verdicts)
     assert not found.confirmed
     assert found.sentence.startswith("Not confirmed in 3 tries. The difference: ")
     assert said in found.sentence
 
 
-def test_what_cannot_be_played_is_not_and_confirms_nothing():
+def test_a_schedule_that_servers_cannot_run_is_skipped_and_confirms_nothing():
     found, _ = confirmed(cannot=("cannot be played: a request arrives twice",))
     assert not found.confirmed
     assert found.sentence == "Not confirmed: cannot be played: a request arrives twice."

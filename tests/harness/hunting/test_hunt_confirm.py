@@ -1,7 +1,7 @@
 """`fencepost hunt --confirm` and `fencepost test --schedule`, on a cluster in memory.
 
-A hunt finds in a simulation that a server of Redis forgets. Servers in memory keep what they have,
-unless they are broken: so it is confirmed on these alone.
+A simulated Redis server forgets a grant. Servers in memory keep their grants unless they are
+broken, so only broken ones confirm the counterexample.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def service(machine):
 
 @pytest.fixture
 def command(machine, monkeypatch, capsys, tmp_path):
-    """Runs the command line; its exit code and all that it said."""
+    """Run the command line; return its exit code and its output."""
     monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path))
     monkeypatch.setattr(bridge, "TTL_MS", 2000)
 
@@ -42,7 +42,7 @@ def command(machine, monkeypatch, capsys, tmp_path):
 HUNT = ("hunt", "redis", "--faults", "kill", "--seed", "1", "--processes", "1")
 
 
-def test_a_find_that_servers_confirm_ends_with_1_and_a_sentence(command, service, tmp_path):
+def test_a_confirmed_counterexample_exits_with_1_and_a_sentence(command, service, tmp_path):
     service.broken = True
     code, said = command(*HUNT, "--confirm")
     assert code == 1
@@ -53,14 +53,14 @@ def test_a_find_that_servers_confirm_ends_with_1_and_a_sentence(command, service
     assert said.rstrip().endswith(sentence)
     (played,) = tmp_path.glob("confirm-redis/*Z/nodes")
     ops = history.read(played.parent / "history.jsonl")
-    # client-2 was held in the middle of its op until the server was there again.
+    # client-2 was stopped during its op until the server was up again.
     faults = [
         (op.f, op.value["phase"]) for op in ops if op.process == "nemesis" and op.type == "ok"
     ]
     assert faults == [("pause", "start"), ("kill", "start"), ("kill", "end"), ("pause", "end")]
 
 
-def test_a_find_that_servers_do_not_confirm_ends_with_2_and_the_difference(command):
+def test_an_unconfirmed_counterexample_exits_with_2_and_the_difference(command):
     code, said = command(*HUNT, "--confirm")
     assert code == 2
     assert said.count("Try ") == 3
@@ -79,7 +79,7 @@ def test_the_file_that_a_hunt_leaves_is_played_by_test(command, service, tmp_pat
 
 
 @pytest.mark.parametrize("broken", [True, False])
-def test_a_session_confirms_what_it_finds_on_its_own_cluster(
+def test_a_session_confirms_counterexamples_on_its_own_cluster(
     machine, service, monkeypatch, tmp_path, broken
 ):
     monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path))
@@ -96,7 +96,7 @@ def test_a_session_confirms_what_it_finds_on_its_own_cluster(
     assert found.command.endswith("--confirm")
 
 
-def test_where_nothing_is_found_no_cluster_comes_up(machine, monkeypatch, tmp_path):
+def test_without_a_counterexample_no_cluster_starts(machine, monkeypatch, tmp_path):
     monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path))
     with fencepost.Session() as session:
         found = session.hunt(

@@ -1,4 +1,4 @@
-"""A run that is judged while it goes on: what is seen, and what is not yet."""
+"""A live check judges a run in progress: which violations it reports, and which not yet."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_two_holders_are_seen_while_the_history_grows(history):
         assert "client-1" in live.seen.broken["lease_exclusion"]
 
 
-def test_it_is_told_if_nobody_judges_any_more(history):
+def test_a_judge_that_has_ended_is_reported(history):
     with LiveVerdict(history.parent, ["lease_exclusion"], every_s=0.05) as live:
         assert live.seen.ended == ""
         live._process.kill()
@@ -74,7 +74,7 @@ def test_and_why(tmp_path):
         assert "test.json" in live.seen.ended
 
 
-def test_a_violation_that_nobody_waits_for_stops_nothing(history):
+def test_a_violation_of_an_unselected_checker_does_not_stop_the_run(history):
     add(history, *grant(0, 1000, 0), *grant(1, 2000, 2))
     with LiveVerdict(history.parent, every_s=0.05) as live:
         until(lambda: live.seen.broken)
@@ -89,7 +89,7 @@ def until(condition):
 
 
 def test_a_checker_is_broken_when_two_looks_in_a_row_find_it_so(history, monkeypatch):
-    """What an op that comes late puts right is no violation."""
+    """A violation that a late op explains is none."""
     add(history, *grant(0, 1000, 0))
     looks = [{"lease_exclusion"}, set(), {"mutual_exclusion"}, BROKEN]
 
@@ -105,13 +105,13 @@ def test_a_checker_is_broken_when_two_looks_in_a_row_find_it_so(history, monkeyp
     assert found == [{}, {}, {}, {"mutual_exclusion": "mutual_exclusion is broken"}]
 
 
-def test_what_is_about_a_run_s_end_is_not_asked_of_one_that_goes_on(history):
+def test_checkers_of_a_run_s_end_do_not_judge_a_run_in_progress(history):
     add(history, *grant(0, 1000, 0))
     follower = Follower(history, TEST | {"checkers": ["liveness"]})
     assert [follower.look().broken for _ in range(2)] == [{}, {}]
 
 
-def test_what_was_read_is_not_read_again(history, monkeypatch):
+def test_events_are_read_only_one_time(history, monkeypatch):
     rows = [*grant(0, 1000, 0), *grant(1, 2000, 2), *grant(2, 1500, 4)]
     parsed = []
     ops = decoding.ops

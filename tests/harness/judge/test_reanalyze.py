@@ -1,4 +1,4 @@
-"""Stored runs are judged again by forks, several at a time, and handed over in their order."""
+"""Forked processes judge stored runs again, several at a time, and return them in order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OP = {"index": 0, "time": 1, "process": 0, "type": "invoke", "f": "acquire", "va
 
 @pytest.fixture
 def places(tmp_path):
-    """Four runs, each with more ops than the one before."""
+    """Write four runs, each with more ops than the one before."""
     found = []
     for number in range(4):
         place = tmp_path / f"{number}"
@@ -69,7 +69,7 @@ def test_a_run_that_cannot_be_judged_says_why(places, monkeypatch):
     assert "stats" in found[1] and "stats" in found[3]
 
 
-def test_after_an_error_those_that_were_begun_are_over(places):
+def test_after_an_error_the_started_judgements_have_ended(places):
     def fails(place, result):
         raise RuntimeError
 

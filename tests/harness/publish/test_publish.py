@@ -1,4 +1,4 @@
-"""The results folder as a static site: every link leads to a page of it, and it has a bound."""
+"""The results folder as a static site: every link leads to a page, and its size is bounded."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_every_link_leads_to_a_page_of_the_site(tmp_path):
     assert not any('href="/' in page.read_text() for page in site.rglob("*.html"))
 
 
-def test_what_has_no_room_has_a_summary_and_its_place_is_kept(tmp_path):
+def test_a_run_that_does_not_fit_has_a_summary_and_its_place_is_kept(tmp_path):
     kept = stored_run("broken", False, size=1_200_000)
     left = stored_run("fine", True, size=1_200_000)
     matrix_with(kept, left)
@@ -90,7 +90,7 @@ def test_what_has_no_room_has_a_summary_and_its_place_is_kept(tmp_path):
     assert sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) <= BOUND
 
 
-def test_what_has_no_room_at_all_is_left_out_and_said(tmp_path):
+def test_a_run_that_does_not_fit_at_all_is_omitted_and_named(tmp_path):
     for number in range(3):
         stored_run(f"run-{number}")
     site = build(tmp_path / "site", most=publish._ROOM + 2 * publish._SUMMARY_BYTES)

@@ -1,4 +1,4 @@
-"""A node's agent is started ahead of the first request, which then finds it."""
+"""A node's agent starts ahead of the first request, which then uses it."""
 
 from __future__ import annotations
 

@@ -177,14 +177,14 @@ def test_a_host_with_another_key_is_refused(remote, server):
     assert server.commands == []
 
 
-def test_who_is_not_let_in_learns_with_which_key(host, server, tmp_path):
+def test_a_refused_login_names_the_key_that_was_tried(host, server, tmp_path):
     other = tmp_path / "other"
     paramiko.ECDSAKey.generate().write_private_key_file(str(other))
     with pytest.raises(RemoteError, match=f"root is not let in by {other}"):
         SshRemote("redis-1", replace(host, key=other)).run(["true"])
 
 
-def test_nobody_at_the_other_end_is_said_with_the_host(host, server):
+def test_an_unreachable_host_is_named(host, server):
     server.stop_listening()
     with pytest.raises(RemoteError, match=r"no connection to root@127.0.0.1:\d+: .*refused"):
         SshRemote("redis-1", host).run(["true"])
@@ -194,19 +194,19 @@ def test_a_connection_that_was_lost_is_opened_again(remote, server, tmp_path, ev
     remote.run(["true"])
     server.cut()
     eventually(lambda: remote._agent.over)
-    # Nothing of it can have been carried out: so it is asked whatever it is.
+    # None of it can have been executed, so any request is retried.
     assert remote.run(["echo", "here"]).out == "here\n"
     assert len(server.connections) == 1
 
 
 def _blocked(tmp_path):
-    """A file that nobody has written to yet: reading it takes until somebody does."""
+    """A file without a writer: reading it blocks until there is one."""
     path = tmp_path / "pipe"
     os.mkfifo(path)
     return path
 
 
-def test_what_was_asked_when_it_was_lost_is_asked_again_where_that_is_safe(
+def test_requests_in_flight_when_the_connection_is_lost_are_retried_if_that_is_safe(
     remote, server, tmp_path
 ):
     pipe = _blocked(tmp_path)
@@ -215,7 +215,7 @@ def test_what_was_asked_when_it_was_lost_is_asked_again_where_that_is_safe(
     asking = threading.Thread(target=lambda: answers.append(remote.get(str(pipe))))
     asking.start()
     with pipe.open("wb"):  # opens once the agent has the other end
-        # The second agent meets another file there; the first goes on waiting for this one.
+        # The second agent opens another file there; the first still waits for this one.
         pipe.unlink()
         pipe.write_bytes(b"content")
         server.cut()
@@ -244,7 +244,7 @@ def test_a_command_that_may_have_run_is_not_run_again(remote, server, tmp_path):
 
 
 def test_a_node_that_takes_nothing_any_more_is_given_up(remote, monkeypatch):
-    """More than a pipe and a window hold: the write itself is what hangs."""
+    """More than a pipe and a window hold: the write itself hangs."""
     monkeypatch.setattr(agent, "AGENT", ("sleep", "600"))
     monkeypatch.setattr(agent, "_SLACK_S", 0.1)
     with pytest.raises(NoAnswer, match=r"redis-1: write it: .* takes nothing for 0 s"):

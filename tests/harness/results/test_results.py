@@ -1,4 +1,4 @@
-"""A run is found again by its folder, by its test's name, and as the latest."""
+"""A run is found by its folder, by its test's name, and as the latest."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_run_is_found_by_folder_by_test_by_time_and_as_latest(folder):
     assert results.find(str(folder / "redlock")) == new.resolve()
 
 
-def test_what_is_no_run_is_an_error_that_names_the_newest(folder):
+def test_a_name_that_is_no_run_is_an_error_that_names_the_newest(folder):
     runs = [finished("redlock") for _ in range(6)]
     with pytest.raises(BadArguments) as error:
         results.find("redlok")
@@ -96,7 +96,7 @@ def test_json_that_cannot_be_read_is_bad_arguments_that_name_the_file(tmp_path, 
 
 
 def test_many_writers_of_one_file_do_not_disturb_each_other(tmp_path, folder):
-    """Threads share a pid, so what keeps them apart keeps processes apart as well."""
+    """Threads share a pid, so names that differ between threads also differ between processes."""
     path, writers, each = tmp_path / "results.json", 8, 25
     together = threading.Barrier(writers)
 
@@ -128,7 +128,7 @@ def test_a_file_that_could_not_be_written_whole_is_as_it_was(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_was_written_is_on_the_disk_with_its_name(tmp_path, monkeypatch):
+def test_a_written_file_is_on_the_disk_with_its_name(tmp_path, monkeypatch):
     synced = []
     sync = os.fsync
     monkeypatch.setattr(

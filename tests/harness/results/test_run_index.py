@@ -91,7 +91,7 @@ def test_runs_are_listed_the_newest_first_each_with_its_verdict(call):
         (["--newest", "1"], [2]),
     ],
 )
-def test_runs_are_listed_by_what_is_asked_for(call, words, wanted):
+def test_runs_are_filtered_by_the_query(call, words, wanted):
     runs = [made("one", True), made("two", False, ["resource"], "etcd"), made("one")]
     code, said = call("ls", *words, "--json")
     found = [json.loads(line) for line in said.splitlines()]
@@ -99,7 +99,7 @@ def test_runs_are_listed_by_what_is_asked_for(call, words, wanted):
     assert [one["run"] for one in found] == [name_of(runs[place]) for place in reversed(wanted)]
 
 
-def test_a_run_that_goes_on_says_so_and_one_that_cannot_be_read_says_why(call):
+def test_a_run_in_progress_is_marked_and_an_unreadable_one_gives_the_reason(call):
     going, spoilt = made("one"), made("two", True)
     (spoilt / "test.json").write_text("[")
     with locked(going / "history.jsonl"):
@@ -144,13 +144,13 @@ def test_the_last_run_takes_the_links_with_it(folder):
     assert list(folder.iterdir()) == []
 
 
-def test_what_latest_names_stays_as_it_is_where_an_older_run_is_removed(folder):
+def test_latest_stays_unchanged_when_an_older_run_is_removed(folder):
     old, new = made("one"), made("one")
     run_index.remove([old])
     assert (folder / "one" / "latest").resolve() == new.resolve()
 
 
-def test_nothing_is_removed_where_one_of_them_goes_on_or_is_elsewhere(folder, tmp_path):
+def test_nothing_is_removed_if_a_run_is_in_progress_or_outside_the_folder(folder, tmp_path):
     still, going = made("one"), made("one")
     elsewhere = tmp_path / "results of another" / "one" / still.name
     elsewhere.mkdir(parents=True)
@@ -181,7 +181,7 @@ def test_runs_are_removed_by_age_and_beyond_a_number_once_that_is_confirmed(call
     assert [run.exists() for run in (middle, new, other)] == [False, True, False]
 
 
-def test_two_runs_are_set_side_by_side_and_the_exit_code_says_whether_they_came_out_alike(call):
+def test_two_runs_are_compared_and_the_exit_code_says_whether_their_outcomes_agree(call):
     one, same = made("one", True, ttl_ms=500), made("one", True, ttl_ms=900)
     other, unjudged = made("one", False, ["resource"]), made("one")
     code, said = call("compare", name_of(one), name_of(same))
@@ -209,7 +209,7 @@ def test_two_runs_are_set_side_by_side_and_the_exit_code_says_whether_they_came_
         ["ls", "--verdict", "bad"],
     ],
 )
-def test_what_makes_no_sense_is_refused_and_removes_nothing(call, words):
+def test_invalid_arguments_are_refused_and_remove_nothing(call, words):
     run = made("one")
     assert call(*words)[0] == 254
     assert run.exists()
@@ -249,7 +249,7 @@ def matrix(*cells):
     return folder
 
 
-def test_what_stands_for_many_runs_is_listed_with_what_came_of_it(call):
+def test_folders_of_many_runs_are_listed_with_their_results(call):
     suite(True, False)
     campaign(["lease_exclusion"], [])
     matrix(cell(ran(1000)), cell(violated("data", 5, holds=100), fault="kill"))
@@ -336,7 +336,7 @@ def test_sweeps_and_track_records_are_listed_and_compared(call):
     assert "So it is." in call("show", record)[1]
 
 
-def test_what_a_suite_measures_is_neither_as_published_nor_a_finding(call):
+def test_measurements_of_a_suite_are_neither_as_published_nor_findings(call):
     folder = suite(True)
     rows = json.loads((folder / "suite.json").read_text())
     rate = {"runs": [{"run": "../../a/1Z", "counts": {}}, {"run": "../../a/2Z", "counts": {}}]}
@@ -363,7 +363,7 @@ def test_figures_do_not_tell_two_matrices_apart_and_states_do(call):
     assert call("compare", name_of(one), name_of(worse))[0] == 1
 
 
-def test_one_that_goes_on_is_running_and_cannot_be_removed(call):
+def test_a_batch_in_progress_is_running_and_cannot_be_removed(call):
     folder = suite(True)
     with locked(folder):
         assert "running" in call("ls")[1]

@@ -1,4 +1,4 @@
-"""Servers that are there already are named by [KIND=]NAME[:PORT], and known by what is said."""
+"""External servers are named by [KIND=]NAME[:PORT]; names and options are validated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def named(*entries, kind="redis"):
     return [(one.node, one.kind and one.kind.name, one.port) for one in read(entries, kind).servers]
 
 
-def test_what_is_named_without_a_kind_is_of_the_lock_s():
+def test_a_name_without_a_kind_has_the_lock_s_kind():
     assert named("a", "b:7000") == [("a", "redis", None), ("b", "redis", 7000)]
     assert named("a:7000", kind="") == [("a", None, 7000)]
 
@@ -34,7 +34,7 @@ def test_a_kind_is_said_once_for_all_that_follow():
     assert named("etcd=a", "b") == [("a", "etcd", None), ("b", "etcd", None)]
 
 
-def test_a_kind_may_stand_in_a_file_of_the_user_s(tmp_path):
+def test_a_kind_may_come_from_the_user_s_file(tmp_path):
     (tmp_path / "mydb.py").write_text(OWN_KIND)
     (one,) = read((f"{tmp_path}/mydb.py=a",), "redis").servers
     assert one.kind is not None and (one.kind.name, one.kind.port) == ("mydb", 7000)
@@ -53,7 +53,7 @@ def test_a_kind_may_stand_in_a_file_of_the_user_s(tmp_path):
         (["./none.py=a"], "there is no file none.py with a kind of server"),
     ],
 )
-def test_what_cannot_be_read_is_one_sentence(entries, sentence):
+def test_a_name_that_cannot_be_parsed_gives_one_sentence(entries, sentence):
     with pytest.raises(BadArguments, match="(?s)^" + sentence.replace(".", r"\.")):
         read(tuple(entries), "redis")
 
@@ -106,6 +106,6 @@ def test_the_command_that_repeats_a_test_names_its_servers():
         ({"containers": "a", "nemesis": "pause:redis-1"}, "the test has no 'redis-1'"),
     ],
 )
-def test_what_makes_no_sense_of_such_servers_is_one_sentence(settings, sentence):
+def test_an_invalid_option_for_such_servers_gives_one_sentence(settings, sentence):
     with pytest.raises(BadArguments, match=sentence):
         spec(**settings)

@@ -1,4 +1,4 @@
-"""Kinds of servers: versions to choose from, and what the image, Compose and nodes get of each."""
+"""Kinds of servers: their versions, and their parts of the image, Compose and nodes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ TWIN = Kind(
 
 @pytest.fixture
 def guest(tmp_path, monkeypatch):
-    """A package that brings two kinds, one of which runs in the place of Redis."""
+    """A package that adds two kinds, one of which replaces Redis."""
     (tmp_path / "guest_kind.py").write_text(GUEST)
     info = tmp_path / "guest-1.0.dist-info"
     info.mkdir()
@@ -89,7 +89,7 @@ def test_a_test_of_before_there_was_server_runs_on_the_etcd_that_it_ran_on():
     assert stored(row | {"etcd": "3.4"}).server == {"etcd": "3.4"}
 
 
-def test_a_suite_runs_on_what_was_asked_for_but_where_a_scenario_names_another():
+def test_a_suite_runs_on_the_given_version_except_for_scenarios_that_name_another():
     found = {item.name: item.spec.server for item in items("etcd", 1, {"etcd": "3.4"})}
     assert found.pop("expired-waiter-3.5") == {"etcd": "3.5"}
     assert all(server == {"etcd": "3.4"} for server in found.values())
@@ -136,7 +136,7 @@ def test_without_a_skew_a_program_is_launched_by_the_shell_alone(tmp_path, monke
         return subprocess.run(entry, env={"PATH": str(tmp_path)}, capture_output=True, text=True)
 
     assert launch("program", "one two").stdout == "program one two\n"
-    # Whoever has no such program is told by what knows how to say it.
+    # Without the program, the code that needs it reports how to install it.
     assert launch("missing").stdout == "python\n"
     (tmp_path / "skew").touch()
     assert launch("program").stdout == "python\n"
@@ -144,7 +144,7 @@ def test_without_a_skew_a_program_is_launched_by_the_shell_alone(tmp_path, monke
 
 @pytest.fixture
 def shipped(guest, tmp_path, monkeypatch):
-    """What a node has, in a folder; and the way to call a function of it there."""
+    """A node's files in a folder, and a way to call a function there."""
     nodecode.write(tmp_path / "node")
     library = str(tmp_path / "node" / "lib")
     code = f"import sys; sys.path.insert(0, {library!r}); from fencepost.node import kinds;"

@@ -1,4 +1,4 @@
-"""A server that is slow is waited for and named; one that has ended is not waited for."""
+"""A slow server is waited for and named; one that has ended is not waited for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.harness.memory import Cluster, Node
 
 
 class Slow(Node):
-    """A node whose server does not serve until it was asked so often."""
+    """A node whose server serves only after this number of requests."""
 
     serves_after = 0
 
@@ -52,7 +52,7 @@ def test_a_server_that_has_ended_is_not_waited_for(node, server):
 
 
 def test_a_node_that_has_started_no_server_yet_is_waited_for(node, server):
-    """It is as slow as its machine: that it has no pid file says nothing of an end."""
+    """It is as slow as its machine: a missing pid file does not prove that it has ended."""
     node.serves_after = 5
     node.files.clear()
     server.wait_ready()

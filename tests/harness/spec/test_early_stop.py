@@ -1,4 +1,4 @@
-"""A run that stops at the first violation: of which checkers, and which one it was."""
+"""A run stops at the first violation of selected checkers, and names it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEST = {"checkers": ["lease_exclusion", "mutual_exclusion", "liveness"], "until"
         ({"until": []}, []),
         ({"until": ["any"]}, ["lease_exclusion", "mutual_exclusion"]),
         ({"until": ["mutual_exclusion"]}, ["mutual_exclusion"]),
-        # As older versions stored it.
+        # Older versions stored it like this.
         ({"until_violation": True}, ["lease_exclusion", "mutual_exclusion"]),
         ({"until_violation": False}, []),
     ],

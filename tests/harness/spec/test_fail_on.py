@@ -1,4 +1,4 @@
-"""`--fail-on`: what the exit code answers, and what is said of each question in the terminal."""
+"""`--fail-on` selects the questions of the exit code; the terminal shows each answer."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def analyzed(tmp_path, monkeypatch, capsys):
         (["--fail-on", "data"], 2),
     ],
 )
-def test_the_exit_code_answers_what_was_asked(analyzed, asked, code):
+def test_the_exit_code_answers_the_selected_questions(analyzed, asked, code):
     found, said = analyzed(*asked)
     assert found == code, said
     assert ("On " in said) == (bool(asked) and asked != ["--fail-on", "all"])
 
 
-def test_the_verdicts_stand_under_their_questions_and_a_sentence_says_what_follows(analyzed):
+def test_the_verdicts_are_grouped_by_question_with_a_concluding_sentence(analyzed):
     _, said = analyzed()
     lines = [line.strip() for line in said.splitlines()]
     assert lines[0] == "Did the lock service keep its promise? yes"
@@ -75,7 +75,7 @@ def test_the_verdicts_stand_under_their_questions_and_a_sentence_says_what_follo
     assert "A client worked past its lease: no lock service can prevent this" in said
 
 
-def test_a_question_that_nobody_knows_is_refused_with_the_valid_ones(analyzed):
+def test_an_unknown_question_is_refused_with_the_valid_ones(analyzed):
     code, said = analyzed("--fail-on", "servce")
     assert code == 254
     assert "fail-on servce: there is no such question or checker" in said

@@ -1,4 +1,4 @@
-"""A run from elsewhere is run again only within limits, and writes to the results folder alone."""
+"""An imported run is repeated only within limits, and writes to the results folder alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GOOD = Spec("redis", "redis", LOCKS["redis"].read_options({}), time_s=5.0).to_js
 
 @pytest.fixture
 def replayed(tmp_path, monkeypatch):
-    """Read a run whose test.json is a good one with these fields changed."""
+    """Read a run whose test.json is valid except for these fields."""
     monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
 
     def read(**changed):
@@ -49,7 +49,7 @@ def test_a_name_that_leads_out_of_the_results_folder_is_refused(replayed, name):
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if isinstance(name, str)])
-def test_no_folder_is_made_outside_of_the_results_folder_whoever_asks(tmp_path, replayed, name):
+def test_no_folder_is_created_outside_of_the_results_folder(tmp_path, replayed, name):
     with pytest.raises(BadArguments, match="a test cannot be called"):
         results.create(name)
     assert list(tmp_path.iterdir()) == []
@@ -116,6 +116,6 @@ def test_every_other_field_has_its_limits(replayed, changed):
 
 @pytest.mark.parametrize("field", ["seed", "interval_s", "liveness_bound_s", "time_s", "shared"])
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
-def test_what_is_no_finite_number_is_refused(replayed, field, number):
+def test_a_value_that_is_no_finite_number_is_refused(replayed, field, number):
     with pytest.raises(BadArguments):
         replayed(**{field: number})

@@ -68,7 +68,7 @@ def test_a_scenario_s_families_count_too():
 
 
 @pytest.mark.parametrize(("nemesis", "mounts"), [(("pause",), False), (("pause", "disk"), True)])
-def test_a_test_s_cluster_is_brought_up_with_what_its_faults_need(monkeypatch, nemesis, mounts):
+def test_a_test_s_cluster_starts_with_the_rights_that_its_faults_need(monkeypatch, nemesis, mounts):
     ways = []
     monkeypatch.setattr(provision, "brought_up", lambda *given: ways.append(given[-1]))
     needs.cluster_for([replace(SPEC, nemesis=nemesis)], print)

@@ -1,4 +1,4 @@
-"""A client's program with a lock of a person's own, which it imports from a file."""
+"""A client's program with a user lock, which it imports from a file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def mine(folder, setup):
-    """What the client of such a lock is told; its file is written."""
+    """Write the file of a user lock, and return the client's setup."""
 
     def told(text=LOCK, lock="mylock.py:MyLock", **more):
         file = folder / lock.partition(":")[0]
@@ -61,7 +61,7 @@ def begun(spawn, mine):
     return begin
 
 
-def test_it_is_ready_says_that_it_cannot_extend_and_prints_to_nobody(begun):
+def test_it_is_ready_reports_that_it_cannot_extend_and_its_prints_reach_no_protocol(begun):
     talk = begun()
     assert talk.hear() == {"control": "ready", "pid": talk.program.pid, "extends": False}
     talk.say(**ACQUIRE)
@@ -159,7 +159,7 @@ def test_a_lock_that_ends_its_process_is_named_and_not_waited_for(
     worker.close()
 
 
-def test_a_client_loads_no_lock_of_ours_before_it_is_asked_for_one():
+def test_a_client_loads_no_bundled_lock_before_it_is_asked_for_one():
     """Each client of each run would wait for all of them."""
     code = (
         "import sys; import fencepost.workloads.client.program; "

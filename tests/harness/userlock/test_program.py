@@ -1,4 +1,4 @@
-"""A lock of one's own by --program: what is sent to the nodes, run there, and stored."""
+"""A user lock by --program: its files are sent to the nodes, run there, and stored."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_command_is_run_in_the_folder_that_is_shipped():
     assert (lock.kind, lock.servers, lock.ends_with) == ("redis", 1, "lease")
 
 
-def test_what_the_nodes_have_runs_what_is_shipped_and_the_lock_is_called_by_that():
+def test_a_program_on_the_nodes_runs_the_shipped_files_and_names_the_lock():
     name, found = own("java -cp app.jar:lib/more.jar -jar app.jar 'with a space'")
     assert (name, found.program[-1]) == ("app", "with a space")
 
@@ -51,7 +51,7 @@ def test_what_the_nodes_have_runs_what_is_shipped_and_the_lock_is_called_by_that
     "command, name",
     [("java -cp . MyLock", "MyLock"), ("/app/worker serve", "worker"), ("/a.b/w --fast", "w")],
 )
-def test_a_run_is_called_by_what_is_run(command, name):
+def test_a_run_is_named_after_its_program(command, name):
     assert own(command)[0] == name
 
 
@@ -68,7 +68,7 @@ def test_it_is_stored_with_its_files_and_found_again(tmp_path):
     assert (run / "own" / "worker").stat().st_mode & 0o100
 
 
-def test_in_an_image_of_its_own_it_needs_nothing_of_ours():
+def test_in_an_image_of_its_own_it_needs_no_file_of_fencepost():
     name, found = own(client_image="myapp:3")
     assert found.lock_type(name, {}).program == ("./worker",)
     with tarfile.open(fileobj=io.BytesIO(found.archive(OWN))) as tar:
@@ -94,7 +94,7 @@ def test_in_an_image_its_program_may_be_a_file_of_the_image():
         ({"lock": "mylock.py:MyLock"}, "are two locks: name one"),
     ],
 )
-def test_what_cannot_be_run_is_refused_before_anything_starts(given, says):
+def test_a_program_that_cannot_run_is_refused_before_anything_starts(given, says):
     with pytest.raises(BadArguments) as error:
         own(**given)
     assert says in str(error.value)
@@ -132,7 +132,7 @@ def test_a_class_in_an_image_is_a_program_on_the_sdk(tmp_path, spawn, setup):
     assert [talk.hear()["type"], talk.hear()["error"][1]] == ["invoke", "somebody else has it"]
 
 
-def test_what_an_image_has_is_not_sent_to_it(tmp_path):
+def test_files_of_an_image_are_not_sent_to_it(tmp_path):
     (tmp_path / "mylock.py").write_text(LOCK)
     asked = Asked("redis:1", requirements=tmp_path / "mylock.py", client_image="myapp:3")
     with pytest.raises(BadArguments, match="the image has what the lock needs"):

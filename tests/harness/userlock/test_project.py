@@ -23,7 +23,7 @@ def here(tmp_path, monkeypatch):
 
 @pytest.fixture
 def run(monkeypatch, capsys):
-    """Runs the command line; its exit code and what it said."""
+    """Run the command line; return its exit code and output."""
 
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["fencepost", *arguments])
@@ -36,7 +36,7 @@ def run(monkeypatch, capsys):
 
 @pytest.fixture
 def described(monkeypatch, run):
-    """The test that a command line describes; nothing is started."""
+    """Return the test that a command line describes; nothing starts."""
     specs = []
 
     @contextmanager
@@ -68,7 +68,7 @@ ends_with = "close"
 """
 
 
-def test_what_a_file_says_is_a_test_without_arguments(here, described):
+def test_a_project_file_describes_a_test_without_arguments(here, described):
     (here / "fencepost.toml").write_text(TOML)
     spec = described("test")
     assert (spec.lock, spec.own.servers.count, spec.own.ends_with) == ("MyLock", 3, "close")
@@ -76,7 +76,7 @@ def test_what_a_file_says_is_a_test_without_arguments(here, described):
     assert (spec.concurrency, dict(spec.options)) == (3, {"wait": 2})
 
 
-def test_the_command_line_comes_before_the_file(here, described):
+def test_the_command_line_overrides_the_file(here, described):
     (here / "fencepost.toml").write_text(TOML)
     spec = described("test", "--time", "2s", "--nemesis", "pause", "-o", "wait=5")
     assert (spec.time_s, spec.nemesis, dict(spec.options)) == (2.0, ("pause",), {"wait": 5})
@@ -156,20 +156,20 @@ def test_init_changes_nothing_that_is_there(here, run):
     assert "wrote " not in run("init")[1]
 
 
-def test_init_says_what_cannot_be_written(here, run):
+def test_init_names_a_file_that_it_cannot_write(here, run):
     code, said = run("init", "mylock.py")
     assert (code, "mylock.py/fencepost.toml cannot be written: File exists" in said) == (254, True)
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_what_init_writes_lets_clients_sleep_with_the_lock_again_and_again(
+def test_the_project_that_init_writes_lets_clients_sleep_with_the_lock_repeatedly(
     here, run, described, seed
 ):
-    """Without that, a release which deletes another's lock is not met."""
+    """Without that, no run contains a release that deletes another's lock."""
     (here / "mylock.py").unlink()
     assert run("init")[0] == 0
     spec = described("test", "--seed", str(seed))
     asleep = [fault for fault in schedule_of(spec) if fault.arguments.get("until") == "other-holds"]
     assert len(asleep) >= 3
-    # Long enough that the lease runs out in any case.
+    # Long enough that the lease expires in any case.
     assert all(fault.duration_s > spec.ttl_ms / 1000 for fault in asleep)

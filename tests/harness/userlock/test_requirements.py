@@ -1,4 +1,4 @@
-"""What a lock of one's own needs is installed here, for the nodes, and goes with its files."""
+"""The requirements of a user lock are installed here, for the nodes, and shipped with its files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_requirements_file_is_installed_and_goes_with_the_lock(tmp_path, monke
     assert kept.files["site-packages/helper/__init__.py"].is_relative_to(tmp_path / "run" / "own")
 
 
-def test_what_is_installed_comes_before_the_client_s_own_packages(tmp_path):
+def test_installed_requirements_precede_the_client_s_own_packages(tmp_path):
     lock = given_lock_type(tmp_path)
     assert f"PYTHONPATH={CODE}" in command(lock)
     words = command(lock, "/own/site-packages")
@@ -86,7 +86,7 @@ def test_a_project_s_folder_is_made_into_a_wheel_first(tmp_path, monkeypatch):
     assert asked[1][-1].endswith("helper-1.2-py3-none-any.whl")
 
 
-def test_what_is_published_as_source_alone_is_made_into_a_wheel_here(tmp_path, monkeypatch):
+def test_a_source_distribution_is_built_into_a_wheel_here(tmp_path, monkeypatch):
     asked = []
 
     def pip(what, words):
@@ -123,6 +123,6 @@ def test_a_wheel_for_another_machine_is_refused(tmp_path):
     ("name", "why"),
     [("nowhere.txt", "there is no such file"), ("", "the folder is no Python proj")],
 )
-def test_what_is_neither_a_file_nor_a_project_is_refused(tmp_path, name, why):
+def test_a_requirement_that_is_neither_a_file_nor_a_project_is_refused(tmp_path, name, why):
     with pytest.raises(BadArguments, match=why):
         requirements.installed(tmp_path / name)

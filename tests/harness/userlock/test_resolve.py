@@ -1,4 +1,4 @@
-"""A lock of one's own by FILE.py:CLASS: what is found in the file, and what is sent with it."""
+"""A user lock by FILE.py:CLASS: the lock in the file, and the files that are sent with it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_its_file_is_read_and_not_imported():
     assert found.servers == Servers("redis", 1)
 
 
-def test_what_it_imports_from_its_own_folder_goes_with_it_and_nothing_else():
+def test_its_imports_from_its_own_folder_are_sent_with_it_and_nothing_else():
     _, found = own()
     assert list(found.files) == [
         "beside.py",
@@ -77,7 +77,7 @@ def test_of_a_package_all_goes_and_it_is_imported_by_its_place(here):
     assert "mylock.py" not in found.files
 
 
-def test_what_ends_a_grant_is_as_usual_on_its_servers_or_as_said():
+def test_grants_end_as_usual_on_its_servers_or_as_given():
     ends = {kind: own(servers=kind)[1].ends_with for kind in ("redis", "etcd", "postgres")}
     assert ends == {"redis": "lease", "etcd": "close", "postgres": "connection"}
     assert own(servers="zookeeper:3", ends_with="lease")[1].ends_with == "lease"
@@ -107,7 +107,7 @@ LOCK = LockType(name="bundled", what="x", make=make, servers=3, kind="etcd", end
 """
 
 
-def test_a_bundle_in_a_file_is_what_it_says(here):
+def test_a_bundle_in_a_file_is_used_unchanged(here):
     (here / "bundled.py").write_text(BUNDLE)
     name, found = own("bundled.py:LOCK", servers="")
     assert (name, found.servers, found.ends_with) == ("bundled", Servers("etcd", 3), "close")
@@ -139,7 +139,7 @@ def test_a_bundle_in_a_file_is_what_it_says(here):
         ("redis", "", "lease", "--ends-with is for a lock of your own"),
     ],
 )
-def test_what_makes_no_sense_is_said_before_anything_starts(lock, servers, ends_with, why):
+def test_an_invalid_lock_is_reported_before_anything_starts(lock, servers, ends_with, why):
     with pytest.raises(BadArguments, match=why):
         given(lock, Asked(servers, ends_with))
 

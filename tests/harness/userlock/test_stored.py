@@ -1,4 +1,4 @@
-"""A run of a lock of one's own: what is shipped is what is stored, and it can be run again."""
+"""A run of a user lock stores the shipped files, and can be repeated from them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def spec(tmp_path, monkeypatch):
     return replace(SPEC, name=name, lock=name, options=options, own=own)
 
 
-def test_its_options_are_read_as_what_they_look_like(spec):
+def test_its_options_are_parsed_by_their_form(spec):
     assert dict(spec.options) == {"wait": 2, "fair": True, "key": "k:"}
 
 
@@ -44,7 +44,7 @@ def test_its_files_go_to_every_client_and_into_the_run(cluster, spec, tmp_path):
 
 
 def lasting(ended):
-    """The run, as if it had been long enough to be asked for."""
+    """Return the run, as if it had been long enough to be asked for."""
     test = json.loads((ended.folder / "test.json").read_text())
     (ended.folder / "test.json").write_text(json.dumps(test | {"time_s": 5.0}))
     return str(ended.folder)
@@ -82,7 +82,7 @@ def test_another_lock_can_take_its_place_in_a_replay(cluster, spec, tmp_path):
     assert from_arguments.replayed(lasting(ended), "redis", {}, ())[0].own is None
 
 
-def test_whether_it_has_tokens_is_told_by_its_grants(cluster, spec):
+def test_its_grants_show_whether_it_has_tokens(cluster, spec):
     ended = carried_out(cluster, spec)
     test = json.loads((ended.folder / "test.json").read_text())
     assert test["lock"]["token"] is False
@@ -107,7 +107,7 @@ def test_whether_it_has_tokens_is_told_by_its_grants(cluster, spec):
         ({}, "missing required field `servers`"),
     ],
 )
-def test_a_run_from_elsewhere_is_held_to_what_a_lock_can_be(cluster, spec, own, why):
+def test_an_imported_run_is_checked_against_the_limits_of_a_lock(cluster, spec, own, why):
     ended = carried_out(cluster, spec)
     test = json.loads((ended.folder / "test.json").read_text())
     test["lock"]["own"] = own

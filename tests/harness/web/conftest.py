@@ -33,7 +33,7 @@ Made = Callable[..., Path]
 
 @pytest.fixture
 def made(root: Path) -> Made:
-    """Makes a run: `made("one", True, lock="etcd")`; without a verdict it was never judged."""
+    """Make a run: `made("one", True, lock="etcd")`; without a verdict it was never judged."""
 
     def make(test: str, valid: Any = None, **about: Any) -> Path:
         run = results.create(test)

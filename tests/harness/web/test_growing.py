@@ -1,4 +1,4 @@
-"""A run that goes on is seen growing, from the log that it writes."""
+"""The page of a run in progress grows with the log that the run writes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def running(at_s, holds, on=(), **more):
     return Status("running", at_s, holds * 5, holds, list(on), **more)
 
 
-def test_what_was_logged_is_read_again(tmp_path):
+def test_logged_lines_are_read_back(tmp_path):
     said = [
         Status("starting servers", 0.5, 0, 0, []),
         running(4.0, 10, ["redis-1 is paused", "client-1, client-2 are cut off"]),
@@ -54,7 +54,7 @@ def test_a_run_grows_from_look_to_look(made, browser):
     assert "not judged" in over and "data-refresh" not in over
 
 
-def test_it_is_said_whether_a_run_is_judged_while_it_goes_on(made, browser):
+def test_it_shows_whether_a_run_is_judged_live(made, browser):
     short, long, until = made("one", time_s=20), made("two", time_s=40), made("x", until=["store"])
     for run, words in (short, "judged at its end"), (long, "none yet"), (until, "none yet"):
         told(run, running(4.0, 10))
@@ -101,7 +101,7 @@ def test_of_a_long_log_the_begin_and_the_end_are_read(made, monkeypatch):
     assert len(found.bars) < 40
 
 
-def test_of_a_long_run_the_segment_that_goes_on_is_shown(made):
+def test_of_a_long_run_the_segment_in_progress_is_shown(made):
     run = made("one", time_s=3600)
     for number in (1, 2):
         part = run / "segments" / f"{number:04d}"
@@ -112,7 +112,7 @@ def test_of_a_long_run_the_segment_that_goes_on_is_shown(made):
     assert (found.now.holds, found.phase, found.left_s) == (20, "segment 2, running", 600.0)
 
 
-def test_a_suite_that_goes_on_shows_what_has_come_of_it(browser, root):
+def test_a_suite_in_progress_shows_its_results_so_far(browser, root):
     folder = results.create("suite-redis")
     row = {"test": "redis-1", "expected": {"resource": True}, "as_expected": True}
     results.write(folder / "suite.json", [row])

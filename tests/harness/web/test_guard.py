@@ -69,7 +69,7 @@ def test_a_name_that_is_none_of_a_run_is_refused(run, secret, name):
             ask(name)
 
 
-def test_what_lies_beside_the_runs_is_not_shown(run, root, browser):
+def test_files_next_to_the_runs_are_not_shown(run, root, browser):
     (root / "notes").mkdir()
     (root / "notes" / "mine.txt").write_text("a secret")
     (root / "one" / "other").mkdir()
@@ -130,7 +130,7 @@ def test_a_name_that_was_led_to_this_machine_gets_no_answer(run, browser, host, 
     assert (answer.status_code, name_of(run) in answer.text) == (code, code == 200)
 
 
-def test_whatever_is_answered_may_load_nothing_from_elsewhere(run, browser):
+def test_no_answer_may_load_anything_from_elsewhere(run, browser):
     places = ["/", f"/run/{name_of(run)}", f"/files/{name_of(run)}/report.html", "/nowhere",
               f"/zip?run={name_of(run)}", "/compare", "/style.css", "/script.js",
               f"/remove?run={name_of(run)}"]  # fmt: skip
@@ -145,7 +145,7 @@ def test_whatever_is_answered_may_load_nothing_from_elsewhere(run, browser):
             assert not re.search(r"(?:src|href)=\"(?:\w+:)?//", answer.text)
 
 
-def test_a_defect_of_ours_is_no_way_around_it(run, root, monkeypatch):
+def test_a_defect_of_the_application_is_no_way_around_it(run, root, monkeypatch):
     def broken(*_):
         raise RuntimeError("a defect")
 
@@ -157,7 +157,7 @@ def test_a_defect_of_ours_is_no_way_around_it(run, root, monkeypatch):
     )
 
 
-def test_a_file_is_shown_as_what_it_is_and_only_a_report_as_a_page(run, browser):
+def test_a_file_is_shown_as_its_type_and_only_a_report_as_a_page(run, browser):
     shown = {"report.html": "text/html", "test.json": "application/json", "x.log": "text/plain",
              "x.py": "text/plain", "x": "text/plain", "x.js": "text/plain"}  # fmt: skip
     for name, kind in shown.items():

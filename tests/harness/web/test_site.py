@@ -14,7 +14,7 @@ from tests.harness.web.conftest import HERE, name_of
 
 
 def listed(page):
-    """The tests of the runs that a list shows, in its order."""
+    """Return the tests of the runs that a list shows, in its order."""
     return re.findall(r'<td class="name"><a href="[^"]*">([^<]*)</a>', page.text)
 
 
@@ -115,7 +115,7 @@ def test_names_are_shown_as_they_are_and_are_no_markup(made, browser):
     assert run.exists()
 
 
-def test_two_runs_stand_side_by_side(made, browser):
+def test_two_runs_are_shown_side_by_side(made, browser):
     one, other = made("one", True), made("one", False)
     page = browser.get("/compare", params={"run": [name_of(one), name_of(other)]})
     assert heading(page) == "They came out differently."
@@ -134,7 +134,7 @@ def unpacked(answer):
     return zipfile.ZipFile(io.BytesIO(answer.content))
 
 
-def test_a_run_comes_as_a_zip_file_that_unpacks_into_a_results_folder(made, browser, tmp_path):
+def test_a_run_downloads_as_a_zip_file_that_unpacks_into_a_results_folder(made, browser, tmp_path):
     run = made("one", True)
     secret = tmp_path / "secret"
     secret.write_text("not of this run")
@@ -170,7 +170,7 @@ def test_runs_are_deleted_once_that_was_confirmed(made, browser):
     assert (keep.exists(), gone.exists(), too.parent.exists()) == (True, False, False)
 
 
-def test_a_run_that_goes_on_is_not_deleted_nor_is_any_with_it(made, browser):
+def test_neither_a_run_in_progress_nor_runs_chosen_with_it_are_deleted(made, browser):
     one, live = made("one", True), made("two")
     chosen = {"run": [name_of(one), name_of(live)]}
     with locked(live):

@@ -55,7 +55,7 @@ def outcome(run, store):
 
 
 @pytest.mark.parametrize("place", range(len(KNOWN)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(store=stores(), arguments=ARGUMENTS)
 def test_a_known_script_does_what_its_text_does(place, store, arguments):
     body, known = list(KNOWN.items())[place]

@@ -61,7 +61,7 @@ def names(steps):
 
 
 @given(st.text(max_size=5), ENDS, st.sampled_from([Settings(), MIX]))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_the_same_seed_and_the_same_answers_give_the_same_ops(seed, ends, chosen):
     same = [play(CriticalSection(chosen, seed), ends) for _ in range(2)]
     assert same[0] == same[1]
@@ -119,7 +119,7 @@ def test_without_a_resource_a_lock_is_taken_and_released():
 
 
 @given(st.text(max_size=5), ENDS, st.sampled_from([Settings(extend=0.5), MIX]))
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_whatever_is_answered_a_hold_is_given_back_before_the_next_is_asked_for(seed, ends, chosen):
     """But for a process that is gone: `info` makes its successor start over."""
     steps = play(CriticalSection(chosen, seed), ends)
@@ -148,7 +148,7 @@ LENGTHS = st.tuples(st.floats(0, 9000), st.floats(0, 9000)).map(sorted)
 
 
 @given(st.integers(), LENGTHS, LENGTHS)
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_holds_and_rests_are_as_long_as_was_chosen(seed, hold_ms, think_ms):
     chosen = Settings(hold_ms=hold_ms, think_ms=think_ms, extend=None)
     found = timed(CriticalSection(chosen, str(seed)), ["ok"] * 30)
@@ -179,7 +179,7 @@ def test_the_mix_has_holds_of_every_kind_with_and_without_extensions_and_writes_
 
 
 @given(st.integers())
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_who_holds_past_the_lease_says_so_in_good_time_and_writes_nothing_after_that(seed):
     past = 0
     for row in sections(timed(CriticalSection(MIX, str(seed)), ["ok"] * 200)):
