@@ -45,16 +45,6 @@ def test_an_entry_has_a_family_and_may_have_a_target_a_variant_an_interval_and_a
     assert families(["pause:client=3", "pause/x", "clock@5s"]) == ["pause", "clock"]
 
 
-def test_a_schedule_of_an_old_version_is_read_under_the_families_names_of_today():
-    assert parse("hold:storage@2s").family == "delay"
-    assert families(["leave", "hold"]) == ["membership", "delay"]
-    rows = [
-        fault("hold", ["client-1", "storage"], source="client-1", to="storage"),
-        fault("leave", ["etcd-1"]),
-    ]
-    assert [one.family for one in stored(rows, ETCD)] == ["delay", "membership"]
-
-
 @pytest.mark.parametrize(
     ("entry", "at", "why"),
     [

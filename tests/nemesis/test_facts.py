@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import force_setattr
 
 from fencepost.checker.facts.faults import faults
-from fencepost.checker.history.history import History, Op
+from fencepost.checker.history.history import History
 from fencepost.nemesis import partition
 from fencepost.nemesis.families import FAMILIES, facts
 from fencepost.nemesis.fault_spec import Asked
@@ -169,11 +169,3 @@ def test_a_shape_impairs_a_minority_where_it_leaves_a_majority_of_servers_togeth
 
 def test_a_partition_whose_links_nobody_tells_impairs_its_targets():
     assert partition.impairs(["redis-1"], {}) == ["redis-1"]
-
-
-@pytest.mark.parametrize(("before", "now"), [("hold", "delay"), ("leave", "membership")])
-def test_a_history_that_has_a_family_s_old_name_is_read_as_one_of_today(before, now):
-    targets, arguments, impairs, _, forgets = FACTS[now]
-    value = {"fault": "f", "phase": "start", "targets": targets, "arguments": arguments}
-    (fault,) = faults(History([Op(0, 0, "nemesis", "invoke", before, value)]))
-    assert (fault.family, fault.impairs, fault.forgets) == (now, frozenset(impairs), forgets)
