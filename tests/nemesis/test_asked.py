@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fencepost.harness.servers.kinds import KINDS
 from fencepost.nemesis.families import FAMILIES, check
 from fencepost.nemesis.fault_spec import Asked, families, parse
 from fencepost.nemesis.partition import SHAPES
@@ -25,7 +26,7 @@ def layout(kind="etcd", servers=3, leads=True, replicated=False):
     clocks = ("wall",) if kind == "redis" else ("wall", "monotonic")
     shown = dict.fromkeys(nodes, clocks) | dict.fromkeys(CLIENTS, ("wall",))
     return Layout(
-        nodes, CLIENTS, 2.0, 0.0, kind=kind, leads=leads, replicated=replicated, shown=shown
+        nodes, CLIENTS, 2.0, 0.0, kind=KINDS[kind], leads=leads, replicated=replicated, shown=shown
     )
 
 
@@ -82,7 +83,11 @@ def test_an_entry_has_a_family_and_may_have_a_target_a_variant_an_interval_and_a
         ("failover:redis-1", layout("redis", 2, replicated=True), "it takes no target"),
         ("memory", ETCD, "it needs Redis servers, and these are etcd"),
         ("memory/volatile-ttl", REDLOCK, "there is no /volatile-ttl"),
-        ("membership", layout("postgres", 1), "it needs servers of redis, zookeeper, etcd"),
+        (
+            "membership",
+            layout("postgres", 1),
+            "an empty server must be able to replace one that has left, and these are postgres",
+        ),
         ("packet/corrupt", ETCD, "there is no /corrupt"),
         ("clock/never", ETCD, "one of jump, drift, strobe, monotonic, or write +5s"),
         ("clock/monotonic", REDLOCK, "does not show its monotonic clock"),

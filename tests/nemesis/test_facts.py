@@ -9,6 +9,7 @@ from msgspec.structs import force_setattr
 
 from fencepost.checker.facts.faults import faults
 from fencepost.checker.history.history import History
+from fencepost.harness.servers.kinds import KINDS
 from fencepost.nemesis import partition
 from fencepost.nemesis.families import FAMILIES, facts
 from fencepost.nemesis.fault_spec import Asked
@@ -17,7 +18,7 @@ from fencepost.nemesis.targets import Layout
 
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 4)]
-LAYOUT = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=1.0, leads=True)
+LAYOUT = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=1.0, kind=KINDS["redis"], leads=True)
 
 # Family: targets, arguments; nodes that cannot answer, links that are cut, whether servers forget.
 FACTS = {
@@ -102,6 +103,7 @@ def test_every_fault_that_can_be_drawn_impairs_its_nodes_or_is_one_of_the_clock(
             CLIENTS,
             2.0,
             1.0,
+            kind=KINDS["redis"],
             leads=True,
             replicated=True,
             shown=dict.fromkeys((*SERVERS, *CLIENTS), ("wall",)),

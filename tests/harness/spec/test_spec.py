@@ -30,7 +30,7 @@ def options(**chosen):
 def test_a_lock_has_the_servers_that_it_needs_whether_or_not_they_are_asked_for(server):
     spec = validate(replace(GOOD, **SENTINEL, server=server, store="sentinel"))
     layout = layout_of(spec)
-    assert (layout.kind, layout.leads, layout.replicated, layout.loses) == (
+    assert (layout.kind.role, layout.leads, layout.replicated, layout.loses) == (
         "redis", True, False, True,
     )  # fmt: skip
 
