@@ -11,12 +11,12 @@ from fencepost.checker import (
     linearizable,
     liveness,
     ownership,
+    receipts,
     resource,
     server_log,
     store,
 )
 from fencepost.checker.checker import Checker, Run
-from fencepost.checker.facts import faults
 from fencepost.checker.verdict import Valid, Verdict, worst
 from fencepost.registry import Registry
 
@@ -40,7 +40,7 @@ CHECKERS = Registry(
 def check(run: Run, names: Iterable[str]) -> dict[str, Verdict]:
     """Return each named checker's verdict and, under "faults", whether every fault had its
     receipt."""
-    verdicts = {"faults": faults.check(run.history, run.test)}
+    verdicts = {"faults": receipts.check(run.history, run.test)}
     verdicts |= {name: CHECKERS[name].check(run) for name in names}
     return verdicts
 

@@ -194,7 +194,7 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     if random.random() < 0.25:
         others = random.sample(servers, random.randint(1, len(servers)))
         targets = [node, *(other for other in others if other != node)]
-    if at.kind == "etcd":
+    if at.kind.leader_leases:
         targets = list(servers)
     if asked.target:
         targets = pick(random, at, asked.target)
@@ -205,8 +205,8 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
         clocks, kind, offset_s = ["wall", "monotonic"], "jump", abs(offset_s)
     elif asked.variant:
         kind, offset_s = "jump", offset(asked.variant)
-    if at.kind == "etcd" and not of_clients:
-        # What etcd shows is cut off to seconds: too coarse for what comes and goes.
+    if at.kind.grain_s >= 1 and not of_clients:
+        # What its servers show is cut off to seconds: too coarse for what comes and goes.
         kind = "jump"
     arguments: dict[str, Any] = {"kind": kind, "clocks": clocks}
     if kind == "drift":

@@ -21,7 +21,7 @@ from fencepost.nemesis import (
     power,
 )
 from fencepost.nemesis.family import Family, Strike
-from fencepost.nemesis.fault_spec import Asked, parse, today
+from fencepost.nemesis.fault_spec import Asked, parse
 from fencepost.nemesis.targets import HOLDER, PRIMARY, Layout, renamed
 from fencepost.registry import Registry
 
@@ -55,7 +55,7 @@ def collide(mine: Strike, other: Strike, at: Layout) -> bool:
 
 def facts(family: str, targets: list[str], arguments: dict[str, Any]) -> dict[str, Any]:
     """What follows from a fault: `impairs`, `links`, `forgets`; empty for an unknown family."""
-    found = FAMILIES.get(today(family))
+    found = FAMILIES.get(family)
     if found is None:
         return {}
     return {
@@ -80,7 +80,7 @@ def describe(
     """
     if words := arguments.get("words"):
         return str(words)
-    found = FAMILIES.get(today(family))
+    found = FAMILIES.get(family)
     if found is None:
         return f"{family} of {', '.join(targets)}"
     return found.describe(*renamed(targets, arguments, names))

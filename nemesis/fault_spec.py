@@ -15,8 +15,6 @@ from dataclasses import dataclass
 
 from fencepost.times import seconds
 
-# What older histories and schedules call a family.
-_BEFORE = {"hold": "delay", "leave": "membership"}
 _ENTRY = re.compile(
     r"(?P<family>[a-z][\w-]*)(:(?P<target>[\w-]+))?(/(?P<variant>[\w.+-]+))?"
     r"(@(?P<interval>[\w.]+))?(=(?P<weight>[\w.]+))?"
@@ -59,7 +57,7 @@ def parse(text: str) -> Asked:
     except ValueError as error:
         raise ValueError(f"{text!r}: the interval {error}") from error
     return Asked(
-        today(match["family"]),
+        match["family"],
         match["target"] or "",
         match["variant"] or "",
         interval_s,
@@ -70,10 +68,4 @@ def parse(text: str) -> Asked:
 
 def families(entries: Iterable[str]) -> list[str]:
     """The families that entries name, each once."""
-    named = (re.split("[:/@=]", entry.strip())[0] for entry in entries)
-    return list(dict.fromkeys(map(today, named)))
-
-
-def today(family: str) -> str:
-    """A family's name of today, which an old history or schedule may not have."""
-    return _BEFORE.get(family, family)
+    return list(dict.fromkeys(re.split("[:/@=]", entry.strip())[0] for entry in entries))

@@ -123,9 +123,10 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
         raise ValueError("the data of servers that are not fencepost's own are left alone")
     if gone := [node for node in targets if node in at.mortal]:
         raise ValueError(f"Docker removes the container of {gone[0]} when it ends (--rm)")
-    if data == "wiped" and at.kind == "etcd":
+    if data == "wiped" and at.kind.members:
         raise ValueError(
-            "a member of etcd that lost its data is refused by the others: see nemesis membership"
+            f"a member of {at.kind.name} that lost its data is refused by the others: see nemesis "
+            "membership"
         )
 
 

@@ -18,7 +18,6 @@ from fencepost.nemesis.site import Site
 from fencepost.nemesis.targets import PRIMARY, Drawn, Layout, listed, pick
 
 TARGETS = ("one", PRIMARY)
-KINDS = ("redis", "zookeeper", "etcd")
 
 # etcd changes no members before all have been in touch for 5 s (strict-reconfig-check).
 _UNHEALTHY_S = 30.0
@@ -118,16 +117,19 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
 
 
 def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
-    if at.kind not in KINDS:
-        raise ValueError(f"it needs servers of {', '.join(KINDS)}")
+    if not at.kind.replaceable:
+        raise ValueError(
+            "an empty server must be able to replace one that has left, and these are "
+            f"{at.kind.name}"
+        )
     if len(targets) != 1:
         raise ValueError("only one server leaves at a time")
 
 
 def clashes(mine: Strike, other: Strike, at: Layout) -> bool:
-    """Two members of etcd that leave at a time are two of three, and then nobody is left to agree
-    that one comes back."""
-    return at.kind == "etcd" and other.family == mine.family
+    """Two members of etcd that leave at a time are two of three, and then no majority is left to
+    agree that one comes back."""
+    return at.kind.members and other.family == mine.family
 
 
 def describe(targets: list[str], arguments: dict[str, Any]) -> str:

@@ -103,8 +103,8 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
 
 
 def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
-    if at.kind != "redis":
-        raise ValueError(f"it needs Redis servers, and these are {at.kind}")
+    if not at.kind.evicts:
+        raise ValueError(f"it needs Redis servers, and these are {at.kind.name}")
     if arguments.get("policy") not in POLICIES:
         raise ValueError(f"policy {arguments.get('policy')!r}: choose one of {', '.join(POLICIES)}")
     if len(targets) != 1:

@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from fencepost.nemesis.families import FAMILIES, check, describe, validate
-from fencepost.nemesis.fault_spec import Asked, today
+from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.pause import POINT_S, UNTIL
 from fencepost.nemesis.stream import Placed, Stream, place, ways
 from fencepost.nemesis.targets import HOLDER, Layout
@@ -90,8 +90,7 @@ def stored(rows: object, layout: Layout, seed: int = 0) -> list[Scheduled]:
 
 def _row(row: Any, random: Random, layout: Layout) -> list[Scheduled]:
     if isinstance(row, dict) and "family" in row and "fault" not in row:
-        fault = _convert(row, Scheduled)
-        found = [replace(fault, family=today(fault.family))]
+        found = [_convert(row, Scheduled)]
     else:
         short = _convert(row, _Short)
         (asked,) = check([short.fault], layout)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 from fencepost.nemesis.site import Site
 
@@ -19,14 +19,49 @@ HOLDER = "holder"
 STORAGE = "storage"
 
 
+class ServerKind(Protocol):
+    """What faults must know about the kind of the servers; node/kind.py explains each field."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def members(self) -> bool: ...
+    @property
+    def independent(self) -> bool: ...
+    @property
+    def lease_clock(self) -> str: ...
+    @property
+    def leader_leases(self) -> bool: ...
+    @property
+    def grain_s(self) -> float: ...
+    @property
+    def replaceable(self) -> bool: ...
+    @property
+    def evicts(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class UnknownKind:
+    """A kind that fencepost does not know: faults assume nothing about it."""
+
+    name: str = "of an unknown kind"
+    members: bool = False
+    independent: bool = False
+    lease_clock: str = ""
+    leader_leases: bool = False
+    grain_s: float = 0.0
+    replaceable: bool = False
+    evicts: bool = False
+
+
 @dataclass(frozen=True)
 class Layout:
     """The nodes of a test. `restart_s`: how long a crashed server stays down.
 
-    `kind` is that of the servers, "" one that fencepost does not know; `leads`: one of them is the
-    primary or the leader; `loses`: the next one may lack what it has granted. `shown` are the
-    clocks that each node's process shows. `foreign`: the servers are in containers that are not
-    ours, with which their networks end; `mortal` are those that Docker removes when they end.
+    `kind` is that of the servers; `leads`: one of them is the primary or the leader; `loses`: the
+    next one may lack what it has granted. `shown` are the clocks that each node's process shows.
+    `foreign`: the servers are in containers that are not ours, with which their networks end;
+    `mortal` are those that Docker removes when they end.
     `failpoints`: those of the lock's own code. `renews`: whether threads of its clients renew
     leases; None: nobody knows.
     """
@@ -36,7 +71,7 @@ class Layout:
     ttl_s: float
     restart_s: float
     stores: tuple[str, ...] = (STORAGE,)
-    kind: str = "redis"
+    kind: ServerKind = UnknownKind()
     leads: bool = False
     replicated: bool = False
     loses: bool = False

@@ -135,7 +135,7 @@ def _split(
     """Two groups of clients and the servers that both need; None where no play comes of that."""
     cuts = [one for one in asked if one.family == "partition" and not one.target]
     fatal = [one for one in asked if _forgets(FAMILIES[one.family]) and not one.target]
-    independent = at.kind == "redis" and not (at.leads or at.replicated)
+    independent = at.kind.independent and not (at.leads or at.replicated)
     if not (cuts and fatal and independent and len(at.servers) > 2 and len(at.clients) > 1):
         return None
     if turn not in (*cuts, *fatal):
@@ -207,7 +207,7 @@ def _blow(
             length_s,
             False,
         )
-    if family == "clock" and at.kind == "redis" and not (asked.target or asked.variant):
+    if family == "clock" and at.kind.lease_clock == "wall" and not (asked.target or asked.variant):
         some = random.sample(at.servers, len(at.servers) // 2 + 1)
         return Injection("clock", some, _ahead(random, at)), 1.2 * at.ttl_s, True
     blow, lasts_s = _own(random, at, asked, length_s)

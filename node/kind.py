@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from fencepost.node.watch import Bounds
 
@@ -47,6 +47,10 @@ class Clock:
 
     look: Callable[[Mark], Bounds]
     mark: Callable[[], Mark] | None = None
+
+
+LeaseClock = Literal["", "wall", "monotonic"]
+EndsWith = Literal["lease", "close", "connection"]
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,18 @@ class Kind:
     its wall clock can be set by libfaketime. `elects`: its servers elect a leader among themselves;
     `loses`: one that may lack what the last one granted, so that they may forget by any fault.
     `members`: they keep a list of themselves, from which one that leaves is removed.
+
+    What faults depend on:
+    - `independent`: its servers know nothing of one another, so that a lock asks each in turn.
+    - `lease_clock`: the clock that ends leases, "" where there are none; `leader_leases`: the
+      leader's alone counts. `grain_s`: the steps in which a server shows its wall clock (s).
+    - `replaceable`: a server with an empty disk can take the place of one that has left.
+    - `evicts`: it can be given a memory limit (maxmemory), at which it evicts keys.
+
+    What other parts of fencepost ask:
+    - `ends_with`: what ends a grant of a lock on such servers, unless the lock says otherwise.
+    - `around_s`: what a run on them takes in addition to the clients' work (s, estimated).
+    - `model`: the model that the hunt simulates them with (hunt/models); "" if there is none.
     """
 
     name: str
@@ -108,6 +124,15 @@ class Kind:
     elects: bool = False
     loses: bool = False
     members: bool = False
+    independent: bool = False
+    lease_clock: LeaseClock = ""
+    leader_leases: bool = False
+    grain_s: float = 0.0
+    replaceable: bool = False
+    evicts: bool = False
+    ends_with: EndsWith = "lease"
+    around_s: float = 6.0
+    model: str = ""
 
     @property
     def role(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fencepost.checker.history.history import History, Op
+from fencepost.nemesis.families import facts
 
 MS = 1_000_000
 
@@ -159,6 +160,8 @@ class Story:
             if at is None:
                 continue
             value = {**fault, "phase": phase}
+            if phase == "start":
+                value |= facts(family, targets, arguments or {})
             shown = {"proved": right, "how": "as told", **receipt}
             self.op(at, "nemesis", "invoke", family, value)
             error = None if right else ["unproved", "as told"]

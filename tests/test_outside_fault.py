@@ -17,6 +17,7 @@ from fencepost.harness.command import nemesis as command
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.execute.site import needs_of
 from fencepost.harness.judge.judge import judge
+from fencepost.harness.servers.kinds import KINDS
 from fencepost.harness.spec.spec import Spec
 from fencepost.harness.spec.validation import validate
 from fencepost.nemesis.director import Director
@@ -29,7 +30,7 @@ from fencepost.workloads.locks.registry import LOCKS
 
 ROOT = Path(__file__).parents[1]
 SERVERS, CLIENTS = ["redis-1", "redis-2"], ["client-1"]
-LAYOUT = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=0.0)
+LAYOUT = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=0.0, kind=KINDS["redis"])
 
 QUAKE = '''
 """Quakes: a server's machine shakes."""

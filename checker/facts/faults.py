@@ -4,22 +4,19 @@ A nemesis op is invoked when the fault is ordered and completes with its receipt
 receipt proves it, `info` if nothing proves it. Its value carries `phase`, "start" or "end", and
 `fault`, a name that both share.
 
-The fault's family (nemesis/families.py) declares which nodes it keeps from answering, which links
-it cuts and whether servers can lose state, and the nemesis writes this into the op. No checker has
-a list of families: from an unknown family without these fields nothing follows.
+The nemesis writes into the op which nodes the fault keeps from answering, which links it cuts and
+whether servers can forget by it. Checkers know no family: where an op lacks one of these facts,
+nothing follows from the fault.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost.checker.facts.spans import Spans
 from fencepost.checker.history.history import History, Op
-from fencepost.checker.verdict import Verdict
-from fencepost.nemesis.families import facts
-from fencepost.nemesis.fault_spec import families, today
 
 
 @dataclass(frozen=True)
@@ -98,12 +95,9 @@ def _faults(history: History) -> list[Fault]:
 def _fault(name: str, start: list[Op], end: list[Op]) -> Fault:
     value = start[0].value
     targets, arguments = list(value.get("targets", [])), dict(value.get("arguments", {}))
-    said = facts(start[0].f, targets, arguments) | {
-        fact: value[fact] for fact in ("impairs", "links", "forgets") if fact in value
-    }
     return Fault(
         name=name,
-        family=today(start[0].f),
+        family=start[0].f,
         targets=targets,
         arguments=arguments,
         start=start[0].time,
@@ -111,9 +105,9 @@ def _fault(name: str, start: list[Op], end: list[Op]) -> Fault:
         proved=_proved(start),
         healed=_proved(end),
         receipts=[op.value["receipt"] for op in (*start, *end) if op.value.get("receipt")],
-        impairs=frozenset(said["impairs"]) if "impairs" in said else None,
-        links=tuple((near, far) for near, far in said["links"]) if "links" in said else None,
-        forgets=said.get("forgets"),
+        impairs=frozenset(value["impairs"]) if "impairs" in value else None,
+        links=tuple((near, far) for near, far in value["links"]) if "links" in value else None,
+        forgets=value.get("forgets"),
         surely=next(((op.time, end[0].time) for op in start if end and _proved([op])), None),
     )
 
@@ -146,33 +140,3 @@ def during(found: Spans[Fault], start: float, end: float) -> str:
     """Return the faults active between two times, as the end of a sentence."""
     on = [fault.describe() for fault in found.touching(start, end)]
     return f" On at that time: {'; '.join(on)}." if on else " No fault was on at that time."
-
-
-def check(history: History, test: Mapping[str, Any]) -> Verdict:
-    """Check that every fault took effect and was healed; without its receipt nothing was tested."""
-    found = faults(history)
-    unproved = [f for f in found if not f.proved]
-    unhealed = [f for f in found if f.proved and not f.healed]
-    evidence = [
-        {
-            "what": f"{f.describe()}: no receipt; nothing proves that it took effect.",
-            "time_ns": f.start,
-        }
-        for f in unproved
-    ] + [
-        {"what": f"{f.describe()}: nothing proves that it was healed.", "time_ns": f.start}
-        for f in unhealed
-    ]
-    if evidence:
-        return Verdict(
-            "unknown", f"{len(evidence)} of {len(found)} faults lack a receipt.", evidence
-        )
-    came = {fault.family for fault in found}
-    asked = families(test.get("nemesis") or ())
-    missed = [family for family in asked if family not in came]
-    if missed:
-        wanted = ", ".join(missed)
-        return Verdict("unknown", f"Faults were requested ({wanted}) and none was injected.")
-    if not found:
-        return Verdict(True, "No faults were requested.")
-    return Verdict(True, f"All {len(found)} faults have their receipts, and were healed.")

@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import accumulate, islice, takewhile
-from typing import Any
+from typing import Any, Literal
 
 from fencepost.checker.facts.holds import FOREVER, Hold, seconds
 from fencepost.checker.facts.obstacles import (
@@ -25,7 +25,8 @@ from fencepost.checker.facts.obstacles import (
     request,
 )
 from fencepost.checker.history.history import Call
-from fencepost.checker.verdict import Valid
+
+InTime = Literal["unknown"] | bool
 
 PAUSES_IN_BOUND = 10
 """A client asks without a pause if it waits at most a tenth of the bound between two acquires."""
@@ -48,7 +49,7 @@ class Wait:
     since: float
     limit: float
     granted: int | None
-    valid: Valid | None
+    valid: InTime | None
 
     @property
     def waited_s(self) -> float | None:
@@ -133,7 +134,7 @@ class Waited:
             granted = None
         limit = due + self.bound
         end = min(FOREVER if granted is None else granted, blocked, until, self._end_ns)
-        valid: Valid | None = None
+        valid: InTime | None = None
         if granted is not None and granted <= limit:
             valid = True
         elif self._asked_on(due, end) or self._asked_again(limit, end):

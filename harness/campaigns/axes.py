@@ -76,8 +76,10 @@ def _restart(value: float, at: Layout, random: Random) -> Struck:
 
 
 def _drift(value: float, at: Layout, random: Random) -> Struck:
-    if at.kind == "etcd":
-        raise ValueError("etcd shows its clocks to the second, by which no drift can be proved")
+    if at.kind.grain_s >= 1:
+        raise ValueError(
+            f"{at.kind.name} shows its clocks to the second, by which no drift can be proved"
+        )
     # Long enough for some leases, and to be told from a clock that is right.
     return _clock(at, random, 3 * at.ttl_s + 1, {"kind": "drift", "rate": value})
 
@@ -89,8 +91,8 @@ def _jump(value: float, at: Layout, random: Random) -> Struck:
 def _clock(at: Layout, random: Random, duration_s: float, arguments: dict[str, Any]) -> Struck:
     """Leases on etcd and ZooKeeper go by the monotonic clock, those of etcd by its leader's alone:
     all servers' clocks are off there."""
-    clocks = ["wall"] if at.kind == "redis" else ["wall", "monotonic"]
-    targets = pick(random, at, "all" if at.kind == "etcd" else "majority")
+    clocks = ["wall"] if at.kind.lease_clock == "wall" else ["wall", "monotonic"]
+    targets = pick(random, at, "all" if at.kind.leader_leases else "majority")
     return Struck("clock", targets, duration_s, {"clocks": clocks, **arguments})
 
 

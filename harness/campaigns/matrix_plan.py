@@ -13,6 +13,7 @@ from typing import Any
 
 from fencepost.harness.campaigns import rounds
 from fencepost.harness.errors import BadArguments, choose
+from fencepost.harness.servers.kinds import independent
 from fencepost.harness.spec.spec import Spec, layout_of, schedule_of
 from fencepost.harness.spec.validation import validate
 from fencepost.nemesis.families import FAMILIES, check
@@ -194,7 +195,7 @@ def _spec(asked: Plan, lock: str, guard: str) -> Spec:
                 options |= {"token": token}
                 break
     # A client that waits for servers which do not answer must not use up its lease.
-    waits_ms = options.get("node_timeout_ms", 0) * (found.servers if found.kind == "redis" else 1)
+    waits_ms = options.get("node_timeout_ms", 0) * (found.servers if independent(found.kind) else 1)
     ttl_ms = max(asked.ttl_ms, found.least_ttl_ms)
     if waits_ms >= ttl_ms:
         ttl_ms = 2 * waits_ms

@@ -29,22 +29,21 @@ from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.harness.results import results
+from fencepost.harness.servers.kinds import KINDS
 from fencepost.harness.spec.spec import Spec
+from fencepost.node.kind import Kind
 from fencepost.strictjson import decode
 
 UP_S = 12.0
 """What a cluster takes to come up, on two processors, of a kind that needs long."""
-_AROUND_S = {"redis": 3.5, "postgres": 4.5, "etcd": 4.0, "zookeeper": 7.0}
-_AROUND_OTHER_S = 6.0
-
 
 _SLOWER = 1.3
 """How much longer a run takes beside another one, on two processors."""
 
 
 def around(kind: str) -> float:
-    """What a run on this kind of server takes beside its clients' work, about."""
-    return _AROUND_S.get(kind, _AROUND_OTHER_S)
+    """Estimate what a run on this kind of server takes in addition to its clients' work (s)."""
+    return KINDS[kind].around_s if kind in KINDS else Kind.around_s
 
 
 def round_s(kinds: Sequence[str], time_s: float, lanes: int = 1) -> float:

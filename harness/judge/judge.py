@@ -24,6 +24,7 @@ from fencepost.checker.verdict import Valid, Verdict
 from fencepost.harness.clients import rejected
 from fencepost.harness.clients.recorder import finish
 from fencepost.harness.errors import BadArguments, choose
+from fencepost.harness.judge.fault_facts import with_facts
 from fencepost.harness.locked import is_live
 from fencepost.harness.results import results
 from fencepost.harness.spec.early_stop import first_violation, stopping
@@ -70,7 +71,7 @@ def judge(folder: Path, notes: list[str] | None = None, written: int | None = No
 def _judge(folder: Path, notes: list[str] | None, written: int | None) -> Outcome:
     live = is_live(folder / "history.jsonl")
     with _frozen():
-        history = finish(folder / "history.jsonl")
+        history = with_facts(finish(folder / "history.jsonl"))
     test = _description(folder, history, store=not live)
     run = Run(history, test, results.server_logs(folder))
     verdicts = _certain(check(run, test["checkers"]), run, rejected.complete_until(folder))

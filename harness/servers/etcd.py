@@ -158,4 +158,11 @@ KIND = Kind(
     user="etcd",
     members=True,
     elects=True,
+    lease_clock="monotonic",
+    leader_leases=True,
+    grain_s=1.0,
+    replaceable=True,
+    ends_with="close",
+    around_s=4.0,
+    model="etcd",
 )

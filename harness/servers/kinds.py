@@ -19,6 +19,11 @@ def roles() -> list[str]:
     return [kind.name for kind in KINDS.values() if not kind.serves]
 
 
+def independent(role: str) -> bool:
+    """Whether servers of this kind know nothing of one another; False for an unknown kind."""
+    return role in KINDS and KINDS[role].independent
+
+
 def versions(role: str) -> list[str]:
     """What `--server ROLE=` takes: the kind's own versions, the default first, and other kinds."""
     others = [kind.name for kind in KINDS.values() if kind.serves == role]

@@ -88,4 +88,6 @@ KIND = Kind(
     version=_version,
     clocks={"wall": Clock(_wall)},
     forks=True,
+    ends_with="connection",
+    around_s=4.5,
 )

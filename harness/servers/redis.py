@@ -122,4 +122,10 @@ KIND = Kind(
     disk_mb=64,
     user="redis",
     faketime=True,
+    independent=True,
+    lease_clock="wall",
+    replaceable=True,
+    evicts=True,
+    around_s=3.5,
+    model="redis",
 )

@@ -87,6 +87,8 @@ KIND = replace(
     # Its sentinel is stopped and killed with it, as with a machine.
     forks=True,
     faketime=False,
+    independent=False,
+    model="",
     elects=True,
     loses=True,
 )

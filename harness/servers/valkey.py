@@ -44,4 +44,5 @@ KIND = replace(
     needs=(_SERVER, "redis-cli"),
     command=_command,
     faketime=False,
+    model="",
 )

@@ -150,4 +150,8 @@ KIND = Kind(
     },
     user="zookeeper",
     elects=True,
+    lease_clock="monotonic",
+    replaceable=True,
+    ends_with="close",
+    around_s=7.0,
 )

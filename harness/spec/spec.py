@@ -17,7 +17,7 @@ from fencepost.harness.userlock.user_lock import Own
 from fencepost.nemesis.fault_spec import families
 from fencepost.nemesis.restart import NEVER_S
 from fencepost.nemesis.schedule import Scheduled, draw
-from fencepost.nemesis.targets import Layout
+from fencepost.nemesis.targets import Layout, UnknownKind
 from fencepost.nemesis.triggers import Play
 from fencepost.settings import SETTINGS, Settings
 from fencepost.workloads.client import critical_section
@@ -156,7 +156,7 @@ def layout_of(spec: Spec, known: Mapping[str, ForeignServer] | None = None) -> L
         spec.clients,
         ttl_s,
         restart_s(spec, ttl_s),
-        kind=kind.role if kind else "",
+        kind=kind or UnknownKind(),
         leads=bool(kind and kind.elects) or lock.replicated,
         # Where the servers elect, nobody else promotes one.
         replicated=lock.replicated and not (kind and kind.elects),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.results.results import must_name_a_folder
-from fencepost.harness.servers.kinds import KINDS, chosen
+from fencepost.harness.servers.kinds import KINDS, chosen, independent
 from fencepost.harness.spec.early_stop import check_until
 from fencepost.harness.spec.spec import Spec, layout_of, restart_s, work_of
 from fencepost.harness.userlock.servers import Servers
@@ -66,7 +66,7 @@ def validate(spec: Spec) -> Spec:
             "2s say"
         )
     # Redlock asks every server in turn; a client of a cluster asks one.
-    servers = spec.lock_type.servers if spec.lock_type.kind == "redis" else 1
+    servers = spec.lock_type.servers if independent(spec.lock_type.kind) else 1
     timeouts_ms = 0 if spec.own else spec.options.get("node_timeout_ms", 0) * servers
     if timeouts_ms >= spec.ttl_ms:
         raise BadArguments(

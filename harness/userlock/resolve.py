@@ -16,19 +16,12 @@ from pathlib import Path
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.package import PACKAGE
 from fencepost.harness.servers.external_names import Foreign
+from fencepost.harness.servers.kinds import KINDS
 from fencepost.harness.userlock import program, python
 from fencepost.harness.userlock.requirements import installed
 from fencepost.harness.userlock.servers import Servers
 from fencepost.harness.userlock.user_lock import EndsWith, Own
 from fencepost.workloads.contract.locktype import ENDS_WITH
-
-# What usually ends a grant on such servers. Whoever knows better says so by --ends-with.
-_USUALLY: dict[str, EndsWith] = {
-    "redis": "lease",
-    "etcd": "close",
-    "zookeeper": "close",
-    "postgres": "connection",
-}
 
 
 @dataclass(frozen=True)
@@ -155,6 +148,6 @@ def _servers(lock: str, asked: Asked) -> Servers:
 
 def _ends_with(text: str, servers: Servers) -> EndsWith:
     if not text:
-        return _USUALLY.get(servers.kind, "lease")
+        return KINDS[servers.kind].ends_with if servers.kind in KINDS else "lease"
     choose("ends-with", text, ENDS_WITH)
     return text  # type: ignore[return-value]

@@ -11,6 +11,7 @@ import pytest
 from fencepost.checker.checker import Run
 from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.history import history
+from fencepost.harness.judge.fault_facts import with_facts
 
 _CASES = Path(__file__).resolve().parents[3] / "shared" / "histories" / "verdict-cases"
 _EXPECTED = _CASES / "expected.csv"
@@ -65,5 +66,7 @@ def _known(row):
 def test_a_known_history_gets_its_known_verdict(row):
     folder = _CASES / row["case"]
     test = json.loads((folder / "test.json").read_text())
-    found = CHECKERS[row["checker"]].check(Run(history.read(folder / "history.jsonl"), test))
+    found = CHECKERS[row["checker"]].check(
+        Run(with_facts(history.read(folder / "history.jsonl")), test)
+    )
     assert str(found.valid).lower() in row["verdict"].split("|"), found.summary

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fencepost.checker.facts import faults
+from fencepost.checker import receipts
 from fencepost.checker.verdict import Verdict
 from fencepost.harness.clients.recorder import Recorder, finish
 from fencepost.harness.cluster.cluster import Cluster
@@ -104,4 +104,4 @@ class Bench:
     def judge(self) -> Verdict:
         """What is to be said of the faults, once all is healed."""
         self.close()
-        return faults.check(finish(self.recorder.path), {})
+        return receipts.check(finish(self.recorder.path), {})

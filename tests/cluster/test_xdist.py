@@ -24,7 +24,7 @@ import docker
 import pytest
 from mylock import MyLock
 
-from fencepost.harness.cluster import ours
+from fencepost.harness.cluster import labels
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -33,7 +33,7 @@ def test_my_lock(fencepost, seed, worker_id):
         MyLock, servers="redis:1", faults="partition,pause@1s", interval="1s", time="3s",
         concurrency=2, seed=seed,
     )
-    clusters = sorted(ours.projects(docker.from_env()))
+    clusters = sorted(labels.projects(docker.from_env()))
     Path(f"{seed}.json").write_text(json.dumps([worker_id, clusters, result.verdict]))
     result.assert_valid("service")
 """

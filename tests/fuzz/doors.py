@@ -23,6 +23,7 @@ from fencepost.harness.cluster import hostsfile
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.execute import scripted
 from fencepost.harness.judge import judge
+from fencepost.harness.servers.kinds import KINDS
 from fencepost.harness.spec import from_arguments
 from fencepost.nemesis import schedule
 from fencepost.nemesis.targets import Layout
@@ -142,7 +143,9 @@ def _init(content: bytes) -> Answer:
 
 
 SERVERS, CLIENTS = [f"redis-{n}" for n in range(1, 6)], [f"client-{n}" for n in range(1, 4)]
-LAYOUT = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=0.0, replicated=True, leads=True)
+LAYOUT = Layout(
+    SERVERS, CLIENTS, ttl_s=2.0, restart_s=0.0, kind=KINDS["redis"], replicated=True, leads=True
+)
 
 
 def _schedule() -> bytes:

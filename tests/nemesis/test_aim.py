@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from fencepost.harness.servers.kinds import KINDS
 from fencepost.nemesis import aim, triggers
 from fencepost.nemesis.aim import Aim
 from fencepost.nemesis.targets import Layout
@@ -16,7 +17,9 @@ from fencepost.nemesis.triggers import HOLDER, Injection, Play
 pytestmark = pytest.mark.slow
 
 TTL_S = 0.2
-AT = Layout(["redis-1", "redis-2", "redis-3"], ["client-1", "client-2"], TTL_S, 0.0)
+AT = Layout(
+    ["redis-1", "redis-2", "redis-3"], ["client-1", "client-2"], TTL_S, 0.0, kind=KINDS["redis"]
+)
 PAUSE = Injection("pause", [HOLDER], {"until": "other-holds"})
 CUT = Injection("partition", ["client-1", "redis-1"], {"links": [["client-1", "redis-1"]]})
 

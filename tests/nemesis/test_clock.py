@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from fencepost.harness.servers.kinds import KINDS
 from fencepost.nemesis import skewed
 from fencepost.nemesis.clock import Clock, Skew, draw, must_show
 from fencepost.nemesis.fault_spec import Asked
@@ -268,7 +269,7 @@ def test_what_is_drawn_makes_sense_for_each_kind_of_server(kind):
     servers = [f"{kind}-{n}" for n in (1, 2, 3)]
     shown = ("wall",) if kind == "redis" else ("wall", "monotonic")
     kinds, backwards = set(), False
-    layout = Layout(servers, ["client-1"], 2.0, 0.0, kind=kind)
+    layout = Layout(servers, ["client-1"], 2.0, 0.0, kind=KINDS[kind])
     for seed in range(200):
         (drawn,) = draw(Random(seed), layout, Asked("clock"))
         targets, arguments = drawn.targets, drawn.arguments
@@ -285,7 +286,7 @@ def test_what_is_drawn_makes_sense_for_each_kind_of_server(kind):
 @pytest.mark.parametrize("kind", ["etcd", "zookeeper"])
 def test_a_monotonic_clock_is_moved_ahead_where_that_is_asked_for(kind):
     servers = [f"{kind}-{n}" for n in (1, 2, 3)]
-    layout = Layout(servers, ["client-1"], 2.0, 0.0, kind=kind)
+    layout = Layout(servers, ["client-1"], 2.0, 0.0, kind=KINDS[kind])
     for seed in range(50):
         (drawn,) = draw(Random(seed), layout, Asked("clock", variant="monotonic"))
         skew = Skew.of(drawn.arguments)

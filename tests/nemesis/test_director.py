@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.checker.facts import faults
+from fencepost.checker import receipts
 from fencepost.nemesis import pause, targets
 from fencepost.nemesis.director import Director
 from fencepost.nemesis.nemesis import Fault
@@ -114,7 +114,7 @@ def test_a_fault_that_fails_half_way_is_healed_at_once_and_booked_as_failed(
     assert [op.type for op in recorded.ops] == ["invoke", "info", "invoke", "info"]
     assert director.on == []
     assert all(node.rules == [] for node in site.nodes.values())
-    assert faults.check(recorded.history(), {}).valid == "unknown"
+    assert receipts.check(recorded.history(), {}).valid == "unknown"
 
 
 def _unreachable(*_):

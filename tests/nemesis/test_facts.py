@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import force_setattr
 
 from fencepost.checker.facts.faults import faults
-from fencepost.checker.history.history import History, Op
+from fencepost.checker.history.history import History
+from fencepost.harness.servers.kinds import KINDS
 from fencepost.nemesis import partition
 from fencepost.nemesis.families import FAMILIES, facts
 from fencepost.nemesis.fault_spec import Asked
@@ -17,7 +18,7 @@ from fencepost.nemesis.targets import Layout
 
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 4)]
-LAYOUT = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=1.0, leads=True)
+LAYOUT = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=1.0, kind=KINDS["redis"], leads=True)
 
 # Family: targets, arguments; nodes that cannot answer, links that are cut, whether servers forget.
 FACTS = {
@@ -102,6 +103,7 @@ def test_every_fault_that_can_be_drawn_impairs_its_nodes_or_is_one_of_the_clock(
             CLIENTS,
             2.0,
             1.0,
+            kind=KINDS["redis"],
             leads=True,
             replicated=True,
             shown=dict.fromkeys((*SERVERS, *CLIENTS), ("wall",)),
@@ -169,11 +171,3 @@ def test_a_shape_impairs_a_minority_where_it_leaves_a_majority_of_servers_togeth
 
 def test_a_partition_whose_links_nobody_tells_impairs_its_targets():
     assert partition.impairs(["redis-1"], {}) == ["redis-1"]
-
-
-@pytest.mark.parametrize(("before", "now"), [("hold", "delay"), ("leave", "membership")])
-def test_a_history_that_has_a_family_s_old_name_is_read_as_one_of_today(before, now):
-    targets, arguments, impairs, _, forgets = FACTS[now]
-    value = {"fault": "f", "phase": "start", "targets": targets, "arguments": arguments}
-    (fault,) = faults(History([Op(0, 0, "nemesis", "invoke", before, value)]))
-    assert (fault.family, fault.impairs, fault.forgets) == (now, frozenset(impairs), forgets)

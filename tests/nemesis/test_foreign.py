@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+from fencepost.harness.servers.kinds import KINDS
 from fencepost.nemesis import clock, kill, schedule
 from fencepost.nemesis.families import FAMILIES, possible
 from fencepost.nemesis.fault_spec import Asked
@@ -12,7 +13,7 @@ from fencepost.nemesis.targets import Layout
 
 SERVERS, CLIENTS = ["a", "b", "c"], ["client-1", "client-2"]
 SHOWN = dict.fromkeys(SERVERS, ("wall",)) | dict.fromkeys(CLIENTS, ("wall",))
-FOREIGN = Layout(SERVERS, CLIENTS, 2.0, 0.0, shown=SHOWN, foreign=True)
+FOREIGN = Layout(SERVERS, CLIENTS, 2.0, 0.0, kind=KINDS["redis"], shown=SHOWN, foreign=True)
 
 
 def test_what_needs_servers_of_ours_is_said_with_its_reason():
@@ -35,7 +36,7 @@ def test_a_container_that_docker_removes_when_it_ends_cannot_be_killed():
 
 
 def test_only_clocks_that_are_shown_are_drawn():
-    at = replace(FOREIGN, kind="zookeeper")
+    at = replace(FOREIGN, kind=KINDS["zookeeper"])
     for seed in range(50):
         (one,) = clock.draw(Random(seed), at, Asked("clock"))
         assert one.arguments["clocks"] == ["wall"]

@@ -10,16 +10,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fencepost.harness.servers.kinds import KINDS as SERVER_KINDS
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.targets import Layout
 from fencepost.nemesis.triggers import HOLDER, KINDS, Play, draw, must_fit, must_make_sense
 
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 6)]
-REDLOCK = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=0.0)
-REDIS = Layout(SERVERS[:1], CLIENTS, ttl_s=2.0, restart_s=0.0)
+REDLOCK = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=0.0, kind=SERVER_KINDS["redis"])
+REDIS = replace(REDLOCK, servers=SERVERS[:1])
 ETCD = Layout(
-    [f"etcd-{n}" for n in range(1, 4)], CLIENTS, ttl_s=2.0, restart_s=0.0, kind="etcd", leads=True
+    [f"etcd-{n}" for n in range(1, 4)],
+    CLIENTS,
+    ttl_s=2.0,
+    restart_s=0.0,
+    kind=SERVER_KINDS["etcd"],
+    leads=True,
 )
 POINTED = replace(REDIS, failpoints=("between-check-and-delete",))
 RENEWED = replace(REDIS, renews=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.checker.facts import faults
+from fencepost.checker import receipts
 from fencepost.nemesis.nemesis import NoFaults
 from tests.nemesis.receipt_faults import (
     CRASHES,
@@ -74,7 +74,7 @@ def test_a_fault_that_takes_hold_and_is_healed_is_proved_both_times(
         ("invoke", "end"),
         ("ok", "end"),
     ]
-    assert faults.check(recorded.history(), {}).valid is True
+    assert receipts.check(recorded.history(), {}).valid is True
 
 
 @every_family
@@ -89,9 +89,9 @@ def test_a_fault_that_does_not_take_hold_has_no_receipt_and_the_run_is_unknown(
     done = recorded.ops[1]
     assert (done.type, done.error) == ("info", ["unproved", receipt.how])
     assert done.value["receipt"]["proved"] is False
-    verdict = faults.check(recorded.history(), {})
+    verdict = receipts.check(recorded.history(), {})
     assert verdict.valid == "unknown"
-    assert "no receipt; nothing proves that it took hold" in verdict.evidence[0]["what"]
+    assert "no receipt; nothing proves that it took effect" in verdict.evidence[0]["what"]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_fault_that_stays_on_is_not_called_healed_and_the_run_is_unknown(
     assert director.inject(fault).proved
     site.deaf.add(deafness)
     assert director.heal(fault.name).proved is False
-    assert faults.check(recorded.history(), {}).valid == "unknown"
+    assert receipts.check(recorded.history(), {}).valid == "unknown"
 
 
 def test_a_clock_s_receipt_is_the_offset_that_the_server_shows(director, site):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from fencepost.harness.servers.kinds import KINDS
 from fencepost.nemesis.director import Director
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.pause import POINT_S
@@ -20,8 +21,12 @@ from fencepost.nemesis.targets import Layout
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 6)]
 RANDOM = tuple(FAMILIES)
-LAYOUT = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=0.0, replicated=True, leads=True)
-FEW = Layout(SERVERS[:1], CLIENTS[:1], ttl_s=2.0, restart_s=2.2, replicated=True)
+LAYOUT = Layout(
+    SERVERS, CLIENTS, ttl_s=2.0, restart_s=0.0, kind=KINDS["redis"], replicated=True, leads=True
+)
+FEW = Layout(
+    SERVERS[:1], CLIENTS[:1], ttl_s=2.0, restart_s=2.2, kind=KINDS["redis"], replicated=True
+)
 
 SEEDS = st.integers(0, 2**32)
 FAMILIES_CHOSEN = st.permutations(RANDOM).flatmap(
@@ -135,7 +140,9 @@ def test_each_family_has_a_stream_of_its_own():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_one_member_of_etcd_leaves_at_a_time(seed):
-    at = Layout(["etcd-1", "etcd-2", "etcd-3"], ["client-1"], 2.0, 0.0, kind="etcd", leads=True)
+    at = Layout(
+        ["etcd-1", "etcd-2", "etcd-3"], ["client-1"], 2.0, 0.0, kind=KINDS["etcd"], leads=True
+    )
     faults = draw(("membership@2s",), seed, 120, 5, at)
     assert len(faults) > 10
     for before, after in pairwise(faults):
@@ -186,7 +193,7 @@ def test_a_family_stays_where_it_was_unless_one_of_its_faults_met_another_s(seed
 
 
 def test_a_crashed_server_stays_down_for_as_long_as_the_test_says():
-    away = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=2.2)
+    away = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=2.2, kind=KINDS["redis"])
     down = [f for f in draw(["kill"], 7, 300, 5, away) if f.targets[0] in SERVERS]
     assert down
     assert {fault.duration_s for fault in down} == {2.2}

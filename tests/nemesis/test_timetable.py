@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from fencepost.harness.servers.kinds import KINDS
 from fencepost.nemesis.schedule import Scheduled, stored
 from fencepost.nemesis.targets import Layout
 from fencepost.nemesis.timetable import HEALING, INJECTING, Timetable
@@ -223,7 +224,11 @@ def test_stopping_twice_is_stopping_once():
 
 
 LAYOUT = Layout(
-    [f"redis-{n}" for n in range(1, 6)], ["client-1", "client-2"], ttl_s=2.0, restart_s=2.2
+    [f"redis-{n}" for n in range(1, 6)],
+    ["client-1", "client-2"],
+    ttl_s=2.0,
+    restart_s=2.2,
+    kind=KINDS["redis"],
 )
 
 

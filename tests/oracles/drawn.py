@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from fencepost.checker.history.history import Op
+from fencepost.nemesis.families import facts
 
 MS = 1_000_000
 ENDS_WITH = ("lease", "close", "connection")
@@ -203,10 +204,12 @@ class Drawing:
         """A fault ordered at `at` and in force at `over`; it ends at `until`, or never."""
         name = f"{family}-{len(self.ops)}"
         value = {"fault": name, "targets": targets, "arguments": arguments or {}}
+        told = facts(family, targets, arguments or {})
         for begun, done, phase in ((at, over, "start"), (until, until, "end")):
             if begun is None or done is None:
                 continue
             shown = {"proved": proved, "how": "drawn", **receipt}
-            self.op(begun, "nemesis", "invoke", family, value | {"phase": phase})
+            said = value | {"phase": phase} | (told if phase == "start" else {})
+            self.op(begun, "nemesis", "invoke", family, said)
             type = "ok" if proved else "info"
-            self.op(done, "nemesis", type, family, value | {"phase": phase, "receipt": shown})
+            self.op(done, "nemesis", type, family, said | {"receipt": shown})

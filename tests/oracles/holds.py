@@ -220,7 +220,7 @@ def _cut(ops: list[Op], test: dict[str, Any], asked: Op) -> float:
             continue
         arguments = op.value.get("arguments", {})
         links = list(arguments.get("links", ()))
-        if op.f in ("delay", "hold"):  # its name, and its old one
+        if op.f == "delay":
             links.append([arguments.get("source"), arguments.get("to")])
         far = {node for link in links if asked.node in link for node in link} - {asked.node}
         if op.f in _GOES or op.value.get("forgets"):

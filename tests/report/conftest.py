@@ -14,6 +14,7 @@ from fencepost.checker.checker import Run
 from fencepost.checker.checkers import CHECKERS, check, valid
 from fencepost.checker.facts.faults import faults
 from fencepost.checker.history.history import History, Op, write
+from fencepost.nemesis.families import facts
 
 MS = 1_000_000
 TTL = 1000 * MS
@@ -102,6 +103,8 @@ class Story:
         name = f"{f}-{start}"
         for at, phase in ((start, "start"), (end, "end")):
             value = {"fault": name, "targets": targets, "arguments": how, "phase": phase}
+            if phase == "start":
+                value |= facts(f, targets, how)
             self.op(at, "nemesis", "invoke", f, value=value)
             receipt = {"proved": proved, "states": dict.fromkeys(targets, "T")}
             kind = "ok" if proved else "info"

@@ -88,7 +88,6 @@ def draw(random: Random, ends_with: str, defect: str = "none") -> Plan:
         naive=ends_with == "close" and random.random() < 0.5,
         visible=ends_with != "connection" or random.random() < 0.5,
         wakeups=sessions and random.random() < 0.7,
-        tells_facts=random.random() < 0.8,
         crash=random.randrange(1000, 5000) * MS if random.random() < 0.08 else 0,
         # The harness is killed, and leaves what it saw.
         cut_off=random.randrange(1000, 8000) * MS

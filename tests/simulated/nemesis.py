@@ -61,8 +61,7 @@ class Nemesis:
         seen = FaultSeen(strike.family, strike.targets, tuple(_links(strike)), start=sim.world.now)
         sim.truth.faults.append(seen)
         value = self._value(number, strike, "start")
-        if sim.plan.tells_facts:
-            value |= facts(strike.family, list(strike.targets), strike.arguments)
+        value |= facts(strike.family, list(strike.targets), strike.arguments)
         self._record("invoke", strike, value)
         struck = self._between(0, 4)
         sim.world.after(struck, self._strike, number, strike)

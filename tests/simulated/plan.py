@@ -64,7 +64,6 @@ class Plan:
     naive: bool = False
     visible: bool = True
     wakeups: bool = False
-    tells_facts: bool = True
     extends: float = 0.3
     lingers: float = 0.1
     crash: int = 0

@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 
+from fencepost.checker import receipts
 from fencepost.checker.checker import Run
 from fencepost.checker.checkers import CHECKERS, check, valid
 from fencepost.checker.facts import faults
@@ -26,7 +27,7 @@ def story():
 
 
 def verdict(story, **test):
-    return faults.check(story.history(), test)
+    return receipts.check(story.history(), test)
 
 
 def overall(story, **test):
@@ -215,7 +216,7 @@ def test_a_fault_that_does_not_say_all_may_end_any_connection(unsaid):
     assert half.disconnects("client-1", {"s1"})
 
 
-def test_the_effects_of_a_fault_come_from_its_op_or_else_from_its_family():
+def test_the_effects_of_a_fault_are_what_its_op_says():
     story = Story()
     links = {"links": [["client-1", "s1"]]}
     story.fault("partition", 100, 200, ["client-1"], arguments=links)

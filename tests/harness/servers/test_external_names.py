@@ -88,7 +88,7 @@ def test_the_command_that_repeats_a_test_names_its_servers():
     test = spec(compose="c.yml", servers="redis=a,b:7000")
     words = again(test.to_json(), Path("results/redlock/now"))
     assert "--servers redis=a,b:7000 --compose c.yml" in str(words)
-    assert layout_of(test).kind == "redis" and test.servers == ["a", "b"]
+    assert layout_of(test).kind.name == "redis" and test.servers == ["a", "b"]
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def options(**chosen):
 def test_a_lock_has_the_servers_that_it_needs_whether_or_not_they_are_asked_for(server):
     spec = validate(replace(GOOD, **SENTINEL, server=server, store="sentinel"))
     layout = layout_of(spec)
-    assert (layout.kind, layout.leads, layout.replicated, layout.loses) == (
+    assert (layout.kind.role, layout.leads, layout.replicated, layout.loses) == (
         "redis", True, False, True,
     )  # fmt: skip
 
@@ -104,7 +104,7 @@ def test_a_value_at_its_bounds_is_valid(changed):
         ({"concurrency": 11}, "concurrency 11 is out of range (1 to 10)"),
         ({"locks": 0}, "locks 0 is out of range (1 to 100)"),
         ({"locks": 101}, "locks 101 is out of range (1 to 100)"),
-        ({"until": ("fencing",)}, "until fencing: this test does not run it (the lock hands out"),
+        ({"until": ("fencing",)}, "until fencing: this test does not run it (the lock issues no token"),
         (
             {"until": ("linearizable",), "lock": "chubby", "ttl_ms": 2000, "shared": 0.5}
             | {"options": LOCKS["chubby"].read_options({})},

@@ -61,10 +61,8 @@ def test_a_rate_is_a_share_of_the_holds_of_all_runs_with_its_interval():
 def test_a_lock_that_tells_no_deadline_is_not_said_to_have_granted_a_lease_twice():
     found = summed(cell(violated("service", 2, blind=True), run(blind=True)))
     assert found["words"].startswith(
-        
-            "The lock, which reports no deadline, was granted while another client still held "
-            "it in 2 holds"
-        
+        "The lock, which reports no deadline, was granted while another client still held "
+        "it in 2 holds"
     )
     seeing = summed(cell(violated("service", 2, blind=True), run(blind=False)))
     assert seeing["words"].startswith("A lease was granted twice in 2 holds")

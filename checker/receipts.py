@@ -1,0 +1,47 @@
+"""The verdict `faults`: whether each requested fault took effect and was healed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fencepost.checker.facts.faults import faults
+from fencepost.checker.history.history import History
+from fencepost.checker.verdict import Verdict
+
+
+def check(history: History, test: Mapping[str, Any]) -> Verdict:
+    """Check that every fault took effect and was healed; without its receipt nothing was tested."""
+    found = faults(history)
+    unproved = [f for f in found if not f.proved]
+    unhealed = [f for f in found if f.proved and not f.healed]
+    evidence = [
+        {
+            "what": f"{f.describe()}: no receipt; nothing proves that it took effect.",
+            "time_ns": f.start,
+        }
+        for f in unproved
+    ] + [
+        {"what": f"{f.describe()}: nothing proves that it was healed.", "time_ns": f.start}
+        for f in unhealed
+    ]
+    if evidence:
+        return Verdict(
+            "unknown", f"{len(evidence)} of {len(found)} faults lack a receipt.", evidence
+        )
+    came = {fault.family for fault in found}
+    asked = _families(test.get("nemesis") or ())
+    missed = [family for family in asked if family not in came]
+    if missed:
+        wanted = ", ".join(missed)
+        return Verdict("unknown", f"Faults were requested ({wanted}) and none was injected.")
+    if not found:
+        return Verdict(True, "No faults were requested.")
+    return Verdict(True, f"All {len(found)} faults have their receipts, and were healed.")
+
+
+def _families(entries: Iterable[str]) -> list[str]:
+    """Return the families named in `nemesis` of test.json, each once: the part before the
+    target, variant, interval or weight (FAMILY[:TARGET][/VARIANT][@INTERVAL][=WEIGHT])."""
+    return list(dict.fromkeys(re.split("[:/@=]", entry.strip())[0] for entry in entries))
