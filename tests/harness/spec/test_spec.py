@@ -104,7 +104,10 @@ def test_a_value_at_its_bounds_is_valid(changed):
         ({"concurrency": 11}, "concurrency 11 is out of range (1 to 10)"),
         ({"locks": 0}, "locks 0 is out of range (1 to 100)"),
         ({"locks": 101}, "locks 101 is out of range (1 to 100)"),
-        ({"until": ("fencing",)}, "until fencing: this test does not run it (the lock issues no token"),
+        (
+            {"until": ("fencing",)},
+            "until fencing: this test does not run it (the lock issues no token",
+        ),
         (
             {"until": ("linearizable",), "lock": "chubby", "ttl_ms": 2000, "shared": 0.5}
             | {"options": LOCKS["chubby"].read_options({})},
