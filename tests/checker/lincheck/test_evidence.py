@@ -94,7 +94,7 @@ def test_the_verifier_accepts_right_evidence_and_names_errors():
     ]
     moved = Step(late[[op.id for op in late].index(10)], steps[0].action, steps[0].state)
     assert "had returned before" in verify(late, [moved, *steps[1:]], model)
-    assert "no op of this history" in verify(operations[1:], steps, model)
+    assert "is not an op of this history" in verify(operations[1:], steps, model)
 
 
 def test_an_expiry_is_not_accepted_before_its_time():
