@@ -1,7 +1,7 @@
-"""Pages in the system's Chromium, as a person has them open: light or dark, on a desk or a phone.
+"""Open pages in the system's Chromium as a person does: light or dark, on a desk or a phone.
 
-playwright drives the Chromium that is installed; it downloads none. Where either is missing the
-tests here are skipped.
+playwright drives the installed Chromium; it downloads none. If either is missing, the tests
+here are skipped.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
 
 
 class Window:
-    """A window with one page, and what went on in it.
+    """A window with one page, and a record of its console and requests.
 
-    `page` is playwright's; `console` has what the page wrote there, and its errors; `requests` has
-    every address that it asked for, except `data:`.
+    `page` is playwright's; `console` has the page's messages and errors; `requests` has every
+    address that it requested, except `data:`.
     """
 
     def __init__(self, page: Any) -> None:
@@ -44,19 +44,20 @@ class Window:
             self.requests.append(url)
 
     def open(self, place: Path | str) -> Any:
-        """Open a file or an address; returns playwright's page, once its charts are drawn: they are
-        in the first frame after it has loaded."""
+        """Open a file or an address; return playwright's page once its charts are drawn.
+
+        The first frame after loading draws them.
+        """
         self.page.goto(place.resolve().as_uri() if isinstance(place, Path) else place)
         self.page.evaluate("new Promise(requestAnimationFrame)")
         return self.page
 
     def too_faint(self) -> list[dict[str, Any]]:
-        """The texts of the page, as it is now, of which the contrast is less than WCAG's AA asks
-        for: 4.5, of large text 3. Each with `text`, `ratio`, `colour`, `ground`."""
+        """Return the page's texts with less contrast than WCAG's AA asks for: 4.5, large text 3."""
         return list(self.page.evaluate(CONTRAST))
 
     def sideways(self) -> int:
-        """By how many pixels the page is wider than the window: what has to be scrolled."""
+        """Return by how many pixels the page is wider than the window, and so scrolls."""
         return int(
             self.page.evaluate(
                 "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -66,14 +67,17 @@ class Window:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """Chromium without a window, for the tests of a file. playwright has an event loop run in this
-    thread for so long, beside which tests elsewhere could run none."""
+    """Start Chromium without a window, for the tests of a file.
+
+    playwright runs an event loop in this thread as long as it is open, so tests of other files
+    cannot run one meanwhile.
+    """
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = next((found for name in NAMES if (found := shutil.which(name))), None)
     if program is None:
         pytest.skip("Chromium is not installed: apt-get install chromium")
     with playwright.sync_playwright() as started:
-        # Its sandbox asks for rights that neither root nor a container has.
+        # Its sandbox needs rights that neither root nor a container has.
         browser = started.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield browser
         browser.close()
@@ -81,7 +85,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def window(chromium: Any) -> Iterator[Callable[..., Window]]:
-    """`window(width=DESK, dark=False)` opens a window, which is closed after the test."""
+    """`window(width=DESK, dark=False)` opens a window; the test's end closes it."""
     contexts = []
 
     def opened(width: int = DESK, dark: bool = False) -> Window:
@@ -106,8 +110,10 @@ def dark(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(scope="session")
 def recorded() -> Callable[[Path, str], Path]:
-    """`recorded(root, name)` puts a run of tests/recorded into a results folder, judged, with its
-    report; returns its folder."""
+    """`recorded(root, name)` puts a judged run of tests/recorded, with its report, into a folder.
+
+    It returns the run's folder.
+    """
 
     def made(root: Path, name: str) -> Path:
         kept = RECORDED / name

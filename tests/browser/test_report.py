@@ -1,4 +1,4 @@
-"""A run's report opens from disk, by itself, and a person finds in it what happened."""
+"""A run's report opens from disk without a server, and shows the events of the run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def report(reports):
 
 @pytest.fixture(scope="module")
 def logged(tmp_path_factory, recorded):
-    """A report of a run that says when it began, and of which a server logged something."""
+    """Return the report of a run with a start time, of which a server logged something."""
     run = recorded(tmp_path_factory.mktemp("logged"), "redlock-clock-jump")
     log = run / "nodes" / "redis-3" / "server.log"
     log.parent.mkdir(parents=True)
@@ -41,7 +41,7 @@ def logged(tmp_path_factory, recorded):
 
 
 def span(page):
-    """What the timeline shows, in seconds."""
+    """Return the span that the timeline shows, in seconds."""
     return [float(word) for word in label(page).split() if word[0].isdigit()]
 
 
@@ -55,8 +55,10 @@ def moved(page, before):
 
 
 def until(page, expression):
-    """Wait for an expression to be true; playwright's own waiting evaluates text, which the page's
-    policy forbids."""
+    """Wait for an expression to be true.
+
+    playwright's own waiting evaluates text, which the page's policy forbids.
+    """
     for _ in range(100):
         if page.evaluate(expression):
             return
@@ -65,7 +67,7 @@ def until(page, expression):
 
 
 def shows(page, chart, colour):
-    """Whether a chart has a pixel of one of the page's colours."""
+    """Return whether a chart has a pixel of one of the page's colours."""
     return page.evaluate(
         """([chart, colour]) => {
           const canvas = document.querySelector(`[data-chart=${chart}]`);
@@ -88,8 +90,7 @@ def found(page):
 
 @pytest.fixture(scope="module")
 def suite(reports, tmp_path_factory):
-    """A suite's page: a scenario that came out as published with a guard and not without, and a
-    run that says nothing."""
+    """Return a suite's page with an outcome as published, another outcome, and an unknown one."""
     folder = tmp_path_factory.mktemp("suite")
     run = reports["redlock-clock-jump"].parent
     (folder / "run").symlink_to(run)
@@ -173,7 +174,7 @@ def test_search_finds_by_all_words_and_its_kinds_are_filtered(report, window):
     assert seen.console == []
 
 
-def test_what_servers_logged_around_a_violation_is_shown_and_is_no_markup(logged, window):
+def test_log_lines_of_servers_around_a_violation_are_shown_escaped(logged, window):
     seen = window(width=PHONE)
     page = seen.open(logged)
     (line,) = page.locator("ol.log li").all_inner_texts()
@@ -212,7 +213,7 @@ def test_a_suite_s_grid_can_be_read_in_both_themes_and_on_a_phone(suite, window,
     assert (seen.too_faint(), seen.sideways(), seen.console) == ([], 0, [])
 
 
-def test_a_suite_s_grid_says_in_words_what_its_colours_say_and_leads_to_runs(suite, window):
+def test_a_suite_s_grid_has_words_for_its_colours_and_links_to_runs(suite, window):
     page = window().open(suite)
     signs = page.locator("table.glance .spot")
     said = [one.get_attribute("aria-label") for one in signs.all()]

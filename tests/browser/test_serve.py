@@ -1,4 +1,4 @@
-"""`fencepost serve` as a person uses it, in both themes, on a desk and on a phone."""
+"""A person uses `fencepost serve` in both themes, on a desk and on a phone."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def address(root):
 
 @pytest.fixture
 def live(root, monkeypatch):
-    """A run that goes on, without servers: its files are written by the test."""
+    """A run in progress, without servers: the test writes its files."""
     monkeypatch.setenv("FENCEPOST_RESULTS", str(root))
     run = results.create("live")
     (run / "history.jsonl").write_text("")
@@ -70,7 +70,7 @@ def named(root, test):
 
 
 def places(root):
-    """Every sort of page."""
+    """Return every kind of page."""
     one, other = named(root, "redis-pause"), named(root, "etcd")
     return [
         "/",
@@ -124,7 +124,7 @@ def test_a_report_opens_from_its_run_and_works(root, address, window):
     assert page.locator("canvas").first.bounding_box()["height"] > 20
     page.locator("ol.evidence a").first.click()
     assert seen.console == []
-    # What is in a run's file counts as nobody's: it may ask nothing of the server.
+    # The content of a run's files is untrusted: it may send no request to the server.
     assert page.evaluate("self.origin") == "null"
 
 
@@ -165,13 +165,13 @@ def test_a_run_is_deleted_by_two_clicks_and_kept_by_another(root, address, windo
     assert seen.console == []
 
 
-def test_a_run_that_goes_on_is_watched_from_its_start_to_its_end(root, address, window, live):
+def test_a_run_in_progress_is_watched_from_its_start_to_its_end(root, address, window, live):
     seen = window()
     page = seen.open(f"{address}/?verdict=running")
     assert names(page) == []
     with logged(live / "harness.log", lambda status: None) as tell:
         with locked(live / "history.jsonl"), locked(live):
-            # It comes by itself.
+            # The page refreshes by itself.
             page.locator("td.what >> text=running").wait_for()
             page.click("td.name a")
             tell(Status("starting servers", 0.5, 0, 0, []))
@@ -192,7 +192,7 @@ def test_a_run_that_goes_on_is_watched_from_its_start_to_its_end(root, address, 
     assert seen.console == []
 
 
-def test_what_is_being_chosen_is_not_taken_away(root, address, window, live):
+def test_a_refresh_keeps_the_choices_of_a_form(root, address, window, live):
     page = window().open(address)
     page.locator("td.choose input").last.check()
     before = names(page)

@@ -1,4 +1,4 @@
-"""A static site, opened from a disk: it asks for nothing but files, and reads in both themes."""
+"""A static site, opened from a disk, requests only files and is readable in both themes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Images that have nothing but a server: no shell, no Python, no iptables; and what Docker keeps.
+"""Build images that contain only a server: no shell, no Python, no iptables; list Docker's objects.
 
-What goes into one is taken from the nodes' image: its program, and the libraries that it is linked
-with.
+The nodes' image provides the server's program and its shared libraries.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from contextlib import contextmanager
 
 from fencepost.harness.cluster import docker_engine, image
 
-# After a server's files were put into /x: all that these are linked with, but for one another.
+# After a server's files were put into /x: add the libraries that they are linked with.
 _PACK = """
 set -e
 mkdir -p /x/data /x/tmp
@@ -34,7 +33,7 @@ def docker(*words: str, check: bool = True, data: bytes | None = None) -> str:
 
 
 def kept() -> list[str]:
-    """All that the engine keeps but images."""
+    """Return all objects that the engine keeps except images."""
     containers = docker("ps", "-a", "--no-trunc", "--format", "{{.ID}} {{.Names}}")
     networks, volumes = docker("network", "ls", "-q"), docker("volume", "ls", "-q")
     return sorted([*containers.splitlines(), *networks.splitlines(), *volumes.splitlines()])
@@ -42,8 +41,11 @@ def kept() -> list[str]:
 
 @contextmanager
 def bare(name: str, take: str, changes: Sequence[str]) -> Iterator[None]:
-    """An image of this name within the block. `take`: shell on a node that puts a server's files
-    below /x. `changes`: lines of a Dockerfile that say what is run."""
+    """Build an image of this name within the block.
+
+    `take`: shell on a node that puts a server's files below /x. `changes`: lines of a Dockerfile
+    that set the command.
+    """
     docker_engine.ensure(print)
     packed = subprocess.run(
         ["docker", "run", "--rm", "--entrypoint", "bash", image.ensure(print), "-c",

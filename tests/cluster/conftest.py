@@ -1,4 +1,4 @@
-"""Real servers, once a module; results go to a folder of the test's own."""
+"""Start real servers, once a module; results go to a folder of the test's own."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def run_test(cluster: ComposeCluster, results: Path) -> RunTest:
     ) -> Outcome:
         chosen = LOCKS[lock].read_options({}) | (options or {})
         if scenario is None:
-            # Counted from the run's start: on a busy machine clients take seconds to come up.
+            # Counted from the run's start: on a busy machine clients take seconds to start.
             usual = {"time_s": 3.0, "seed": 1, "liveness_bound_s": 30.0, **SHORT}
             described = validate(Spec(lock, lock, chosen, **usual | spec))
         else:
@@ -73,7 +73,7 @@ def run_test(cluster: ComposeCluster, results: Path) -> RunTest:
 
 
 class Bench:
-    """A lock's servers and clients, and a director whose ops are kept."""
+    """Return a lock's servers and clients, and a director whose ops are kept."""
 
     def __init__(
         self,
@@ -102,6 +102,6 @@ class Bench:
         self.recorder.close()
 
     def judge(self) -> Verdict:
-        """What is to be said of the faults, once all is healed."""
+        """Check the history's faults, once all are healed."""
         self.close()
         return receipts.check(finish(self.recorder.path), {})

@@ -1,7 +1,7 @@
-"""`fencepost heal` until nothing is left, as somebody would do it who reads what it says.
+"""Run `fencepost heal` until nothing is left, as a user who follows its messages does.
 
-Docker 20.10 now and then counts an endpoint too many on a network, and keeps that until its daemon
-is restarted. `fencepost heal` then ends with 255 and says so; these tests do what it says.
+Docker 20.10 sometimes counts an endpoint too many on a network, and keeps that until its daemon
+restarts. `fencepost heal` then ends with 255 and says so; these tests follow its advice.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Command = Callable[..., tuple[int, str]]
 
 
 def command(*words: str) -> tuple[int, str]:
-    """What a command ends with, and all that it printed."""
+    """Return the exit code of a command, and all its output."""
     done = subprocess.run(
         [sys.executable, "-m", "fencepost", *words],
         capture_output=True, text=True, check=False, timeout=300,
@@ -33,7 +33,7 @@ def command(*words: str) -> tuple[int, str]:
 
 
 def healed(run: Command = command) -> tuple[int, str]:
-    """`heal`, carried out by `run`, and once more after a restart of Docker if it asks for one."""
+    """Run `heal` with `run`, and again after a restart of Docker if its message asks for one."""
     code, said = run("heal")
     if code != 255 or KNOWN_DEFECT not in said:
         return code, said
@@ -44,14 +44,14 @@ def healed(run: Command = command) -> tuple[int, str]:
 
 
 def _restart_docker() -> None:
-    """Containers that ran before run after it."""
+    """Check that containers that ran before also run after."""
     ran = _docker("ps", "-q").split()
     if Path("/run/systemd/system").is_dir():
         subprocess.run(["systemctl", "restart", "docker"], check=True)
     else:
         pid = int(DAEMON.read_text())
         os.kill(pid, signal.SIGTERM)
-        # It may be a child of this process, which nobody waits for: then its name stays.
+        # It may be an unreaped child of this process, whose name stays.
         while _state(pid) not in ("", "Z"):
             time.sleep(0.1)
     docker_engine.ensure(print)

@@ -1,4 +1,4 @@
-"""Clocks of real servers of every kind: what is set is what the server itself then shows."""
+"""A skewed server of any kind shows the skew on its own clock."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BOTH = ["wall", "monotonic"]
 
 
 class Site:
-    """The servers alone, as far as a clock fault looks at them."""
+    """Provide the servers alone, as far as a clock fault uses them."""
 
     clients = ()
 
@@ -42,7 +42,7 @@ class Site:
         return self._servers[node]
 
     def leader(self):
-        """The etcd server that leads."""
+        """Return the etcd server that leads."""
         (found,) = (node for node in ETCD if leads(self.server(node)))
         return found
 
@@ -59,7 +59,7 @@ print(urllib.request.urlopen(sys.argv[1], sys.argv[2].encode(), timeout=3).read(
 
 
 def etcd(server, path, body):
-    """What etcd's JSON gateway answers, asked on the server's own node."""
+    """Return the answer of etcd's JSON gateway to a request from the server's own node."""
     url = f"http://127.0.0.1:2379/v3/{path}"
     return server._remote.run(["python3", "-c", _POST, url, json.dumps(body)]).out
 
@@ -108,7 +108,7 @@ def test_a_clock_is_set_as_the_server_shows_and_set_right_again(clocks, fault):
     assert healed.proved, healed
 
 
-def test_a_lease_of_etcd_is_over_as_soon_as_its_leader_s_monotonic_clock_has_jumped(site, clocks):
+def test_a_lease_of_etcd_expires_as_soon_as_its_leader_s_monotonic_clock_has_jumped(site, clocks):
     leader = site.server(site.leader())
     lease = json.loads(etcd(leader, "lease/grant", {"TTL": 600}))["ID"]
     assert clocks.inject(fault([leader.node], offset_s=700.0, clocks=["monotonic"])).proved
@@ -121,7 +121,7 @@ def test_a_lease_of_etcd_is_over_as_soon_as_its_leader_s_monotonic_clock_has_jum
     assert leader.ready()
 
 
-# Opens a session of 10 s, says so, and then how long it took until the server closed it.
+# Open a session of 10 s, report it, and then report the time until the server closed it.
 _SESSION = """
 import socket, sys, time
 sys.path.insert(0, "/opt/fencepost/lib")
@@ -137,16 +137,16 @@ with socket.create_connection((sys.argv[1], 2181), 15) as link:
 """
 
 
-def test_a_session_of_zookeeper_is_over_as_soon_as_monotonic_clocks_have_jumped(site, clocks):
+def test_a_session_of_zookeeper_expires_as_soon_as_monotonic_clocks_have_jumped(site, clocks):
     jump = fault(ZOOKEEPER, offset_s=15.0, clocks=["monotonic"])
     session = site.remote("redis-1").spawn(["python3", "-c", _SESSION, "zookeeper-1"])
     assert session.stdout.readline() == b"open\n"
     assert clocks.inject(jump).proved
-    # By a clock that is right, ZooKeeper closes no session before its 10 s are over.
+    # By a correct clock, ZooKeeper closes no session before its 10 s have passed.
     assert float(session.stdout.readline()) < 10
     assert session.wait(5) == 0
     assert clocks.heal(jump).proved
-    # It is longer than a leader goes on without hearing from its followers: they elect anew.
+    # It is longer than a leader waits for its followers, so they elect a new one.
     for node in ZOOKEEPER:
         site.server(node).wait_ready(30)
 
@@ -159,9 +159,7 @@ def test_a_follower_of_etcd_does_not_show_its_monotonic_clock(site, clocks):
 
 
 @pytest.mark.parametrize("node", ["redis-1", "zookeeper-3", "etcd-3"])
-def test_a_server_that_is_restarted_comes_back_with_its_clock_as_wrong_as_it_was(
-    site, clocks, node
-):
+def test_a_restarted_server_keeps_its_clock_s_offset(site, clocks, node):
     jump = fault([node], offset_s=1000.0)
     assert clocks.inject(jump).proved
     server = site.server(node)
@@ -189,7 +187,7 @@ def test_a_restarted_zookeeper_keeps_its_sessions_by_its_skewed_monotonic_clock(
     assert clocks.heal(jump).proved
 
 
-def test_what_a_killed_run_left_is_healed_to_the_byte(site, clocks):
+def test_leftovers_of_a_killed_run_are_healed_to_the_byte(site, clocks):
     remote = site.remote("etcd-1")
     image = ["python3", "-c", "import sys; sys.path.insert(0, '/opt/fencepost/lib');"
              "from fencepost.node import image;"
@@ -216,7 +214,7 @@ def test_a_server_that_died_under_a_skew_is_started_again_with_its_clock_right(s
 
 
 def test_a_server_whose_monotonic_clock_is_set_back_by_healing_is_started_again(site, clocks):
-    """Whatever it had timed would come that much too late."""
+    """All its timers would expire that much too late."""
     pid = site.server("etcd-1").pid()
     clocks.inject(fault(["etcd-1"], offset_s=60.0, clocks=BOTH))
 
@@ -226,8 +224,8 @@ def test_a_server_whose_monotonic_clock_is_set_back_by_healing_is_started_again(
     assert heal(site.cluster, ["etcd-1"]) == []
 
 
-def test_a_lease_that_begins_after_the_fault_is_over_in_time(site, clocks):
-    """A monotonic clock that went back would let it live on, by as much as it went back."""
+def test_a_lease_granted_after_the_fault_expires_in_time(site, clocks):
+    """A monotonic clock that goes back would extend it by the same amount."""
     jump = fault(ETCD, offset_s=20.0, clocks=BOTH)
     assert clocks.inject(jump).proved
     time.sleep(0.5)

@@ -1,4 +1,4 @@
-"""The command as a person uses it: exit codes, interruptions, and nothing left behind."""
+"""A person uses the command: its exit codes, interrupts, and no leftovers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def command(tmp_path):
             stderr=subprocess.STDOUT,
             text=True,
             env=environment,
-            # Tests that were started in the background have Ctrl-C ignored, and hand that on.
+            # A shell that runs the tests in the background ignores Ctrl-C, and its children inherit
+            # that.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         if not wait:
@@ -89,20 +90,21 @@ def test_of_several_locks_every_one_is_granted_and_every_resource_written(comman
     }  # fmt: skip
     written = {op["value"]["resource"] for op in done if op["f"] == "write"}
     assert written == {"account-1", "account-2", "account-3"}
-    # What the run read at its end, of each; nobody wrote any more.
+    # The run's final reads of each resource, after all writes.
     reads = [op for op in ops if op["f"] == "read" and "hold" not in op["value"]]
     assert {op["value"]["resource"] for op in reads if op["type"] == "ok"} == written
 
 
 def test_a_violation_that_is_not_named_stops_no_run(command, tmp_path):
-    """Two clients hold the lock from the first moment on, and none ends the hold of another."""
+    """Two clients hold the lock from the first moment on, and neither ends the other's hold."""
     code, out = command("test", "broken-always-yes", "--time", "6s", "--until", "ownership",
                         "--hold", "0..20ms", "--think", "0..20ms")  # fmt: skip
 
     assert code == 1, out
     results = json.loads((tmp_path / "latest" / "results.json").read_text())
     assert results["checkers"]["lease_exclusion"]["valid"] is False
-    # Of the history, which ends with the last answer: up to one rest before the clients stop.
+    # Measured from the history, which ends with the last answer: up to one rest before the clients
+    # stop.
     assert results["stats"]["duration_s"] > 5.5
 
 
@@ -124,7 +126,7 @@ def test_a_broken_lock_exits_with_1(command):
     assert "INVALID" in out
 
 
-def test_a_run_that_is_killed_can_be_healed_and_what_it_saw_analyzed(command, tmp_path):
+def test_a_killed_run_can_be_healed_and_its_history_analyzed(command, tmp_path):
     process = command(*RUN, wait=False)
     run = wait_for_ops(tmp_path, 200)
     process.kill()
@@ -144,7 +146,7 @@ def test_a_run_that_is_killed_can_be_healed_and_what_it_saw_analyzed(command, tm
     assert times == sorted(times)
 
 
-def test_the_next_run_removes_what_a_killed_one_left(command, tmp_path):
+def test_the_next_run_removes_leftovers_of_a_killed_one(command, tmp_path):
     process = command(*RUN, wait=False)
     wait_for_ops(tmp_path, 50)
     process.kill()
@@ -159,7 +161,7 @@ def test_the_next_run_removes_what_a_killed_one_left(command, tmp_path):
 
 @pytest.fixture
 def others():
-    """Things of somebody else's on this machine that lie in the way; and whether they are there."""
+    """Create another user's objects on this machine that conflict, and a check that they exist."""
 
     def sh(command):
         return subprocess.run(
@@ -167,7 +169,7 @@ def others():
         ).stdout.strip()
 
     name, rule = "fencepost-somebody-1", "INPUT -s 192.0.2.7 -j DROP -m comment --comment FENCEPOST"
-    # As a client's program is called, and stopped.
+    # A client's program has this command line, and is stopped.
     process = subprocess.Popen([sys.executable, "-c", "input()", PROGRAM])
     process.send_signal(signal.SIGSTOP)
     sh(f"iptables -w -A {rule}; iptables -w -N FENCEPOST-INBOX")
@@ -192,7 +194,7 @@ def others():
     sh(f"docker rm -f {name}; docker network rm {name}")
 
 
-def test_what_is_somebody_else_s_is_never_touched(command, tmp_path, others):
+def test_objects_of_other_users_are_never_touched(command, tmp_path, others):
     assert all(others().values()), others()
     process = command(*RUN, wait=False)
     wait_for_ops(tmp_path, 200)
@@ -219,7 +221,7 @@ def test_an_interrupted_run_is_judged_on_its_way_out_and_leaves_nothing(command,
     assert json.loads((run / "results.json").read_text())["valid"] is not True
 
 
-def test_who_would_take_a_run_s_cluster_down_is_told_whose_it_is(command, tmp_path):
+def test_a_command_that_would_remove_a_run_s_cluster_names_its_owner(command, tmp_path):
     process = command(*RUN, wait=False)
     wait_for_ops(tmp_path, 10)
 

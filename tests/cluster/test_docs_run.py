@@ -1,4 +1,4 @@
-"""What docs/ci.md and docs/api.md have people type is carried out, and the action's own steps."""
+"""The commands of docs/ci.md and docs/api.md run, and so do the action's own steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("page", ["api", "ci"])
 def test_every_snippet_of_a_page_can_be_typed(page, tmp_path):
-    # A page may say that nothing is left behind.
+    # A page may claim that nothing is left.
     assert healed()[0] == 0
     found = snippets.of(ROOT / "docs" / f"{page}.md")
     assert len(found) >= 4

@@ -1,4 +1,4 @@
-"""Real runs by Dask's workers, which all have this machine's engine here."""
+"""Dask's workers execute real runs; all of them use this machine's engine."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def dask(tmp_path):
 
 @pytest.fixture
 def started(dask, tmp_path):
-    """A command whose runs go to the workers."""
+    """Run a command whose runs go to the workers."""
     env = os.environ | {"FENCEPOST_RESULTS": str(tmp_path / "results")}
     where = ("--engine", "dask", "--scheduler", dask.address)
     begun = []
@@ -57,7 +57,7 @@ def started(dask, tmp_path):
         process.wait()
 
 
-def test_a_suite_comes_out_as_published_though_a_worker_is_killed(dask, started, tmp_path):
+def test_a_suite_has_the_published_outcome_though_a_worker_is_killed(dask, started, tmp_path):
     suite = started(*SUITE)
     end = time.monotonic() + 90
     while len(there()) < 2:

@@ -1,4 +1,4 @@
-"""Faults on real nodes: each takes hold and is proved, and a broken injection is never proved."""
+"""Each fault takes effect on real nodes and is proved, and a broken injection is never proved."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ def test_a_client_s_skewed_wall_clock_outlives_its_process_and_leaves_the_histor
 
 
 def test_of_one_way_the_request_arrives_and_its_answer_does_not(bench):
-    """The server has done what was asked, and the client does not know."""
+    """The server has executed the request, and the client does not know."""
     worker, remote = bench.site.client("client-1"), bench.site.remote("redis-1")
     for f, value in (
         ("acquire", {"lock": "k", "ttl": 10_000_000_000}),
         ("release", {"lock": "k", "hold": "0-1"}),
     ):
-        # Over a connection that is open: a new one takes an answer to be opened.
+        # On an open connection: a new one needs an answer to open.
         worker.begin(f, value)
         assert worker.finish(20)["type"] == "ok"
     assert bench.director.inject(REPLIES).proved
@@ -167,7 +167,7 @@ def test_a_cut_reaches_connections_that_are_open_already(bench):
 
 
 def wrong_rule(bench, monkeypatch):
-    # The rule is about an address that nobody has (RFC 5737).
+    # The rule is about an unused address (RFC 5737).
     monkeypatch.setattr(bench.site, "address", lambda node: "192.0.2.1")
     real = chains.probe
     good = type(bench.site).address
@@ -185,7 +185,7 @@ def wrong_pid(bench, monkeypatch):
 
 
 def no_hook(bench, monkeypatch):
-    """The rules stand in chains that nothing goes through."""
+    """The rules are in chains that no packet passes."""
     monkeypatch.setattr(
         iptables,
         "hook",

@@ -1,5 +1,7 @@
-"""Servers in containers that are not ours, of an image with nothing but the server: no shell, no
-Python, no iptables. They are struck, with receipts, and left as they were."""
+"""External servers in containers with only the server: no shell, no Python, no iptables.
+
+Faults on them have receipts, and leave no trace.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ class MyLock:
         compare = "if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('del', KEYS[1]) end"
         self.redis.eval(compare, 1, name, self.secret)
 """
-# A kind of server as a user writes one: how it is asked, and a clock that it shows.
+# A kind of server as a user writes one: how to query it, and a clock that it shows.
 KIND = """
 import socket
 import time
@@ -103,7 +105,7 @@ def image_of_redis() -> Iterator[None]:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder in which a user works."""
+    """Return the folder in which a user works."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "compose.yml").write_text(COMPOSE)
     (tmp_path / "mylock.py").write_text(LOCK)
@@ -113,7 +115,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def containers() -> Iterator[list[str]]:
-    """Containers that somebody else started; removed in the end."""
+    """Start another user's containers, and remove them in the end."""
     names: list[str] = []
     yield names
     docker("rm", "-f", *names, check=False)
@@ -124,7 +126,7 @@ def started(name: str) -> str:
 
 
 def processes(name: str) -> dict[str, str]:
-    """The state of each process of a container, by pid."""
+    """Return the state of each process of a container, by pid."""
     rows = docker("top", name, "-o", "pid,stat").splitlines()[1:]
     return dict(row.split() for row in rows)
 
@@ -133,7 +135,7 @@ def faults(folder: Path) -> list[dict]:
     return json.loads((folder / "results" / "latest" / "results.json").read_text())["faults"]
 
 
-def test_a_project_that_is_not_up_is_brought_up_struck_and_removed(place):
+def test_a_stopped_project_is_started_faulted_and_removed(place):
     before = kept()
     code, said = fencepost(
         "test", "redlock", "--compose", "compose.yml", "--servers", "r1,r2,r3", "--time", "12s",
@@ -170,7 +172,7 @@ def test_a_project_that_is_up_is_used_and_left_as_it_was(place, containers):
         after = kept(), {one: started(one.split()[1]) for one in kept() if name in one}
         assert after == before
         (server,) = [one.split()[1] for one in kept() if "r1" in one]
-        # Not stopped, and nothing of ours that waits to be reaped.
+        # Not stopped, and without an unreaped process of fencepost's.
         assert len(states := processes(server)) == 1 and "T" not in "".join(states.values())
     finally:
         subprocess.run([*compose, "down", "-v"], check=True, capture_output=True)
@@ -227,7 +229,7 @@ def test_after_a_sigkill_in_the_middle_of_faults_heal_leaves_everything_as_it_wa
 
 
 def struck(folder: Path) -> list[str]:
-    """The families of the faults that have their receipts by now."""
+    """Return the families of the faults that have their receipts by now."""
     history = folder / "results" / "latest" / "history.jsonl"
     rows = history.read_text().splitlines()[:-1] if history.exists() else []
     ops = [json.loads(row) for row in rows if '"nemesis"' in row]
@@ -245,7 +247,7 @@ def rules(container: str) -> str:
 def test_a_server_of_a_kind_that_only_its_user_knows_has_clock_leader_and_version(
     place, containers
 ):
-    # It is killed while somebody may hold the lock, and is to forget nothing by that.
+    # It is killed while a client may hold the lock, and must forget nothing.
     docker("run", "-d", "--name", "db1", BARE, "/redis-server", "--port", "7000",
            "--protected-mode", "no", "--bind", "0.0.0.0", "--dir", "/data",
            "--appendonly", "yes", "--appendfsync", "always")  # fmt: skip
@@ -261,7 +263,7 @@ def test_a_server_of_a_kind_that_only_its_user_knows_has_clock_leader_and_versio
     test = json.loads((place / "results" / "latest" / "test.json").read_text())
     assert test["versions"]["mydb"] == "MyDB 1.0"
 
-    # Without its file it is known by its port alone, and has no clock.
+    # Without its file only its port identifies it, and it has no clock.
     faults_of = [
         {"at_s": 0.5, "duration_s": 1, "fault": "pause:db1"},
         {"at_s": 2, "duration_s": 0.5, "fault": "kill:db1"},
@@ -278,7 +280,7 @@ def test_a_server_of_a_kind_that_only_its_user_knows_has_clock_leader_and_versio
     assert all(fault["proved"] and fault["healed"] for fault in found), found
 
 
-def test_what_cannot_be_is_one_sentence_and_leaves_nothing_behind(place, containers):
+def test_an_impossible_request_gives_one_sentence_and_leaves_nothing(place, containers):
     docker("create", "--name", "down", BARE)
     docker("run", "-d", "--name", "loop", BARE, "/redis-server", "--bind", "127.0.0.1")
     docker("run", "-d", "--rm", "--name", "mortal", BARE)

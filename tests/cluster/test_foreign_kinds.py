@@ -1,5 +1,7 @@
-"""etcd and ZooKeeper in containers that are not ours, one server each, of images without a shell:
-asked as their kinds are, struck with receipts, judged, and left as they were."""
+"""External etcd and ZooKeeper servers, one each, in images without a shell.
+
+They are queried by their kind's protocol, faulted with receipts, judged, and left unchanged.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,9 @@ _ETCD = (
     'CMD ["/etcd","--data-dir","/data","--listen-client-urls","http://0.0.0.0:2379",'
     '"--advertise-client-urls","http://127.0.0.1:2379"]',
 )
-# As it comes, alone: port, folder, and a tick that a lease of 2 s is no less than two of.
+# The image's own configuration: port, folder, and a tick that allows leases of 2 s.
 _ZOOKEEPER = (
-    # Some of its links lead to what a server without a screen does not have.
+    # Some of its links lead to files that a server without a screen does not have.
     "cp -rL $(dirname $(dirname $(readlink -f /usr/bin/java))) /x/java 2> /dev/null || true;"
     "mkdir -p /x/usr/share/java; cp -L /usr/share/java/*.jar /x/usr/share/java/",
     'CMD ["/java/bin/java","-Xmx128m","-Dzookeeper.admin.enableServer=false","-cp",'
@@ -61,7 +63,7 @@ def test_a_server_alone_is_cut_off_paused_and_killed_with_receipts(place, kind):
         "--hold", "0..50ms", "--think", "0..50ms", "--schedule", "schedule.json",
     )  # fmt: skip
     assert code == 0, said
-    # It answers as its kind does, which is more than that it listens on its port.
+    # It answers by its kind's protocol, which is more than listening on its port.
     assert "does not answer as" not in said, said
     folder = place / "results" / "latest"
     found = json.loads((folder / "results.json").read_text())

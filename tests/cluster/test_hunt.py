@@ -1,4 +1,4 @@
-"""What a hunt finds in a simulation, real servers do as well: its schedule, played on them."""
+"""Real servers reproduce a simulated counterexample from its schedule."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def cluster() -> Iterator[ComposeCluster]:
         ("redlock", "clock,partition", "lease_exclusion", 5),
         # A release that is paused between its check and its delete (C14).
         ("broken-check-then-delete", "pause", "ownership", 2),
-        # A library's own connection: the reply to its SET is lost, and it asks once more.
+        # A library's own connection: the reply to its SET is lost, and it retries.
         ("redis-py", "drop", "liveness", 1),
     ],
 )
-def test_real_servers_do_what_the_simulation_did(cluster, results, lock, faults, until, seed):
+def test_real_servers_reproduce_the_simulation(cluster, results, lock, faults, until, seed):
     spec = from_arguments.spec(lock, {}, {"concurrency": 2, "seed": seed})
     setting = setting_of(spec, faults, until, guarded=False)
     _, find = hunt(setting, seed, 60, 1)

@@ -1,7 +1,7 @@
-"""Failures of the harness' own world, made on purpose: nothing is lost, nothing is left.
+"""Injected failures of the harness' own environment: nothing is lost, nothing is left.
 
-tests/harness/execute/test_injected.py makes each of them at every call, on a cluster in memory.
-Here a sample is made to containers and to their engine. The resource counts its writes itself.
+tests/harness/execute/test_injected.py injects each of them at every call, on a cluster in memory.
+This file injects a sample into containers and their engine. The resource counts its writes itself.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def spec(**changed: Any) -> Spec:
 
 @pytest.fixture
 def few(results, monkeypatch) -> Iterator[ComposeCluster]:
-    """A cluster of this test's own, which it may spoil."""
+    """Start a cluster of this test's own, which it may break."""
     monkeypatch.setattr(timed, "_REST_S", 1.0)
     with brought_up(NODES, print) as nodes:
         assert isinstance(nodes, ComposeCluster)
@@ -68,7 +68,7 @@ def few(results, monkeypatch) -> Iterator[ComposeCluster]:
 
 @contextmanager
 def once_it_works(results: Path, act: Callable[[], object], ops: int = 200) -> Iterator[None]:
-    """Do something as soon as a run has recorded so many ops."""
+    """Do something as soon as a run has recorded this number of ops."""
     over = threading.Event()
 
     def watch() -> None:
@@ -88,7 +88,7 @@ def once_it_works(results: Path, act: Callable[[], object], ops: int = 200) -> I
 
 
 def counted(cluster: ComposeCluster) -> int:
-    """How many writes the resource accepted, as it says itself."""
+    """Return how many writes the resource accepted, by its own count."""
     asked = cluster.remote("storage").run(["redis-cli", "hget", key("account"), "version"])
     return int(asked.out.strip() or 0)
 
@@ -112,7 +112,7 @@ def test_a_run_whose_node_is_removed_is_judged_and_open(few, results, node):
     assert False not in found.values(), found
     ops = history.read(outcome.folder / "history.jsonl")
     lost = [op.value["targets"] for op in ops if op.f == "lost-node"]
-    # Else the lock would be said not to have come back, if its holder was struck by that.
+    # Otherwise liveness would blame the lock if this fault hit its holder.
     assert lost == ([[node], [node]] if node == "redis-1" else [])
 
 
@@ -143,12 +143,12 @@ def test_clients_that_are_killed_stopped_and_talk_rubbish_are_named_and_all_else
 
 
 def programs(remote) -> list[int]:
-    """The pids of the client on a node: its pump, and then the program."""
+    """Return the pids of the client on a node: its pump, and then the program."""
     return sorted(process.pid for process in marked(remote, "client"))
 
 
 def test_a_call_that_fails_once_loses_and_leaves_nothing(few, results, monkeypatch):
-    """In every phase: while a run is set up, goes on, is healed and is put away."""
+    """In every phase: during set-up, the run, healing and cleanup."""
     asking_it = DockerRemote._ask
     made, failing = [0], [0]
 
@@ -169,7 +169,7 @@ def test_a_call_that_fails_once_loses_and_leaves_nothing(few, results, monkeypat
         (folder,) = results.glob("injected/latest")
         if (folder / "history.jsonl").stat().st_size:
             assert_nothing_is_lost(folder, counted(few))
-        # A run that fails while it is set up leaves servers that it has not started yet.
+        # A run that fails during set-up leaves servers that it has not started yet.
         left = [what for what in problems(few, few.nodes) if "server is down" not in what]
         assert left == [], number
 
@@ -179,7 +179,7 @@ THERE_IS_ANOTHER = Path("/run/systemd/system").is_dir() or not docker_engine._DA
 
 @pytest.fixture
 def daemons(monkeypatch) -> Iterator[Callable[[Path, int], None]]:
-    """Sends a signal to the engine or to its containerd, both of which go on or are back after."""
+    """Send a signal to the engine or to its containerd, both of which continue or restart after."""
     if THERE_IS_ANOTHER:
         pytest.skip("the engine of this machine was not started by fencepost")
     monkeypatch.setattr(docker_calls, "CALL_S", 5)
@@ -200,7 +200,7 @@ def daemons(monkeypatch) -> Iterator[Callable[[Path, int], None]]:
 
 @pytest.fixture
 def command(results, monkeypatch, capfd) -> Iterator[Callable[..., tuple[int, str]]]:
-    """The command line within this process; its exit code, and what it printed."""
+    """Run the command line in this process; return its exit code and output."""
     monkeypatch.setattr(timed, "_REST_S", 1.0)
     monkeypatch.setattr(agent, "_SLACK_S", 1.0)
     monkeypatch.setattr(serverlog, "_SEARCH_S", 1.0)
@@ -226,7 +226,7 @@ HUNG, GONE = "The engine hangs: restart it", "no engine is there"
     [
         (DAEMON, signal.SIGSTOP, HUNG, "unknown"),
         (DAEMON, signal.SIGKILL, GONE, "unknown"),
-        # Programs in containers need no containerd: only the removing fails.
+        # Programs in containers need no containerd: only the removal fails.
         (CONTAINERD, signal.SIGSTOP, HUNG, True),
     ],
     ids=["dockerd hangs", "dockerd dies", "containerd hangs"],
@@ -260,7 +260,7 @@ def test_an_engine_that_is_restarted_within_a_run_leaves_it_open_and_nothing_beh
 
     with once_it_works(results, restart):
         code, said = command(*RUN)
-    # It takes its time, and the nodes may be to be removed before it answers again.
+    # It is slow, and the nodes' removal may start before it answers again.
     assert code == 2 or (code == 255 and GONE in said), said
     docker_engine.ensure(print)
     assert healed(command)[0] == 0
@@ -287,7 +287,7 @@ HOUR_NS = 3600 * 10**9
 
 
 def test_a_step_of_the_harness_clock_changes_nothing(results):
-    """By a year ahead and two hours back, as its own calls of the clock give it."""
+    """Return offsets of a year ahead and two hours back, by its own calls of the clock."""
     environment = os.environ | {"FENCEPOST_RESULTS": str(results)}
     words = [sys.executable, "-m", "fencepost", *RUN]
     command = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Every library on real servers: without faults valid, under faults its worker holds on."""
+"""Every library on real servers: valid without faults, and its worker survives faults."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_without_faults_a_library_keeps_every_promise(run_test, lock):
     assert stats["by_f"]["close"]["fail"] == stats["by_f"]["close"]["info"] == 0
 
 
-def test_sentinels_promote_a_server_that_has_not_heard_of_the_grant(run_test):
+def test_sentinels_promote_a_server_that_has_not_received_the_grant(run_test):
     (scenario,) = (e for e in SUITES["redis"].scenarios if e.name == "failover-sentinel")
     outcome = run_test(scenario.lock, scenario)
 

@@ -1,4 +1,4 @@
-"""Whole locks on real servers: the sound ones come out valid, and every broken one is caught."""
+"""Whole locks on real servers: the sound ones are valid, and every broken one is detected."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_lock_with_a_ttl_is_free_again_when_its_holder_has_died(run_test):
     [s for s in redlock.SUITE.scenarios if s.name in ("pause-after-acquire", "clock-jump")],
     ids=lambda s: f"{s.name}-{s.guard}",
 )
-def test_a_scenario_comes_out_as_published(run_test, scenario):
+def test_a_scenario_has_the_published_outcome(run_test, scenario):
     outcome = run_test("redlock", scenario, dict(scenario.options))
 
     assert "run" not in outcome.verdicts, outcome.verdicts["run"].summary
@@ -92,8 +92,8 @@ def test_a_schedule_that_does_not_come_about_is_unknown_and_not_valid(run_test):
     assert "step 3" in outcome.verdicts["run"].summary
 
 
-def test_a_killed_client_leaves_what_it_had_begun_as_info(run_test):
-    # Its request is held back in the network, so that it is surely under way when it dies.
+def test_a_killed_client_leaves_its_open_op_as_info(run_test):
+    # The network delays its request, so the client is surely in flight with it when it dies.
     hold = {"source": "client-1", "to": "storage"}
     steps = (
         Do("client-1", "acquire"),

@@ -1,4 +1,4 @@
-"""What befalls a server's machine, on real servers: power, disk, CPU, and another in its place."""
+"""Faults of a server's machine on real servers: power, disk, CPU, and replacement."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ else:
     client.sync("/")
     print(client.get("/kept")[0].decode())
 """
-# What it prints was written in the second of the last sync, after that sync; then the server stood
-# still, so that no other one came. On a busy machine this takes more than a second now and then.
+# It prints writes of the second of the last sync, after that sync; then the server was paused, so
+# that no other sync happened. On a busy machine this sometimes takes more than a second.
 ANSWERED = """
 sync_is_over() { ! redis-cli info persistence | grep -q 'aof_pending_bio_fsync:[1-9]'; }
 for try in $(seq 100); do
@@ -99,7 +99,7 @@ def no_filler(found, monkeypatch):
 
 
 def another_pid(found, monkeypatch):
-    """The quota is for a process that is none of the server's, and is looked at there."""
+    """The quota is for a process that is not the server's, and is observed there."""
     run = type(found.site.remote("redis-1")).run
 
     def aside(self, argv, **options):
@@ -119,7 +119,7 @@ def no_kill(found, monkeypatch):
     ("family", "sabotage"),
     [("power", no_loss), ("disk", no_filler), ("cpu", another_pid), ("membership", no_kill)],
 )
-def test_what_does_not_take_hold_makes_the_run_unknown(bench, monkeypatch, family, sabotage):
+def test_a_fault_without_effect_makes_the_run_unknown(bench, monkeypatch, family, sabotage):
     found = bench()
     sabotage(found, monkeypatch)
     receipt = found.director.inject(fault(family, "redis-1"))
@@ -139,8 +139,8 @@ def test_what_does_not_take_hold_makes_the_run_unknown(bench, monkeypatch, famil
         ("none", "kill", False),
     ],
 )
-def test_what_redis_has_answered_is_kept_or_not(bench, persistence, family, kept):
-    """Redis syncs at most once a second: what is written first in one, and not what follows."""
+def test_answers_of_redis_survive_a_power_loss_by_its_sync_policy(bench, persistence, family, kept):
+    """Redis syncs at most once a second: the first write of a second, and not the later ones."""
     found = bench(persistence=persistence)
     written = found.run(
         "redis-1", "bash", "-c", ANSWERED, "-", str(found.site.server("redis-1").pid())
@@ -150,7 +150,7 @@ def test_what_redis_has_answered_is_kept_or_not(bench, persistence, family, kept
     assert (found.run("redis-1", "redis-cli", "get", "last") == written) is kept
 
 
-def test_what_etcd_has_answered_survives_the_power_loss_of_all(bench):
+def test_writes_that_etcd_acknowledged_survive_the_power_loss_of_all_servers(bench):
     found = bench("etcd")
     servers = found.spec.servers
     assert found.run(servers[0], "env", "ETCDCTL_API=3", "etcdctl", "put", "kept", "yes") == "OK"
@@ -160,7 +160,7 @@ def test_what_etcd_has_answered_survives_the_power_loss_of_all(bench):
     assert found.run(servers[1], *get) == "yes"
 
 
-def test_what_zookeeper_has_answered_survives_the_power_loss_of_all(bench):
+def test_writes_that_zookeeper_acknowledged_survive_the_power_loss_of_all_servers(bench):
     found = bench("zookeeper")
     servers = found.spec.servers
     hosts = ",".join(found.site.address(node) for node in servers)
@@ -171,7 +171,7 @@ def test_what_zookeeper_has_answered_survives_the_power_loss_of_all(bench):
     assert found.run("client-1", *kazoo, "get") == "yes"
 
 
-def test_whoever_leads_is_asked_for_when_the_fault_begins(bench):
+def test_the_leader_is_determined_when_the_fault_starts(bench):
     found = bench("etcd")
     leader = found.site.primary()
     assert leader in found.spec.servers

@@ -1,8 +1,8 @@
-"""The models of servers that `fencepost hunt` runs locks against, held to the real servers.
+"""The models of servers that `fencepost hunt` runs locks against, compared with real servers.
 
-The same random commands go to both, TIME before and after each, and the replies must be equal: the
-model is asked at the millisecond that the server's own clock shows. A difference is a bug of the
-model. The seed is printed; FENCEPOST_MODEL_SEED sets it.
+Both get the same random commands, TIME before and after each, and the replies must be equal: the
+model answers at the millisecond that the server's own clock shows. A difference is a bug of the
+model. The test prints its seed; FENCEPOST_MODEL_SEED sets it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ COMMANDS = 10_000
 FULL = 5_000
 KEYS = ("a", "b", "c", "d")
 VALUES = ("x", "y", "1", "7", "-3", "9223372036854775807", "1.5", "")
-# Short enough to expire between two commands, and long enough not to.
+# Short enough to expire between two commands, and long enough to survive some.
 TIMES = ("1", "2", "3", "5", "8", "0", "-1", "40", "100000", "x")
 NUMBERS = ("1", "7", "-3", "1.5")
 FIELDS = ("version", "highest", "writer", "value")
@@ -64,14 +64,14 @@ def redis(nodes: ComposeCluster) -> Iterator[Redis]:
 
 
 def drawn_from() -> tuple[int, Random]:
-    """A seed, which is printed, and what comes of it."""
+    """Print a seed and return its commands."""
     seed = int(os.environ.get("FENCEPOST_MODEL_SEED") or time.time_ns() % 1_000_000)
     print(f"seed {seed}")
     return seed, Random(seed)
 
 
 class Commands:
-    """Random commands, more often right than wrong."""
+    """Draw random commands, more often valid than invalid."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -133,7 +133,7 @@ class Commands:
         return self._some(KEYS, 1) + self._some(FIELDS, 2)
 
     def _hincrby(self) -> list[str]:
-        # Lua counts in doubles: what it makes of the largest numbers no token reaches.
+        # Lua counts in doubles: no token reaches the numbers that lose digits.
         field = self._random.choice(FIELDS)
         return [*self._key(), field, self._random.choice(VALUES if field == "value" else NUMBERS)]
 
@@ -167,9 +167,12 @@ class Commands:
 
 
 def told(command: list[str], reply: Any) -> Any:
-    """A reply as it is compared. Of a script's error only that it is one: Redis adds where."""
+    """Return a reply in its compared form.
+
+    Errors of scripts lose their text, because Redis adds the place.
+    """
     if isinstance(reply, ResponseError | Refusal):
-        # redis-py leaves the first word out.
+        # redis-py omits the first word.
         words = str(reply).removeprefix("ERR ").removeprefix("OOM ")
         return "an error of a script" if command[0] == "EVAL" else f"error: {words}"
     if command[0] == "EVAL" and isinstance(reply, int) and abs(reply) >= 2**53:
@@ -178,17 +181,17 @@ def told(command: list[str], reply: Any) -> Any:
 
 
 def of_model(model: RedisServer, command: list[str]) -> Any:
-    """The model's reply, as it is compared."""
+    """Return the model's reply in its compared form."""
     try:
         return told(command, model.handle(tuple(command)))
     except (TypeError, ValueError):
-        # What Lua calls arithmetic on nil: no lock sends such arguments.
+        # The error that Lua calls arithmetic on nil: no lock sends such arguments.
         assert command[0] == "EVAL"
         return "an error of a script"
 
 
 class Clock(WallClock):
-    """Shows the model the millisecond that the server showed."""
+    """Set the model's time to the millisecond that the server showed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -217,7 +220,7 @@ def test_the_model_of_redis_answers_as_redis_does(redis: Redis) -> None:
         kept = model.store.copy()
         mine, theirs = of_model(model, command), told(command, reply)
         if mine != theirs and after != before:
-            # The millisecond changed while the server was at it.
+            # The millisecond changed while the server executed the command.
             kept.now_ms = clock.shown = after
             model.store = kept
             mine = of_model(model, command)
@@ -234,7 +237,7 @@ def test_the_model_of_redis_answers_as_redis_does(redis: Redis) -> None:
 
 
 def test_the_model_of_a_full_redis_answers_as_redis_does(redis: Redis) -> None:
-    """The same commands with no memory left, under noeviction."""
+    """Send the same commands with no memory left, under noeviction."""
     seed, random = drawn_from()
     commands = Commands(random)
     model = RedisServer("redis-1", 0, Network(World(), None), "none")
@@ -244,7 +247,7 @@ def test_the_model_of_a_full_redis_answers_as_redis_does(redis: Redis) -> None:
     redis.flushall()
     try:
         for number in range(FULL):
-            # Full and not in turns, so that there is something to write to.
+            # It stays full, so that each command has a key to write to.
             model.limit(number // 20 % 2 == 1)
             redis.config_set("maxmemory", "1" if model.store.full else "0")
             command = commands.draw()
@@ -263,7 +266,7 @@ def test_the_model_of_a_full_redis_answers_as_redis_does(redis: Redis) -> None:
 
 
 def catch_up(model: RedisServer, redis: Redis) -> None:
-    """Take over when keys expire: nobody knows which of two milliseconds a command counted from."""
+    """Copy expiry times from the server: either of two milliseconds may be the start of a TTL."""
     for key in list(model.store.expires):
         before, left, after = asked(redis, ["PTTL", key])
         while before != after:
@@ -275,7 +278,7 @@ def catch_up(model: RedisServer, redis: Redis) -> None:
 
 
 def asked(redis: Redis, command: list[str]) -> tuple[int, Any, int]:
-    """The reply, and the milliseconds that the server showed before and after."""
+    """Return the reply, and the milliseconds that the server showed before and after."""
     connection = redis.connection_pool.get_connection()
     try:
         packed = connection.pack_commands([("TIME",), tuple(command), ("TIME",)])
@@ -303,7 +306,7 @@ ETCD = ("etcd-1", "etcd-2", "etcd-3")
 
 
 class EtcdRequests:
-    """Random requests, as locks send them and worse."""
+    """Draw random requests, as locks send them and invalid ones."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -364,7 +367,7 @@ class EtcdRequests:
 
 
 def plainly(answer: Any) -> Any:
-    """An answer without what tells of the cluster alone."""
+    """Return an answer without the fields that identify the cluster."""
     if isinstance(answer, dict):
         left_out = ("cluster_id", "member_id", "raft_term")
         return {name: plainly(one) for name, one in answer.items() if name not in left_out}
@@ -395,8 +398,10 @@ LOCKS_ASKED = 1_000
 
 
 def test_the_model_of_etcd_s_lock_service_answers_as_etcd_does(nodes: ComposeCluster) -> None:
-    """One client at a time, which asks for locks that are free or its own, with leases that are
-    there and others, and unlocks what is locked and what is not."""
+    """One client at a time, which requests free locks or its own, with existing leases and others.
+
+    It unlocks locks that are held and locks that are not.
+    """
     seed, random = drawn_from()
     model = State()
     queue = Queue(model, looks=True)
@@ -412,7 +417,7 @@ def test_the_model_of_etcd_s_lock_service_answers_as_etcd_does(nodes: ComposeClu
         assert plainly(asked("lease/grant", grant)) == model.carry_out("lease/grant", grant, 0)
     for number in range(LOCKS_ASKED):
         name, lease = f"service/{random.randrange(3)}", random.choice(leases)
-        # Who is not the first would wait for ever.
+        # Only the first in the queue is granted; any other would wait for ever.
         free = not model.older(f"{name}/".encode(), model.revision + 1)
         if free or random.random() < 0.5:
             mine = f"{name}/{lease:x}".encode()
@@ -432,7 +437,7 @@ def test_the_model_of_etcd_s_lock_service_answers_as_etcd_does(nodes: ComposeClu
         assert answer == plainly(theirs), f"seed {seed}, request {number}: {body}"
 
 
-def test_a_waiter_of_the_lock_service_whose_lease_has_ended_is_told_what_the_model_says(
+def test_a_waiter_of_the_lock_service_with_an_ended_lease_gets_the_model_s_answer(
     nodes: ComposeCluster,
 ) -> None:
     pool = urllib3.HTTPConnectionPool(nodes.address("etcd-1"), 2379, timeout=10.0, maxsize=2)

@@ -1,4 +1,4 @@
-"""Locks of one's own in any language on real servers: programs on the SDKs, and in an image."""
+"""User locks in any language on real servers: programs on the SDKs, and in an image."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def worker(tmp_path) -> Path:
 
 
 def besides() -> list[str]:
-    """Containers beside nodes that are there."""
+    """Start containers next to existing nodes."""
     client = docker.from_env()
     return [
         one.name for one in client.containers.list(all=True, filters={"label": labels.PROGRAM_OF})
@@ -123,20 +123,20 @@ def test_a_program_that_is_not_in_its_image_is_named_and_nothing_is_left(run_pro
 
 
 @pytest.mark.parametrize("language", FILES)
-def test_a_lock_of_the_page_is_sound_where_nobody_is_late(
+def test_a_lock_of_the_page_is_sound_if_no_client_is_late(
     run_program, tmp_path, monkeypatch, language
 ):
     options = build(language, tmp_path, monkeypatch)
     outcome = run_program(options["--program"], Path(options["--ship"]), options["--servers"])
 
     assert outcome.valid is True, {n: v.summary for n, v in outcome.verdicts.items() if not v.valid}
-    # A Java program comes up in seconds on a busy machine.
+    # A Java program needs seconds to start on a busy machine.
     assert outcome.results["stats"]["holds"] > 2
 
 
 @pytest.mark.skipif(not HAS_GO, reason="golang-go and golang-etcd-server-dev are not installed")
 def test_etcd_s_own_mutex_for_go_is_tested_under_partition_and_pause(run_program, tmp_path):
-    """Its verdict is open: 3.4.23 grants to a waiter whose session ran out while it waited."""
+    """Its verdict is open: 3.4.23 grants to a waiter whose session expired while it waited."""
     script = ROOT / "sdk" / "examples" / "etcd-mutex" / "build.sh"
     subprocess.run([script, tmp_path], check=True)
     outcome = run_program(

@@ -1,4 +1,4 @@
-"""A client whose renewals stand still works on, and the lock goes to another."""
+"""A client whose renewals are paused works on, and the lock goes to another."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def cluster() -> Iterator[ComposeCluster]:
         ("kazoo", {}),
     ],
 )
-def test_a_holder_whose_renewal_stands_still_works_on_and_loses_the_lock(
+def test_a_holder_whose_renewal_is_paused_works_on_and_loses_the_lock(
     cluster, tmp_path, lock, options
 ):
     bench = Bench(cluster, tmp_path, lock, options, concurrency=2)
@@ -43,7 +43,7 @@ def test_a_holder_whose_renewal_stands_still_works_on_and_loses_the_lock(
         assert one.do("acquire", {"lock": "l", "ttl": TTL_NS}, 20)["type"] == "ok"
         took_hold = bench.director.inject(RENEWAL)
         assert took_hold.proved, took_hold
-        if lock not in ("zookeeper", "kazoo"):  # there, who would tell stands still as well
+        if lock not in ("zookeeper", "kazoo"):  # there, the reporting thread is paused as well
             wait_for(bench, "lost", one.process)
         assert one.do("read", {"resource": "account"}, 20)["type"] == "ok"
         until_granted(two)
@@ -56,7 +56,7 @@ def test_a_holder_whose_renewal_stands_still_works_on_and_loses_the_lock(
 
 
 def wait_for(bench, f, process):
-    """Until the history has such an op of this process."""
+    """Wait until the history has such an op of this process."""
     end = time.monotonic() + 30
     while not any(op.f == f and op.process == process for op in history.read(bench.recorder.path)):
         assert time.monotonic() < end, f"process {process} has not said {f}"

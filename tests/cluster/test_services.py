@@ -1,4 +1,4 @@
-"""ZooKeeper, etcd, PostgreSQL, a replicated Redis: their locks, and what tells them apart."""
+"""ZooKeeper, etcd, PostgreSQL, a replicated Redis: their locks, and their differences."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_without_faults_a_lock_keeps_every_promise(run_test, lock, options, spec
 
 
 def entries():
-    """One entry for what only it shows."""
+    """One entry for each property that only one of them shows."""
     chosen = {
         "redis": ("failover", "both-stall/paired", "optimistic-postgres"),
         "zookeeper": ("pause-after-acquire/fenced", "holder-cut-off"),
@@ -75,7 +75,7 @@ def entries():
 
 
 @pytest.mark.parametrize(("lock", "scenario"), list(entries()))
-def test_a_schedule_comes_out_as_published(run_test, lock, scenario):
+def test_a_schedule_has_the_published_outcome(run_test, lock, scenario):
     outcome = run_test(lock, scenario)
 
     found = verdicts(outcome)
@@ -85,7 +85,7 @@ def test_a_schedule_comes_out_as_published(run_test, lock, scenario):
     assert {name: found[name] for name in expected} == expected
 
 
-def test_a_herd_is_told_from_the_wakeups(run_test):
+def test_a_herd_is_recognized_by_its_wakeups(run_test):
     (herd,) = (e for e in SUITES["zookeeper"].entries if e.name == "herd")
     assert isinstance(herd, TimedRun)
     outcome = run_test(herd.lock, **herd.settings)

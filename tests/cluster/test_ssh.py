@@ -1,4 +1,4 @@
-"""Nodes by SSH, with a real sshd: Compose's own, and hosts that were there before."""
+"""Nodes by SSH, with a real sshd: Compose's own, and existing hosts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from fencepost.workloads.scenarios.runs import SHORT
 REDIS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = ["client-1", "client-2"]
 CUT = Fault("cut", "partition", ["redis-1", "redis-2"], {"links": [["redis-1", "redis-2"]]})
-# Ends every session of the node's sshd, and so every connection to the node.
+# End every session of the node's sshd, and so every connection to the node.
 HANG_UP = "pkill -9 -f '^sshd(-session)?: (root|us)'"
 
 
@@ -60,7 +60,7 @@ def remote(cluster):
 
 @pytest.fixture
 def inside(cluster):
-    """The same node by another way, which does not depend on its sshd."""
+    """Reach the same node by another way, which does not depend on its sshd."""
     assert isinstance(cluster, ComposeCluster)
     found = DockerRemote("redis-1", cluster._containers["redis-1"])
     yield found
@@ -165,7 +165,7 @@ def test_a_fault_is_healed_although_the_connection_is_killed_while_it_is(
 def test_a_connection_that_is_cut_in_any_phase_loses_and_leaves_nothing(
     cluster, results, monkeypatch
 ):
-    """While a run is set up, while it goes on, while a fault is on, while all is put away."""
+    """During set-up, the run, a fault and cleanup."""
     asking = SshRemote._ask
     made, cut = [0], [0]
 
@@ -198,7 +198,7 @@ def test_a_connection_that_is_cut_in_any_phase_loses_and_leaves_nothing(
         judged = json.loads((results / "cut" / "latest" / "results.json").read_text())
         wrong = [name for name, found in judged["checkers"].items() if found["valid"] is False]
         assert wrong == [], (number, judged["notes"])
-        # A run that fails while it is set up leaves servers that it has not started yet.
+        # A run that fails during set-up leaves servers that it has not started yet.
         found = problems(cluster, ["redis-1", "storage", *CLIENTS])
         assert [what for what in found if "server is down" not in what] == [], number
 
@@ -216,11 +216,13 @@ rm -rf /opt/fencepost /usr/local/bin/fencepost-node /run/fencepost
 FOREIGN = ["redis-3", "storage", *CLIENTS]
 
 
-# The last test of this file: those containers are nodes of ours no more.
+# The last test of this file: those containers are no longer nodes of fencepost.
 @pytest.fixture
 def foreign(cluster, tmp_path) -> Iterator[tuple[Path, list[DockerRemote]]]:
-    """Four of the containers made hosts of somebody else's, where nothing of fencepost's is; the
-    file that names them, and the ways into them."""
+    """Turn four of the containers into a user's hosts, without any file of fencepost's.
+
+    Return the file that names them, and their addresses.
+    """
     known, text, ways = "", "[defaults]\nport = 2222\nuser = 'us'\nsudo = true\n", []
     (tmp_path / "key").write_bytes(cluster.remote("storage").host.key.read_bytes())
     (tmp_path / "key").chmod(0o600)
@@ -247,7 +249,7 @@ def test_hosts_that_were_there_are_set_up_and_left_as_they_were(
     cluster, foreign, results, tmp_path, monkeypatch
 ):
     file, ways = foreign
-    # As if they had a kernel of their own: their clocks are measured, and found to be right.
+    # They count as other kernels: their clocks are measured, and found to be right.
     (tmp_path / "boot_id").write_text("another\n")
     measure = partial(timing.measure, boot_id=tmp_path / "boot_id")
     monkeypatch.setattr(timing, "measure", measure)
@@ -261,13 +263,13 @@ def test_hosts_that_were_there_are_set_up_and_left_as_they_were(
         assert isinstance(hosts, HostsCluster)
         assert hosts.remote("redis-1").run(["hostname"]).out == "redis-3\n"
         door = {"redis-1": (hosts.address("redis-1"), 6379)}
-        # A server has been told to start; a run waits until it serves.
+        # The run has started a server, and waits until it serves.
         client = hosts.remote("client-1")
         assert until(lambda: connect(client, door) == {"redis-1": "open"}, 30)
         stranger = cluster.remote("redis-1")
         assert connect(stranger, door) == {"redis-1": "silent"}
         outcome = run(spec, hosts, lambda status: None)
-        # As if the command had been killed with a fault on.
+        # Simulate a command that was killed during a fault.
         hosts.remote("redis-1").run(["iptables", "-w", "-N", "FENCEPOST-IN"])
 
     assert outcome.valid is True, outcome.results
@@ -283,7 +285,7 @@ def test_hosts_that_were_there_are_set_up_and_left_as_they_were(
         assert way.run(["ls", "/run/fencepost"], check=False).out == ""
         assert way.run(["ls", "/usr/local/bin/fencepost-node"], check=False).out == ""
 
-    # Somebody else's server is not taken for one of ours, and stays.
+    # Another user's server is not taken for one of the run's, and stays.
     ways[0].run(["bash", "-c", "setsid redis-server --port 6379 > /dev/null 2>&1 < /dev/null &"])
     ways[0].run(["timeout", "5", "bash", "-c", "until redis-cli ping; do :; done"])
     with (

@@ -1,4 +1,4 @@
-"""Two runs on one machine at once: a cluster each, and neither touches what is the other's."""
+"""Two runs on one machine at once have a cluster each, and neither touches the other's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FENCEPOST = [sys.executable, "-m", "fencepost"]
 
 @pytest.fixture
 def started(tmp_path):
-    """Starts commands, each with results of its own; at the end nothing of them is left."""
+    """Start commands, each with results of its own; at the end nothing of them is left."""
     processes = []
 
     def start(name, *arguments):
@@ -43,7 +43,7 @@ def started(tmp_path):
 
 
 def recording(folder: Path) -> Path:
-    """The run's folder, once its history has begun to grow."""
+    """Return the run's folder, once its history has started to grow."""
     end = time.monotonic() + 120
     while time.monotonic() < end:
         for history in folder.glob("redis/*Z/history.jsonl"):
@@ -62,7 +62,7 @@ def subnets(client: docker.DockerClient) -> dict[str, str]:
     return found
 
 
-def test_two_runs_at_once_have_a_network_each_and_one_that_is_killed_is_removed_beside_the_other(
+def test_two_runs_at_once_have_a_network_each_and_a_killed_one_is_removed_without_the_other(
     started, tmp_path
 ):
     client = docker.from_env()

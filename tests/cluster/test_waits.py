@@ -1,8 +1,8 @@
-"""Whom the model of Redis serves of those who wait for a list, held to a real server.
+"""The order in which the model of Redis serves waiting clients, compared with a real server.
 
-Some connections ask for lists, others push, in scripts and transactions too; some close. What each
-has been answered must be the same, in the same order. Short waits end in a silence that is longer
-than they are, so that no order depends on the machine.
+Some connections ask for lists, others push, in scripts and transactions too; some close. Each must
+get the same answers in the same order. Short waits end in a silence that is longer than they are,
+so that no order depends on the machine.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DEEDS = 1_500
 CLIENTS = 5
 KEYS = ("a", "b", "c")
 SHORT_S, SILENCE_S = 0.3, 0.6
-# As python-redis-lock tells who waits for it that it has released.
+# python-redis-lock signals a release to its waiters in this way.
 TELLS = """
 redis.call('del', KEYS[1])
 redis.call('lpush', KEYS[1], 1)
@@ -68,7 +68,7 @@ class Model:
         return self.Link(self)
 
     def ask(self, link: Link, command: list[str]) -> Any:
-        """The reply, or the request that waits for one."""
+        """Return the reply, or the request that waits for one."""
         self.pass_time()
         reply = self.server.handle(tuple(command))
         if reply is not LATER:
@@ -87,7 +87,7 @@ class Model:
         self.server.left(link)
 
     def pass_time(self) -> None:
-        """Let happen what has been due meanwhile."""
+        """Let events happen that are due by now."""
         world, now = self.world, round((time.monotonic() - self.begun) * 1e9)
         while world.queue and world.queue[0][0] <= now:
             at, _, event = world.queue.pop(0)
@@ -99,7 +99,7 @@ class Model:
 
 
 class Waiting:
-    """A connection to both, on which a request is under way."""
+    """A connection to both, on which a request is in flight."""
 
     def __init__(self, address: tuple[str, int], model: Model) -> None:
         self.address, self.model = address, model
@@ -117,11 +117,11 @@ class Waiting:
         self.asked = self.model.ask(self.link, command)
         self.until_s = None if lasts_s is None else time.monotonic() + lasts_s
         self.real.send_command(*command)
-        time.sleep(0.002)  # it has come before what others send next
+        time.sleep(0.002)  # it has arrived before the others' next requests
 
     @property
     def mine(self) -> Any:
-        """What the model has answered."""
+        """Return the model's answers so far."""
         one = self.asked
         if isinstance(one, Request):
             return one.reply if one.answered else "nothing yet"
@@ -133,12 +133,12 @@ class Waiting:
     def close(self) -> None:
         self.real.disconnect()
         self.model.closed(self.link)
-        time.sleep(0.01)  # the server has heard of it
+        time.sleep(0.01)  # the server has received it
         self.open()
 
 
 def play(address: tuple[str, int], random: Random, deeds: int) -> dict[str, int]:
-    """Carry out so many deeds; return how many waits ended how."""
+    """Execute this number of actions; return how many waits ended in which way."""
     redis = Redis(*address, decode_responses=True, protocol=2)
     redis.flushall()
     model, ends = Model(), {"served": 0, "over": 0, "closed": 0}
@@ -201,7 +201,7 @@ def _compare(number: int, clients: list[Waiting], ends: dict[str, int]) -> None:
             continue
         mine = one.mine
         assert not isinstance(mine, Refusal)
-        # What has been answered is on its way; what has not must not be there.
+        # Answers that were sent are on their way; no other answer may arrive.
         theirs = one.theirs(0 if mine == "nothing yet" else 5)
         assert _plain(theirs) == mine, f"deed {number}, client {place}: {mine!r}, not {theirs!r}"
         if mine != "nothing yet":
@@ -210,7 +210,7 @@ def _compare(number: int, clients: list[Waiting], ends: dict[str, int]) -> None:
             one.asked = one.until_s = None
 
 
-def test_whoever_waits_for_a_list_is_answered_as_redis_answers(address: tuple[str, int]) -> None:
+def test_clients_that_wait_for_a_list_are_answered_as_by_redis(address: tuple[str, int]) -> None:
     seed, random = drawn_from()
     ends = play(address, random, DEEDS)
     assert min(ends.values()) > 5, (seed, ends)

@@ -1,4 +1,4 @@
-"""A user's tests under pytest-xdist: each worker has a cluster of its own, and none stays."""
+"""A user's tests under pytest-xdist: each worker has a cluster of its own, and removes it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_each_worker_has_a_cluster_of_its_own_and_all_are_removed(tmp_path: Path
     assert "3 passed" in done.stdout
     found = [json.loads((tmp_path / f"{seed}.json").read_text()) for seed in (1, 2, 3)]
     assert {worker for worker, *_ in found} == {"gw0", "gw1"}
-    # The first test to end sees the other worker's cluster beside that of its own.
+    # The first test to end sees the other worker's cluster next to that of its own.
     assert any(len(clusters) == 2 for _, clusters, _ in found), found
     runs = [json.loads(run.read_text()) for run in tmp_path.glob("results/MyLock/*Z/results.json")]
     assert len(runs) == 3

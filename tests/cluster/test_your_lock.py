@@ -1,4 +1,4 @@
-"""docs/your-lock.md: its tutorial is carried out as it stands, and what `init` writes works."""
+"""The tutorial of docs/your-lock.md works unchanged, and so do the files that `init` writes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "your-lock.md").read_text(encoding="utf-8")
 
-# What a reader does: a comment says before a block what it is, <!-- file: NAME --> or
+# A comment ahead of a block gives its purpose: <!-- file: NAME --> or
 # <!-- run: exit N, WORDS -->.
 STEP = re.compile(r"<!-- (file|run): (.*) -->\n\n(?:```\w*\n([\s\S]*?)```|    (.*)\n)")
 
@@ -30,7 +30,7 @@ def fencepost(folder, *words):
     return done.returncode, " ".join((done.stdout + done.stderr).split())
 
 
-def test_the_tutorial_comes_out_as_it_says(tmp_path):
+def test_the_tutorial_has_the_described_results(tmp_path):
     steps = STEP.findall(PAGE)
     assert [kind for kind, *_ in steps].count("run") >= 4
     for kind, about, block, command in steps:
@@ -42,7 +42,7 @@ def test_the_tutorial_comes_out_as_it_says(tmp_path):
         assert (got, words in said) == (int(code), True), f"{command}\n{said}"
 
 
-def test_what_init_writes_keeps_the_contract_and_is_valid(tmp_path):
+def test_the_lock_that_init_writes_keeps_the_contract_and_is_valid(tmp_path):
     assert fencepost(tmp_path, "init")[0] == 0
     code, said = fencepost(tmp_path, "check")
     assert (code, "It keeps the contract." in said) == (0, True), said
@@ -50,7 +50,7 @@ def test_what_init_writes_keeps_the_contract_and_is_valid(tmp_path):
     assert code == 0, said
 
 
-def test_with_what_init_writes_a_release_that_deletes_another_s_lock_is_found(tmp_path):
+def test_the_lock_that_init_writes_is_detected_if_its_release_deletes_another_s(tmp_path):
     assert fencepost(tmp_path, "init")[0] == 0
     lock = tmp_path / "mylock.py"
     release = "return self.client.eval(RELEASE, 1, name, self.secrets.pop(name)) == 1"

@@ -1,8 +1,8 @@
-"""Every reader of files: a sound file for it, and how a spoilt one is handed to it.
+"""Every reader of files: a sound file for it, and a function that passes it a corrupt one.
 
-A command answers by its exit code: valid, invalid, unknown, or 254 with a sentence that says what
-is wrong with the file. A function returns, or raises its own error. All else is a defect: a
-traceback, another exit code, memory or time without end.
+A command answers by its exit code: valid, invalid, unknown, or 254 with a sentence about the error
+in the file. A function returns, or raises its own error. All else is a defect: a traceback,
+another exit code, unbounded memory or time.
 """
 
 from __future__ import annotations
@@ -53,8 +53,11 @@ Shape = Callable[[str, Random], str]
 
 @dataclass(frozen=True)
 class Door:
-    """One reader. `sound` is a file that it takes; `shape` spoils its text as JSON, if it is JSON;
-    `hand` gives it a spoilt one, in an empty folder that is the current one."""
+    """One reader.
+
+    `sound` is a file that it accepts; `shape` corrupts its text as JSON, if it is JSON; `hand`
+    passes it a corrupt one, in an empty current folder.
+    """
 
     name: str
     sound: bytes
@@ -63,7 +66,7 @@ class Door:
 
 
 def command(*words: str) -> Answer:
-    """What is wrong with how `fencepost WORDS` ends."""
+    """Return the error in how `fencepost WORDS` ends."""
     out, err = io.StringIO(), io.StringIO()
     argv, sys.argv = sys.argv, ["fencepost", *words]
     code: object = 0
@@ -93,7 +96,7 @@ def function(read: Callable[[Path], object], error: type[Exception], content: by
 
 
 def _run(replaced: str, *words: str) -> Callable[[bytes], Answer]:
-    """A command on the folder of a run of which one file is spoilt."""
+    """Run a command on the folder of a run with one corrupt file."""
 
     def hand(content: bytes) -> Answer:
         folder = Path("run")
@@ -116,7 +119,7 @@ _KNOWN: dict[str, bytes] = {}
 
 
 def _results() -> bytes:
-    """The results of the run, as it is judged."""
+    """Return the results of the run, as it is judged."""
     if not _KNOWN:
         folder = Path("judged")
         folder.mkdir()
@@ -155,7 +158,7 @@ def _schedule() -> bytes:
 
 
 def _scenario() -> bytes:
-    """A scenario as a hunt writes it."""
+    """Return a scenario as a hunt writes it."""
     steps = (
         Timed(Begin("client-1", "acquire", None, ("step-4", "step-6-connected")), 0.0, True),
         Timed(Reach("client-1", "step-4", "until its SET to redis-2"), 0.1),
@@ -174,7 +177,7 @@ def _scenario() -> bytes:
 
 
 def _read_scenario(path: Path) -> None:
-    """As `fencepost test --schedule` reads it, up to where servers would be started."""
+    """Read it as `fencepost test --schedule` does, up to the start of servers."""
     scenario = scripted.read(path)
     if scenario is not None:
         scripted.spec(scenario.lock, scenario, {}, None, "1")
@@ -248,7 +251,7 @@ sudo = true
 
 
 def doors() -> list[Door]:
-    """All of them. Called in a folder that it may write to."""
+    """Return all readers. Call it in a folder that it may write to."""
     test, run = (RUN / "test.json").read_bytes(), _run
     return [
         Door("analyze history.jsonl", _history(), spoil.lines, run("history.jsonl", "analyze")),

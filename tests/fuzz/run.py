@@ -1,10 +1,10 @@
-"""Hand spoilt files to every reader.
+"""Pass corrupt files to every reader.
 
     python -m tests.fuzz.run --seconds S [--seed N] [--only NAME]
 
-A file is drawn from "seed/door/number" alone, so one number shows it again (`--from N --count 1`).
-Memory and time have an end: who reaches it has a defect. Prints a line a door and the first defects
-of each; exits with 1 where there is any.
+A file depends on "seed/door/number" alone, so a number reproduces it (`--from N --count 1`).
+Memory and time have limits: a reader that exceeds one has a defect. Print a line for each door and
+its first defects; exit with 1 if there are any.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _TooLong(BaseException):
 
 
 def tried(door: Door, seed: str, number: int) -> Defect | None:
-    """Hand the door its file of this number, in a folder of its own."""
+    """Pass the door its file of this number, in a folder of its own."""
     random = Random(f"{seed}/{door.name}/{number}")
     content = spoilt(door.sound, door.shape, random)
     here = Path.cwd()
@@ -68,7 +68,7 @@ def tried(door: Door, seed: str, number: int) -> Defect | None:
 
 
 def all_of(door: Door, seed: str, first: int, count: int, end: float) -> tuple[int, list[Defect]]:
-    """As many numbers as there is time for; how many, and their defects."""
+    """Try as many numbers as the time allows; return their count and their defects."""
     found = []
     done = 0
     for number in range(first, first + count):

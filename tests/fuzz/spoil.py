@@ -1,4 +1,4 @@
-"""Spoils a file: its JSON in one or a few places, or its bytes. All is drawn from one Random."""
+"""Corrupt a file: its JSON in one or a few places, or its bytes. One Random decides everything."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-# What a reader may trip over, in the place of any value. Deep and huge ones come as text, since
-# `json` itself cannot write some of them.
+# Hostile values, for any place. Deep and huge ones are text, since `json` itself cannot write some.
 HOSTILE: tuple[str, ...] = (
     "null", "true", "false", "0", "-1", "1.5", "-0.0", "1e308", "1e999", "NaN", "Infinity",
     "-Infinity", "9223372036854775808", "-9223372036854775809", "1" + "0" * 400, "1" + "0" * 6000,
@@ -16,11 +15,11 @@ HOSTILE: tuple[str, ...] = (
     '"primary"', '"<script>"', "[]", "[[]]", "[null]", '["x"]', "[1,2,3]", "{}", '{"x":{}}',
     "[" * 3000 + "]" * 3000, '{"a":' * 3000 + "1" + "}" * 3000, '"' + "x" * 100_000 + '"',
 )  # fmt: skip
-_MARK = "\ue000here\ue000"  # stands for a hostile text until the JSON is written
+_MARK = "\ue000here\ue000"  # replaces a hostile text until the JSON is written
 
 
 def json_text(text: str, random: Random) -> str:
-    """Spoil one to three places of a JSON document."""
+    """Corrupt one to three places of a JSON document."""
     row = json.loads(text)
     put: list[str] = []
     for _ in range(random.choice((1, 1, 1, 2, 3))):
@@ -32,7 +31,7 @@ def json_text(text: str, random: Random) -> str:
 
 
 def lines(text: str, random: Random) -> str:
-    """Spoil one to three lines of a file that has a JSON document in each."""
+    """Corrupt one to three lines of a file that has a JSON document in each."""
     rows = text.splitlines()
     for _ in range(random.choice((1, 1, 2, 3))):
         place = random.randrange(len(rows))
@@ -75,14 +74,14 @@ def some_bytes(content: bytes, random: Random) -> bytes:
 
 
 def spoilt(content: bytes, shape: Callable[[str, Random], str] | None, random: Random) -> bytes:
-    """Spoil a file, mostly by its shape, if it has one."""
+    """Corrupt a file, mostly by its shape, if it has one."""
     if shape is not None and random.random() < 0.8:
         return shape(content.decode(), random).encode(errors="surrogatepass")
     return some_bytes(content, random)
 
 
 def _spoilt(row: Any, random: Random, put: list[str]) -> Any:
-    """The value with one place in it spoilt, which is drawn on the way down."""
+    """Return the value with one corrupt place, which is drawn on the way down."""
     inside = list(row.items()) if isinstance(row, dict) else list(enumerate(row))[:200] if (
         isinstance(row, list)
     ) else []  # fmt: skip

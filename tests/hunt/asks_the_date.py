@@ -1,4 +1,4 @@
-"""A lock that no stand-in has the clock of."""
+"""A lock that reads a clock without a patch."""
 
 from __future__ import annotations
 

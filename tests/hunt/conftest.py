@@ -10,7 +10,7 @@ from fencepost.harness.spec import from_arguments
 
 @pytest.fixture
 def setting():
-    """Makes a setting: a lock, its options, faults, goals, and what else a test may set."""
+    """Make a setting: a lock, its options, faults, goals, and other fields that a test may set."""
 
     def make(lock, faults=None, until=None, options=None, guard=None, **settings):
         given = {"concurrency": 2, "seed": 1, **settings} | ({"guard": guard} if guard else {})

@@ -1,4 +1,4 @@
-"""Libraries of other people that may be hunted: a test of one is skipped where it is missing."""
+"""Third-party libraries that may be hunted; a test of a missing one is skipped."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ _MODULES = {"pottery": "pottery", "python-redis-lock": "redis_lock"}
 
 
 def needs(library):
-    """The mark of a test that needs it."""
+    """Return the mark of a test that needs the library."""
     missing = find_spec(_MODULES[library]) is None
     return pytest.mark.skipif(missing, reason=f"{library} is not installed")

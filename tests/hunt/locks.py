@@ -1,4 +1,4 @@
-"""Locks of one's own, for the hunt: each brings its own connections."""
+"""User locks for the hunt: each brings its own connections."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ return 0
 
 
 class Right:
-    """Releases only what is its own."""
+    """Releases only its own key."""
 
     def __init__(self, servers, wait_s=0):
         self.client = redis.Redis(*servers[0], socket_timeout=0.5, retry=None)
@@ -40,7 +40,7 @@ class Right:
 
 
 class Deletes(Right):
-    """Releases whatever is there."""
+    """Deletes the key whatever its value is."""
 
     def release(self, name):
         self.client.delete(name)
@@ -63,7 +63,7 @@ class Raw:
 
 
 class Renews(Right):
-    """A thread keeps the lease alive."""
+    """A thread renews the lease."""
 
     def acquire(self, name, ttl):
         if not super().acquire(name, ttl):
@@ -84,7 +84,7 @@ class Renews(Right):
 
 
 class Left:
-    """Looks at the clock when it is collected, which is when its circle is."""
+    """Reads the clock when it is collected, which is when its cycle is."""
 
     def __init__(self):
         self.circle = self
@@ -94,7 +94,7 @@ class Left:
 
 
 class Leaves(Right):
-    """Leaves objects behind that act when they are collected."""
+    """Leaves objects that act when they are collected."""
 
     def acquire(self, name, ttl):
         for _ in range(5):
@@ -103,7 +103,7 @@ class Leaves(Right):
 
 
 class Pools(Right):
-    """A pool of threads does the asking, as many as the machine has processors for."""
+    """A pool of threads sends the requests, as many as the machine has processors for."""
 
     def acquire(self, name, ttl):
         ask = super().acquire
@@ -121,7 +121,7 @@ class NoOrders(Right):
 
 
 class Waits(Raw):
-    """Waits for its turn in a list, and asks for more meanwhile on the same connection."""
+    """Waits for its turn in a list, and sends more requests meanwhile on the same connection."""
 
     def acquire(self, name, ttl):
         while not super().acquire(name, ttl):
@@ -166,7 +166,7 @@ COUNT = 0
 
 
 class Counts(Right):
-    """What its module remembers is a client's own."""
+    """A global of its module belongs to one client."""
 
     def acquire(self, name, ttl):
         global COUNT

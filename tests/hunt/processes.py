@@ -1,4 +1,4 @@
-"""What a piece of code prints in processes of its own, which hash strings in different ways."""
+"""Run code in processes that hash strings in different ways, and compare their output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SRC = TESTS.parent / "src"
 
 
 def assert_same_digest(code, *words):
-    """The code prints one and the same SHA-256 digest in each of them."""
+    """Check that the code prints one and the same SHA-256 digest in each of them."""
     said = {
         subprocess.run(
             [sys.executable, "-c", code, *words],

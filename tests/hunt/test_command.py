@@ -1,4 +1,4 @@
-"""`fencepost hunt` as a person calls it."""
+"""A person calls `fencepost hunt`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def run(monkeypatch, capsys, tmp_path):
-    """Runs the command line; its exit code and all that it said."""
+    """Run the command line; return its exit code and its output."""
     monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path))
 
     def call(*arguments):
@@ -32,7 +32,7 @@ LOCKS = Path(__file__).parent / "locks.py"
 DATES = Path(__file__).parent / "asks_the_date.py"
 
 
-def test_a_find_ends_with_1_its_story_and_a_report(run, tmp_path):
+def test_a_counterexample_exits_with_1_its_story_and_a_report(run, tmp_path):
     code, said = run("broken-no-owner-check", "--faults", "pause", *ONE)
     assert code == 1
     assert "1. client-" in said
@@ -47,7 +47,7 @@ def test_a_find_ends_with_1_its_story_and_a_report(run, tmp_path):
     assert json.loads((folder / "results.json").read_text())["valid"] is False
 
 
-def test_what_is_sound_ends_with_0_and_what_was_tried(run):
+def test_a_sound_lock_exits_with_0_and_the_number_of_schedules(run):
     code, said = run("redis", "--faults", "partition", "--budget", "1s", *ONE)
     assert code == 0
     assert "Nothing was found in" in said
@@ -88,7 +88,7 @@ def test_what_is_sound_ends_with_0_and_what_was_tried(run):
         (("redlock", "-o", "token"), "has no value"),
     ],
 )
-def test_what_makes_no_sense_ends_with_254_and_a_sentence(run, arguments, said):
+def test_invalid_arguments_exit_with_254_and_a_sentence(run, arguments, said):
     code, words = run(*arguments)
     assert code == 254
     assert said in words
@@ -102,7 +102,7 @@ def test_a_lock_that_raises_ends_with_255_and_its_line(run):
     assert "at step" in said
 
 
-def test_a_find_on_a_lock_of_ones_own_has_a_report_and_its_file(run, tmp_path):
+def test_a_counterexample_of_a_user_lock_has_a_report_and_its_file(run, tmp_path):
     code, said = run(
         f"{LOCKS}:Deletes",
         "--servers",

@@ -1,4 +1,4 @@
-"""The story that the README shows is what the command above it finds."""
+"""The command in the README finds the story below it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A hunt called from Python, and by the fixture of the pytest plugin: no cluster comes up."""
+"""A hunt called from Python, and by the fixture of the pytest plugin: no cluster starts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BROKEN = {"faults": "pause", "budget": 20, "seed": 1, "processes": 1}
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch, tmp_path):
-    """No engine is asked for anything."""
+    """Check that no engine gets a request."""
 
     def asked(say):
         raise AssertionError("an engine was asked for")
@@ -35,7 +35,7 @@ def hunt():
         yield session.hunt
 
 
-def test_what_is_found_fails_the_assertion_with_the_story(hunt):
+def test_a_counterexample_fails_the_assertion_with_the_story(hunt):
     found = hunt("broken-no-owner-check", **BROKEN)
     assert found.found and not found.valid
     with pytest.raises(AssertionError) as error:
@@ -47,7 +47,7 @@ def test_what_is_found_fails_the_assertion_with_the_story(hunt):
     assert found.result.report.is_file() and found.result.verdict is False
 
 
-def test_the_command_that_it_tells_finds_the_same_story(hunt, monkeypatch, capsys):
+def test_the_printed_command_finds_the_same_story(hunt, monkeypatch, capsys):
     found = hunt("broken-no-owner-check", ttl="500ms", options={"retries": 0}, **BROKEN)
     words = [*shlex.split(found.command), "--processes", "1"]
     monkeypatch.setattr(sys, "argv", words)
@@ -56,7 +56,7 @@ def test_the_command_that_it_tells_finds_the_same_story(hunt, monkeypatch, capsy
     assert all(step in said for step in found.story)
 
 
-def test_what_is_not_found_is_not_called_right(hunt):
+def test_a_hunt_without_counterexample_does_not_claim_correctness(hunt):
     found = hunt("redis", faults=["partition"], budget=0.5, seed=1, processes=1)
     assert found.valid and found.result is None and found.story == ()
     found.assert_valid()
@@ -72,7 +72,7 @@ def test_what_is_not_found_is_not_called_right(hunt):
         ("redis", {"budget": "soon"}, "'soon' is no time"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_is_tried(hunt, lock, settings, said):
+def test_invalid_arguments_are_refused_before_any_schedule_runs(hunt, lock, settings, said):
     with pytest.raises(BadArguments, match=said.replace("'", ".")):
         hunt(lock, **settings)
 

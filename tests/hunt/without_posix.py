@@ -1,8 +1,7 @@
-"""Runs fencepost with what Python lacks on Windows taken away from fencepost's own code, and with
-processes that are started anew (spawn), as Windows and macOS start them.
+"""Run fencepost without the Python modules that Windows lacks, and with spawned processes.
 
-Python's own library and installed packages are left as they are: they know which system they
-run on.
+Windows and macOS spawn processes too. Python's own library and installed packages keep these
+modules: they know which system they run on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Ends a mutant's process when one test takes far longer than it did without the mutant.
+"""End a mutant's process when one test takes far longer than it did without the mutant.
 
-mutmut gives a mutant the time of all its tests together; a loop without end is noticed sooner. What
-counts is processor time, so that a mutant's fate does not depend on what else the machine does.
+mutmut gives a mutant the time of all its tests together; this limit detects an endless loop sooner.
+It counts processor time, so that a mutant's fate does not depend on other load of the machine.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from mutmut.runners.harness import PytestRunner
 from mutmut.state import state
 from mutmut.utils.file_utils import change_cwd
 
-TIMES, SECONDS = 20, 1  # a test may take so many times as long as it did, and so much more
-TIMEOUT = 36  # the exit code by which mutmut knows a timeout
+TIMES, SECONDS = 20, 1  # a test may take this multiple of its normal time, and this much more
+TIMEOUT = 36  # the exit code by which mutmut recognizes a timeout
 
 
 def install() -> None:

@@ -1,12 +1,12 @@
-"""What mutmut mutates here, where that is not what it mutates by itself.
+"""The mutations of mutmut that differ from its defaults here.
 
-Left alone are words: a string with a space in it, or an f-string, is a sentence that a person
-reads, and no argument that is one is dropped or replaced by None. What an f-string computes is
-mutated. Other strings are names that code compares, and are mutated once (mutmut does it three
-times: longer, in capitals and in small letters).
-Mutants that cannot differ are left out: the first argument of `cast`.
+Sentences are left alone: a string with a space in it, or an f-string, is text that a person reads,
+and no such argument is dropped or replaced by None. Expressions in an f-string are mutated. Other
+strings are names that code compares, and are mutated once (mutmut does it three times: longer, in
+capitals and in small letters). Mutants that cannot differ are left out: the first argument of
+`cast`.
 
-Not mutated at all: what runs when a module is imported (constants, tables of models), type
+Not mutated at all: code that runs when a module is imported (constants, tables of models), type
 annotations, calls of `len` and `isinstance`, and functions with decorators other than `property`,
 `classmethod` and `staticmethod`.
 """

@@ -1,20 +1,20 @@
-"""`make mutants`: mutation testing of checker/, by mutmut, with what this project needs changed.
+"""`make mutants`: mutation testing of checker/, by mutmut with this project's changes.
 
 A checker's product is its verdict, so its tests are measured by the wrong checkers that they let
 pass. mutmut changes one expression at a time and runs the tests that reach it, the fastest first,
 until one fails; score.py counts. Five things differ from mutmut as it comes:
 
 1. Its trampolines ask the environment at each call which mutant is on, which makes the search many
-   times slower. Here a forked worker puts the mutant's code into the function, once, and a
-   profiler sees which functions a test reaches (switch.py).
+   times slower. Here a forked worker puts the mutant's code into the function, once, and a profiler
+   sees which functions a test reaches (switch.py).
 2. Words are left alone: a sentence in evidence decides nothing (mutators.py).
 3. Properties are mutated too.
-4. A loop without end is noticed by the test that it is in (limit.py).
+4. The test that contains an endless loop detects it (limit.py).
 5. Hypothesis draws the same examples in each run and does not shrink, so that a mutant's fate is
    the same in each run.
 
-What is known is kept in mutants/, so a run that was cut goes on where it was. Mutants that
-survived are tried again where checker/ or its tests have changed. `make clean` forgets all.
+Results are kept in mutants/, so an interrupted run resumes. Mutants that survived are tried again
+where checker/ or its tests have changed. `make clean` deletes all.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from mutmut.mutation.data import SourceFileMutationData
 from mutmut.utils.file_utils import walk_mutatable_files
 from score import killed
 
-MEMORY = 4 << 30  # bytes of address space: a mutant that loops may collect without end
+MEMORY = 4 << 30  # bytes of address space: a mutant that loops may allocate without end
 FOLDER = Path("mutants")
 
 
@@ -82,7 +82,7 @@ def _prepare() -> None:
 
 
 def _link() -> None:
-    """The package fencepost beside the mutants: checker/ is theirs, all else the repository's."""
+    """Lay out the package fencepost next to the mutants: their checker/, and all else from here."""
     package = FOLDER / "src" / "fencepost"
     shutil.rmtree(package, ignore_errors=True)
     shutil.copytree("src/fencepost", package, symlinks=True)
@@ -104,7 +104,7 @@ def _restrict(files: set[str]) -> None:
 
 
 def _forget_what_is_stale() -> None:
-    """Forget all where the rules changed, and what survived where checker/ or its tests did."""
+    """Delete all results if the rules changed, and survivors if checker/ or its tests did."""
     here = Path(__file__).parent
     rules = [here / "mutators.py", here / "switch.py", Path("requirements.lock")]
     if _changed("rules", rules):
@@ -120,7 +120,7 @@ def _forget_what_is_stale() -> None:
         data = SourceFileMutationData(path=path)
         try:
             data.load()
-        except ValueError:  # the run was cut while it was written
+        except ValueError:  # the run was interrupted while it wrote the file
             Path(data.meta_path).unlink()
             (FOLDER / path).unlink(missing_ok=True)
             continue
@@ -132,7 +132,7 @@ def _forget_what_is_stale() -> None:
 
 
 def _changed(what: str, paths: list[Path]) -> bool:
-    """Whether these files differ from those of the last run."""
+    """Return whether these files differ from those of the last run."""
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(paths))).hexdigest()
     mark = FOLDER / f"{what}.sha256"
     if mark.is_file() and mark.read_text() == digest:

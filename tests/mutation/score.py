@@ -1,8 +1,8 @@
-"""Counts mutants, and compares those that survived with the list of those that do not matter.
+"""Count mutants, and compare the survivors with the list of those that do not matter.
 
-docs/mutants.md lists survivors in tables of four columns: file, function, before, after. By these a
-mutant is known, and not by a number: by the text of the lines that it changes. Where that text
-stands in the function twice, it is listed twice.
+docs/mutants.md lists survivors in tables of four columns: file, function, before, after. They
+identify a mutant by the text of the lines that it changes, not by a number. If that text occurs
+in the function twice, it is listed twice.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Survivor(NamedTuple):
 
 
 class Count(NamedTuple):
-    """What became of the mutants of one file. `endless`: those killed because they did not end."""
+    """Results of the mutants of one file. `endless`: those killed because they did not end."""
 
     killed: int
     endless: int
@@ -45,12 +45,12 @@ class Count(NamedTuple):
 
 
 def killed(code: int) -> bool:
-    """A mutant that never ends, or that ends the process, has been noticed too."""
+    """A mutant that never ends, or that ends the process, has been detected too."""
     return status_by_exit_code[code] in ("killed", "timeout", "segfault")
 
 
 def main(files: list[str]) -> int:
-    """Prints the score of these files, or of all; returns the exit code of the command."""
+    """Print the score of these files, or of all; return the exit code of the command."""
     counts: list[Count] = []
     survivors: list[Survivor] = []
     diffs: list[str] = []
@@ -85,7 +85,7 @@ def counted(codes: list[int | None]) -> Count:
 
 
 def survivor(file: str, name: str, diff: str) -> Survivor:
-    """The mutant that mutmut calls `name`, by what it changes."""
+    """Return the mutant that mutmut calls `name`, by its changed lines."""
     mangled = name.rpartition(".")[2].partition("__mutmut_")[0]
     function = mangled.removeprefix("x_") if "ǁ" not in mangled else mangled[2:].replace("ǁ", ".")
     lines = diff.splitlines()[2:]
@@ -96,13 +96,13 @@ def survivor(file: str, name: str, diff: str) -> Survivor:
 
 
 def row(one: Survivor) -> str:
-    """The survivor as a row of a table in docs/mutants.md."""
+    """Return the survivor as a row of a table in docs/mutants.md."""
     before, after = (text.replace("|", r"\|") for text in (one.before, one.after))
     return f"| {one.file} | `{one.function}` | `{before}` | `{after}` |"
 
 
 def listed(text: str) -> list[Survivor]:
-    """The survivors in the tables of docs/mutants.md."""
+    """Return the survivors in the tables of docs/mutants.md."""
     found = []
     for line in text.splitlines():
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]

@@ -1,8 +1,8 @@
-"""Puts a mutant in the place of its function, in place of mutmut's trampolines.
+"""Put a mutant into its function, instead of mutmut's trampolines.
 
-mutmut decorates each function with a trampoline that is handed the function's mutants by name. Here
-the decorator only remembers the function; the process that is to run a mutant gives the function
-that mutant's code. So calls cost what they always cost, whoever holds the function by another name.
+mutmut decorates each function with a trampoline that gets the function's mutants by name. Here the
+decorator only records the function; the process that runs a mutant gives the function that
+mutant's code. So calls cost the same as without mutants, under every name of the function.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _become(function: FunctionType, other: Any) -> None:
 
 
 def _plain(member: Any) -> FunctionType:
-    """The function in a property or class method."""
+    """Return the function in a property or class method."""
     return getattr(member, "fget", None) or getattr(member, "__func__", member)
 
 
@@ -84,10 +84,10 @@ def _fail(*_: Any, **__: Any) -> None:
 
 
 class _Watch:
-    """Tells mutmut which functions a test reaches; the interpreter calls it at each call."""
+    """Report to mutmut which functions a test reaches; the interpreter calls it at each call."""
 
     def __init__(self) -> None:
-        self._names: dict[int, str] = {}  # id of a function's code -> what mutmut calls it
+        self._names: dict[int, str] = {}  # id of a function's code -> mutmut's name of it
         self._seen = 0
 
     def __call__(self, frame: FrameType, event: str, argument: object) -> None:

@@ -1,4 +1,4 @@
-"""What is mutated, how a mutant takes its function's place, and how survivors are counted."""
+"""Which code is mutated, how a mutant replaces its function, and how survivors are counted."""
 
 import libcst
 import pytest
@@ -21,7 +21,7 @@ def installed(monkeypatch):
 
 
 def mutated(source):
-    """The texts that take the place of what they mutate."""
+    """Return the texts that replace the mutated ones."""
     _, found, _, _ = create_mutations("some.py", source)
     module = libcst.Module([])
     return [module.code_for_node(one.mutated_node) for one in found]
@@ -32,7 +32,7 @@ def test_words_are_left_alone_and_a_name_is_mutated_once(installed):
     assert mutated("def f():\n    return 'name'\n") == ["'XXnameXX'"]
 
 
-def test_an_argument_that_is_words_is_neither_dropped_nor_replaced(installed):
+def test_a_sentence_as_an_argument_is_neither_dropped_nor_replaced(installed):
     assert mutated("def f(n):\n    g(f'{n} left')\n") == []
     assert mutated("def f(n):\n    g('some words', n)\n") == [
         "g('some words', None)",
@@ -68,7 +68,7 @@ class Doubled:
         return 3
 
 
-def test_a_mutant_takes_the_place_of_its_function_and_fails_where_it_is_told_to(monkeypatch):
+def test_a_mutant_replaces_its_function_and_fails_on_request(monkeypatch):
     monkeypatch.setattr(switch, "_functions", [])
     monkeypatch.setenv("MUTANT_UNDER_TEST", "")
     held = {"_mutmut_orig": lambda n, by=2: n * by, "x_double__mutmut_1": triple}
@@ -112,7 +112,7 @@ def test_a_row_of_the_list_is_the_survivor_that_it_was_made_from():
     assert listed(told * 2) == [one, one]
 
 
-def test_mutants_that_never_end_count_as_killed_and_are_told():
+def test_mutants_that_never_end_count_as_killed_and_are_listed():
     assert counted([0, 1, 36, None, 33]) == Count(2, 1, 4, 5)
     assert str(Count(2, 1, 4, 5)) == " 50.0 %     2 of 4     (1 by time, 1 not tried yet)"
     assert str(Count(3, 0, 3, 3)) == "100.0 %     3 of 3    "

@@ -1,7 +1,7 @@
-"""A cluster in memory whose faults take hold, or do not: each kind can be made to do nothing.
+"""A cluster in memory in which each kind of fault takes effect, or has its effect disabled.
 
-`deaf` names what is without effect: "rules" (packets pass whatever iptables says), "signals"
-(they reach another process), "clock" (nobody reads the clock's file, and another process' vDSO is
+`deaf` names the disabled effects: "rules" (packets pass despite iptables), "signals" (they reach
+another process), "clock" (no process reads the clock's file, and another process' vDSO is
 rewritten), "restart" (a server that was started does not serve).
 """
 
@@ -37,9 +37,9 @@ class Result:
 
 @dataclass
 class Clocks:
-    """The clocks of a node's process; `file_s` is what it has read from libfaketime's file.
+    """The clocks of a node's process; `file_s` is its last value from libfaketime's file.
 
-    `grain_s` is what its showing is cut off to; `hidden` are the clocks that it does not show.
+    The shown time is truncated to `grain_s`; `hidden` are the clocks that it does not show.
     """
 
     file_s: float = 0.0
@@ -79,7 +79,7 @@ class Clocks:
 
 @dataclass
 class Node:
-    """Remote, Server and Client of one node at once, as far as the nemesis looks at them."""
+    """Remote, Server and Client of one node at once, as far as the nemesis uses them."""
 
     site: Site
     name: str
@@ -107,7 +107,7 @@ class Node:
         return self.tc(argv)
 
     def hold_threads(self, verb: str, pid: int) -> Result:
-        """`threads`: their names; those that are `held` stand still."""
+        """`threads`: their names; those that are `held` are paused."""
         if not self.threads and verb == "hold":
             return Result(err=f"process {pid} has no thread beside its main one", code=1)
         if "threads" not in self.site.deaf:
@@ -119,7 +119,7 @@ class Node:
         main = "t" if "main" in self.held else "R"
         return Result(json.dumps({"threads": rows, "main": main}))
 
-    # What stands in the place of nemesis/iptables.py.
+    # Replaces nemesis/iptables.py.
 
     def write(self, rules: list[Rule]) -> None:
         self.rules = list(rules)
@@ -145,7 +145,7 @@ class Node:
         return Result(self.queue)
 
     def meets(self, way: str, address: str, kind: str, port: str = "") -> bool:
-        """Whether a packet gets through this node's chain; what it meets on its way counts it."""
+        """Return whether a packet gets through this node's chain, and count it in its rules."""
         for rule in self.rules:
             if rule.port not in ("", port):
                 continue
@@ -169,7 +169,7 @@ class Node:
         pid = rest.pop(0) if rest and rest[0].isdigit() else str(self.pid_)
         assert pid == str(self.pid_)
         names = [name.removeprefix("--").replace("-", "_") for name in rest[::2]]
-        # The clocks of a process that nobody looks at.
+        # The clocks of a process that no test reads.
         clocks = Clocks() if "clock" in self.site.deaf else self.clocks
         return clocks.vdso(verb, pid, **dict(zip(names, rest[1::2], strict=True)))
 
@@ -309,16 +309,16 @@ class Site:
         return 6379 if node in SERVERS else None
 
     def passes(self, source: str, target: str, kind: str = "tcp", port: str = "") -> bool:
-        """Whether a packet from one node reaches the other; on which connection, by its port."""
+        """Return whether a packet from one node reaches the other, on the port's connection."""
         if "rules" in self.deaf:
             return True
         out = self.nodes[source].meets("OUT", self.address(target), kind, port)
         return out and self.nodes[target].meets("IN", self.address(source), kind, port)
 
     def meets(self, source: str, target: str) -> str:
-        """What a probe meets: the request and its answer must both come through."""
+        """Return a probe's result: the request and its answer must both get through."""
         if not self.passes(source, target):
-            # The rule that met it tells the sender, or does not.
+            # The matching rule rejects the packet, so that the sender knows, or drops it.
             rejected = self.nodes[source].hits[Rule("OUT", self.address(target), "REJECT")]
             return "refused" if rejected else "silent"
         if not self.passes(target, source):
@@ -328,7 +328,7 @@ class Site:
 
 @pytest.fixture
 def network(monkeypatch):
-    """Nodes in memory in the place of iptables on real ones."""
+    """Replace iptables on real nodes by nodes in memory."""
     for name, act in {
         "hook": lambda node: None,
         "write": lambda node, rules: node.write(rules),
@@ -351,7 +351,7 @@ def site(monkeypatch, network):
 
 
 class Recorded:
-    """The ops that a director wrote, and its history."""
+    """Return the ops that a director wrote, and its history."""
 
     def __init__(self) -> None:
         self.ops: list[Op] = []

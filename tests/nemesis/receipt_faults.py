@@ -1,4 +1,4 @@
-"""One fault of each kind, for the tests that look at receipts."""
+"""One fault of each kind, for tests of receipts."""
 
 from __future__ import annotations
 

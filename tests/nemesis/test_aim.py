@@ -1,4 +1,4 @@
-"""An aim strikes when its moment is there, heals whatever it put on, and says what it did."""
+"""A triggered fault waits for its moment, heals all its faults, and records its actions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Lease:
 
 @dataclass
 class Run:
-    """A run in which things happen when the test says so; stands for watch and director."""
+    """A run whose events the test controls; it replaces watch and director."""
 
     held: list[Lease] = field(default_factory=list)
     others: int = 0
@@ -84,7 +84,7 @@ def verbs(run):
     return [entry[0] for entry in run.log]
 
 
-def test_a_strike_waits_until_a_hold_has_so_much_of_its_lease_behind_it():
+def test_an_injection_waits_until_a_fraction_of_a_lease_has_passed():
     run = Run()
     run.holds("client-2")
     run.at_injection = lambda fault: setattr(run, "others", 1)
@@ -99,7 +99,7 @@ def test_a_strike_waits_until_a_hold_has_so_much_of_its_lease_behind_it():
 
 
 @pytest.mark.parametrize("held", [{"lost": True}, {"left_s": 0.2 * TTL_S}])
-def test_a_hold_that_is_lost_or_nearly_over_is_not_struck(monkeypatch, held):
+def test_a_hold_that_is_lost_or_nearly_ended_is_not_hit(monkeypatch, held):
     monkeypatch.setattr(aim, "_MOMENT_TTLS", 0.5)
     run = Run()
     run.holds("client-2", since_s=TTL_S, **held)
@@ -108,7 +108,7 @@ def test_a_hold_that_is_lost_or_nearly_over_is_not_struck(monkeypatch, held):
     assert (done.played[0].holder, done.played[0].at_s) == (None, None)
 
 
-def test_at_the_edge_of_a_lease_a_holder_that_counts_on_it_no_more_is_struck_too():
+def test_at_the_edge_of_a_lease_a_holder_that_no_longer_counts_on_it_is_hit_too():
     run = Run()
     slowly = replace(AT, ttl_s=20.0)
     run.holds("client-2", left_s=1.2, lost=True)
@@ -118,7 +118,7 @@ def test_at_the_edge_of_a_lease_a_holder_that_counts_on_it_no_more_is_struck_too
     assert targets == ["client-2"] and 0.15 <= at_s <= 1.2
 
 
-def test_a_lease_that_is_renewed_and_so_has_no_edge_is_struck_after_a_while():
+def test_a_renewed_lease_which_has_no_edge_is_hit_after_a_while():
     run = Run()
     run.at_injection = lambda fault: setattr(run, "others", 1)
     run.leases = lambda: [Lease("client-2", 0, run.now() + int(0.9 * TTL_S * 1e9))]
@@ -127,7 +127,7 @@ def test_a_lease_that_is_renewed_and_so_has_no_edge_is_struck_after_a_while():
     assert targets == ["client-2"] and at_s >= 2 * TTL_S
 
 
-def test_a_hold_without_a_lease_is_struck_as_well():
+def test_a_hold_without_a_lease_is_hit_as_well():
     run = Run()
     run.holds("client-1", since_s=TTL_S, left_s=None)
     run.at_injection = lambda fault: setattr(run, "others", 1)
@@ -135,13 +135,13 @@ def test_a_hold_without_a_lease_is_struck_as_well():
     assert run.log[0][2] == ["client-1"]
 
 
-def test_what_a_play_puts_on_before_is_healed_last_even_if_its_moment_never_comes(monkeypatch):
+def test_preparatory_faults_are_healed_last_even_if_the_moment_never_comes(monkeypatch):
     monkeypatch.setattr(aim, "_MOMENT_TTLS", 0.2)
     run = Run()
     done = carried_out(run, play("split", before=[CUT]))
     assert verbs(run) == ["inject", "heal"]
     assert [(one.family, one.targets) for one in done.schedule] == [("partition", CUT.targets)]
-    assert done.schedule[0].duration_s >= round(0.2 * TTL_S, 3)  # it is told in ms
+    assert done.schedule[0].duration_s >= round(0.2 * TTL_S, 3)  # the history has it in ms
 
     run = Run()
     run.holds("client-2", since_s=TTL_S / 2)
@@ -149,7 +149,7 @@ def test_what_a_play_puts_on_before_is_healed_last_even_if_its_moment_never_come
     assert run.log[-2:] == [("heal", "aim-2"), ("heal", "aim-1")]
 
 
-def test_a_strike_ends_with_another_s_grant_and_at_the_latest_when_its_time_is_up():
+def test_an_injection_ends_with_another_client_s_grant_or_at_its_timeout():
     run = Run()
     run.holds("client-2", since_s=TTL_S / 2)
     begun = time.monotonic()
@@ -164,7 +164,7 @@ def test_a_strike_ends_with_another_s_grant_and_at_the_latest_when_its_time_is_u
     assert time.monotonic() - begun >= 0.4
 
 
-def test_a_play_that_is_carried_out_again_waits_for_the_same_client_first(monkeypatch):
+def test_a_replayed_trigger_waits_for_the_same_client_first(monkeypatch):
     run = Run()
     run.held = [Lease(name, -(10**9), 10**12) for name in ("client-1", "client-2")]
     done = carried_out(run, play(share=0.1, lasts_s=0.01, holder="client-2", at_s=9.0))
@@ -177,7 +177,7 @@ def test_a_play_that_is_carried_out_again_waits_for_the_same_client_first(monkey
     assert run.log[0][2] == ["client-1"]
 
 
-def test_without_given_plays_they_are_drawn_from_the_seed_until_the_run_is_over():
+def test_without_given_triggers_they_are_drawn_from_the_seed_until_the_run_ends():
     run = Run()
     run.held = [Lease("client-1", -(10**9), 10**12)]
     done = Aim(["pause"], 7, AT, run)
@@ -187,7 +187,7 @@ def test_without_given_plays_they_are_drawn_from_the_seed_until_the_run_is_over(
     assert verbs(run).count("inject") == verbs(run).count("heal")
 
 
-def test_what_an_injection_raises_is_raised_when_all_is_healed():
+def test_an_exception_of_an_injection_is_raised_after_all_is_healed():
     def broken(fault):
         raise OSError("the disk is full")
 

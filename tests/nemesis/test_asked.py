@@ -1,4 +1,4 @@
-"""What `--nemesis` can ask for, what is drawn for it, and what is refused beforehand."""
+"""Parsing of `--nemesis`: valid requests, the schedules drawn for them, and errors."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_an_entry_has_a_family_and_may_have_a_target_a_variant_an_interval_and_a
         ("clock/+soon", ETCD, "'soon' is no time"),
     ],
 )
-def test_what_can_not_be_had_is_refused_in_words(entry, at, why):
+def test_an_impossible_fault_is_refused_with_the_reason(entry, at, why):
     with pytest.raises(ValueError) as error:
         check([entry], at)
     assert why in str(error.value)
@@ -144,7 +144,7 @@ def fault(family, targets, **arguments):
         ("pause", "expected `object`, got `str`; a fault is an object with at_s, duration_s"),
     ],
 )  # fmt: skip
-def test_a_fault_that_somebody_wrote_wrongly_is_named(row, why):
+def test_a_malformed_fault_is_named(row, why):
     good = fault("pause", ["etcd-1"])
     with pytest.raises(ValueError) as error:
         stored([good, row], ETCD)
@@ -215,7 +215,7 @@ def test_a_target_and_a_variant_are_kept_to():
     assert {(f.arguments["offset_s"], *f.arguments["clocks"]) for f in back} == {(-0.5, "wall")}
 
 
-def test_a_rolling_crash_strikes_each_server_in_turn():
+def test_a_rolling_crash_hits_each_server_in_turn():
     found = schedule("kill:rolling", time_s=12)
     assert [fault.targets for fault in found[:3]] == [["etcd-1"], ["etcd-2"], ["etcd-3"]]
     assert len({fault.at_s for fault in found}) == len(found)
@@ -223,7 +223,7 @@ def test_a_rolling_crash_strikes_each_server_in_turn():
 
 @given(st.integers(0, 2**32), st.sampled_from(SHAPES), st.sampled_from([3, 4, 5, 7]))
 @settings(max_examples=200)
-def test_a_partition_cuts_what_its_shape_says(seed, shape, servers):
+def test_a_partition_cuts_the_links_of_its_shape(seed, shape, servers):
     at = layout(servers=servers)
     links = (
         FAMILIES["partition"]

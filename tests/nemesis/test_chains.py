@@ -1,4 +1,4 @@
-"""The chains go off every node that may have them, whatever request was cut off."""
+"""Every node that may have chains loses them, whichever request was interrupted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Site:
 
 @pytest.fixture
 def there(monkeypatch):
-    """The nodes that have chains; `cut` names the calls that fail, each once, half of it done."""
+    """The nodes that have chains; `cut` names calls that fail once, halfway through."""
     nodes, cut = set(), []
 
     def hook(node):
@@ -49,7 +49,7 @@ def test_chains_that_were_put_on_in_part_go_off_as_well(there):
     assert nodes == set()
 
 
-def test_a_connection_that_is_cut_while_chains_go_off_is_made_anew(there):
+def test_a_connection_that_is_lost_during_the_removal_is_opened_again(there):
     nodes, cut = there
     chains = Chains(Site())
     chains.add("f", {"storage": [Rule("IN", "10.0.0.1", "DROP")], "redis-1": []})

@@ -1,4 +1,4 @@
-"""A clock fault is proved by what the process shows, and never by what would fit a right clock."""
+"""A clock fault is proved by the process' own time, and never by one that fits a right clock."""
 
 from __future__ import annotations
 
@@ -74,8 +74,7 @@ def test_a_skew_of_all_but_one_of_its_targets_is_not_proved(clocks, site, fault,
 
 @pytest.fixture
 def idle(site, monkeypatch):
-    """Time as on a machine that does nothing else: a call of a clock takes 10 µs, and a sleep as
-    long as was asked for."""
+    """Simulate time on an idle machine: reading a clock takes 10 µs, and a sleep its exact time."""
     now_s = [100.37]
 
     def monotonic():
@@ -104,13 +103,13 @@ def test_a_clock_that_shows_whole_seconds_is_looked_at_until_it_is_known_well_en
     assert high_s - low_s <= offset_s / 4
 
 
-def test_a_jump_too_small_for_what_the_server_shows_is_not_proved(clocks, site):
+def test_a_jump_below_the_server_s_clock_resolution_is_not_proved(clocks, site):
     site.nodes["etcd-1"].clocks.grain_s = 1000.0
     assert not clocks.inject(fault("etcd-1", offset_s=3.0)).proved
 
 
 class Slow:
-    """A clock that shows whole seconds, on a machine where a look takes its time."""
+    """A clock that shows whole seconds, on a machine where reading it takes long."""
 
     def __init__(self, monkeypatch, offset_s, look_s):
         self.now_s, self.offset_s, self.look_s, self.lost = 100.5, offset_s, look_s, 0
@@ -158,7 +157,7 @@ def test_a_clock_that_never_gets_clearer_is_given_up(monkeypatch):
 
 
 class Drifting:
-    """A clock at a rate of its own; when it is read within a look is anybody's guess."""
+    """A clock at a rate of its own, read at an unknown moment within each look."""
 
     def __init__(self, monkeypatch, rate, random, look_s):
         self.now_s, self.rate, self.random, self.look_s = 100.0, rate, random, look_s
@@ -184,7 +183,7 @@ def test_a_drift_is_proved_whenever_within_its_looks_the_clock_was_read(
     monkeypatch, rate, look_s, seed
 ):
     looks = Drifting(monkeypatch, rate, Random(seed), look_s)
-    # A tenth off is not told apart where looks take a second: then nothing is proved.
+    # A tenth off cannot be distinguished where looks take a second: then nothing is proved.
     assert skewed.drifts(looks, rate).right or (look_s == 1.0 and abs(rate - 1) < 0.2)
     wrong = 1 + (rate - 1) * Random(seed).choice((-1, 0, 0.25, 3))
     assert skewed.drifts(looks, wrong).right is False
@@ -265,7 +264,7 @@ def test_a_refused_fault_leaves_every_clock_alone(clocks, site):
 
 
 @pytest.mark.parametrize("kind", ["redis", "etcd", "zookeeper"])
-def test_what_is_drawn_makes_sense_for_each_kind_of_server(kind):
+def test_drawn_clock_faults_are_valid_for_each_kind_of_server(kind):
     servers = [f"{kind}-{n}" for n in (1, 2, 3)]
     shown = ("wall",) if kind == "redis" else ("wall", "monotonic")
     kinds, backwards = set(), False

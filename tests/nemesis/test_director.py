@@ -1,4 +1,4 @@
-"""A director books each fault as it went, finds who leads, and heals all that it began."""
+"""A director records each fault as injected, finds the leader, and heals all of its faults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fencepost.nemesis.schedule import Scheduled
 from tests.nemesis.receipt_faults import CRASHES, CUT, JUMP, PAUSE_SERVER
 
 
-def test_healing_what_was_never_injected_is_fine_and_writes_nothing(director, recorded):
+def test_healing_without_an_injection_succeeds_and_writes_nothing(director, recorded):
     assert director.heal("nothing").proved
     assert recorded.ops == []
 
@@ -40,7 +40,7 @@ def test_a_node_that_does_not_answer_is_booked_and_not_fatal(site, recorded):
 @pytest.mark.parametrize(("loses", "targets", "forgets"), [
     (True, ["redis-1"], True), (True, ["client-1"], False), (False, ["redis-1"], False),
 ])  # fmt: skip
-def test_where_a_failover_loses_grants_whatever_strikes_a_server_may_make_it_forget(
+def test_in_a_failover_setup_any_fault_on_a_server_may_make_it_forget(
     site, recorded, loses, targets, forgets
 ):
     Director(site, recorded, loses=loses).inject(Fault("p", "pause", targets, {}))
@@ -48,7 +48,7 @@ def test_where_a_failover_loses_grants_whatever_strikes_a_server_may_make_it_for
     assert {value["forgets"] for value in begun} == {forgets}
 
 
-def test_the_primary_is_who_leads_when_the_fault_begins(director, site, recorded):
+def test_the_primary_is_the_leader_when_the_fault_starts(director, site, recorded):
     links = [["primary", "redis-1"], ["primary", "redis-2"], ["primary", "client-1"]]
     fault = Fault(
         "f",
@@ -68,7 +68,7 @@ def test_the_primary_is_who_leads_when_the_fault_begins(director, site, recorded
     assert value["arguments"]["words"] == "redis-2 (the primary) is cut off from all other nodes"
 
 
-def test_the_holder_is_whoever_has_held_a_lock_for_a_while_when_the_fault_begins(
+def test_the_holder_is_a_client_that_has_held_a_lock_for_a_while_when_the_fault_starts(
     director, site, recorded
 ):
     site.held = {"client-1": 0.01, "client-2": 0.3}
@@ -86,9 +86,7 @@ def test_a_hold_that_has_just_begun_will_do_where_none_lasts(director, site, rec
     assert recorded.ops[0].value["targets"] == ["client-2"]
 
 
-def test_where_nobody_holds_a_lock_any_client_is_struck_and_the_words_say_so(
-    director, recorded, monkeypatch
-):
+def test_without_a_holder_any_client_is_hit_and_the_record_says_so(director, recorded, monkeypatch):
     monkeypatch.setattr(targets, "_WAIT_S", 0.01)
     assert director.inject(Fault("f", "kill", ["holder"])).proved
     value = recorded.ops[0].value
@@ -96,7 +94,7 @@ def test_where_nobody_holds_a_lock_any_client_is_struck_and_the_words_say_so(
     assert value["arguments"]["words"] == "client-1 (nobody held a lock) crashes"
 
 
-def test_where_nobody_leads_there_is_no_fault_and_no_receipt(director, recorded, monkeypatch):
+def test_without_a_leader_there_is_no_fault_and_no_receipt(director, recorded, monkeypatch):
     monkeypatch.setattr(targets, "_ELECTION_S", 0.01)
     assert not director.inject(Fault("f", "pause", ["primary"])).proved
     assert recorded.ops[1].error == [
@@ -156,7 +154,7 @@ def test_a_pause_of_the_holder_until_another_holds_counts_the_others_grants(dire
 AT_ITS_POINT = Fault("f", "pause", ["holder"], {"point": "between"})
 
 
-def test_the_holder_at_a_failpoint_is_whoever_comes_there_first(director, site, recorded):
+def test_the_holder_at_a_failpoint_is_the_first_client_to_reach_it(director, site, recorded):
     site.held = {"client-1": 5.0}
     site.nodes["client-2"].points.add("between")
     receipt = director.inject(AT_ITS_POINT)
@@ -169,7 +167,7 @@ def test_the_holder_at_a_failpoint_is_whoever_comes_there_first(director, site, 
     assert director.heal("f").proved
 
 
-def test_another_that_comes_there_in_the_same_moment_goes_on(director, site, recorded):
+def test_another_client_that_reaches_it_in_the_same_moment_continues(director, site, recorded):
     for name in ("client-2", "client-3"):
         site.nodes[name].points.add("between")
         site.nodes[name].at_point = "between"
@@ -180,7 +178,7 @@ def test_another_that_comes_there_in_the_same_moment_goes_on(director, site, rec
     assert (other.at_point, other.states[other.pid_], other.armed) == (None, "S", set())
 
 
-def test_where_nobody_comes_there_a_holder_is_stopped_where_it_is(
+def test_if_no_client_reaches_it_a_holder_is_stopped_where_it_is(
     director, site, recorded, monkeypatch
 ):
     monkeypatch.setattr(pause, "POINT_S", 0.05)
@@ -192,7 +190,7 @@ def test_where_nobody_comes_there_a_holder_is_stopped_where_it_is(
     assert all(site.nodes[name].armed == set() for name in site.clients)
 
 
-def test_a_holder_that_is_stopped_anywhere_is_waited_for_by_nobody(director, site, recorded):
+def test_a_holder_that_is_stopped_anywhere_is_not_waited_for(director, site, recorded):
     site.held = {"client-1": 5.0}
     site.nodes["client-1"].points.add("between")
     assert director.inject(Fault("f", "pause", ["holder"])).proved
@@ -201,7 +199,7 @@ def test_a_holder_that_is_stopped_anywhere_is_waited_for_by_nobody(director, sit
 
 
 @pytest.mark.parametrize("losses", [1, 2])
-def test_what_a_lost_connection_kept_from_being_healed_is_healed_by_the_next_attempt(
+def test_a_fault_left_by_a_lost_connection_is_healed_by_the_next_attempt(
     director, site, monkeypatch, losses
 ):
     assert director.inject(CUT).proved
@@ -219,15 +217,13 @@ def test_what_a_lost_connection_kept_from_being_healed_is_healed_by_the_next_att
     assert healed.proved is (losses == 1)
     assert bool(node.rules) is (losses == 2)
 
-    # Whoever writes the node's rules next writes none of those that are over.
+    # The next change of the node's rules contains none of the healed faults.
     director.inject(Fault("other", "partition", [], {"links": [["redis-2", "redis-4"]]}))
     assert director.heal("other").proved
     assert not node.rules
 
 
-def test_a_fault_that_was_given_no_words_stands_in_the_history_with_its_family_s(
-    director, recorded
-):
+def test_a_fault_without_a_description_has_its_family_s_in_the_history(director, recorded):
     director.inject(CRASHES)
     director.inject(Fault("p", "pause", ["redis-4"], {"words": "redis-4 sleeps"}))
     said = [op.value["arguments"]["words"] for op in recorded.ops if op.type == "ok"]

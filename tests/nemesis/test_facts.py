@@ -1,4 +1,4 @@
-"""What a checker may conclude from a fault: its family says so, and it stands in the history."""
+"""The facts that a checker may conclude from a fault come from its family, via the history."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ every_family = pytest.mark.parametrize("family", FAMILIES)
 
 
 @every_family
-def test_a_family_says_what_it_impairs_which_links_it_cuts_and_whether_servers_forget(family):
+def test_a_family_names_its_impaired_nodes_cut_links_and_forgetting_servers(family):
     targets, arguments, impairs, links, forgets = FACTS[family]
     assert facts(family, targets, arguments) == {
         "impairs": impairs,
@@ -61,7 +61,7 @@ def test_a_family_says_what_it_impairs_which_links_it_cuts_and_whether_servers_f
 
 
 @every_family
-def test_the_facts_stand_in_the_history_where_a_fault_starts(director, recorded, family):
+def test_the_facts_are_in_the_history_where_a_fault_starts(director, recorded, family):
     targets, arguments, impairs, links, forgets = FACTS[family]
     director.inject(Fault("f", family, targets, arguments))
     begun, done = recorded.ops[:2]
@@ -115,7 +115,7 @@ def test_every_fault_that_can_be_drawn_impairs_its_nodes_or_is_one_of_the_clock(
                 assert set(impairs) <= set(drawn.targets), drawn
 
 
-# Which nodes a partition impairs.
+# The nodes that a partition impairs.
 
 
 def impaired(*links):
@@ -169,5 +169,5 @@ def test_a_shape_impairs_a_minority_where_it_leaves_a_majority_of_servers_togeth
     assert found == servers
 
 
-def test_a_partition_whose_links_nobody_tells_impairs_its_targets():
+def test_a_partition_without_recorded_links_impairs_its_targets():
     assert partition.impairs(["redis-1"], {}) == ["redis-1"]

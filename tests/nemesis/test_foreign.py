@@ -1,4 +1,4 @@
-"""Which faults servers can have that are not ours, and which can be on together."""
+"""The faults that external servers can have, and which can be active together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHOWN = dict.fromkeys(SERVERS, ("wall",)) | dict.fromkeys(CLIENTS, ("wall",))
 FOREIGN = Layout(SERVERS, CLIENTS, 2.0, 0.0, kind=KINDS["redis"], shown=SHOWN, foreign=True)
 
 
-def test_what_needs_servers_of_ours_is_said_with_its_reason():
+def test_a_fault_that_needs_bundled_servers_is_refused_with_its_reason():
     found = possible(FOREIGN)
     can = [family for family, why in found.items() if not why]
     assert can == ["partition", "delay", "packet", "pause", "clock", "kill"]
@@ -43,7 +43,7 @@ def test_only_clocks_that_are_shown_are_drawn():
 
 
 def test_a_container_that_is_killed_has_no_cut_link_meanwhile():
-    """It takes its network with it when it ends, and every rule in there."""
+    """It removes its network when it ends, and every rule in there."""
     entries = ("partition", "kill:one", "delay")
     for seed in range(20):
         faults = schedule.draw(entries, seed, 60, 2, FOREIGN)
@@ -59,7 +59,7 @@ def test_a_container_that_is_killed_has_no_cut_link_meanwhile():
                 assert apart or cut.isdisjoint(one.targets)
 
 
-def test_a_server_of_ours_may_be_killed_while_it_is_cut_off():
+def test_a_bundled_server_may_be_killed_while_it_is_cut_off():
     strike = kill.FAMILY.strike(["a"], {}, FOREIGN)
     cut = FAMILIES["partition"].strike(["a", "b"], {"links": [["a", "b"]]}, FOREIGN)
     assert kill.clashes(strike, cut, FOREIGN)

@@ -1,4 +1,4 @@
-"""What iptables is told, and how what it tells is read."""
+"""The arguments of iptables, and how its output is parsed."""
 
 from __future__ import annotations
 

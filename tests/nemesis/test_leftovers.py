@@ -1,4 +1,4 @@
-"""What a killed run left on a node is found by the family that left it, and undone."""
+"""Leftovers of a killed run on a node are detected and undone by their family."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DATA = "/var/lib/fencepost/redis"
 
 @dataclass
 class Node:
-    """A node and its server, and what was left on it."""
+    """A node and its server, with leftovers."""
 
     chains: bool = False
     queue: bool = False
@@ -111,7 +111,7 @@ def test_on_a_node_of_which_nothing_was_left_nothing_is_found(server):
 
 
 @pytest.mark.parametrize("family", LEFT)
-def test_what_a_family_left_is_found_by_it_alone_and_is_gone_once_it_is_undone(family):
+def test_leftovers_of_a_family_are_found_by_it_alone_and_gone_after_the_undo(family):
     node, what = LEFT[family]
     ((name, thing),) = left(node)
     assert (name, thing.what) == (family, what)
@@ -143,7 +143,7 @@ def test_a_server_whose_monotonic_clock_goes_back_is_ended():
     assert node.state_ is None
 
 
-def test_a_server_whose_wall_clock_alone_was_off_goes_on():
+def test_a_server_whose_wall_clock_alone_was_off_continues():
     node = Node(skewed={"42": {"wall": 10, "monotonic": -3}})
     ((_, thing),) = left(node)
     thing.undo()

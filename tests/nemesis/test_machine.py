@@ -1,4 +1,4 @@
-"""What happens to a server's machine: its power, its disk, its CPU; and what does nothing."""
+"""Faults of a server's machine: its power, its disk, its CPU; and those without effect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DATA = "/var/lib/fencepost/redis"
 
 @dataclass
 class Machine:
-    """As much of a node and its server as these look at. `deaf`: what is without effect."""
+    """A node and its server, as far as these faults use them. `deaf`: disabled effects."""
 
     name: str
     deaf: set[str] = field(default_factory=set)
@@ -111,7 +111,7 @@ def fault(*targets, **arguments):
     return Fault("f", "x", list(targets or ("redis-1",)), arguments)
 
 
-def test_a_loss_of_power_takes_what_was_not_synced_and_the_servers_come_back_together(site):
+def test_a_power_loss_takes_unsynced_writes_and_the_servers_restart_together(site):
     nemesis = Power(site)
     receipt = nemesis.inject(fault("redis-1", "redis-2"))
     assert receipt.proved
@@ -149,7 +149,7 @@ def test_a_full_disk_is_one_on_which_nothing_can_be_written(site):
     assert site.machines["redis-1"].log == ["start", "ready"]
 
 
-def test_a_server_that_hangs_after_its_disk_was_full_is_started_anew(site):
+def test_a_server_that_hangs_after_its_disk_was_full_is_restarted(site):
     nemesis, machine = Disk(site), site.machines["redis-1"]
     nemesis.inject(fault())
     machine.deaf.add("ready")
@@ -174,7 +174,7 @@ def test_a_disk_that_others_have_a_share_in_is_never_filled(site):
     assert receipt.how == "the data of redis-1 is on no disk of its own"
 
 
-def test_a_quota_is_proved_by_the_cgroup_and_by_what_it_throttles(site):
+def test_a_quota_is_proved_by_the_cgroup_and_its_throttling(site):
     nemesis = Cpu(site)
     receipt = nemesis.inject(fault(share=0.02))
     assert receipt.proved
@@ -183,7 +183,7 @@ def test_a_quota_is_proved_by_the_cgroup_and_by_what_it_throttles(site):
 
 
 @pytest.mark.parametrize("deaf", ["group", "quota"])
-def test_a_quota_that_nobody_is_under_or_that_throttles_nothing_is_not_proved(site, deaf):
+def test_a_quota_without_a_process_or_without_throttling_is_not_proved(site, deaf):
     site.machines["redis-1"].deaf.add(deaf)
     assert not Cpu(site).inject(fault()).proved
 

@@ -1,4 +1,4 @@
-"""Servers that go and come: etcd's members, a replicated Redis; and what does not happen."""
+"""Servers that leave and join: etcd's members, a replicated Redis; and failed changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ETCD = [f"etcd-{n}" for n in (1, 2, 3)]
 
 @dataclass
 class Server:
-    """Remote and server of one node. `deaf`: what is without effect."""
+    """Remote and server of one node. `deaf`: disabled effects."""
 
     name: str
     site: Site
@@ -114,7 +114,7 @@ def fault(*targets):
 
 @pytest.mark.parametrize("heard", [True, False])
 def test_a_member_whose_adding_was_not_answered_in_time_is_looked_for_and_added(etcd, heard):
-    """Whether or not the request was carried out."""
+    """Raise an error before or after the request took effect."""
     nemesis = Membership(etcd)
     nemesis.inject(fault("etcd-2"))
     answering, asked = etcd.etcdctl, []
@@ -164,7 +164,7 @@ def test_a_member_that_stays_is_not_called_gone(etcd, deaf):
     assert not Membership(etcd).inject(fault("etcd-2")).proved
 
 
-def test_a_server_that_comes_back_as_it_was_is_not_called_another(etcd):
+def test_a_server_that_returns_with_its_data_is_not_called_another(etcd):
     nemesis = Membership(etcd)
     etcd.deaf.add("remove")
     nemesis.inject(fault("etcd-2"))

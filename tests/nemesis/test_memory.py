@@ -1,4 +1,4 @@
-"""A memory limit is proved by what the server then does, not by what it was told."""
+"""A memory limit is proved by the server's behaviour, not by its settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fencepost.nemesis.nemesis import Fault
 
 @dataclass
 class Redis:
-    """As much of a server as the nemesis looks at. `deaf`: it takes settings and ignores them."""
+    """A server, as far as the nemesis uses it. `deaf`: it accepts settings and ignores them."""
 
     deaf: bool = False
     config: dict[str, str] = field(default_factory=lambda: {"maxmemory": "0"})
@@ -101,14 +101,14 @@ def test_a_limit_that_stays_is_not_proved_to_be_gone():
     assert not Memory(Site(redis)).heal(fault("allkeys-lru")).proved
 
 
-def test_what_was_there_is_older_than_what_comes_in_by_the_server_s_own_clock():
-    """Which has whole seconds: of keys that were used in the same one any may go first."""
+def test_existing_keys_are_older_than_new_ones_by_the_server_s_own_clock():
+    """That clock has whole seconds: of keys used in the same one any may be evicted first."""
     redis = Redis(clock=[7, 7, 7, 8, 8])
     assert Memory(Site(redis)).inject(fault("allkeys-lru")).proved
     assert redis.filled_at[0] == 1
 
 
-def test_a_clock_that_stands_still_is_not_waited_for_for_ever(monkeypatch):
+def test_a_stopped_clock_is_not_waited_for_for_ever(monkeypatch):
     monkeypatch.setattr(memory, "_OLDER_S", 0.1)
     redis = Redis(clock=[7] * 1000)
     assert Memory(Site(redis)).inject(fault("allkeys-lru")).proved

@@ -1,4 +1,4 @@
-"""What is aimed is drawn from the seed, makes sense for its layout, and names nobody it cannot."""
+"""Triggered faults are drawn from the seed, fit their layout, and name only possible targets."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ LAYOUTS = st.sampled_from([REDLOCK, REDIS, ETCD, POINTED, RENEWED])
 
 @given(SEEDS, NUMBERS, ENTRIES, LAYOUTS)
 @settings(max_examples=200)
-def test_a_play_comes_from_its_seed_and_can_be_carried_out_and_stored(seed, number, entries, at):
+def test_a_triggered_fault_is_drawn_from_its_seed_and_can_be_replayed_and_stored(
+    seed, number, entries, at
+):
     play = draw(entries, seed, number, at)
     assert play == draw(entries, seed, number, at)
     must_fit(entries, at)
@@ -62,7 +64,7 @@ def reached(links, client, servers):
 
 @given(SEEDS, st.sampled_from(["clock", "kill", "power"]), st.integers(3, 7))
 @settings(max_examples=200)
-def test_a_split_leaves_each_client_a_bare_majority_and_strikes_what_both_groups_need(
+def test_a_split_leaves_each_client_a_bare_majority_and_hits_the_servers_of_both_groups(
     seed, family, many
 ):
     servers = [f"redis-{n}" for n in range(many)]
@@ -120,7 +122,7 @@ def test_where_the_lock_s_code_has_a_failpoint_holders_are_stopped_there():
         assert blow.arguments["point"] == "between-check-and-delete"
 
 
-def test_what_was_asked_of_a_target_or_a_way_is_kept():
+def test_a_requested_target_or_method_is_kept():
     for number in range(1, 60):
         play = draw(("pause:client/acquired", "kill:redis-2", "clock/+1h"), 7, number, REDLOCK)
         (blow,) = play.strike
@@ -133,7 +135,7 @@ def test_what_was_asked_of_a_target_or_a_way_is_kept():
 
 
 @pytest.mark.parametrize("entry", ["pause", "pause:client"])
-def test_the_renewal_of_a_holder_is_struck_where_there_is_one(entry):
+def test_the_renewal_of_a_holder_is_hit_if_it_has_a_thread(entry):
     plays = [draw([entry], 1, number, RENEWED) for number in range(1, 200)]
     struck = [play for play in plays if play.strike[0].arguments.get("threads") == "renewal"]
     assert 40 <= len(struck) <= 90
@@ -147,7 +149,7 @@ def test_the_renewal_of_a_holder_is_struck_where_there_is_one(entry):
         assert not any("threads" in play.strike[0].arguments for play in plays)
 
 
-def test_what_is_asked_of_a_lock_that_nobody_knows_is_struck_as_well():
+def test_a_request_for_an_unknown_lock_is_hit_as_well():
     at = replace(REDIS, renews=None)
     plays = [draw(["pause:holder/renewal"], 1, number, at) for number in range(1, 20)]
     assert {str(blow.arguments) for play in plays for blow in play.strike} == {

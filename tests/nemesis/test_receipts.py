@@ -1,4 +1,4 @@
-"""A fault that takes hold has its receipt, and one that does not has none, whatever was done."""
+"""A fault has a receipt if it took effect, and none otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A network fault is proved by what a probe meets on each way, and over once all passes again."""
+"""A probe on each link proves a network fault, and its end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_a_cut_that_stays_is_not_called_healed(director, site, monkeypatch):
     assert director.heal("cut").proved is False
 
 
-def test_a_cut_receipt_shows_what_a_probe_met_each_way_that_has_a_server(director):
+def test_a_cut_receipt_shows_a_probe_s_result_on_each_link_with_a_server(director):
     assert director.inject(CUT).data == {
         "probes": {
             "client-1 to redis-1": "silent",
@@ -43,8 +43,8 @@ def test_a_cut_between_clients_can_not_be_probed_and_so_not_proved(director):
     assert director.inject(cut(("client-1", "client-2"))).proved is False
 
 
-def test_a_port_where_nobody_listens_is_no_cut(director, site):
-    """The packets pass; only the server is gone."""
+def test_a_port_without_a_listener_is_no_cut(director, site):
+    """The packets pass; only the server is down."""
     site.nodes["redis-1"].states.clear()
     site.deaf.add("rules")
     receipt = director.inject(cut(("client-1", "redis-1")))
@@ -70,7 +70,7 @@ def test_cuts_add_up_and_healing_one_leaves_the_other_on(director, site):
     assert all(node.rules == [] for node in site.nodes.values())
 
 
-def test_a_delay_tells_what_it_held_beside_the_probe_and_ends_when_a_probe_passes(
+def test_a_delay_shows_the_delayed_packets_next_to_the_probe_and_ends_when_a_probe_passes(
     director, site, monkeypatch
 ):
     director.inject(DELAYED)
@@ -90,7 +90,7 @@ def test_a_delay_stops_one_direction_only(director, site):
 ONE = {"source": "client-1", "to": "redis-1", "connection": True}
 
 
-def test_one_connection_is_held_back_until_what_was_sent_on_it_arrives(director, site, monkeypatch):
+def test_a_connection_is_delayed_until_its_pending_messages_arrive(director, site, monkeypatch):
     monkeypatch.setattr(time, "sleep", lambda _: site.passes(*ways, port="--sport 40000"))
     ways = "client-1", "redis-1"
     site.nodes["client-1"].connection = 40_000
@@ -104,13 +104,13 @@ def test_one_connection_is_held_back_until_what_was_sent_on_it_arrives(director,
     assert site.passes(*ways, port="--sport 40000")
 
 
-def test_what_is_lost_of_one_connection_stays_lost_until_the_run_is_over(director, site):
+def test_lost_messages_of_one_connection_stay_lost_until_the_run_ends(director, site):
     ways = "redis-1", "client-1"
     site.nodes["client-1"].connection = 40_000
     lost = {"source": "redis-1", "to": "client-1", "connection": True, "lost": True}
     assert director.inject(Fault("lost", "delay", list(ways), lost)).proved
     assert not site.passes(*ways, port="--dport 40000")
-    # Other faults come and go, and each time the chains are written anew.
+    # Other faults start and end, and each time the chains are rewritten.
     director.inject(DELAYED)
     director.heal(DELAYED.name)
     assert director.heal("lost").data["held"] == 1
@@ -141,7 +141,7 @@ def test_a_client_that_does_not_say_which_connection_it_uses_has_none_held_back(
     assert "did not say which connection" in receipt.how
 
 
-def test_what_clients_have_sent_into_a_cut_can_be_lost_for_good(director, site):
+def test_messages_that_clients_sent_into_a_cut_can_be_lost_for_good(director, site):
     cut = {"links": [["client-1", "redis-1"]], "sent": "lost"}
     site.nodes["client-1"].unsent = [40_000]
     director.inject(Fault("cut", "partition", ["client-1", "redis-1"], cut))
@@ -169,7 +169,7 @@ def test_a_way_that_another_partition_cuts_as_well_is_no_reason_to_doubt_the_fir
     assert "another" not in receipt.how
 
 
-def test_one_way_is_proved_by_what_arrives_in_each_direction(director, site):
+def test_a_one_way_cut_is_proved_by_arrivals_in_each_direction(director, site):
     receipt = director.inject(REQUESTS)
     assert receipt.data["ways"] == {
         "client-1 to redis-1": "dropped",
@@ -184,14 +184,14 @@ def test_one_way_is_proved_by_what_arrives_in_each_direction(director, site):
 
 
 def test_a_cut_in_both_directions_is_no_cut_of_one(director, site):
-    """A rule too many: what was to pass is dropped as well, and the receipt sees it."""
+    """With an extra rule, packets that should pass are dropped too, and the receipt shows it."""
     director.inject(Fault("both", "partition", [], {"links": [["client-1", "redis-2"]]}))
     receipt = director.inject(REQUESTS)
     assert not receipt.proved
     assert receipt.data["ways"]["redis-2 to client-1"] == "lost"
 
 
-def test_who_refuses_because_it_is_down_has_not_been_rejected(director, site, monkeypatch):
+def test_a_connection_refused_by_a_dead_server_is_no_reject(director, site, monkeypatch):
     monkeypatch.setattr(site, "meets", lambda source, target: "refused")
     receipt = director.inject(REJECTED)
     assert not receipt.proved
@@ -207,13 +207,13 @@ def test_without_sch_netem_the_receipt_says_that_it_is_not_supported(director, s
     "queue",
     [
         "qdisc tbf 1: root rate 1Mbit",
-        # Of a kind that the kernel puts there too: the handle says that it did not.
+        # Of a kind that the kernel puts there too: the handle shows that it did not.
         "qdisc fq_codel 8001: root refcnt 2 limit 500p",
         "qdisc netem 1: root refcnt 2 limit 1000",
         "qdisc htb fe9c: root refcnt 2",
     ],
 )
-def test_somebody_else_s_queue_is_left_alone(director, site, queue):
+def test_another_program_s_queue_is_left_alone(director, site, queue):
     site.nodes["redis-1"].queue = queue
     receipt = director.inject(LATE)
     assert not receipt.proved

@@ -28,7 +28,7 @@ def test_a_client_that_stops_itself_at_its_point_needs_no_signal(director, site)
     assert receipt.data["at"] == "at before-write"
 
 
-def test_a_client_that_never_comes_to_its_point_is_stopped_where_it_is(director, site):
+def test_a_client_that_never_reaches_its_failpoint_is_stopped_where_it_is(director, site):
     receipt = director.inject(Fault("p", "pause", ["client-1"], {"point": "before-write"}))
     assert receipt.proved
     assert receipt.data["at"] == "wherever it was"
@@ -38,14 +38,14 @@ def test_a_client_that_never_comes_to_its_point_is_stopped_where_it_is(director,
 @pytest.mark.parametrize(
     ("stops_at", "proved"), [("step-7", True), ("step-4", True), (None, False)]
 )
-def test_a_client_that_stops_at_once_at_a_point_went_on(director, site, stops_at, proved):
+def test_a_client_that_stops_at_once_at_a_failpoint_had_continued(director, site, stops_at, proved):
     client = site.nodes["client-1"]
     client.points.add("step-4")
     client.at_point = "step-4"
     assert director.inject(Fault("p", "pause", ["client-1"], {"point": "step-4"})).proved
 
     def signal(pid, number, started=None):
-        client.at_point = stops_at  # and is stopped again before anybody looks
+        client.at_point = stops_at  # and is stopped again before the next look
         return True
 
     client.signal = signal
@@ -65,7 +65,7 @@ def test_a_second_pause_at_a_failpoint_waits_for_the_client_to_come_there_again(
 
 
 @pytest.mark.parametrize("fault", [PAUSE_SERVER, KILL_SERVER])
-def test_a_server_that_was_not_there_can_be_neither_stopped_nor_killed(director, site, fault):
+def test_a_server_that_was_not_running_can_be_neither_stopped_nor_killed(director, site, fault):
     site.nodes["redis-1"].states.clear()
     receipt = director.inject(fault)
     assert receipt.proved is False
@@ -121,7 +121,7 @@ def test_of_two_clients_only_the_one_that_lived_until_the_kill_is_named(director
     assert receipt.data["processes"] == [5]
 
 
-def test_a_server_whose_data_is_to_be_lost_is_wiped_before_it_starts_again(director, site):
+def test_a_server_that_must_lose_its_data_is_wiped_before_it_starts_again(director, site):
     director.inject(CRASHES)
     assert [site.nodes[node].wiped for node in CRASHES.targets] == [0, 0, 0]
     director.heal("ks")
@@ -138,7 +138,7 @@ def test_a_kill_of_which_one_failed_is_not_proved(director, site):
 RENEWAL = Fault("p", "pause", ["client-1"], {"threads": "renewal"})
 
 
-def test_the_receipt_of_renewal_names_the_threads_that_stand_still(director, site):
+def test_the_receipt_of_renewal_names_the_paused_threads(director, site):
     client = site.nodes["client-1"]
     client.threads = ("renew_all", "renew_too")
     receipt = director.inject(RENEWAL)
@@ -165,7 +165,7 @@ def test_renewal_is_unproved_where_no_thread_is_held(director, site):
     assert not director.inject(RENEWAL).proved
 
 
-def test_it_is_where_one_goes_on_or_the_whole_client_stands_still(director, site):
+def test_it_is_missing_if_one_thread_continues_or_the_whole_client_is_paused(director, site):
     client = site.nodes["client-1"]
     client.threads, client.held = ("renew_all", "renew_too"), ["renew_all"]
     site.deaf.add("threads")

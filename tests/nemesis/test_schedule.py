@@ -1,4 +1,4 @@
-"""A schedule comes from its seed alone, and asks nothing impossible of a node."""
+"""A schedule depends on its seed alone, and contains no impossible fault."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_other_seeds_give_other_schedules():
 
 
 @pytest.mark.parametrize("family", RANDOM)
-def test_every_family_strikes_in_a_long_run(family):
+def test_every_family_occurs_in_a_long_run(family):
     # Among many other faults one that concerns every server finds no room.
     assert len(of(draw([family], 7, 60, 5, LAYOUT), family)) >= 2
 
@@ -164,7 +164,7 @@ def test_a_link_of_which_one_direction_is_cut_is_cut_by_nothing_else_meanwhile()
 @given(SEEDS)
 @settings(max_examples=50)
 def test_a_server_that_is_cut_off_from_the_others_has_its_clock_left_alone_meanwhile(seed):
-    """It serves nobody then, and so shows no clock that could be proved to be off."""
+    """The paused server serves no client, and so shows no clock to prove the skew by."""
     schedule = draw(["partition", "clock"], seed, 120, 3, LAYOUT)
     for clock in of(schedule, "clock"):
         for cut in of(schedule, "partition"):
@@ -176,7 +176,7 @@ def test_a_server_that_is_cut_off_from_the_others_has_its_clock_left_alone_meanw
 
 @given(SEEDS, LAYOUTS)
 @settings(max_examples=50)
-def test_partitions_share_their_nodes_and_are_the_same_beside_any_other_family(seed, layout):
+def test_partitions_share_their_nodes_and_are_the_same_with_any_other_family(seed, layout):
     beside = draw(["kill", "pause", "partition"], seed, 60, 5, layout)
     alone = draw(["partition"], seed, 60, 5, layout)
     assert of(beside, "partition") == [f for f in alone if f.at_s + f.duration_s <= 56.0]
@@ -201,13 +201,13 @@ def test_a_crashed_server_stays_down_for_as_long_as_the_test_says():
 
 @given(SEEDS, st.sampled_from(["kill", "kill:client", "kill:holder", "kill:one,kill"]))
 @settings(max_examples=50)
-def test_the_last_fault_of_all_kills_a_holder_once_all_others_are_over(seed, kill):
+def test_the_last_fault_of_all_kills_a_holder_after_all_others_have_ended(seed, kill):
     *others, last = draw(["pause", "clock", *kill.split(",")], seed, 60, 5, LAYOUT)
     assert (last.family, last.targets, last.at_s, last.duration_s) == ("kill", ["holder"], 56.5, 1)
     assert last.arguments == {"words": "the holder crashes"}
     assert others
     assert all(fault.at_s + fault.duration_s <= 56.0 for fault in others)
-    # A client that does not come to its failpoint is waited for.
+    # The schedule allows for a client that does not reach its failpoint.
     late = [fault for fault in others if fault.at_s + POINT_S + fault.duration_s > 56.0]
     assert {fault.arguments.get("point") for fault in late} <= {None}
     assert not any(" at " in fault.arguments["words"] for fault in late if fault.family == "pause")
@@ -217,7 +217,7 @@ def test_the_last_fault_of_all_kills_a_holder_once_all_others_are_over(seed, kil
     ("entries", "time_s"),
     [(["kill"], 23.9), (["kill:one"], 60), (["kill/wiped"], 60), (["pause"], 60)],
 )
-def test_a_short_run_and_one_that_kills_no_client_end_as_they_went_on(entries, time_s):
+def test_a_short_run_and_one_that_kills_no_client_end_without_a_special_fault(entries, time_s):
     assert all("holder" not in fault.targets for fault in draw(entries, 1, time_s, 1, LAYOUT))
 
 
@@ -249,7 +249,7 @@ def test_before_that_holders_are_paused_at_their_lock_s_own_failpoint(seed, paus
 
 
 @given(SEEDS)
-def test_where_nobody_is_killed_it_comes_last(seed):
+def test_without_a_kill_it_is_last(seed):
     *others, _, stop = draw(["pause", "clock"], seed, 32, 5, CHECKS)
     assert (stop.family, stop.targets, stop.at_s) == ("pause", ["holder"], 24.0)
     assert all(fault.at_s + fault.duration_s <= 15.5 for fault in others)
@@ -278,7 +278,7 @@ def test_a_shorter_run_ends_with_less_of_it(entries, time_s, ends):
     assert [fault.family for fault in closing] == ends
 
 
-def test_what_is_to_last_for_good_is_not_over_before_the_last_fault():
+def test_a_permanent_fault_does_not_end_before_the_last_fault():
     schedule = draw(["kill", "kill:one/never"], 1, 120, 5, LAYOUT)
     assert schedule[-1].targets == ["holder"]
     assert [fault for fault in schedule if fault.arguments.get("back") == "never"]
@@ -294,13 +294,13 @@ def test_a_fault_that_is_tried_again_is_not_drawn_again(monkeypatch):
 
     counted = replace(FAMILIES["kill"], draw=draws)
     monkeypatch.setitem(FAMILIES._ours, "kill", counted)
-    # One server for both: while one family has it, the other one tries again each second.
+    # One server for both: while one family has it, the other one retries each second.
     one = replace(FEW, restart_s=60.0)
     found = draw(["kill:one", "power"], 1, 3600, 5, one)
     assert len(drawn) <= 8 * (len(of(found, "kill")) + 1) + 1
 
 
-def test_what_was_scheduled_is_stored_as_it_is():
+def test_a_schedule_is_stored_unchanged():
     fault = Scheduled(1.5, 2.0, "pause", ["redis-1"], {"words": "w"})
     assert Scheduled(**fault.to_json()) == fault
 
@@ -318,7 +318,7 @@ def test_a_director_carries_a_schedule_out_and_heals_it(director, recorded):
     assert {("pause-2", "start", "ok"), ("pause-2", "end", "ok")} <= done
 
 
-def test_a_schedule_that_is_cut_short_injects_no_more_and_heals_what_is_on(site, recorded):
+def test_a_schedule_that_is_cut_short_injects_no_more_and_heals_active_faults(site, recorded):
     director = Director(site, recorded)
     schedule = [
         Scheduled(0.0, 3600.0, "pause", ["redis-1"], {}),
@@ -343,7 +343,7 @@ def test_a_client_is_stopped_mostly_at_a_failpoint_of_its_lock_s_own_past_its_le
     own = replace(LAYOUT, failpoints=("between-check-and-delete",))
     drawn = draw(["pause:client"], seed, 4000, 20, own)
     there = [one for one in drawn if one.arguments["point"] == "between-check-and-delete"]
-    # Two that may strike the same client are not drawn close together: another way is taken.
+    # Two that may hit the same client are not drawn close together: another way is taken.
     assert 0.6 < len(there) / len(drawn) < 0.9
     assert {one.targets[0] for one in there} == {"holder"}
     until = [one for one in there if "until" in one.arguments]

@@ -1,4 +1,4 @@
-"""A schedule is carried out by few threads, and no fault keeps another one on."""
+"""A few threads execute a schedule, and no fault delays another one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WAIT_S = 20.0
 
 
 class Carried:
-    """What was injected and healed. `slow`: an injection of this family waits for `free`."""
+    """Records injections and heals. `slow`: an injection of this family waits for `free`."""
 
     def __init__(self, slow=""):
         self.slow = slow
@@ -61,7 +61,7 @@ def fault(at_s, duration_s, family="pause"):
     return Scheduled(at_s, duration_s, family, ["redis-1"], {})
 
 
-def test_a_night_of_faults_takes_a_few_threads():
+def test_eight_hours_of_faults_take_a_few_threads():
     before = threading.active_count()
     carried = Carried()
     night = [fault(0.0, 0.0) for _ in range(3000)]
@@ -104,7 +104,7 @@ def is_kill(mine, other):
     return {mine.family, other.family} == {"kill", "partition"}
 
 
-def test_a_fault_waits_for_one_that_was_to_be_over_and_is_not_healed_yet():
+def test_a_fault_waits_for_an_earlier_one_that_is_not_healed_yet():
     carried = SlowToHeal()
     three = [fault(0, 0.01, "kill"), fault(0.02, 0, "partition"), fault(0.03, 0, "pause")]
     _, thread = carried_out_beside(carried, three, is_kill)
@@ -118,7 +118,7 @@ def test_a_fault_waits_for_one_that_was_to_be_over_and_is_not_healed_yet():
     assert carried.names("heal")[-1] == "partition-2"
 
 
-def test_what_the_schedule_has_at_a_time_is_at_a_time():
+def test_simultaneous_faults_of_the_schedule_are_injected_simultaneously():
     carried = SlowToHeal()
     two = [fault(0, 5.0, "kill"), fault(0.02, 0, "partition")]
     table, thread = carried_out_beside(carried, two, is_kill)
@@ -142,7 +142,7 @@ def test_a_fault_that_waits_is_not_injected_once_all_is_to_end():
     assert carried.names("heal") == ["pause-3", "kill-1"]
 
 
-def test_of_a_night_of_faults_the_next_one_alone_waits_for_its_time():
+def test_of_eight_hours_of_faults_only_the_next_one_waits_for_its_time():
     carried = Carried()
     table = timetable(carried)
     schedule = [fault(0.0, 0.0), fault(0.0, 0.0), *(fault(1000.0 + n, 1.0) for n in range(5000))]
@@ -173,7 +173,7 @@ def test_faults_that_never_end_being_injected_keep_no_other_one_on():
     assert len(carried.names("heal")) == len(schedule)
 
 
-def test_what_is_being_injected_when_all_is_to_end_is_healed_after_that():
+def test_a_fault_injected_during_shutdown_is_healed_after_it():
     carried = Carried(slow="pause")
 
     def until():
@@ -201,7 +201,7 @@ def test_a_fault_that_ends_early_is_healed_once_and_awaited_no_longer():
     assert carried.names("heal") == ["pause-1"]
 
 
-def test_what_injecting_raised_is_raised_when_all_is_healed():
+def test_an_exception_of_an_injection_is_raised_after_all_is_healed():
     carried = Carried()
 
     def inject(fault):

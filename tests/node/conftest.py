@@ -1,4 +1,4 @@
-"""The programs of node, which a node runs with nothing but Python's own library."""
+"""Provide the programs of node, which a node runs with Python's standard library only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.targets import Target
 
 @pytest.fixture(autouse=True)
 def own(monkeypatch):
-    """Nothing but the tests' own processes: others may be of a cluster, or of another run."""
+    """Hide all processes but the tests' own: others may belong to a cluster, or to another run."""
     for program in (cpu, vdso):
         monkeypatch.setattr(program, "everyone", lambda: list(processes.family(os.getpid())))
 
@@ -26,7 +26,7 @@ def target():
 
 @pytest.fixture
 def busy():
-    """One whose threads do nothing but look at the clock."""
+    """Start a process whose threads only read the clock."""
     found = Target(spinning=2)
     yield found
     found.end()

@@ -1,4 +1,4 @@
-"""What runs a node's commands: those of our own are called, and not started."""
+"""The agent of a node calls the node's own commands in its process, without starting them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_our_own_programs_are_called(no_process):
     assert set(json.loads(answer["out"])) == {"low_ns", "high_ns"}
 
 
-def test_what_they_can_not_do_is_an_exit_code_with_the_reason(no_process, tmp_path, monkeypatch):
+def test_an_impossible_request_is_an_exit_code_with_the_reason(no_process, tmp_path, monkeypatch):
     monkeypatch.setattr(vdso, "FILE", str(tmp_path / "skew"))
     answer = run("fencepost-node", "vdso", "set", str(2**22 + 1), "--clocks", "wall")
     assert (answer["code"], answer["out"]) == (1, "")
@@ -51,7 +51,7 @@ def test_other_programs_are_started():
 
 @pytest.fixture
 def verbs(monkeypatch):
-    """What the agent finds in the place of its verbs, by name."""
+    """The functions that replace the agent's verbs, by name."""
     found = {}
     monkeypatch.setattr(agent, "verb", found.__getitem__)
     return found
@@ -67,7 +67,7 @@ def test_a_server_is_started_by_a_process_that_ends_and_no_python_is_started_for
     assert answer["code"] == 0 and not os.path.exists(f"/proc/{pid}")
 
 
-def test_what_a_verb_prints_is_no_line_of_the_agent_s(verbs, capfd):
+def test_output_of_a_verb_is_no_line_of_the_agent_s(verbs, capfd):
     verbs["version"] = lambda words: f"7.{os.write(1, b'noise')}"
     assert run("fencepost-node", "version", "redis")["out"] == "7.5"
     assert capfd.readouterr().out == ""
@@ -97,6 +97,6 @@ def test_a_verb_that_takes_too_long_is_ended(verbs, tmp_path):
     assert not os.path.exists(f"/proc/{(tmp_path / 'pid').read_text()}")
 
 
-def test_one_that_is_killed_is_told_from_one_that_was_done(verbs):
+def test_a_killed_command_is_distinguished_from_a_completed_one(verbs):
     verbs["wipe"] = lambda words: os.kill(os.getpid(), 9)
     assert run("fencepost-node", "wipe", "redis") == {"code": -9, "out": "", "err": "killed"}

@@ -1,4 +1,4 @@
-"""What a server shows of its clock, as bounds that its true offset is never outside of."""
+"""A server's clock as bounds that always contain its true offset."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SHOWN = 1_790_000_000.0
 
 @pytest.fixture(autouse=True)
 def shipped(monkeypatch):
-    """Every kind's file is here already."""
+    """Every kind's file is already installed here."""
     monkeypatch.setattr(kinds, "find", KINDS.__getitem__)
 
 
 @pytest.fixture
 def etcd(monkeypatch):
-    """An etcd whose monotonic clock is off, and which leads unless it is told not to."""
+    """An etcd whose monotonic clock is off, and which leads unless the test says otherwise."""
 
     class Etcd:
         offset_s = 0.0
@@ -42,7 +42,7 @@ def etcd(monkeypatch):
             if path == "lease/timetolive":
                 if self.lease is None:
                     return {"ID": "7", "TTL": "-1"}, ""
-                # Go cuts off towards zero, and the gateway leaves a zero out.
+                # Go truncates towards zero, and the gateway omits a zero.
                 left = int(self.lease - now)
                 return {"ID": "7", "grantedTTL": "1"} | ({"TTL": str(left)} if left else {}), ""
             return {"leader": self.leader, "header": {"member_id": self.member}}, ""
@@ -86,7 +86,7 @@ def test_a_clock_that_no_server_shows_is_said_to_be_hidden():
 
 
 @given(st.integers(-(10**15), 10**15), st.sampled_from([0, 10**6, 10**9]))
-def test_what_is_shown_lies_within_the_bounds_whatever_it_is_cut_off_to(offset_ns, grain_ns):
+def test_the_shown_time_lies_within_the_bounds_at_any_truncation(offset_ns, grain_ns):
     watch = Watch(time.CLOCK_MONOTONIC)
     shown_ns = time.monotonic_ns() + offset_ns
     shown_ns -= shown_ns % grain_ns if grain_ns else 0
@@ -154,7 +154,7 @@ def test_zookeeper_is_asked_for_its_side_of_our_own_connection(monkeypatch):
     assert 59.9 < low_s <= high_s < 60.1
 
 
-def test_the_node_s_own_clocks_differ_by_what_a_client_s_do():
+def test_the_node_s_own_clocks_differ_as_a_client_s_do():
     own = clocks.command(["node", "wall"])
     assert own["low_ns"] <= time.time_ns() - time.monotonic_ns() + 10**6
     assert 0 <= own["high_ns"] - own["low_ns"] < 10**8

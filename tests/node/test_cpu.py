@@ -1,4 +1,4 @@
-"""A quota for one process: on this machine's own cgroups, where they can be written to."""
+"""A CPU quota for one process: on this machine's own cgroups, where they are writable."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def groups(tmp_path, monkeypatch):
-    """Cgroups of the test's own, mounted in its folder."""
+    """Mount cgroups of the test's own in its folder."""
     monkeypatch.setattr(cpu, "MOUNT", tmp_path / "cgroup")
     monkeypatch.setattr(cpu, "NAME", f"fencepost-{os.getpid()}")
     yield
@@ -26,7 +26,7 @@ def groups(tmp_path, monkeypatch):
 
 @pytest.fixture
 def loop(groups):
-    """A process that does nothing but run."""
+    """Start a process that only uses the CPU."""
     process = subprocess.Popen(["sh", "-c", "while :; do :; done"])
     try:
         try:
@@ -79,7 +79,7 @@ def test_a_group_whose_process_has_ended_is_found_and_removed(loop):
     assert cpu.command(["left"]) == {"left": False}
 
 
-def test_a_cgroup_of_somebody_else_s_that_has_our_name_is_left_alone(loop):
+def test_another_program_s_cgroup_of_the_same_name_is_left_alone(loop):
     group = cpu.of(loop.pid)
     group.path.mkdir()
     try:

@@ -1,4 +1,4 @@
-"""What a disk that loses power has kept: what was synced, and nothing that was not."""
+"""A disk that loses power keeps synced writes, and nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fencepost.node.pages import PAGE, Content
 from tests.node_program import node_program
 
 FILE, FOLDER = stat.S_IFREG | 0o644, stat.S_IFDIR | 0o755
-# Debian's python3-pyfuse3 is the system's Python's.
+# Debian's python3-pyfuse3 is for the system's Python.
 PYTHON = "/usr/bin/python3"
 
 
@@ -58,7 +58,7 @@ def there(disk, folder=ROOT):
     return sorted(disk.node(folder).entries)
 
 
-def test_what_was_synced_survives_and_what_was_written_after_it_does_not(disk):
+def test_synced_writes_survive_and_later_ones_do_not(disk):
     number = put(disk, "log", b"synced", sync=True)
     disk.write(number, 6, b" and not")
     assert content(disk, "log") == b"synced and not"
@@ -87,7 +87,7 @@ def test_a_sync_makes_the_names_before_it_durable_and_those_after_it_not(disk):
     assert there(disk) == ["before", "log"]
 
 
-def test_a_sync_of_a_folder_makes_its_entries_durable_and_not_what_they_hold(disk):
+def test_a_sync_of_a_folder_makes_its_entries_durable_and_not_their_content(disk):
     put(disk, "log", b"x")
     disk.sync(ROOT)
     disk.lose()
@@ -103,7 +103,7 @@ def test_names_are_durable_by_themselves_some_seconds_later(disk, clock):
     assert content(disk, "old") == b""
 
 
-def test_a_disk_that_has_settled_loses_nothing_of_what_was_there_then(disk):
+def test_a_settled_disk_loses_no_earlier_write(disk):
     number = put(disk, "log", b"old")
     assert disk.settle() == {"bytes": 3, "files": 1, "names": 1}
     disk.write(number, 3, b"new")
@@ -120,7 +120,7 @@ def test_a_removal_that_was_not_synced_is_undone(disk):
 
 
 def test_a_rename_over_a_file_takes_its_content_along_when_it_is_durable(disk):
-    """As ext4's auto_da_alloc has it: a file is replaced by a whole one or not at all."""
+    """As with ext4's auto_da_alloc: a file is replaced by a whole one or not at all."""
     put(disk, "conf", b"old", sync=True)
     put(disk, "conf.new", b"new")
     disk.rename(ROOT, "conf.new", ROOT, "conf")
@@ -142,7 +142,7 @@ def test_a_truncation_that_was_not_synced_is_undone(disk):
     assert content(disk, "log") == b"abcdef"
 
 
-def test_a_daemon_that_starts_again_finds_what_was_durable(disk, tmp_path):
+def test_a_restarted_daemon_has_the_durable_content(disk, tmp_path):
     folder = disk.make(ROOT, "data", FOLDER).number
     put(disk, "log", b"x", folder, sync=True)
     put(disk, "lost", b"y", folder)
@@ -186,9 +186,9 @@ def test_a_part_of_a_full_disk_is_the_journal_s_alone(disk, monkeypatch):
     assert os.listdir(f"{disk._backing}/objects") == []
 
 
-def test_what_the_journal_had_no_room_for_is_not_in_it_and_comes_once(disk, tmp_path):
+def test_writes_that_do_not_fit_the_journal_are_not_in_it_and_are_retried_once(disk, tmp_path):
     class Full:
-        """Takes some bytes, and then no more."""
+        """Accepts some bytes, and then no more."""
 
         def __init__(self, log, room):
             self.log, self.room = log, room
@@ -229,9 +229,7 @@ STEPS = st.lists(
 
 @given(STEPS)
 @settings(max_examples=150)
-def test_a_file_holds_what_a_plain_one_would_and_loses_what_came_after_its_last_sync(
-    tmp_path_factory, steps
-):
+def test_a_file_equals_a_plain_one_and_loses_writes_after_its_last_sync(tmp_path_factory, steps):
     found = Content(str(tmp_path_factory.mktemp("pages") / "object"))
     now, synced = bytearray(), bytearray()
     for what, value in steps:
@@ -263,7 +261,7 @@ def _usable():
 
 @pytest.fixture
 def mounted(tmp_path):
-    """A mounted lazy disk, and how its control is asked."""
+    """Mount a lazy disk; return it with a way to send it commands."""
     if not _usable():
         pytest.skip("no /dev/fuse, no root, or no python3-pyfuse3: apt-get install python3-pyfuse3")
     mount, control = tmp_path / "mount", tmp_path / "control"
@@ -324,7 +322,7 @@ def test_a_folder_lists_every_name_also_those_of_one_file_and_while_names_go(mou
 def test_the_witness_of_a_loss_of_power_sees_it_and_sees_a_mere_crash(mounted):
     mount, ask = mounted
     assert ask("witness", str(mount), "first") == {"synced": True, "unsynced": True}
-    # A process that crashed takes nothing with it: the kernel has what it wrote.
+    # A crashed process takes nothing with it: the kernel has its writes.
     assert ask("witnessed", str(mount), "first") == {"synced": True, "unsynced": True}
 
     ask("witness", str(mount), "second")

@@ -1,4 +1,4 @@
-"""On a host a server listens on the test's address alone, in a container everywhere."""
+"""On a host a server listens on the test's address alone, in a container on all addresses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fencepost.node import kind, listen
 
 @pytest.fixture
 def address(tmp_path, monkeypatch):
-    """Writes the address that the harness found for this host."""
+    """Write the address that the harness found for this host."""
     file = tmp_path / "address"
     monkeypatch.setattr(listen, "ADDRESS", str(file))
     return lambda text: file.write_text(f"{text}\n")
@@ -30,7 +30,7 @@ def test_a_host_s_server_listens_on_the_test_s_address_and_on_loopback(address):
 
 
 def test_an_address_that_the_host_does_not_have_is_refused(address):
-    address("192.0.2.1")  # of those for documentation, which nobody has
+    address("192.0.2.1")  # one of the unused addresses for documentation
     with pytest.raises(OSError, match=r"192\.0\.2\.1 is no address of this host"):
         listen.everywhere()
 

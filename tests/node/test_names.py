@@ -1,4 +1,4 @@
-"""Names in /etc/hosts: others' lines stay byte by byte, and nobody meets half a file."""
+"""Names in /etc/hosts: others' lines stay byte by byte, and no reader sees half a file."""
 
 from __future__ import annotations
 

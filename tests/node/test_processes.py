@@ -1,4 +1,4 @@
-"""Number and start name one process for good; a mark in its environment says that it is ours."""
+"""Pid and start time identify a process; a mark in its environment makes it fencepost's."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_one_process_has_one_start_for_good(sleeper):
 
 
 @pytest.mark.parametrize("handles", [True, False])
-def test_a_foreign_process_with_the_number_of_ours_gets_no_signal(sleeper, monkeypatch, handles):
+def test_another_process_with_a_recorded_pid_gets_no_signal(sleeper, monkeypatch, handles):
     if not handles:
         monkeypatch.delattr(os, "pidfd_open")
     one = sleeper()
@@ -69,7 +69,9 @@ def test_the_agent_looks_at_the_start_before_it_sends_and_before_it_tells_a_stat
     assert one.wait(10) == -signal.SIGKILL
 
 
-def test_what_has_the_mark_is_ours_and_what_has_its_name_in_its_arguments_is_not(sleeper):
+def test_a_process_with_the_mark_is_fencepost_s_and_one_with_the_name_in_its_arguments_is_not(
+    sleeper,
+):
     ours = sleeper(**{MARK: "test-mark"})
     foreign = sleeper("tail", "-f", "harness.worker.program", "fencepost.workloads.client.program")
     found = processes.command(["marked", "test-mark"])
@@ -79,7 +81,7 @@ def test_what_has_the_mark_is_ours_and_what_has_its_name_in_its_arguments_is_not
     assert processes.command(["show", "-1"]) == {"started": None, "mark": ""}
 
 
-def test_the_children_of_a_process_are_told_by_its_start(sleeper):
+def test_the_children_of_a_process_are_identified_by_its_start(sleeper):
     forks = "import os, time\nif os.fork() == 0: print('up', flush=True)\ntime.sleep(600)"
     parent = subprocess.Popen([sys.executable, "-c", forks], stdout=subprocess.PIPE)
     try:
@@ -98,7 +100,7 @@ def test_the_children_of_a_process_are_told_by_its_start(sleeper):
 def test_the_listener_of_a_port_is_found_by_its_socket_and_of_several_it_is_the_first():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        # A child that has the socket as well, as a server's that forks.
+        # A child that has the socket as well, like a server's that forks.
         child = subprocess.Popen(["sleep", "600"], pass_fds=[server.fileno()])
         try:
             found = processes.listener(port, root=os.getpid())
@@ -110,7 +112,7 @@ def test_the_listener_of_a_port_is_found_by_its_socket_and_of_several_it_is_the_
     assert processes.listener(port, root=os.getpid())["pid"] is None
 
 
-def test_what_is_left_of_a_process_that_nobody_waited_for_does_not_live(sleeper):
+def test_an_unreaped_process_counts_as_dead(sleeper):
     one = sleeper()
     assert processes.lives(one.pid)
     one.kill()

@@ -1,4 +1,4 @@
-"""A server behind Sentinel: what its node starts, and when it serves."""
+"""A server behind Sentinel: the processes of its node, and when it serves."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_sentinel_watches_the_first_server_and_needs_most_of_the_others(tmp_pa
     assert "sentinel monitor fencepost 10.0.0.1 6379 3\n" in conf
 
 
-def test_a_sentinel_that_starts_again_keeps_what_it_knew(tmp_path):
+def test_a_restarted_sentinel_keeps_its_configuration(tmp_path):
     sentinel.KIND.command(start(tmp_path))
     conf = tmp_path / "sentinel.conf"
     conf.write_text("sentinel monitor fencepost 10.0.0.4 6379 3\n")

@@ -1,4 +1,4 @@
-"""A server runs as a user of its own, where its kind has one and the node knows that user."""
+"""A server runs as a user of its own, if its kind has one and the node has that user."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fencepost.node.kind import Kind
 
 @pytest.fixture
 def known(monkeypatch):
-    """A node with the user `redis`; and who was given what."""
+    """A node with the user `redis`, and the changes of ownership."""
     entry = SimpleNamespace(pw_name="redis", pw_uid=71, pw_gid=72)
     given = []
     monkeypatch.setattr(pwd, "getpwall", lambda: [entry])
@@ -47,7 +47,7 @@ def test_where_there_is_no_such_user_nothing_changes(known, tmp_path, user):
 
 @pytest.fixture
 def node(monkeypatch, tmp_path):
-    """A node whose servers are called `sleeper`, and sleep; and what was started on it."""
+    """A node whose servers are called `sleeper`, and sleep; it records their starts."""
     kind = Kind(
         "sleeper",
         __name__,
@@ -77,7 +77,7 @@ def node(monkeypatch, tmp_path):
         one.wait()
 
 
-def test_two_who_start_a_server_at_a_time_start_one(node, tmp_path):
+def test_two_concurrent_starts_of_a_server_start_one(node, tmp_path):
     with ThreadPoolExecutor(2) as pool:
         for done in [pool.submit(server.start, ["sleeper"]) for _ in range(2)]:
             done.result()
@@ -114,7 +114,7 @@ def test_a_node_whose_server_cannot_be_started_ends_and_says_so(node, monkeypatc
 
 
 def test_servers_have_users_of_their_own():
-    # PostgreSQL runs as nobody else: its own command sees to that.
+    # Only PostgreSQL changes its user itself: its own command does it.
     users = {name: kind.user for name, kind in KINDS.items() if name != "postgres"}
     assert users == {
         "redis": "redis", "valkey": "redis", "sentinel": "redis",

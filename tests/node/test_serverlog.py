@@ -1,4 +1,4 @@
-"""A server's log loses its middle, and nothing that tells of a breakdown."""
+"""A server's log loses its middle, except for lines about a breakdown."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def line(number):
 
 
 def write(path, numbers, bad=()):
-    """The server writes on, at the end of its file, whatever was left out of it."""
+    """Append to the end of the file, as the server does after the truncation."""
     with path.open("a") as log:
         for number in numbers:
             log.write(line(number))
@@ -38,7 +38,7 @@ def cut(path, pattern="^panic: "):
 
 
 def ends(path, found):
-    """The lines before and after what was left out."""
+    """Return the lines before and after the gap."""
     with path.open() as log:
         before = log.read(found["start"]).splitlines()
         log.seek(found["end"])
@@ -64,7 +64,7 @@ def test_of_a_long_one_both_ends_stay_in_whole_lines(path):
     assert TAIL - 14 < 7 * len(after) <= TAIL
 
 
-def test_what_was_left_out_takes_no_room(path):
+def test_omitted_lines_take_no_room(path):
     write(path, range(10 * LINES))
     cut(path)
     assert path.stat().st_size == 70 * LINES
@@ -81,7 +81,7 @@ def test_a_log_that_grows_all_the_time_stays_short(path):
     assert path.stat().st_blocks * 512 < HEAD + 2 * TAIL + 7 * LINES
 
 
-def test_a_breakdown_in_what_is_left_out_is_kept_with_what_follows_it(path):
+def test_a_breakdown_in_the_omitted_part_is_kept_with_the_following_lines(path):
     bad = (20_000, 60_000)
     for start in range(0, 4 * LINES, LINES):
         write(path, range(start, start + LINES), bad)
@@ -94,7 +94,7 @@ def test_a_breakdown_in_what_is_left_out_is_kept_with_what_follows_it(path):
     assert found["unkept"] == 0
 
 
-def test_what_is_kept_is_bounded_and_the_rest_is_counted(path, monkeypatch):
+def test_kept_lines_are_bounded_and_the_rest_is_counted(path, monkeypatch):
     monkeypatch.setattr(serverlog, "KEPT_MOST", 1000)
     write(path, range(LINES), bad=range(5000, 6000))
     found = cut(path)
@@ -110,8 +110,8 @@ def test_a_log_without_a_line_end_is_shortened_too(path):
     assert (found["start"], found["end"]) == (HEAD, (1 << 20) - TAIL)
 
 
-def test_a_log_that_begins_anew_has_nothing_of_before(path):
-    """What is said of it is of what came later: what is there, what is left out, what was kept."""
+def test_a_restarted_log_has_nothing_of_before(path):
+    """All figures are about the new log: its lines, its gap, its kept lines."""
     write(path, range(LINES), bad={9_000})
     cut(path)
     serverlog.begin(path)
@@ -130,7 +130,7 @@ def test_a_log_that_begins_anew_has_nothing_of_before(path):
     assert path.stat().st_blocks * 512 < HEAD + 3 * TAIL
 
 
-def test_a_log_that_is_not_there_yet_begins_anew_by_itself(path):
+def test_a_log_that_does_not_exist_yet_starts_by_itself(path):
     serverlog.begin(path)
     assert not path.exists()
 

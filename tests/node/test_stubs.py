@@ -1,4 +1,4 @@
-"""The code that is put into the vDSO: it is what its listing says, and does what it is to do."""
+"""The code for the vDSO matches its listing and its specification."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ machines = pytest.mark.parametrize("machine", list(stubs.STUBS))
 
 
 @machines
-def test_the_bytes_are_those_of_the_instructions_beside_them(machine, tmp_path):
+def test_the_bytes_are_those_of_the_instructions_next_to_them(machine, tmp_path):
     command, head, listing = ASSEMBLERS[machine]
     if shutil.which(command[0]) is None or (machine == "x86_64" and not _assembles_x86()):
         pytest.skip(f"there is no assembler for {machine} here")
@@ -37,7 +37,7 @@ def _assembles_x86() -> bool:
 
 
 def _text(path) -> bytes:
-    """The section .text of an object file: the second one, as GNU as writes it."""
+    """Return the section .text of an object file: the second one, as GNU as writes it."""
     content = path.read_bytes()
     (sections_at,) = struct.unpack_from("<Q", content, 0x28)
     at, size = struct.unpack_from("<QQ", content, sections_at + 64 + 0x18)
@@ -47,7 +47,7 @@ def _text(path) -> bytes:
 @pytest.mark.parametrize(
     ("first", "written"),
     [
-        ("ff4300d1", "04000014"),  # sub sp, ...: a jump over 16 bytes takes its place
+        ("ff4300d1", "04000014"),  # sub sp, ...: a jump over 16 bytes replaces it
         ("5f2403d5", "5f2403d503000014"),  # bti c: stays, and the jump comes after it
         ("3f2303d5", "5f2403d503000014"),  # paciasp: a landing pad that changes nothing
     ],
@@ -62,7 +62,7 @@ def test_a_jump_leads_back_as_well_as_ahead():
     assert stubs.jump("x86_64", 0x1010, 0x1000, b"\0" * 4).hex() == "e9ebffffff"
 
 
-# The code is run in an emulator (`pip install unicorn`), for both machines on either of them.
+# An emulator (`pip install unicorn`) runs the code for both machines on either of them.
 
 PLACE, STACK, DATA, RETURN, LIBRARY = 0x10000, 0x20000, 0x30000, 0x40000, 0x50000
 CODE = PLACE + 16 + stubs.TABLE_SIZE
@@ -71,7 +71,7 @@ SECOND = 10**9
 
 
 class Machine:
-    """The stubs in an emulated machine, whose kernel tells these times."""
+    """The stubs in an emulated machine, whose kernel shows these times."""
 
     def __init__(self, name, entries=()):
         unicorn = pytest.importorskip("unicorn")
@@ -108,7 +108,7 @@ class Machine:
         self.cpu.mem_write(PLACE, struct.pack("<Q8x", LIBRARY) + table + stubs.STUBS[name].code)
 
     def _call(self):
-        """clock_gettime, or gettimeofday for its time zone."""
+        """Call clock_gettime, or gettimeofday for its time zone."""
         id, at, _ = (self.cpu.reg_read(register) for register in self.arguments)
         if self.cpu.reg_read(self.number) in (228, 113):
             if id not in self.now:
@@ -138,7 +138,7 @@ class Machine:
         return struct.unpack("<qq", self.cpu.mem_read(at, 16))
 
     def clock(self, id):
-        """What clock_gettime shows, in ns."""
+        """Return the time of clock_gettime, in ns."""
         assert self.run(0, id, DATA) == 0
         second, nano = self.two()
         assert 0 <= nano < SECOND
@@ -185,7 +185,7 @@ def test_clocks_without_an_entry_and_clocks_of_cpu_time_go_right(machine):
 
 
 @machines
-def test_what_the_kernel_refuses_is_handed_on(machine):
+def test_an_error_of_the_kernel_is_passed_on(machine):
     assert Machine(machine).run(0, 9, DATA) == -22 & 0xFFFFFFFF
 
 
@@ -222,7 +222,7 @@ def test_a_deadline_by_a_skewed_clock_is_put_right_for_the_kernel(machine, left,
 
 
 @machines
-def test_a_deadline_by_the_wall_clock_is_told_from_one_by_the_monotonic_clock(machine):
+def test_a_wall_clock_deadline_is_distinguished_from_a_monotonic_one(machine):
     emulated = Machine(machine, {0: (0, SECOND, 0, 0), 1: (0, 5 * SECOND, 0, 0)})
     emulated.cpu.mem_write(DATA, struct.pack("<qq", *divmod(WALL_NS + 3 * SECOND, SECOND)))
     emulated.run(stubs.STUBS[machine].timedwait, 111, 222, DATA, until=LIBRARY)

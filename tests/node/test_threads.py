@@ -1,4 +1,4 @@
-"""The threads of a real process that renew are held, and nothing else of it."""
+"""The renewing threads of a real process are paused, and no other thread is."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Counting:
         return [int.from_bytes(self.counts[place : place + 8], "little") for place in (0, 8, 16)]
 
     def go_on(self, wanted=(0, 1, 2)):
-        """Wait until these have counted on; which of the others have meanwhile."""
+        """Wait until these have counted on; return the others that have meanwhile."""
         before = self.seen()
         end = time.monotonic() + 20
         while True:
@@ -86,7 +86,7 @@ def letters(said):
     return {row["name"]: row["state"] for row in said["threads"]}
 
 
-def test_the_thread_that_renews_stands_still_and_the_others_go_on(counting):
+def test_the_renewing_thread_is_paused_and_the_others_continue(counting):
     client = counting()
     client.go_on()
     said = threads.command(["hold", str(client.pid)])
@@ -117,8 +117,8 @@ def test_a_process_with_one_thread_renews_nothing(counting):
         threads.command(["hold", str(client.pid)])
 
 
-def test_one_that_never_waits_is_not_held_and_nor_is_another(counting, monkeypatch):
-    """It has the interpreter's lock, or is the next to have it: all would wait for it."""
+def test_a_thread_that_never_waits_is_not_paused_and_neither_is_any_other(counting, monkeypatch):
+    """It has the interpreter's lock, or gets it next: all would wait for it."""
     monkeypatch.setattr(tracing, "_AT_REST_S", 0.5)
     client = counting(first="_renew_all", second="_renew_too", rests="never")
     client.go_on()
@@ -128,7 +128,7 @@ def test_one_that_never_waits_is_not_held_and_nor_is_another(counting, monkeypat
     assert tracing.kept(client.pid) == []
 
 
-def test_who_is_held_a_second_time_is_held_once(counting):
+def test_a_thread_paused_twice_is_paused_once(counting):
     client = counting()
     client.go_on()
     for _ in range(2):
@@ -147,7 +147,7 @@ def test_a_process_can_be_killed_while_its_thread_is_held(counting):
     assert client.program.wait(20) == -9
 
 
-def test_a_thread_goes_on_once_whoever_holds_it_is_gone(counting):
+def test_a_thread_continues_once_its_tracer_has_ended(counting):
     client = counting()
     client.go_on()
     holds = f"from fencepost.node import threads; threads.command(['hold', '{client.pid}'])"
@@ -177,7 +177,7 @@ def test_a_process_that_is_gone_has_no_thread(counting):
     assert threads.command(["go", str(client.pid)]) == {"threads": [], "main": ""}
 
 
-def test_what_was_held_is_told_by_the_kernel(counting):
+def test_paused_threads_are_reported_by_the_kernel(counting):
     client = counting()
     client.go_on()
     said = threads.command(["hold", str(client.pid)])

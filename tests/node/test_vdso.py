@@ -1,4 +1,4 @@
-"""The clocks of real processes on this machine are skewed, and set right to the byte."""
+"""The clocks of real processes on this machine are skewed, and restored to the byte."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def entries(clocks=("wall", "monotonic"), offset_ns=0, rate=1.0, period_ns=0):
     return found
 
 
-# A machine that has just booted has no 600 s of monotonic clock to take away.
+# A machine that has just booted has no 600 s of monotonic clock to subtract.
 @pytest.mark.parametrize("offset_s", [3600, -10, 0.01])
 @pytest.mark.parametrize("chosen", [("wall",), ("monotonic",), ("wall", "monotonic")])
 def test_the_chosen_clocks_jump_and_no_other(target, chosen, offset_s):
@@ -71,7 +71,7 @@ def test_undoing_puts_every_byte_back(target):
     assert vdso.undo(target.pid) == {}
 
 
-def test_no_other_process_sees_a_change_but_what_is_forked_from_then_on(target):
+def test_only_processes_forked_from_it_later_see_the_change(target):
     own, other = vdso.pristine(), Target()
     try:
         vdso.skew(target.pid, entries(offset_ns=HOUR))
@@ -91,7 +91,7 @@ def test_no_other_process_sees_a_change_but_what_is_forked_from_then_on(target):
 
 
 def test_a_server_of_several_processes_is_skewed_as_a_whole(target, here):
-    """As PostgreSQL is, which has one for each client."""
+    """PostgreSQL is like this: it has one process for each client."""
     command = ("sh", "-c", '"$@"; true', "sh")
     with_parent = Target(command=command)
     try:
@@ -136,12 +136,12 @@ def test_no_signal_is_lost(busy):
         vdso.skew(busy.pid, entries(offset_ns=HOUR))
         os.kill(busy.pid, signal.SIGURG)
         vdso.undo(busy.pid)
-        # Python's handler has run before the answer is written; two at a time would be one.
+        # Python's handler has run before the answer is written; two at a time would count as one.
         busy.seen()
     assert busy.seen()["signals"] == 30
 
 
-def test_a_paused_process_stays_paused_and_sees_the_skew_when_it_goes_on(target):
+def test_a_paused_process_stays_paused_and_sees_the_skew_when_it_resumes(target):
     os.kill(target.pid, signal.SIGSTOP)
     while state(target.pid) != "T":
         time.sleep(0.001)
@@ -181,7 +181,7 @@ def test_a_monotonic_clock_at_rest_stays_ahead_and_a_wall_clock_does_not(target,
     assert list(vdso.command(["undo"])["offset_ns"]) == [target.pid]
 
 
-def test_a_fast_clock_does_not_go_back_when_it_comes_to_rest(target, here):
+def test_a_fast_clock_does_not_go_back_when_it_stops(target, here):
     vdso.skew(target.pid, entries(["monotonic"], rate=50))
     time.sleep(0.1)
     before = target.seen()["monotonic"]
@@ -192,14 +192,14 @@ def test_a_fast_clock_does_not_go_back_when_it_comes_to_rest(target, here):
     assert target.seen()["monotonic"] == pytest.approx(after, abs=1)
 
 
-def test_a_slow_clock_comes_to_rest_with_every_byte_put_back(target, here):
+def test_a_slow_clock_stops_with_every_byte_restored(target, here):
     before = image.image(target.pid)
     vdso.skew(target.pid, entries(["monotonic"], rate=0.5))
     assert vdso.rest(target.pid) == {}
     assert image.image(target.pid) == before
 
 
-def test_what_somebody_else_has_changed_is_left_alone(target):
+def test_code_changed_by_another_program_is_left_alone(target):
     found = image.image(target.pid)
     at = (
         found.start
@@ -216,7 +216,7 @@ def _x86() -> bool:
     return os.uname().machine == "x86_64"
 
 
-def test_what_can_not_be_is_refused(target):
+def test_an_impossible_skew_is_refused(target):
     with pytest.raises(OSError):
         vdso.skew(2**22 + 1, entries(["wall"], HOUR))
     with pytest.raises(image.Refused, match="less than 0"):
@@ -240,7 +240,7 @@ def test_a_vdso_without_room_is_refused(monkeypatch):
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """The file for what is started later, in a folder of the test's own."""
+    """Put the file for later processes into a folder of the test's own."""
     monkeypatch.setattr(vdso, "FILE", str(tmp_path / "run" / "skew"))
     return vdso.FILE
 
@@ -254,9 +254,9 @@ def launcher(file: str) -> tuple[str, ...]:
     return (sys.executable, "-c", code)
 
 
-def test_what_is_started_later_is_skewed_from_its_first_instruction_on(target, here):
+def test_a_process_started_later_is_skewed_from_its_first_instruction_on(target, here):
     vdso.command(["set", str(target.pid), "--clocks", "wall", "--offset-ns", str(HOUR)])
-    # A clock that is read by the dynamic loader's first program, before Python is there.
+    # The dynamic loader's first program reads a clock before Python starts.
     shell = ("sh", "-c", 'exec "$@"', "sh")
     later = Target(command=(*launcher(here), *shell))
     try:

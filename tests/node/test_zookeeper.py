@@ -1,4 +1,4 @@
-"""Which of ZooKeeper's modes serve, and which lead, by what it answers to `srvr`."""
+"""ZooKeeper's answers to `srvr` show which modes serve, and which lead."""
 
 from __future__ import annotations
 

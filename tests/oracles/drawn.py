@@ -1,7 +1,7 @@
 """Random histories of lock ops: small, dense in time, and as wrong as chance makes them.
 
-Nothing is simulated. What each client is told is drawn on its own, so that sound and broken
-histories come up alike, as do ties, late grants, and events that say the same thing twice.
+Nothing is simulated. Each client's answers are drawn on their own, so that sound and broken
+histories are equally likely, and so are ties, late grants, and repeated events.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ENDS_WITH = ("lease", "close", "connection")
 
 
 def in_order(ops: list[Op]) -> list[Op]:
-    """By time; of one time, as drawn. Indices are positions."""
+    """Sort by time, and by the order of drawing within one time. Indices are positions."""
     ops = sorted(ops, key=lambda op: op.time)
     return [
         Op(i, o.time, o.process, o.type, o.f, o.value, o.error, o.node) for i, o in enumerate(ops)
@@ -25,10 +25,10 @@ def in_order(ops: list[Op]) -> list[Op]:
 
 
 class Drawing:
-    """One history: a few clients, each with a few ops one after the other.
+    """Draw one history: a few clients, each with a few ops one after the other.
 
-    locks, shared, tokens, named: how many locks there are, how likely an acquire is shared, whether
-    grants carry tokens, and whether holds have names.
+    locks, shared, tokens, named: the number of locks, the probability that an acquire is shared,
+    whether grants carry tokens, and whether holds have names.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Drawing:
             f, asked = self._asked(held)
             self.op(begun, process, "invoke", f, asked, node=node)
             how = random.random()
-            if how < 0.1:  # it never returns: the client may be killed in it
+            if how < 0.1:  # it never returns: a kill may hit the client in it
                 if random.random() < 0.6:
                     self._kill(process, node, random.randrange(begun, over + 4), within=f)
                 return
@@ -152,7 +152,7 @@ class Drawing:
     def _aside(
         self, process: int, node: str, begun: int, now: int, held: list[dict[str, Any]]
     ) -> None:
-        """What a library says on its own, at any time from the op's begin on."""
+        """Draw a library's own event, at any time after the op's start."""
         if not held or "hold" not in held[-1] or self.random.random() >= 0.15:
             return
         value = {"lock": held[-1]["lock"], "hold": held[-1]["hold"]}
@@ -179,7 +179,7 @@ class Drawing:
         return over
 
     def _kill(self, process: int, node: str, at: int, within: str | None = None) -> None:
-        """The kill's receipt, or none; and what the harness writes for an op that was open."""
+        """Draw the kill's receipt, or none, and the harness' event for an open op."""
         over = at + self.random.choice((0, 0, 1))
         if self.random.random() < 0.85:
             proved = self.random.random() < 0.85
@@ -201,7 +201,7 @@ class Drawing:
         until: int | None = None,
         **receipt: Any,
     ) -> None:
-        """A fault ordered at `at` and in force at `over`; it ends at `until`, or never."""
+        """Draw a fault ordered at `at` and in force at `over`; it ends at `until`, or never."""
         name = f"{family}-{len(self.ops)}"
         value = {"fault": name, "targets": targets, "arguments": arguments or {}}
         told = facts(family, targets, arguments or {})

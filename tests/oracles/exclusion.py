@@ -1,4 +1,4 @@
-"""`lease_exclusion` and `mutual_exclusion`: every pair of holds is looked at."""
+"""`lease_exclusion` and `mutual_exclusion`: compare every pair of holds."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _verdict(ops: list[Op], test: dict[str, Any], spans: Any) -> Verdicts:
 
 
 def _both(test: dict[str, Any], one: Held, other: Held, spans: Any) -> bool:
-    """Whether each certainly began before the other was over."""
+    """Return whether each certainly started before the other ended."""
     if one.lock != other.lock or (one.shared and other.shared):
         return False
     between = gap(test, one.node, other.node)
@@ -59,4 +59,4 @@ def _in(a: Any, b: Any, one: Held, other: Held, between: int) -> bool:
         a, b = b, a
     if between:
         return bool(b[0] + between < a[1] and a[0] + between < b[1])
-    return bool(b[0] < a[1])  # also one that is given up in the instant in which it begins
+    return bool(b[0] < a[1])  # also one that is released in the instant in which it starts

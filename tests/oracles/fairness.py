@@ -1,4 +1,4 @@
-"""Promises of queueing locks, of each pair of acquires: order of grants and wakeups."""
+"""Promises of queueing locks, for each pair of acquires: order of grants and wakeups."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tests.oracles.drawn import MS
 from tests.oracles.holds import Held, by_harness, gap
 from tests.oracles.waiting import Asked, Fault
 
-# In a queue for sure after this, or after so many of the slowest ops, whichever is longer.
+# Certainly queued after this time, or after this multiple of the slowest op, whichever is longer.
 SETTLED, SLOWEST = 500 * MS, 4
-# And after ten times that where the client was never granted anything before.
+# For a client that was never granted anything before, after ten times that.
 STARTS = 10
 
 
@@ -33,7 +33,7 @@ def unfair(
 
 
 def _slowest(ops: list[Op], holds: list[Held], faults: list[Fault]) -> int:
-    """The longest op that waits for nobody and was answered well, of those in calm."""
+    """Return the longest op, of those in calm, that waited for no other client and succeeded."""
     longest = 0
     for held in holds:
         earlier = [one for one in holds if one.grant.index < held.grant.index]
@@ -61,7 +61,10 @@ def _slowest(ops: list[Op], holds: list[Held], faults: list[Fault]) -> int:
 
 
 def _stirs(fault: Fault, ops: list[Op], begin: int, end: int) -> bool:
-    """Whether a fault was on between two times, or was over for less long than it had been on."""
+    """Return whether a fault was on between two times, or had ended too recently.
+
+    Too recently means: for less long than it was on.
+    """
     over = min(fault.end, ops[-1].time)
     return fault.start < end and begin <= over + (over - fault.start)
 
@@ -75,7 +78,7 @@ def _overtakes(
     settled: int,
     faults: list[Fault],
 ) -> bool:
-    """Whether `one` was granted while `other` waited that had asked before, in calm."""
+    """Return whether `one` was granted while `other`, which had asked before, waited in calm."""
     if one.held is None:
         return False
     between = gap(test, one.begun.node, other.begun.node)
@@ -117,7 +120,7 @@ def _overtakes(
 
 
 def _first(test: dict[str, Any], one: Held, other: Held) -> bool:
-    """Whether the service certainly granted one hold before the other."""
+    """Return whether the service certainly granted one hold before the other."""
     if one.token is not None and other.token is not None and one.token != other.token:
         return bool(one.token < other.token)
     between = gap(test, one.node, other.node)

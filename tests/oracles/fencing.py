@@ -1,5 +1,4 @@
-"""`fencing`: every grant is held against every other of its lock, and every write against every
-other of its resource and lock."""
+"""`fencing`: compare every two grants of a lock, and every two writes of a resource and lock."""
 
 from __future__ import annotations
 
@@ -19,9 +18,9 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
 
 
 class _Drawing:
-    """A few clients that acquire, write and read, mostly with the tokens of a sound lock.
+    """Draw a few clients that acquire, write and read, mostly with the tokens of a sound lock.
 
-    `careful`: the resource numbers its writes in order, and reads show what it accepted.
+    `careful`: the resource numbers its writes in order, and reads show the accepted ones.
     """
 
     def __init__(self, random: Random) -> None:
@@ -117,7 +116,7 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
 
 
 def _wrong(ops: list[Op], test: dict[str, Any], granted: list[Op], one: Op, two: Op) -> bool:
-    """Whether `two` carries a token that it cannot have where `one` has its own."""
+    """Return whether `two` carries a token that is impossible after the token of `one`."""
     if one is two or one.value["lock"] != two.value["lock"]:
         return False
     if one.value["token"] > two.value["token"]:
@@ -139,12 +138,12 @@ def _is_shared(op: Op) -> bool:
     return op.value.get("mode") == "shared"
 
 
-# An accepted write: resource, lock, token, number, its invocation, by which op it was accepted.
+# An accepted write: resource, lock, token, number, its invocation, the op that proves it accepted.
 Accepted = tuple[str, str, int, int | None, Op, Op]
 
 
 def _accepted(ops: list[Op], test: dict[str, Any], granted: list[Op]) -> list[Accepted]:
-    """The writes with a token and a lock that were acknowledged, or whose value was read."""
+    """Return the writes with a token and a lock that were acknowledged, or whose value was read."""
     locks = {op.value["hold"]: op.value["lock"] for op in granted if "hold" in op.value}
     asked = {op.value["lock"] for op in ops if op.f == "acquire" and op.type == "invoke"}
     found = []
@@ -174,13 +173,13 @@ def _accepted(ops: list[Op], test: dict[str, Any], granted: list[Op]) -> list[Ac
 
 
 def _fell(test: dict[str, Any], writes: list[Accepted], like: Accepted) -> bool:
-    """Whether numbers of these writes of one resource and lock contradict certain time."""
+    """Return whether numbers of these writes of one resource and lock contradict certain time."""
     mine = [write for write in writes if write[:2] == like[:2] and write[3] is not None]
     return any(before(test, a[5], b[4]) and a[3] >= b[3] for a in mine for b in mine)
 
 
 def _late(test: dict[str, Any], one: Accepted, two: Accepted, fell: bool) -> bool:
-    """Whether `two` was accepted after `one`, whose token is higher."""
+    """Return whether `two` was accepted after `one`, whose token is higher."""
     if one[:2] != two[:2] or one[2] <= two[2]:
         return False
     if not fell and one[3] is not None and two[3] is not None:

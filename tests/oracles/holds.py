@@ -1,4 +1,4 @@
-"""Holds by the letter of docs/design.md, section 4: each found by looking at every op."""
+"""Find holds by the letter of docs/design.md, section 4, with a look at every op."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ FOREVER = math.inf
 
 @dataclass
 class Held:
-    """A grant. `first`, `last`: until when its holder certainly held on, and by when it had let go.
+    """A grant, with the times at which its hold may have ended.
 
+    `first`, `last`: until when its holder certainly held it, and by when it had released it.
     `early`: from when on the service may have ended it. `leases`: spans [from, until). `said`: its
-    holder's later ops about it; `went`: whether its holder was gone before it gave it up.
+    holder's later ops about it; `went`: whether its holder died before it gave it up.
     """
 
     grant: Op
@@ -41,7 +42,9 @@ class Held:
         return self.grant.node
 
     def believed(self) -> list[tuple[float, float]]:
-        """The spans in which the holder believed, as the service promised: an instant is [t, t]."""
+        """Return the spans of the holder's belief, by the service's promise; an instant is [t,
+        t].
+        """
         spans = []
         for begun, until in self.leases:
             over = min(until, self.first, self.early)
@@ -62,7 +65,7 @@ def gap(test: dict[str, Any], one: str | None, other: str | None) -> int:
 
 
 def before(test: dict[str, Any], one: Op, other: Op) -> bool:
-    """Whether one op certainly happened before the other."""
+    """Return whether one op certainly happened before the other."""
     between = gap(test, one.node, other.node)
     return one.time + between < other.time if between else one.index < other.index
 
@@ -86,7 +89,7 @@ def by_harness(op: Op) -> bool:
 
 
 def holds(ops: list[Op], test: dict[str, Any]) -> list[Held]:
-    """Every hold, in order of grant."""
+    """Return every hold, in order of grant."""
     return [
         _held(ops, test, op)
         for op in ops
@@ -95,7 +98,7 @@ def holds(ops: list[Op], test: dict[str, Any]) -> list[Held]:
 
 
 def ordered_holds(ops: list[Op], test: dict[str, Any]) -> list[Held]:
-    """The same, without the tokens of a lock where any fell: granted before, and yet higher."""
+    """Return the same, without the tokens of a lock with a falling one among ordered grants."""
     found = holds(ops, test)
     fell = {
         late.lock
@@ -154,7 +157,7 @@ def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
 
 
 def _speaks_of(ops: list[Op], op: Op, grant: Op, lock: str, name: Any) -> bool:
-    """Whether an op of the holder's is about this grant: by its name, else it is the latest."""
+    """Return whether an op is about this grant: by its name, else by being the latest."""
     if op.process != grant.process or op.f not in ("release", "extend", "lost", "renewed"):
         return False
     if name is not None:
@@ -174,7 +177,7 @@ def _speaks_of(ops: list[Op], op: Op, grant: Op, lock: str, name: Any) -> bool:
 
 
 def _gone(ops: list[Op], test: dict[str, Any], grant: Op) -> tuple[tuple[float, float] | None, str]:
-    """When the client of this grant was gone, and whether it was killed or left."""
+    """Return when the client of this grant was gone, and whether it was killed or left."""
     me = grant.process
     own = [op for op in ops if op.process == me and not by_harness(op)]
     seen = own[-1].time
@@ -203,17 +206,17 @@ def _gone(ops: list[Op], test: dict[str, Any], grant: Op) -> tuple[tuple[float, 
         ends.append((seen if kind == "lease" else max(begun, grant.time), seen, "left"))
     if not ends:
         return None, ""
-    # Of two in one instant, that which the service may have heard of.
+    # Of two in one instant, the one that the service may have received.
     soonest = min(ends, key=lambda end: (end[0], end[1], end[2] != "left"))
     return (soonest[0], min(end[1] for end in ends)), soonest[2]
 
 
-# Faults by which a server goes, and all its connections with it.
+# Faults by which a server goes down, and all its connections with it.
 _GOES = ("kill", "power", "failover", "membership", "disk", "memory")
 
 
 def _cut(ops: list[Op], test: dict[str, Any], asked: Op) -> float:
-    """When this client was first cut off from a server, or that was gone, from when it asked on."""
+    """Return when a server was first down, or cut off from this client, after its request."""
     found = FOREVER
     for op in ops:
         if op.process != "nemesis" or op.type != "invoke" or op.value.get("phase") == "end":

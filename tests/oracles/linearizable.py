@@ -1,8 +1,8 @@
-"""`linearizable`: every order of the lock's ops, with every expiry where it may first be.
+"""`linearizable`: try every order of the lock's ops, with every expiry at its earliest place.
 
-The lease-mutex by the letter of docs/lincheck.md: an op takes effect at one moment of its interval,
-one of unknown outcome at any later moment or never; a grant may be over by itself from the end of
-the lease that its client may count on.
+The lease-mutex follows the letter of docs/lincheck.md: an op takes effect at one moment of its
+interval, one of unknown outcome at any later moment or never; a grant may expire by itself from the
+end of the lease that its client may count on.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tests.oracles.holds import FOREVER, Held, bound, by_harness, completion, ho
 
 @dataclass(frozen=True)
 class _Act:
-    """What an op may do, between two positions of the history (`last` None: at any time, or never).
+    """An op's effect, between two positions of the history (`last` None: at any time, or never).
 
     `whose`: the grant; `over`: from when on (ns) the grant may have expired after this act. `told`:
-    where the history has its two events.
+    the positions of its two events in the history.
     """
 
     process: int | str
@@ -93,7 +93,7 @@ def _act(
 
 
 def _end(ops: list[Op], begun: Op, done: Op) -> int:
-    """Where a grant must have been given by: before its own waiting was over, if that was told."""
+    """Return by when a grant must have been given: before the reported end of its own wait."""
     if begun.f == "acquire" and done.type == "ok":
         for op in ops[begun.index : done.index]:
             told = op.process == begun.process and op.f == "lost" and op.value.get("hold") is None
@@ -136,13 +136,13 @@ def _over(ops: list[Op], begun: Op, done: Op | None, found: list[Held]) -> float
 
 
 def _possible(acts: list[_Act], times: list[int], in_turn: bool) -> bool:
-    """Whether the acts have an order; `times` of all positions, which rise.
+    """Return whether the acts have an order; `times` of all positions, which rise.
 
-    Moved stamps make ops of one process overlap. `in_turn` holds to the order in which the process
-    did them all the same, which is certain; the checker need not see that.
+    Moved stamps make ops of one process overlap. `in_turn` still requires the order in which the
+    process did them, which is certain; the checker may ignore it.
     """
     seen: set[Any] = set()
-    # Only at an op's own event can an expiry be noticed.
+    # An expiry shows only at an op's own event.
     events = sorted({a.first for a in acts} | {a.last for a in acts if a.last is not None})
     todo = [(0, 0, None, FOREVER, None, frozenset[Any]())]
     while todo:
@@ -173,7 +173,7 @@ def _possible(acts: list[_Act], times: list[int], in_turn: bool) -> bool:
 
 
 def _earlier(acts: list[_Act], n: int) -> list[int]:
-    """The acts that the same process had completed before."""
+    """Return the acts that the same process had completed before."""
     me = acts[n]
     return [
         m
@@ -183,7 +183,7 @@ def _earlier(acts: list[_Act], n: int) -> list[int]:
 
 
 def _step(act: _Act, holder: Any, over: float, token: Any, expired: frozenset[Any]) -> Any:
-    """The state after this act, or None where it cannot be."""
+    """Return the state after this act, or None if the act is impossible."""
     if act.f == "acquire":
         if holder is not None:
             return None

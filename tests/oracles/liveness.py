@@ -1,6 +1,6 @@
-"""`liveness`: each wait for a lock by the letter of docs/design.md, and the promises of its queue.
+"""`liveness`: check each wait for a lock by the letter of docs/design.md, and its queue's promises.
 
-Histories are drawn in ms and told in tenths of a second, the scale of half a second in a queue.
+Histories are drawn in ms and written in tenths of a second, the scale of half a second in a queue.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
 
 
 def _ask(drawing: Drawing, process: int) -> None:
-    """A client that asks again and again, or once and for long, and mostly in vain."""
+    """Draw a client that asks again and again, or one time and for long, and mostly in vain."""
     random, node = drawing.random, f"client-{process}"
     now = random.randrange(20)
     value: dict[str, Any] = {"lock": f"l{random.randrange(2)}", "ttl": random.choice((3, 8)) * MS}
@@ -91,7 +91,7 @@ def _fault(drawing: Drawing) -> None:
     before = len(drawing.ops)
     proved = random.random() < 0.9
     drawing.fault(family, at, at, targets, proved=proved, arguments=arguments, until=until)
-    if random.random() < 0.3:  # as the director writes it: the facts with the fault
+    if random.random() < 0.3:  # the director writes it like this: the facts with the fault
         says = {"impairs": random.sample(nodes, random.choice((0, 1, 2)))}
         for place in range(before, before + 2):
             op = drawing.ops[place]
@@ -140,7 +140,7 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
 
 
 class _Lock:
-    """The waits for one lock."""
+    """Return the waits for one lock."""
 
     def __init__(
         self,
@@ -229,7 +229,7 @@ class _Lock:
         return None
 
     def _in_vain(self, one: Asked, end: float) -> bool:
-        """Whether a request was over by then and not granted, and no other was near it."""
+        """Return whether a request ended by then without a grant, and alone."""
         if one.done is None or one.died is not None or one.done.type == "ok":
             return False
         for other in self.asked:
@@ -243,7 +243,7 @@ class _Lock:
         return one.done.time <= end
 
     def _stretches(self) -> list[tuple[float, float]]:
-        """Whoever asks within a pause of another's asking goes on with it."""
+        """Merge the requests that follow one another within a pause."""
         spans = [(one.begun.time, one.asked_until(self.end)) for one in self.asked]
         grown = True
         while grown:
@@ -261,7 +261,7 @@ class _Lock:
         return spans
 
     def _left(self, held: Held) -> float:
-        """When nothing is left of a hold."""
+        """Return when nothing is left of a hold."""
         lease = held.asked.value.get("ttl") or self.lease
         over = held.furthest
         if over == FOREVER:

@@ -1,4 +1,4 @@
-"""`ownership`: every release is held against every hold that proved to be gone before its time."""
+"""`ownership`: compare every release with every hold that proved to have ended early."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
 
 def _fault(drawing: Drawing, random: Random) -> None:
     at = random.randrange(35)
-    # Nobody knows a quake; it might cut clients off, which is another oracle's question.
+    # A quake is an unknown family; it might cut clients off, which is another oracle's question.
     cut_off = drawing.test["lock"]["ends_with"] == "connection"
     family = random.choice((*FAMILIES, "pause" if cut_off else "quake"))
     if family in ("partition", "delay") and cut_off:
@@ -90,7 +90,7 @@ def _misname(ops: list[Op], random: Random) -> None:
 
 
 class _Robbery(Drawing):
-    """One lock whose first holder is late, a second holder and a third, each a little shifted."""
+    """Draw one lock with a late first holder, a second and a third, each a little shifted."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -204,7 +204,7 @@ def _before_it_went_on(ops: list[Op], test: dict[str, Any], shown: Op, begun: Op
 
 
 def _named(ops: list[Op], found: list[Held], op: Op) -> tuple[Held | None, bool]:
-    """The hold that an op is about, and whether it is its process' own."""
+    """Return the hold that an op is about, and whether it is its process' own."""
     name = op.value.get("hold")
     if name is None:
         mine = [
@@ -223,7 +223,7 @@ def _named(ops: list[Op], found: list[Held], op: Op) -> tuple[Held | None, bool]
 
 
 def _shown(ops: list[Op], test: dict[str, Any], found: list[Held], victim: Held) -> Op | None:
-    """The first op by which a hold proved to be gone before its time."""
+    """Return the first op by which a hold proved to have ended early."""
     refusals = (op for op in ops if _refuses(ops, test, found, victim, op))
     grants = (held.grant for held in found if _replaces(test, victim, held))
     return min([*refusals, *grants], key=lambda op: op.index, default=None)
@@ -243,7 +243,7 @@ def _refuses(ops: list[Op], test: dict[str, Any], found: list[Held], victim: Hel
 
 
 def _gives_up(ops: list[Op], test: dict[str, Any], found: list[Held], held: Held, op: Op) -> bool:
-    """Whether its process gave up a hold by this op: released it, or was told that it is lost."""
+    """Return whether its process gave up a hold by this op: by a release or a reported loss."""
     if op.f == "lost":
         name = held.grant.value.get("hold")
         return name is not None and (op.process, op.value.get("hold")) == (held.process, name)
@@ -255,7 +255,7 @@ def _gives_up(ops: list[Op], test: dict[str, Any], found: list[Held], held: Held
 
 
 def _replaces(test: dict[str, Any], victim: Held, other: Held) -> bool:
-    """Whether another was granted the lock, in conflict with a hold that was on."""
+    """Return whether another was granted the lock, in conflict with an active hold."""
     if other.lock != victim.lock or (other.shared and victim.shared):
         return False
     if other.process == victim.process or other.grant.index < victim.grant.index:
@@ -321,7 +321,7 @@ def _harmless(
     own: bool,
     victim: Held,
 ) -> bool:
-    """Whether a release ended what was its own."""
+    """Return whether a release ended its own hold."""
     if not own:
         return done is not None  # such a release is theft by itself
     on = _on(ops, test, hold, begun)
@@ -335,8 +335,10 @@ def _harmless(
 
 
 def _waited(ops: list[Op], test: dict[str, Any], begun: Op) -> float | None:
-    """Until when the client of a release was stopped before it sent its delete; None: it was not
-    stopped there, or nobody saw when it was stopped or went on."""
+    """Return until when the client of a release was stopped before it sent its delete.
+
+    None: it was not stopped there, or the history does not show when it stopped or resumed.
+    """
     done = completion(ops, begun)
     off = bound(test, begun.node)
     for op in ops:
@@ -357,7 +359,7 @@ def _waited(ops: list[Op], test: dict[str, Any], begun: Op) -> float | None:
 
 
 def _on(ops: list[Op], test: dict[str, Any], hold: Held, begun: Op) -> float:
-    """Until when a hold was certainly on, but for this release of it."""
+    """Return until when a hold was certainly on, but for this release of it."""
     starts = [start for start, _ in _earlier(ops, test, hold, begun)]
     lost = [op.time for op in _lost(ops, hold)]
     return min([_lease(hold, begun), hold.early, *starts, *lost])
@@ -371,7 +373,7 @@ def _lease(hold: Held, begun: Op) -> float:
 def _earlier(
     ops: list[Op], test: dict[str, Any], hold: Held, begun: Op
 ) -> Iterator[tuple[float, float]]:
-    """When earlier releases of a hold may have ended it, and by when they certainly had."""
+    """Return when earlier releases of a hold may have ended it, and by when they certainly had."""
     for op in ops[: begun.index]:
         same = op.value.get("hold") == hold.grant.value.get("hold")
         if op.f == "release" and op.type == "invoke" and op.process == hold.process and same:
@@ -386,7 +388,7 @@ def _earlier(
 
 
 def _latest(ops: list[Op], hold: Held, op: Op) -> bool:
-    """Whether this nameless hold is the latest of its process and lock when the op is sent."""
+    """Return whether this nameless hold is the latest of its process and lock at the op's start."""
     return hold.grant.index < op.index and not any(
         o.f == "acquire"
         and o.type == "ok"
@@ -403,7 +405,7 @@ def _lost(ops: list[Op], hold: Held) -> list[Op]:
 
 
 def _forgotten(ops: list[Op], test: dict[str, Any], victim: Held, shown: Op) -> bool:
-    """Whether a server may have forgotten a hold by a fault, from its acquire to its loss."""
+    """Return whether a fault, from acquire to loss, may have made a server forget a hold."""
     clients = {op.node for op in ops if op.process != "nemesis"}
     for op in ops:
         if op.process != "nemesis" or op.type != "invoke" or op.value["phase"] != "start":

@@ -1,7 +1,7 @@
-"""`resource`: every pair of writes is looked at, and every read with every write.
+"""`resource`: compare every pair of writes, and every read with every write.
 
-Clients take locks as in drawn.py, and between that read and write registers, under the hold that
-they have, one that they had, another's, one that nobody has heard of, or none.
+Clients take locks as in drawn.py, and in between read and write registers: under their own hold,
+a former one, another's, an unknown one, or none.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Written:
-    """An accepted write; `by` is the op by which it certainly was, `number` its version if told."""
+    """An accepted write; `by` is the op that proves it, `number` its version if reported."""
 
     sent: Op
     by: Op
@@ -80,7 +80,7 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> Verdicts:
 def _accepted(
     op: Op, done: Op | None, sent: list[Any], reads: list[Read], test: dict[str, Any]
 ) -> list[Written]:
-    """The write, if it was accepted: acknowledged, or the only one whose value was read."""
+    """Return the write, if it was accepted: acknowledged, or the only one whose value was read."""
     same = [(o, d) for o, d in sent if o.value["value"] == op.value["value"]]
     if any(d is None or d.type != "fail" for _, d in same):
         same = [(o, d) for o, d in same if d is None or d.type != "fail"]
@@ -100,7 +100,7 @@ def _accepted(
 
 
 def _phantom(read: Read, sent: list[Any], test: dict[str, Any]) -> bool:
-    """Whether no write can have made what was read."""
+    """Return whether no write can have written the value that was read."""
     return read.value is not None and not any(
         op.value["value"] == read.value
         and not (done is not None and done.type == "fail")
@@ -110,7 +110,7 @@ def _phantom(read: Read, sent: list[Any], test: dict[str, Any]) -> bool:
 
 
 def _lost(writes: list[Written], reads: list[Read], test: dict[str, Any]) -> bool:
-    """Whether some write was applied to another version than the one that its writer had read."""
+    """Return whether some write was applied to another version than its writer had read."""
     for one in writes:
         if one.base is None:
             continue
@@ -137,7 +137,7 @@ def _lost(writes: list[Written], reads: list[Read], test: dict[str, Any]) -> boo
 def _missing(
     write: Written, writes: list[Written], reads: list[Read], test: dict[str, Any]
 ) -> bool:
-    """Whether something certainly later shows that an acknowledged write is gone."""
+    """Return whether something certainly later shows that an acknowledged write is missing."""
     reached = write.number
     if reached is None and write.base is not None:
         reached = write.base + 1
@@ -160,7 +160,7 @@ def _missing(
 
 
 def _stale(writes: list[Written], held: dict[str, Held], test: dict[str, Any]) -> bool:
-    """Whether a write was accepted after one of a hold that is certainly later."""
+    """Return whether a write was accepted after one of a hold that is certainly later."""
     under = [write for write in writes if write.sent.value["hold"] in held]
     fell = any(
         a.number is not None
@@ -179,14 +179,14 @@ def _stale(writes: list[Written], held: dict[str, Held], test: dict[str, Any]) -
 
 
 def _after(test: dict[str, Any], first: Written, second: Written, fell: bool) -> bool:
-    """Numbers that contradict certain time order nothing."""
+    """Ignore numbers that contradict certain time."""
     if not fell and first.number is not None and second.number is not None:
         return first.number < second.number
     return before(test, first.by, second.sent)
 
 
 def _later(test: dict[str, Any], first: Held, second: Held) -> bool:
-    """Whether the second hold is certainly the later one of their lock."""
+    """Return whether the second hold is certainly the later one of their lock."""
     if first.lock != second.lock:
         return False
     if None not in (first.token, second.token) and first.token != second.token:
@@ -200,7 +200,7 @@ def _later(test: dict[str, Any], first: Held, second: Held) -> bool:
 
 
 class _Drawing(Drawing):
-    """Clients that read and write as well. What they are told of it is left to the store."""
+    """Draw clients that read and write as well. The store decides their answers."""
 
     def __init__(self, random: Random) -> None:
         self.grants: list[dict[str, Any]] = []
@@ -243,16 +243,16 @@ class _Drawing(Drawing):
 
 
 class _Store:
-    """Answers the reads and writes of a drawing, in order of time, as honestly as chance wants."""
+    """Answer the reads and writes of a drawing, in order of time, with a random share of errors."""
 
     def __init__(self, drawing: _Drawing) -> None:
         self._ops = drawing.ops
         self._random = drawing.random
         self._lies = self._random.choice((0.0, 0.0, 0.02, 0.1))
         self._hidden = self._random.choice((0.0, 0.0, 0.2, 1.0))
-        # Whether nothing comes between a read and its write, but for the rest of what goes wrong.
+        # Whether a read and its write are adjacent, except for other errors.
         self._alone = self._random.random() < 0.6
-        # How often a writer says another version than the one that is there.
+        # The probability that a writer names another version than the current one.
         self._blind = self._random.choice((0.0, 0.0, 0.05, 0.3))
         self._states: dict[str, list[Any]] = {}
         self._sent: dict[int | str, Op] = {}

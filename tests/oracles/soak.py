@@ -2,9 +2,9 @@
 
     python -m tests.oracles.soak --count N [--seed S] [--only NAME]
 
-Prints, for each checker, how many histories were drawn and how the verdicts came out, and the
-first histories on which checker and oracle differ. Exits with 1 where any did. A history is
-drawn from "seed/checker/number" alone, so that one number shows it again (`--from`).
+Print, for each checker, the number of histories, the counts of verdicts, and the first histories
+on which checker and oracle differ. Exit with 1 if any did. A history depends on
+"seed/checker/number" alone, so that a number reproduces it (`--from`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def loaded(name: str) -> tuple[Draw, Oracle]:
 
 
 def check(name: str, seed: str, first: int, count: int) -> tuple[Counter[str], list[str]]:
-    """How the verdicts of these histories came out, and the ones that the oracle refuses."""
+    """Count the verdicts of these histories, and return those that the oracle refuses."""
     draw, verdict = loaded(name)
     outcomes: Counter[str] = Counter()
     wrong: list[str] = []
@@ -69,7 +69,7 @@ def check(name: str, seed: str, first: int, count: int) -> tuple[Counter[str], l
 
 
 def _misshapen(found: Verdict) -> str:
-    """What keeps a verdict from being shown to a person; "" if nothing does."""
+    """Return the reason why a verdict cannot be shown to a person; "" if there is none."""
     row = json.loads(json.dumps(found.to_json()))
     if not isinstance(found.summary, str) or not found.summary.endswith("."):
         return f"no sentence: {found.summary!r}"

@@ -1,8 +1,8 @@
-"""`store`: every order of the answers is tried, the writes of unknown outcome anywhere or nowhere.
+"""`store`: try every order of the answers, with writes of unknown outcome anywhere or nowhere.
 
-The register is written down as it is: version 0 is None, each accepted write adds one, a read
-returns what is there. An order may not contradict any two ops of which one was certainly over
-before the other began.
+The register follows its definition: version 0 is None, each accepted write adds one, a read
+returns the current value. An order may not contradict any two ops of which one certainly ended
+before the other started.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Verdicts = set[bool | str]
 
 
 class Asked(NamedTuple):
-    """One op on a resource; `done` is None where it never completed, `version` where not told."""
+    """One op on a resource; `done` is None if it never completed, `version` if not reported."""
 
     f: str
     type: str
@@ -34,7 +34,7 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
 
 
 def verdict(ops: list[Op], test: dict[str, Any]) -> Verdicts:
-    """False if a resource has no order; unknown if an answer could not be placed, or none came."""
+    """Return False if a resource has no order; unknown if an answer had no place, or none came."""
     asked = _asked(ops)
     if not any(one.type == "ok" for calls in asked.values() for one in calls):
         return {"unknown"}
@@ -63,7 +63,7 @@ def _asked(ops: list[Op]) -> dict[Any, list[Asked]]:
 
 
 def _placed(calls: list[Asked]) -> tuple[list[Asked], list[Asked]]:
-    """The calls with their versions; and the answers of which nothing says the version."""
+    """Return the calls with their versions, and the answers without any version."""
     placed, left = [], []
     for one in calls:
         if one.type != "ok" or one.version is not None:
@@ -82,14 +82,14 @@ def _placed(calls: list[Asked]) -> tuple[list[Asked], list[Asked]]:
 
 
 def _from_nowhere(calls: list[Asked]) -> bool:
-    """Whether a value was read that nobody wrote."""
+    """Return whether a value without a writer was read."""
     written = [None, *(w.value for w in calls if w.f == "write" and w.type != "fail")]
     return any(r.f == "read" and r.type == "ok" and r.value not in written for r in calls)
 
 
 def _has_order(placed: list[Asked], left: list[Asked], test: dict[str, Any]) -> bool:
     must = [one for one in placed if one.type == "ok"]
-    # A write without its version did happen, nobody knows when.
+    # A write without its version did happen, at an unknown time.
     perhaps = [
         one for one in placed + left if one.f == "write" and (one.type == "info" or one in left)
     ]
@@ -105,7 +105,7 @@ def _has_order(placed: list[Asked], left: list[Asked], test: dict[str, Any]) -> 
     dead: set[tuple[int, Any]] = set()
 
     def goes_on(done: int, version: int, value: Any) -> bool:
-        """Whether the rest has an order, `done` (a bit for each op) being over."""
+        """Return whether the rest has an order; `done` has a bit for each op that has ended."""
         if all(done >> place & 1 for place in range(len(must))):
             return True
         if (done, value) in dead:
@@ -128,7 +128,7 @@ def _has_order(placed: list[Asked], left: list[Asked], test: dict[str, Any]) -> 
 
 
 class _Drawing:
-    """A few clients of a register that works, and what they were told changed here and there."""
+    """Draw a few clients of a correct register, with some changed answers."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -196,7 +196,7 @@ class _Drawing:
             self._successors[client] += 1
 
     def _settle(self) -> None:
-        """A write of unknown outcome may take effect at any later time, or never."""
+        """Let a write of unknown outcome take effect at any later time, or never."""
         if self._late and self._random.random() < 0.6:
             name, value = self._late.pop(self._random.randrange(len(self._late)))
             self._states[name].append(value)

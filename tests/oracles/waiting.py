@@ -1,4 +1,4 @@
-"""Acquires and faults as the history tells them, for the oracles of liveness and of fairness."""
+"""Parse acquires and faults of a history, for the oracles of liveness and of fairness."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.oracles.holds import FOREVER, Held, by_harness, completion
 
 @dataclass
 class Fault:
-    """A fault as the history tells it; `impairs` None: nobody says."""
+    """A fault in the history; `impairs` is None if that is not recorded."""
 
     start: float
     end: float
@@ -30,7 +30,7 @@ class Asked:
     held: Held | None
 
     def asked_until(self, end: int) -> float:
-        """Its end, or that of its client; else it is asked until the history ends."""
+        """Return its end, or that of its client; otherwise the end of the history."""
         if self.done is not None:
             return self.done.time
         return end if self.died is None else min(self.died, end)
@@ -41,7 +41,7 @@ class Asked:
 
     @property
     def over(self) -> float:
-        """When a grant that its client did not hear of would be over."""
+        """Return when a grant whose answer its client did not receive would end."""
         gone = self.done.time if self.done is not None else self.died
         return FOREVER if gone is None else gone + self.ttl
 
@@ -77,7 +77,7 @@ def _impairs(op: Op) -> set[str] | None:
 
 
 def find_deaths(ops: list[Op]) -> dict[Any, tuple[int, int]]:
-    """When each process that a proved receipt names was ordered to die, and was dead."""
+    """Return when each process that a proved receipt names was ordered to die, and was dead."""
     found: dict[Any, tuple[int, int]] = {}
     for op in ops:
         receipt = op.value.get("receipt") or {}

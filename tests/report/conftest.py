@@ -1,4 +1,4 @@
-"""Runs as the store would hold them: written op by op, judged by the real checkers."""
+"""Write runs as the store does: op by op, judged by the real checkers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TEST: dict[str, Any] = {
 
 @dataclass
 class Story:
-    """Ops in the order in which they are told; `at` is in ms since the test's start."""
+    """Write ops in the given order; `at` is in ms since the test's start."""
 
     ops: list[Op] = field(default_factory=list)
     versions: int = 0
@@ -111,7 +111,7 @@ class Story:
             self.op(at + 1, "nemesis", kind, f, value=value | {"receipt": receipt})
 
     def turn(self, at: float, process: int) -> None:
-        """One hold from beginning to end: acquire, read, write, release."""
+        """Write one hold from start to end: acquire, read, write, release."""
         hold = self.acquire(at, process)
         self.write(at + 9, process, hold, self.read(at + 7, process))
         self.release(at + 12, process, hold)
@@ -131,7 +131,7 @@ Store = Callable[..., Path]
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """Writes a story as a run's folder; keywords overlay test.json; `checked` False: killed."""
+    """Write a story as a run's folder; keywords overlay test.json; `checked` False: killed."""
 
     def save(story: Story, checked: bool = True, **test: Any) -> Path:
         described = TEST | test

@@ -1,4 +1,4 @@
-"""Rows of matrix.json, for tests of what is made of them."""
+"""Rows of matrix.json, for tests of pages and tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ QUESTIONS = ("service", "clients", "data")
 
 
 def run(holds: int = 1000, **more: Any) -> dict[str, Any]:
-    """A run in which nothing was wrong, and the lock was granted so often in ten seconds."""
+    """Return a run without violations, with this number of grants in ten seconds."""
     checkers = {"faults": True, "lease_exclusion": True, "mutual_exclusion": True, "liveness": True,
                 "resource": True}  # fmt: skip
     return {
@@ -31,7 +31,7 @@ def run(holds: int = 1000, **more: Any) -> dict[str, Any]:
 
 
 def violated(question: str, count: int, first_s: float = 2.0, **more: Any) -> dict[str, Any]:
-    """A run in which so many holds violated one question."""
+    """Return a run in which this number of holds violated one question."""
     judges = {"service": "lease_exclusion", "clients": "mutual_exclusion", "data": "resource"}
     wrong = {judges[question]: False}
     service = {"service": wrong} if question == "service" else {}
@@ -63,7 +63,7 @@ def cell(
 
 
 def stored(*cells: dict[str, Any]) -> dict[str, Any]:
-    """The content of a matrix.json."""
+    """Return the content of a matrix.json."""
 
     def names(of: str) -> list[str]:
         return list(dict.fromkeys(row[of] for row in cells))

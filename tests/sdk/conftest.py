@@ -1,4 +1,4 @@
-"""A program on each SDK, spoken to over pipes, with its store on a Redis server in memory."""
+"""Drive a program on each SDK over pipes, with its store on a Redis server in memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LANGUAGES = ("python", "javascript", "go", "java")
 
 @dataclass(frozen=True)
 class Built:
-    """How a program is started, and what of its environment is its own."""
+    """How a program is started, and its own environment variables."""
 
     command: tuple[str, ...]
     environment: dict[str, str]
@@ -46,7 +46,7 @@ def _javascript(folder):
 
 
 def _go(folder):
-    """As a person has it who puts the file into a folder of their module."""
+    """Lay the files out as a user does who copies the SDK into a folder of their module."""
     (folder / "fencepost").mkdir()
     shutil.copy(SDK / "go" / "fencepost.go", folder / "fencepost")
     shutil.copy(PUPPETS / "puppet.go", folder / "main.go")
@@ -92,7 +92,7 @@ def built(request, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def store():
-    """The port of a Redis server in memory, in which Lua runs."""
+    """Start a Redis server in memory, with Lua, and return its port."""
     server = TcpFakeServer(("127.0.0.1", 0))
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -102,7 +102,9 @@ def store():
 
 
 class Program(Talk):
-    """Speaks as the harness does, and hears only what the harness would record."""
+    """Speaks the protocol as the harness does, and keeps only events that the harness would
+    record.
+    """
 
     def __init__(self, program, setup, told):
         super().__init__(program)
@@ -117,12 +119,12 @@ class Program(Talk):
         return line
 
     def op(self, f, **value):
-        """The completion of an op."""
+        """Return the completion of an op."""
         self.say(f=f, value=value)
         return self.hear_events()[-1]
 
     def hear_events(self):
-        """Every event until an op is over; `close`, and what a lock says by itself, are none."""
+        """Return every event until an op completes; skip `close` and a lock's own events."""
         lines = [self.hear()]
         while lines[-1]["type"] == "invoke" or lines[-1]["f"] in ("close", "lost", "renewed"):
             lines.append(self.hear())
@@ -135,15 +137,17 @@ class Program(Talk):
         return self.acquire(lock, **more)["value"]["hold"]
 
     def end(self):
-        """What it says once its input has ended."""
+        """Return its output after its input has ended."""
         self.program.stdin.close()
         return self.hear_all()
 
 
 @pytest.fixture
 def start_command(store):
-    """Starts a command on a server of its own: `start_command(["./worker"], at=[host, port])`. It
-    is ended with the test."""
+    """Start a command on a server of its own: `start_command(["./worker"], at=[host, port])`.
+
+    The test's end stops it.
+    """
     started = []
 
     def begin(command, at=("127.0.0.1", 1), environment=None, told=True, **more):
@@ -184,7 +188,7 @@ def start_command(store):
 
 @pytest.fixture
 def start(built, start_command):
-    """Starts the program: `start(guard="fenced", options={...})`."""
+    """Start the program: `start(guard="fenced", options={...})`."""
 
     def begin(options=None, **more):
         options = {"retries": 7, "mute": False, **(options or {})}
@@ -196,7 +200,7 @@ def start(built, start_command):
 
 @pytest.fixture
 def program(start):
-    """One that is up."""
+    """Return a started program."""
     program = start()
     program.ready = program.hear()
     return program

@@ -18,8 +18,10 @@ _NEEDS = {"go": "go", "javascript": "node", "java": "javac"}
 
 
 def build(language: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Build it in a folder, which is the current one from here on; return the options of the
-    `fencepost test` that the page has for it."""
+    """Build it in a folder, which becomes the current one.
+
+    Return the options of the page's `fencepost test` for it.
+    """
     if shutil.which(_NEEDS[language]) is None:
         pytest.skip(f"{_NEEDS[language]} is not installed")
     text = PAGE.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Every SDK makes of a lock what docs/protocol.md asks of a client."""
+"""Every SDK turns a lock into a client that conforms to docs/protocol.md."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def now(program):
     return time.monotonic_ns() - program.setup["origin_ns"]
 
 
-def test_it_says_that_it_is_up_and_which_protocol_it_speaks(program):
+def test_it_reports_that_it_is_ready_and_its_protocol(program):
     assert program.ready == {
         "control": "ready",
         "version": 1,
@@ -35,7 +35,7 @@ def test_it_says_that_it_is_up_and_which_protocol_it_speaks(program):
     }
 
 
-def test_what_a_lock_prints_goes_to_standard_error(program):
+def test_prints_of_a_lock_go_to_standard_error(program):
     program.end()
     said = program.program.stderr.read().decode()
     assert "127.0.0.1" in said and "7/3" in said and "closed" in said
@@ -65,21 +65,21 @@ def test_an_op_is_an_invocation_and_a_completion_in_time_and_at_the_end_it_close
 
 
 def test_a_deadline_is_a_time_of_the_test(program):
-    """As asked, by the monotonic clock, by the wall clock where the language has both."""
+    """As requested, by the monotonic clock, by the wall clock where the language has both."""
     for lock, left_s in (("orders", 1.0), ("short", 0.5), ("over", -1.0)):
         program.say(f="acquire", value={"lock": lock, "ttl": 10**9})
         invoke, ok = program.hear_events()
         granted_s = ok["value"]["deadline"] / 1e9 - left_s
-        # What stands between two looks at a clock makes a deadline no later.
+        # Time between two readings of a clock makes no deadline later.
         assert invoke["time"] / 1e9 - 0.5 < granted_s < ok["time"] / 1e9 + 0.01
 
 
-def test_a_token_of_64_bits_and_no_deadline_are_told_as_they_are(program):
+def test_a_token_of_64_bits_and_no_deadline_are_reported_unchanged(program):
     assert program.acquire("token")["value"]["token"] == 2**60 + 1
     assert program.acquire("endless")["value"]["deadline"] is None
 
 
-def test_what_certainly_did_not_happen_fails_and_the_process_goes_on(program):
+def test_an_op_that_certainly_did_not_happen_fails_and_the_process_continues(program):
     for lock, kind, text in (
         ("no", "not-granted", "the lock said no"),
         ("nothing", "not-granted", "the lock said no"),
@@ -91,7 +91,7 @@ def test_what_certainly_did_not_happen_fails_and_the_process_goes_on(program):
     assert program.acquire()["process"] == 3
 
 
-def test_what_may_have_happened_ends_the_process_and_a_successor_goes_on(program):
+def test_an_op_that_may_have_happened_ends_the_process_and_a_successor_continues(program):
     process = 3
     for lock, kind, text in (("timeout", "timeout", "no reply"), ("raises", "raised", "what now")):
         done = program.acquire(lock)
@@ -108,7 +108,7 @@ def test_what_may_have_happened_ends_the_process_and_a_successor_goes_on(program
     assert short(program.end()) == [(process, "close", "invoke"), (process, "close", "ok")]
 
 
-def test_a_close_that_raises_is_told_and_a_successor_goes_on_all_the_same(start):
+def test_a_close_that_raises_is_reported_and_a_successor_continues_all_the_same(start):
     program = start(options={"close": "raises"})
     program.hear()
     assert program.acquire("raises")["type"] == "info"
@@ -118,7 +118,7 @@ def test_a_close_that_raises_is_told_and_a_successor_goes_on_all_the_same(start)
     assert program.acquire()["process"] == 8
 
 
-def test_extends_and_releases_are_told_by_what_the_lock_answers(program):
+def test_outcomes_of_extends_and_releases_follow_the_lock_s_answers(program):
     hold = program.hold()
     extended = program.op("extend", lock="orders", hold=hold, ttl=5 * 10**9)
     assert 2 * 10**9 < extended["value"]["deadline"] - now(program) < 5 * 10**9
@@ -190,7 +190,7 @@ def test_of_a_store_that_is_not_there_it_is_certain_that_nothing_was_written(sta
         assert (done["type"], done["error"][0]) == ("fail", "unreachable")
 
 
-def test_of_a_store_that_gives_no_reply_it_is_unknown_what_was_written(start):
+def test_a_write_to_a_store_without_a_reply_has_an_unknown_outcome(start):
     def serve():
         for _ in range(2):
             connection, _ = listener.accept()
@@ -207,7 +207,7 @@ def test_of_a_store_that_gives_no_reply_it_is_unknown_what_was_written(start):
     assert (written["type"], written["error"][0]) == ("info", "timeout")
 
 
-def test_what_a_lock_says_of_a_hold_by_itself_is_told_after_its_grant(program):
+def test_a_lock_s_own_event_about_a_hold_follows_its_grant(program):
     program.say(f="acquire", value={"lock": "lost-at-once", "ttl": 10**9})
     lines = [program.hear(), program.hear(), program.hear()]
     assert short(lines) == [(3, "acquire", "invoke"), (3, "acquire", "ok"), (3, "lost", "info")]
@@ -215,7 +215,7 @@ def test_what_a_lock_says_of_a_hold_by_itself_is_told_after_its_grant(program):
     assert lines[2]["error"] == ["lost", "its session ended"]
 
 
-def test_a_renewal_and_a_loss_are_told_as_they_come(program):
+def test_a_renewal_and_a_loss_are_reported_in_order(program):
     hold = program.hold("renewed")
     program.say(f="extend", value={"lock": "renewed", "hold": hold, "ttl": 10**9})
     lines = [program.hear() for _ in range(4)]
@@ -233,7 +233,7 @@ def test_a_lock_that_cannot_be_made_yet_is_made_when_it_is_asked_for(start):
 
 
 def broken(program):
-    """Why it says that it is wrong itself."""
+    """Return its reason for calling itself wrong."""
     (line,) = [line for line in program.hear_all() if "control" in line]
     assert program.program.wait(10) == 1
     assert line["control"] == "broken"
@@ -261,7 +261,7 @@ def test_an_answer_without_a_meaning_is_a_mistake(program, built):
     assert broken(program).startswith("acquire answered ")
 
 
-def test_at_an_armed_failpoint_it_says_so_and_stops_itself_once(program):
+def test_at_an_armed_failpoint_it_reports_it_and_stops_itself_once(program):
     program.say(control="arm", point="acquired")
     program.say(control="arm", point="before-write")
     program.say(control="disarm", point="before-write")

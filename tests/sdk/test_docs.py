@@ -1,4 +1,4 @@
-"""The locks of docs/your-lock.md in other languages: built as it is said there, they work."""
+"""The locks of docs/your-lock.md in other languages work when built by its commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 class Inline(socketserver.StreamRequestHandler):
-    """A Redis in memory, by the inline commands that the page's locks use."""
+    """Start a Redis in memory, with the inline commands that the page's locks use."""
 
     def handle(self):
         for line in self.rfile:
@@ -37,7 +37,7 @@ def redis():
 
 @pytest.fixture(params=FILES)
 def program(request, tmp_path, monkeypatch):
-    """The command of the page's program, once it was built, in the folder of its files."""
+    """Return the command of the page's program, once it was built, in the folder of its files."""
     options = build(request.param, tmp_path, monkeypatch)
     assert options["--ship"] == "build"
     monkeypatch.chdir(tmp_path / "build")

@@ -1,1 +1,1 @@
-"""Runs in a loop, and what they leave behind; one long run, and what grows in it."""
+"""Measure leftovers of many runs in a loop, and growth during one long run."""

@@ -1,13 +1,12 @@
-"""One long run, and what grows in it: `python -m tests.soak.flat LOCK --time 20m`.
+"""Measure growth in one long run: `python -m tests.soak.flat LOCK --time 20m`.
 
-With every family of faults that the lock can take. Every few seconds of the run, not of its
-judging, the memory of all that belongs to it is looked at: the harness, the programs of clients,
-what carries their lines, what answers on nodes, the disks that lose power; and the room that
-servers' logs and data take. Printed is how fast each grows. Exit code 1 if a night at that pace
-would take too much.
+The run has every family of faults that the lock supports. Every few seconds of the run, not of its
+judging, it measures the memory of the run's processes (the harness, the clients' programs, their
+pumps, the nodes' agents, the lazy disks) and the size of servers' logs and data. It prints how fast
+each grows. Exit code 1 if a night at that pace would take too much.
 
-Who looks is a process of its own, because it keeps what it has seen: in the harness that would be
-most of what grows. The run tells it how it goes, a line each time: the phase and the ops.
+The observer is a process of its own, because it keeps its samples: in the harness they would be
+most of the growth. The run reports its progress to it, a line each time: the phase and the ops.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from tests.soak.measures import MB, resident
 from tests.soak.run import families
 
 EVERY_S, ROOMS_S = 5.0, 20.0
-# A process' memory in its first seconds is what it imports.
+# In its first seconds a process' memory is its imports.
 WARM_S = 30.0
 LEAST_S = 60.0
 MOST = 0.1
@@ -49,7 +48,7 @@ Series = list[tuple[float, float]]
 
 @dataclass
 class Sampler:
-    """Amounts by group and process, while a run goes on in the process `harness`."""
+    """Collects amounts by group and process, during a run in the process `harness`."""
 
     harness: int
     begun: float = field(default_factory=time.monotonic)
@@ -59,7 +58,7 @@ class Sampler:
     rooms_s: float = 0.0
 
     def look(self, phase: str, ops: int) -> None:
-        """Look, if it is time. Called twice a second (harness/execute/progress.py)."""
+        """Measure, if it is time. Called twice a second (harness/execute/progress.py)."""
         now = time.monotonic() - self.begun
         if not phase.endswith("running") or now < self.next_s:
             return
@@ -75,7 +74,7 @@ class Sampler:
 
 
 def looked(harness: int) -> dict[str, dict[int, float]]:
-    """Bytes by group and process; where there is no process, by the number of the node."""
+    """Return bytes by group and process, or by the number of the node if there is no process."""
     found: dict[str, dict[int, float]] = defaultdict(dict)
     found["harness"][harness] = resident(harness)
     for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
@@ -85,7 +84,7 @@ def looked(harness: int) -> dict[str, dict[int, float]]:
 
 
 def _group(pid: int) -> str:
-    """What a process on a node is of a run; empty if it is none of ours."""
+    """Return the role of a process on a node; empty if it does not belong to the run."""
     with suppress(OSError):
         words = Path(f"/proc/{pid}/cmdline").read_bytes()
         if b"fencepost.node.command" in words:
@@ -98,7 +97,7 @@ def _group(pid: int) -> str:
 
 
 def rooms() -> dict[str, dict[int, float]]:
-    """Bytes that servers' logs and data take on the nodes' disks."""
+    """Return bytes that servers' logs and data take on the nodes' disks."""
     client = docker.from_env()
     try:
         pids = [int(one.attrs["State"]["Pid"]) for one in labels.containers(client, all=False)]
@@ -121,7 +120,7 @@ def _room(folder: Path) -> float:
 
 
 def slope(series: Mapping[int, Series]) -> float:
-    """MB a minute: the median of what single processes grow by, of those that lived for long."""
+    """Return MB a minute: the median growth of single processes, of those that lived for long."""
     slopes = sorted(
         growth([amount for _, amount in warm], [at for at, _ in warm]) * 60
         for all_of_it in series.values()
@@ -132,7 +131,7 @@ def slope(series: Mapping[int, Series]) -> float:
 
 
 def table(sampler: Sampler) -> tuple[list[str], bool]:
-    """A line a group, and whether all are flat."""
+    """Return a line a group, and whether all are flat."""
     lines = [f"{'MB':16}{'processes':>10}{'first':>9}{'last':>9}{'worst':>9}{'a minute':>10}"]
     flat = True
     for group, series in sampler.seen.items():
@@ -149,12 +148,12 @@ def table(sampler: Sampler) -> tuple[list[str], bool]:
 
 
 def _faults(results: Mapping[str, Any]) -> int:
-    """How many there were, in all segments of a long run."""
+    """Return how many there were, in all segments of a long run."""
     return len(results["faults"]) + sum(row["faults"] for row in results.get("segments", ()))
 
 
 def sample(harness: int) -> int:
-    """Look at the run of this process until it ends, by the lines that it writes here."""
+    """Observe the run of this process until it ends, by the lines that it writes here."""
     sampler = Sampler(harness)
     for line in sys.stdin:
         phase, ops = line.rstrip("\n").split("\t")
@@ -171,8 +170,11 @@ def sample(harness: int) -> int:
 
 @contextmanager
 def sampled() -> Iterator[tuple[Callable[[Status], None], subprocess.Popen[str]]]:
-    """Have this process looked at within the block, by another one: what its run is to tell how it
-    goes, and the other one, which prints what it has seen after the block."""
+    """Observe this process from another one within the block.
+
+    Yield the observer's progress callback and its process, which prints its figures after the
+    block.
+    """
     command = [sys.executable, "-m", "soak.flat", "--sample", str(os.getpid())]
     with subprocess.Popen(command, stdin=subprocess.PIPE, text=True) as looking:
         pipe = looking.stdin

@@ -1,8 +1,8 @@
-"""Decides from measurements whether what should stay the same does, and makes a table of them.
+"""Decide from measurements whether a run leaves anything or grows, and make a table of them.
 
-There are two sorts. What is counted (file handles, containers) has to be the same at the end as at
-the beginning: one that is left by each run is one too many. What is weighed (memory, bytes) is
-never exactly the same, so its growth a run has a bound.
+There are two sorts. Counts (file handles, containers) must be the same at the end as at the start:
+one that is left by each run is one too many. Weights (memory, bytes) are never exactly the same, so
+their growth a run has a bound.
 """
 
 from __future__ import annotations
@@ -25,8 +25,12 @@ class Bound:
 
 @dataclass(frozen=True)
 class Row:
-    """One amount over a series. `slope` is that of a line through the second half, by sample; it is
-    None for what is counted. `wrong`: why the amount is not as it should be; empty if it is."""
+    """One amount over a series.
+
+    `slope` is that of a line through the second half, by sample, and None for counts. `wrong` is
+    the
+    reason why the amount is wrong; empty if it is right.
+    """
 
     name: str
     first: float
@@ -37,12 +41,14 @@ class Row:
 
 
 def judge(series: Sequence[Sample], round_: int, bounds: Mapping[str, Bound]) -> list[Row]:
-    """The amounts of a series, of which each `round_` samples are one round of the same runs.
+    """Return the amounts of a series, of which each `round_` samples are one round of the same
+    runs.
 
-    The first round is where modules are imported. So what is counted is compared after the first
-    and the last whole round. Caches and the allocator's heaps take longer to fill, so what is
-    weighed has its slope over the second half. An amount without a bound is counted. One that a
-    sample does not name is 0 there.
+    The first round imports modules. So counts are compared after the first and the last whole
+    round.
+    Caches and the allocator's heaps take longer to fill, so weights have their slope over the
+    second
+    half. An amount without a bound is a count. One that a sample does not name is 0 there.
 
     Raises:
         ValueError: the series has less than two whole rounds.
@@ -69,7 +75,7 @@ def _row(name: str, amounts: Sequence[float], last: int, bound: Bound | None) ->
 
 
 def growth(amounts: Sequence[float], places: Sequence[float] | None = None) -> float:
-    """The slope of the line through these amounts, by sample or by `places`.
+    """Return the slope of the line through these amounts, by sample or by `places`.
 
     It is the median of the slopes of all pairs (Theil and Sen): one sample that is off, a run with
     a longer history, moves it little.
@@ -86,7 +92,7 @@ def growth(amounts: Sequence[float], places: Sequence[float] | None = None) -> f
 
 
 def table(rows: Sequence[Row]) -> list[str]:
-    """The rows as lines for a person."""
+    """Return the rows as lines for a person."""
     width = max((len(row.name) for row in rows), default=0)
     lines = [f"{'':{width}}{'first':>12}{'last':>12}{'worst':>12}{'a run':>12}"]
     for row in rows:

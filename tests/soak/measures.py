@@ -1,4 +1,4 @@
-"""What a run may leave behind: in this process, on this machine, in the nodes."""
+"""Measure a run's possible leftovers: in this process, on this machine, in the nodes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BOUNDS = {
 
 
 def process() -> dict[str, float]:
-    """This process: memory that is held, file handles, threads, children, temporary files."""
+    """Measure this process: used memory, file handles, threads, children, temporary files."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     return {
@@ -49,7 +49,7 @@ def process() -> dict[str, float]:
 
 
 def machine() -> dict[str, float]:
-    """This machine: what Docker has, rules, chains, mounts."""
+    """Measure this machine: Docker's objects, rules, chains, mounts."""
     client = docker.from_env()
     try:
         rules = [line for tool in ("iptables-save", "ip6tables-save") for line in _said(tool)]
@@ -68,7 +68,7 @@ def machine() -> dict[str, float]:
 
 
 def nodes() -> dict[str, float]:
-    """Our nodes together: processes, mounts, rules, queues, files."""
+    """Measure the nodes together: processes, mounts, rules, queues, files."""
     client = docker.from_env()
     try:
         pids = [int(one.attrs["State"]["Pid"]) for one in labels.containers(client, all=False)]
@@ -91,7 +91,7 @@ _PLACES = (RUN, LOGS, "/tmp", "/var/tmp")
 
 
 def _least(count: Callable[[], int]) -> int:
-    """The least of some counts: what is just ending, or has come for a moment, is not left."""
+    """Return the least of some counts, which omits short-lived objects."""
     found = count()
     for _ in range(_LOOKS):
         time.sleep(_LOOK_S)
@@ -100,10 +100,10 @@ def _least(count: Callable[[], int]) -> int:
 
 
 def _programs(pids: list[int]) -> dict[str, float]:
-    """How many processes of each program there are in these containers, at the least.
+    """Return how many processes of each program there are in these containers, at the least.
 
-    Those are left out that a program of the same name has started: a server starts and ends its own
-    helpers as it pleases (PostgreSQL's autovacuum, each minute).
+    Skip those that a program of the same name has started: a server starts and ends its own helpers
+    as it pleases (PostgreSQL's autovacuum, each minute).
     """
     counts = [Counter(_own(pids))]
     for _ in range(_LOOKS):
@@ -128,7 +128,7 @@ def _name(pid: int) -> str:
 
 
 def resident(pid: int) -> int:
-    """Bytes of memory that a process has; 0 if it is gone."""
+    """Return bytes of memory that a process has; 0 if it is gone."""
     with suppress(OSError):
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
@@ -136,7 +136,7 @@ def resident(pid: int) -> int:
 
 
 def descendants(pid: int) -> set[int]:
-    """What a process has started, and what that has started; not the command that asks."""
+    """Return the descendants of a process, except the command that asks."""
     parents = _parents()
     found: set[int] = set()
     new = {pid}
@@ -147,7 +147,7 @@ def descendants(pid: int) -> set[int]:
 
 
 def inside(pid: int) -> list[int]:
-    """The processes of the container whose first process this is, but for that one."""
+    """Return the processes of the container whose first process this is, except that one."""
     namespace = _namespace(pid)
     return [one for one in _parents() if one != pid and namespace == _namespace(one)]
 
@@ -173,7 +173,7 @@ def _rules(pid: int) -> int:
 
 
 def _within(pid: int, *words: str) -> list[str]:
-    """What a command of this machine says in a container's network."""
+    """Return the output of this machine's command in a container's network."""
     return _said("nsenter", "-t", str(pid), "-n", *words)
 
 
@@ -190,7 +190,7 @@ def _lines(path: Path) -> int:
 
 
 def _files(folders: Iterable[Path]) -> tuple[int, int]:
-    """How many files these folders have, and their bytes."""
+    """Return how many files these folders have, and their bytes."""
     count = size = 0
     for folder in folders:
         for place, _, names in os.walk(folder):

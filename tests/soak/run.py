@@ -1,9 +1,9 @@
-"""Real runs one after another in one process: `python -m tests.soak.run --budget 20m`.
+"""Do real runs one after another in one process: `python -m tests.soak.run --budget 20m`.
 
-Half of the time they share a cluster that stays up, half of it each has a fresh one. A round is one
-run of each lock, with every family of faults that the lock can take. After each run is measured
-what it may have left (measures.py). At the end, the table; exit code 1 if something is not the
-same after the last round as after the first (judgement.py), or if a run could not be carried out.
+Half of the time they share a cluster, half of it each has a fresh one. A round is one run of each
+lock, with every family of faults that the lock supports. After each run its possible leftovers are
+measured (measures.py). At the end it prints the table; exit code 1 if an amount after the last
+round differs from the first (judgement.py), or if a run crashed.
 
 Verdicts are printed and not judged here: faults break some of these locks.
 """
@@ -40,7 +40,7 @@ Measure = Callable[[], dict[str, float]]
 
 
 def families(lock: str) -> list[str]:
-    """The families of faults that a lock's servers can have."""
+    """Return the families of faults that a lock's servers can have."""
     return [family for family in FAMILIES if _takes(lock, family)]
 
 
@@ -53,7 +53,9 @@ def _takes(lock: str, family: str) -> bool:
 
 
 def specs(locks: Sequence[str], time_s: float) -> list[Spec]:
-    """A test of each lock with all its families. A seed each, so that a round repeats the first."""
+    """Return a test of each lock with all its families. A seed each, so that a round repeats the
+    first.
+    """
     return [
         from_arguments.spec(
             lock,
@@ -67,7 +69,7 @@ def specs(locks: Sequence[str], time_s: float) -> list[Spec]:
 def rounds(
     tests: Sequence[Spec], run: Run, measure: Measure, over: Callable[[], bool]
 ) -> Iterator[Sample]:
-    """Run all tests again and again until the time is over, after two rounds at least."""
+    """Repeat all tests until the budget ends, and for two rounds at least."""
     done = 0
     while done < ROUNDS or not over():
         for test in tests:
@@ -79,7 +81,7 @@ def rounds(
 
 
 def standing(tests: Sequence[Spec], until_s: float, failed: list[str]) -> list[Sample]:
-    """Runs on one cluster, which stays up and has the nodes of all of them."""
+    """Do runs on one cluster, which stays up and has the nodes of all of them."""
 
     def measure() -> dict[str, float]:
         return measures.process() | measures.machine() | measures.nodes()
@@ -93,7 +95,7 @@ def standing(tests: Sequence[Spec], until_s: float, failed: list[str]) -> list[S
 
 
 def fresh(tests: Sequence[Spec], until_s: float, failed: list[str]) -> list[Sample]:
-    """Runs each with a cluster of its own."""
+    """Do runs each with a cluster of its own."""
 
     def run(test: Spec) -> None:
         settings = {"nemesis": list(test.nemesis), "time": test.time_s, "seed": test.seed}
@@ -106,7 +108,7 @@ def fresh(tests: Sequence[Spec], until_s: float, failed: list[str]) -> list[Samp
 
 
 def _told(test: Spec, run: Callable[[], object], failed: list[str]) -> None:
-    """Run a test and print a line of it. One that cannot be carried out keeps no other from it."""
+    """Do a run and print a line of it. A crashed one does not prevent the next."""
     begun = time.monotonic()
     try:
         found = run()
@@ -125,7 +127,7 @@ def _say(words: str) -> None:
 
 
 def shown(title: str, series: Sequence[Sample], round_: int) -> list[Row]:
-    """Print the table of a series; return the rows that are not as they should be."""
+    """Print the table of a series; return the rows that are wrong."""
     rows = judge(series, round_, measures.BOUNDS)
     print(f"\n{title}: {len(series)} runs, compared after the first and the last round of {round_}")
     print("\n".join(table(rows)), flush=True)
@@ -134,7 +136,7 @@ def shown(title: str, series: Sequence[Sample], round_: int) -> list[Row]:
 
 @contextmanager
 def _places() -> Iterator[None]:
-    """Results and temporary files in folders of their own; the results' size is printed."""
+    """Put results and temporary files into folders of their own; print the results' size."""
     with tempfile.TemporaryDirectory(prefix="fencepost-soak-") as folder:
         results = Path(os.environ.setdefault("FENCEPOST_RESULTS", f"{folder}/results"))
         tempfile.tempdir = f"{folder}/tmp"
@@ -157,7 +159,7 @@ def main() -> int:
     wrong: list[Row] = []
     failed: list[str] = []
     with _places():
-        measures.machine()  # what the first look takes is no run's
+        measures.machine()  # the first measurement's own cost belongs to no run
         for name in chosen:
             until_s = time.monotonic() + given.budget / len(chosen)
             print(f"\n{name} cluster", flush=True)

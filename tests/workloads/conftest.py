@@ -1,5 +1,4 @@
-"""Redis servers in memory (fakeredis, with Lua), on one clock that only the test and the lock's own
-sleep move."""
+"""Redis servers in memory (fakeredis, with Lua), on one clock that the test and the lock move."""
 
 from __future__ import annotations
 
@@ -18,9 +17,14 @@ MS = 1_000_000
 
 
 class Server:
-    """`state`: up, down (connections are refused), silent (requests are lost) or mute (they
-    take effect and their replies are lost). An answer takes `takes_ms`. `log` has what clients
-    asked for; what the test itself asks is not in it."""
+    """One server in memory.
+
+    `state`: up, down (connections are refused), silent (requests are lost) or mute (they take
+    effect
+    and their replies are lost). An answer takes `takes_ms`. `log` has the clients' requests,
+    without
+    the test's own.
+    """
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -82,7 +86,7 @@ class Link:
 
 
 class World:
-    """Servers by name, made when first asked for; one clock, in ns; what clients did with it."""
+    """Servers by name, created on first use; one clock, in ns; the clients' requests to it."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -126,7 +130,7 @@ class World:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made = World()
-    # Before each command it asks for the time once, by which keys expire.
+    # Before each command it reads the time once, by which keys expire.
     clock = SimpleNamespace(time=lambda: made.now / 1e9)
     monkeypatch.setattr("fakeredis._socket._base.time", clock)
     return made

@@ -1,4 +1,4 @@
-"""What a hunt finds, as a scenario for real servers: a claim for each kind of strike."""
+"""A counterexample becomes a scenario for real servers: one claim for each kind of injection."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def made(setting):
-    """Hunts with a seed, and gives the bridge and its steps."""
+    """Hunt with a seed, and return the bridge and its steps."""
 
     def make(lock, *given, seed, **more):
         asked = setting(lock, *given, **more)
@@ -54,7 +54,7 @@ def injected(steps, family):
 
 
 def place(steps, kind, **fields):
-    """Where a step is, the first that has these fields."""
+    """Return the position of the first step that has these fields."""
     for number, step in enumerate(steps):
         if isinstance(step, kind) and all(getattr(step, k) == v for k, v in fields.items()):
             return number
@@ -75,7 +75,7 @@ def test_a_clock_jumps_by_as_much_of_the_longer_lease(made):
     assert not found.cannot
 
 
-def test_a_client_is_waited_for_at_its_steps_in_the_order_in_which_it_comes_to_them(made):
+def test_a_client_is_waited_for_at_its_steps_in_their_order(made):
     """Requests that meet a cut are sent after those before them, which arrive later than that."""
     _, steps = made("redlock-npm", "pause,partition,delay,drop", seed=2)
     at = {}
@@ -89,7 +89,7 @@ def test_a_client_is_waited_for_at_its_steps_in_the_order_in_which_it_comes_to_t
     assert at
 
 
-def test_who_has_to_wait_for_others_in_the_middle_of_an_op_stops_at_a_step_of_it(made):
+def test_a_client_that_waits_for_others_during_an_op_stops_at_a_step_of_it(made):
     _, steps = made("redlock", "clock,partition", seed=2)
     begin = steps[place(steps, Begin, client="client-1", f="acquire")]
     assert begin.stops
@@ -104,7 +104,7 @@ def test_who_has_to_wait_for_others_in_the_middle_of_an_op_stops_at_a_step_of_it
     assert steps[reach].words == "until its SET to redis-4"
 
 
-def test_a_server_crashes_and_is_back_after_whoever_met_it_down(made):
+def test_a_server_crashes_and_restarts_after_every_client_that_met_it_down(made):
     _, steps = made("redlock", "kill,partition,pause,delay,drop", seed=2)
     down = [step.targets[0] for step in injected(steps, "kill")]
     assert len(down) == 3
@@ -130,7 +130,7 @@ def test_a_lost_reply_is_lost_on_its_own_connection_and_said_to_be(made):
     )
 
 
-def test_what_is_sent_into_a_cut_is_lost_as_in_the_simulation(made):
+def test_messages_sent_into_a_cut_are_lost_as_in_the_simulation(made):
     _, steps = made("redlock", "clock,partition", seed=5)
     assert [cut.arguments["sent"] for cut in injected(steps, "partition")] == ["lost"]
 
@@ -143,13 +143,13 @@ def test_a_paused_client_is_paused_at_the_step_where_it_was(made):
     assert pause.arguments["point"].startswith("step-")
     healed = place(steps, Heal, name=pause.name)
     assert place(steps, Inject, name=pause.name) < healed
-    # Until the lease is over: the time of the simulation, stretched.
+    # Until the lease expires: the time of the simulation, stretched.
     late = found.scenario.steps[healed]
     early = found.scenario.steps[place(steps, Inject, name=pause.name)]
     assert late.at_s - early.at_s > 8
 
 
-def test_a_held_back_write_is_let_go_when_it_arrived(made):
+def test_a_delayed_write_is_delivered_at_its_simulated_time(made):
     found, steps = made("redlock", "delay,drop,partition", guard="none", seed=1)
     (delay,) = injected(steps, "delay")
     assert delay.arguments["source"] == "client-1"
@@ -177,7 +177,7 @@ def test_power_is_lost_before_the_next_sync(made):
     assert any("syncs the first write" in note for note in found.notes)
 
 
-def test_what_a_failover_loses_is_cut_off_from_the_replica_before(made):
+def test_a_write_lost_in_a_failover_is_cut_off_from_the_replica_before(made):
     found, steps = made("redis-replicated", "failover,partition", seed=1)
     (failover,) = injected(steps, "failover")
     (cut,) = injected(steps, "partition")
@@ -186,10 +186,10 @@ def test_what_a_failover_loses_is_cut_off_from_the_replica_before(made):
     assert "the replica is cut off from before" in found.notes[0]
 
 
-def test_a_library_is_struck_between_two_of_its_own_messages(made):
+def test_a_fault_hits_a_library_between_two_of_its_own_messages(made):
     found, steps = made("redis-py", "drop", "liveness", seed=1)
     (first, second) = injected(steps, "delay")
-    # One is of what the library says of itself, once it has connected; the other of a request.
+    # One is about the library's own greeting, after it connected; the other about a request.
     for lost in (first, second):
         assert lost.arguments["source"] == "redis-1" and lost.arguments["lost"] is True
     reached = [
@@ -202,7 +202,7 @@ def test_a_library_is_struck_between_two_of_its_own_messages(made):
 
 
 @pytest.mark.parametrize(("library", "seen"), [("redis-py", True), ("pottery", False)])
-def test_a_lock_whose_threads_send_is_struck_at_no_certain_place(setting, library, seen):
+def test_a_lock_whose_threads_send_has_no_certain_place_for_a_fault(setting, library, seen):
     pytest.importorskip(library.removesuffix("-py"))
     asked = setting(library, "clock,pause,partition")
     trace = Trace()
@@ -224,13 +224,13 @@ def test_a_request_that_was_lost_is_not_taken_for_the_same_one_sent_later(settin
     assert after and all(call.handled_ns is not None for call in after)
 
 
-def test_what_had_just_begun_is_played_where_nobody_sees_what_it_does(made):
+def test_an_op_that_had_just_started_is_replayed_where_its_effect_is_invisible(made):
     _, steps = made("etcd-lock-api", "pause", seed=2, server=["etcd=3.4"])
     begun = place(steps, Begin, client="client-2", f="release")
     assert begun < place(steps, Finish, client="client-1", expect="ok")
 
 
-def test_who_asks_in_vain_beside_a_dead_server_asks_on_real_servers_too(made):
+def test_a_client_that_asks_in_vain_next_to_a_dead_server_asks_on_real_servers_too(made):
     pytest.importorskip("redlock")
     _, steps = made("redlock-py", "kill", restart="never", seed=2)
     vain = [step for step in steps if isinstance(step, Do | Begin) and step.f == "acquire"]
@@ -251,24 +251,25 @@ def test_a_lock_that_outlasts_no_lease_tries_as_often_as_it_does(made):
     assert found.scenario.options == from_arguments.spec("redlock", {}, {}).options
 
 
-def test_a_client_that_its_servers_let_wait_is_struck_in_the_wait_and_not_at_a_step_after_it(made):
+def test_a_waiting_client_is_faulted_during_its_wait_and_not_at_a_later_step(made):
     found, steps = made("etcd-lock-api", "pause", seed=1, server=["etcd=3.4"])
     begun = place(steps, Begin, client="client-2", f="acquire", stops=())
     struck = place(steps, Inject, family="pause", targets=("client-2",))
     ended = place(steps, Finish, client="client-2", expect="ok")
     healed = place(steps, Heal, name=steps[struck].name)
-    # Who is granted the lock asks first. The lease of the other ends in its pause, of which its
-    # own thread hears before the lock is free.
+    # A client that is granted the lock asks first. The lease of the other ends in its pause, of
+    # which its
+    # own thread learns before the lock is free.
     assert place(steps, Do, client="client-1", f="acquire") < begun < struck < healed
     assert healed < place(steps, Do, client="client-1", f="release") < ended
     assert "point" not in steps[struck].arguments
     assert not any(isinstance(step, Reach) for step in steps)
-    # It goes on waiting for as many leases.
+    # It continues to wait for as many leases.
     longer = 10_000 * found.scenario.ttl_ms / 2000
     assert found.scenario.options["wait_ms"] == longer
     hunted = from_arguments.spec("etcd-lock-api", {}, {"server": ["etcd=3.4"]})
     assert scripted.of_hunt(hunted, found.scenario, 1).options["wait_ms"] == longer
-    # Time goes by until it waits.
+    # Time passes until it waits.
     assert found.scenario.steps[struck].waits and found.scenario.steps[struck].at_s > 1
 
 
@@ -284,7 +285,7 @@ def test_a_second_arrival_cannot_be_played_and_is_said_not_to_be(setting):
 
 
 def told_of(asked, schedule):
-    """The find of a schedule, as it was met."""
+    """Return the counterexample of a schedule, unshrunk."""
     teller = Teller()
     run = Run(asked, schedule, table(asked), teller).carry_out()
     broken = violations(run, asked.goals, surely=True)
@@ -303,7 +304,9 @@ def told_of(asked, schedule):
         ("etcd", "delay,pause", None),
     ],
 )
-def test_no_strike_of_a_schedule_as_it_was_met_is_left_out_in_silence(setting, lock, faults, guard):
+def test_every_injection_of_an_unshrunk_schedule_is_replayed_or_reported(
+    setting, lock, faults, guard
+):
     until = "mutual_exclusion" if lock == "etcd" else None
     asked = setting(lock, faults, until, guard=guard)
     for seed in (101, 102):

@@ -1,4 +1,4 @@
-"""Libraries of other people, hunted as they are installed."""
+"""Third-party libraries are hunted as installed, without changes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.slow
 
 
 class Tap:
-    """Listens to what is asked."""
+    """Record the requests of a library."""
 
     def __init__(self):
         self.asked = []
@@ -98,7 +98,7 @@ def test_its_histories_are_the_same_bytes_in_every_process_and_the_first_run_is_
 
 
 @BOTH
-def test_the_find_is_the_same_with_any_number_of_processes(setting, library):
+def test_the_counterexample_is_the_same_with_any_number_of_processes(setting, library):
     one = setting(library, "kill")
     alone, together = (search(one, 1, 60, processes) for processes in (1, 2))
     assert alone.found == together.found
@@ -115,7 +115,7 @@ def test_a_server_that_forgets_breaks_it(setting, library):
 
 
 @BOTH
-def test_what_a_paused_client_does_to_the_data_is_found_where_it_is_asked_for(setting, library):
+def test_damage_by_a_paused_client_is_a_counterexample_if_data_is_the_goal(setting, library):
     one = setting(library, "pause", "resource", guard="none")
     _, found = hunt(one, 1, 60, processes=1)
     assert found is not None
@@ -154,7 +154,7 @@ Run(one, Schedule(), table(one)).carry_out()
 
 
 @needs("python-redis-lock")
-def test_who_waits_is_woken_by_the_release_of_who_has_the_lock(setting):
+def test_a_waiting_client_is_woken_by_the_holder_s_release(setting):
     tap = Tap()
     undisturbed(setting("python-redis-lock"), tap)
     pops = [(who, reply) for who, _, (name, *_), reply in tap.asked if name == "BLPOP"]

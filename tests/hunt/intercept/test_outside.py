@@ -1,4 +1,4 @@
-"""Unmodified locks with connections of their own, on stand-ins for sockets, clocks and threads."""
+"""Unmodified locks with connections of their own run on patched sockets, clocks and threads."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def undisturbed(one):
     return Run(one, Schedule(), table(one)).carry_out()
 
 
-def test_redis_pys_own_lock_runs_on_simulated_sockets_and_a_jump_of_the_clock_breaks_it(setting):
+def test_redis_pys_own_lock_runs_on_simulated_sockets_and_a_clock_jump_breaks_it(setting):
     one = setting("redis-py", "clock")
     _, found = hunt(one, 1, 60, processes=1)
     assert found is not None
@@ -56,7 +56,7 @@ def test_redis_pys_own_lock_runs_on_simulated_sockets_and_a_jump_of_the_clock_br
 
 
 @pytest.mark.parametrize("name", ["Right", "Raw", "Renews", "Counts", "Waits", "Pools"])
-def test_a_lock_of_ones_own_works_where_nothing_disturbs_it(name):
+def test_a_user_lock_works_without_faults(name):
     run = undisturbed(own(name))
     assert run.came_back
     assert [row[3] for row in run.rows if row[2:4] == ("ok", "write")] == ["write"] * 2
@@ -108,7 +108,7 @@ def test_its_run_is_played_again_from_its_list_of_integers():
         assert record.lines(again.rows) == record.lines(run.rows)
 
 
-def test_what_is_collected_takes_no_step():
+def test_garbage_collection_takes_no_step():
     one = own("Leaves", None)
     lines = set()
     before = gc.get_threshold()
@@ -140,7 +140,7 @@ def test_another_thread_takes_no_step_of_a_run():
     assert looks and beside == quiet
 
 
-def test_outside_of_a_run_everything_is_what_it_was():
+def test_outside_of_a_run_nothing_is_patched():
     undisturbed(own("Right"))
     random.seed(3)
     before = random.random()
@@ -172,7 +172,7 @@ def test_outside_of_a_run_everything_is_what_it_was():
         ("Elsewhere", "example.org, which is none of its servers"),
     ],
 )
-def test_what_is_not_simulated_is_named(name, said):
+def test_an_unsimulated_call_is_named(name, said):
     with pytest.raises(Unknown, match=said):
         undisturbed(own(name))
 
@@ -196,7 +196,7 @@ def test_with_several_processes_it_is_reported_as_well():
         search(own("NoOrders"), 1, 10, processes=2)
 
 
-def test_the_find_is_the_same_with_any_number_of_processes():
+def test_the_counterexample_is_the_same_with_any_number_of_processes():
     one = own("Deletes", "pause", "ownership")
     alone, together = (search(one, 2, 60, processes) for processes in (1, 2))
     assert alone.found == together.found

@@ -97,12 +97,12 @@ def test_a_lease_takes_its_keys_with_it():
         put(state, "a", lease=lease)
 
 
-def test_what_the_model_does_not_have_is_refused_by_name():
+def test_an_unsupported_request_is_refused_by_name():
     with pytest.raises(Unknown, match="maintenance/status"):
         State().carry_out("maintenance/status", {}, 0)
 
 
-def test_a_lease_that_nobody_keeps_alive_ends_and_wakes_who_watches():
+def test_a_lease_that_is_not_renewed_expires_and_wakes_its_watchers():
     site, seen = Site(), []
 
     def work():
@@ -121,7 +121,7 @@ def test_a_lease_that_nobody_keeps_alive_ends_and_wakes_who_watches():
     assert 2 * SECOND <= at <= 2.6 * SECOND
 
 
-def test_without_a_majority_nobody_is_answered():
+def test_without_a_majority_no_request_is_answered():
     site, seen = Site(), []
     for server in site.servers[1:]:
         server.crash(power=False)
@@ -136,7 +136,7 @@ def test_without_a_majority_nobody_is_answered():
     assert seen == ["timeout"]
 
 
-def test_after_its_leader_is_gone_a_cluster_answers_again_and_its_leases_begin_anew():
+def test_after_the_loss_of_its_leader_a_cluster_answers_again_and_its_leases_restart():
     site, seen = Site(), []
 
     def work():
@@ -182,7 +182,7 @@ def test_locks_on_etcd_are_searched_in_vain(setting, lock, faults):
 
 
 def test_a_lease_that_ends_while_it_is_opened_is_not_taken_for_lease_zero(monkeypatch):
-    """Lease 0 is none: a key that is put with it would be there for ever."""
+    """Lease 0 is none: a key that is put with it would exist for ever."""
     monkeypatch.setattr(Gateway, "grant_lease", lambda self, ttl_s: 77)
     monkeypatch.setattr(Keepalive, "watch", lambda self, secret, *_: self._lost(secret, "late"))
     env = SimpleNamespace(
@@ -199,7 +199,7 @@ def test_a_lease_that_ends_while_it_is_opened_is_not_taken_for_lease_zero(monkey
     assert session.lease == 0
 
 
-def test_a_recipe_in_which_nobody_waits_is_caught(setting, monkeypatch):
+def test_a_recipe_without_waiting_is_detected(setting, monkeypatch):
     monkeypatch.setattr(Gateway, "created", lambda self, key: 2)
     monkeypatch.setattr("fencepost.workloads.locks.etcd.EtcdLock._wait", lambda *_: 0)
     monkeypatch.setattr(
@@ -250,7 +250,7 @@ def leases(state, *numbers):
 
 
 class Asking:
-    """Clients that ask a site's lock service, and what they were told, by lease."""
+    """Clients that send requests to a site's lock service, and their answers, by lease."""
 
     def __init__(self, site):
         self.site = site
@@ -300,7 +300,7 @@ def unlock_by(cluster, key):
     cluster.answer("lock/unlock", msgspec.json.encode({"key": text(key)}))
 
 
-def test_who_asks_with_a_lease_that_is_not_there_is_refused(asking):
+def test_a_request_with_an_unknown_lease_is_refused(asking):
     asking.ask(0, 99)
     asking.site.run(SECOND)
     assert "lease not found" in asking.answered(99)[2]["message"]
@@ -322,7 +322,7 @@ def test_a_waiter_whose_lease_has_ended_is_refused_but_by_etcd_3_4(looks, status
     assert answer.get("message", "") == ("mutex: session is expired" if looks else "")
 
 
-def test_who_closes_its_connection_leaves_the_queue(asking):
+def test_a_client_that_closes_its_connection_leaves_the_queue(asking):
     asking.ask(0, 11)
     asking.ask(MS, 12, wait=100 * MS)
     asking.site.run(400 * MS)
@@ -330,7 +330,7 @@ def test_who_closes_its_connection_leaves_the_queue(asking):
     assert "no answer in time" in asking.told[12][1]
 
 
-def test_who_is_cut_off_then_stays_in_the_queue_until_its_server_hears_of_it(asking):
+def test_a_client_that_is_cut_off_then_stays_in_the_queue_until_its_server_notices(asking):
     site = asking.site
     asking.ask(0, 11)
     asking.ask(MS, 12, server=1, wait=100 * MS)
@@ -344,7 +344,7 @@ def test_who_is_cut_off_then_stays_in_the_queue_until_its_server_hears_of_it(ask
     assert sorted(site.cluster.state.keys) == [b"a/b"]
 
 
-def test_a_server_that_crashes_answers_nobody_and_leaves_their_keys(asking):
+def test_a_server_that_crashes_answers_no_request_and_leaves_its_clients_keys(asking):
     site = asking.site
     asking.ask(0, 11)
     asking.ask(MS, 12, server=1)
@@ -364,7 +364,7 @@ def test_the_lock_service_of_3_4_is_found_wrong_and_that_of_3_5_is_not(setting):
     assert "linearizable" in old.found[1]
 
 
-# Chubby, whose sequencer the resource asks about.
+# Chubby, whose sequencer the resource checks.
 
 
 def test_chubby_leaves_nothing_behind_that_locks_everybody_out(setting):

@@ -1,4 +1,4 @@
-"""Lists of the simulated Redis, and who waits for one to have something."""
+"""Lists of the simulated Redis, and clients that wait for an element."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def server():
 
 
 def asked(server, *command, client=0):
-    """What a client is told, or the request that waits."""
+    """Return a client's reply, or the request that waits."""
     reply = server.handle(command)
     if reply is not LATER:
         return str(reply) if isinstance(reply, Refusal) else reply
@@ -83,7 +83,7 @@ def test_a_replica_has_the_lists_of_its_primary():
     assert "READONLY" in asked(replica, "BLPOP", "b", "1")
 
 
-def test_who_came_first_is_served_first_and_by_a_script_as_well(server):
+def test_the_first_waiter_is_served_first_and_by_a_script_as_well(server):
     first, second = (asked(server, "BLPOP", "a", "0", client=n) for n in (0, 1))
     assert asked(server, "EVAL", TELLS, 1, "a", "1000") == 1
     assert (first.reply, second.reply) == (["a", "1"], None)
@@ -98,7 +98,7 @@ def test_of_several_lists_the_one_that_was_made_first_serves(server):
     assert waits.reply == ["b", "2"]
 
 
-def test_nobody_waits_in_a_transaction_or_is_served_in_the_middle_of_one(server):
+def test_no_client_waits_in_a_transaction_or_is_served_during_one(server):
     waits = asked(server, "BLPOP", "a", "0")
     with server.together():
         assert asked(server, "LPUSH", "a", "1") == 1
@@ -108,7 +108,7 @@ def test_nobody_waits_in_a_transaction_or_is_served_in_the_middle_of_one(server)
     assert "not allowed from script" in asked(server, "EVAL", "redis.call('blpop', 'a', 1)", 0)
 
 
-def test_a_wait_is_over_in_the_cycle_after_its_end_or_with_a_command(server):
+def test_a_wait_times_out_in_the_cycle_after_its_end_or_with_a_command(server):
     first, second = (asked(server, "BLPOP", "a", "0.25", client=n) for n in (0, 1))
     until(server, 299)
     assert not first.answered
@@ -136,7 +136,7 @@ def test_a_clock_that_jumps_ends_a_wait_and_one_that_goes_back_makes_it_longer(s
     assert back.answered
 
 
-def test_a_server_that_stood_still_reads_what_came_before_it_ends_waits(server):
+def test_a_paused_server_reads_earlier_input_before_it_times_out_waits(server):
     waits = asked(server, "BLPOP", "a", "0.25")
     server.paused_until = 1000 * MS
     world = server.world
@@ -153,10 +153,10 @@ def test_a_server_that_stood_still_reads_what_came_before_it_ends_waits(server):
     assert waits.reply == ["a", "1"]
 
 
-def test_who_has_closed_its_connection_is_served_nothing_once_the_server_has_heard_of_it(server):
+def test_a_client_that_has_closed_its_connection_is_served_nothing_once_the_server_noticed(server):
     gone, stays = (asked(server, "BLPOP", "a", "0", client=n) for n in (0, 1))
     server.left(gone.link)
-    asked(server, "LPUSH", "a", "lost")  # it has not heard yet
+    asked(server, "LPUSH", "a", "lost")  # the server has not noticed yet
     assert gone.reply == ["a", "lost"]
     gone = asked(server, "BLPOP", "a", "0")
     server.left(stays.link)

@@ -24,7 +24,7 @@ def said(reply):
     return str(reply) if isinstance(reply, Refusal) else reply
 
 
-def test_a_full_server_refuses_what_would_need_more_memory_and_nothing_else(server):
+def test_a_full_server_refuses_only_commands_that_need_more_memory(server):
     server.limit(True)
     for command in (("SET", "a", "1"), ("INCR", "n"), ("HSET", "h", "f", "1"), ("SETNX", "b", "1")):
         assert said(server.handle(command)) == OOM
@@ -50,7 +50,7 @@ def test_a_script_is_refused_at_its_first_write_alone(server):
     assert server.handle(("GET", "k")) == "new"
 
 
-def test_under_allkeys_lru_what_was_there_is_gone_and_writes_go_on(server):
+def test_under_allkeys_lru_older_keys_are_evicted_and_writes_continue(server):
     server.run_out()
     assert server.handle(("GET", "k")) is None
     assert server.handle(("SET", "k", "other", "NX", "PX", 1000)) == "OK"

@@ -1,4 +1,4 @@
-"""The scripts in Python are those in Lua."""
+"""The scripts in Python behave as those in Lua."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NUMBERS = st.integers(-1, 5).map(str)
 
 @st.composite
 def stores(draw):
-    """A database as such scripts leave them, at some time between expiries."""
+    """Draw a database as such scripts leave it, at some time between expiries."""
     store = Store()
     store.now_ms = draw(st.integers(900, 1100))
     for key in KEYS:
@@ -57,7 +57,7 @@ def outcome(run, store):
 @pytest.mark.parametrize("place", range(len(KNOWN)))
 @settings(max_examples=60)
 @given(store=stores(), arguments=ARGUMENTS)
-def test_a_known_script_does_what_its_text_does(place, store, arguments):
+def test_a_known_script_behaves_as_its_lua_text(place, store, arguments):
     body, known = list(KNOWN.items())[place]
     args = list(arguments)
     if "ARGV[4]" not in body:

@@ -1,4 +1,4 @@
-"""Campaigns: hunts from many seeds, kept one by one, merged, resumed, done by Dask as well."""
+"""Campaigns hunt from many seeds, keep each result, merge them, resume, and run on Dask."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def run(monkeypatch, capsys):
-    """Runs the command line; its exit code and all that it said."""
+    """Run the command line; return its exit code and its output."""
 
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["fencepost", *arguments])
@@ -49,7 +49,7 @@ def items(setting, seeds=SEEDS):
 
 
 def without_times(outcomes):
-    """What a seed comes to, wherever it is hunted."""
+    """Return the result of a seed, wherever it is hunted."""
     return {one.seed: replace(one, seconds=0.0) for one in outcomes}
 
 
@@ -65,7 +65,7 @@ def lines(path):
 # Merging.
 
 
-def test_finds_are_grouped_by_their_minimal_schedule_whichever_order_they_come_in():
+def test_counterexamples_are_grouped_by_their_minimal_schedule_in_any_order():
     common = {"broken": ["ownership"], "strikes": 1, "story": ["1"]}
     rows = [
         Outcome(1, 10, 1.0, [0, 5], **common, states=[1, 2], covered=[["a", "b"]]),
@@ -85,7 +85,7 @@ def test_finds_are_grouped_by_their_minimal_schedule_whichever_order_they_come_i
     assert total.failures == ((5, "it raised"),)
 
 
-def test_two_processes_come_to_what_one_comes_to(setting):
+def test_two_processes_give_the_same_result_as_one(setting):
     alone = without_times(map(work, items(setting)))
     assert without_times(engine("local", None, 2)(items(setting))) == alone
     assert all(one.schedule for one in alone.values())
@@ -106,8 +106,8 @@ def test_a_campaign_leaves_a_line_for_each_seed_and_one_page(run, folder):
         assert row["broken"][0] == "lease_exclusion" and row["schedule"]
 
 
-def test_a_campaign_goes_on_where_it_was_stopped(run, folder):
-    """The last line was being written when it was killed."""
+def test_a_stopped_campaign_resumes(run, folder):
+    """The process was killed while it wrote the last line."""
     run(*COMMAND, "--seeds", "4", "--processes", "1")
     made = only(folder)
     whole = lines(made / "seeds.jsonl")
@@ -117,7 +117,7 @@ def test_a_campaign_goes_on_where_it_was_stopped(run, folder):
     assert left.left == [row["seed"] for row in whole[2:]]
 
 
-def test_what_is_resumed_comes_to_the_same_as_what_was_not_stopped(run, folder):
+def test_a_resumed_campaign_has_the_same_result_as_an_uninterrupted_one(run, folder):
     run(*COMMAND, "--seeds", "4", "--processes", "1")
     made = only(folder)
     whole = merged(campaigns.resumed("redis", str(made)).done.values())
@@ -129,7 +129,7 @@ def test_what_is_resumed_comes_to_the_same_as_what_was_not_stopped(run, folder):
     assert again.groups == whole.groups and again.schedules == whole.schedules
 
 
-def test_where_nothing_is_found_it_says_so(run, folder):
+def test_without_a_counterexample_it_says_so(run, folder):
     arguments = ("hunt", "redis", "--faults", "drop", "--seed", "1", "--search", "exhaustive")
     code, said = run(*arguments, "--depth", "1", "--seeds", "2", "--processes", "1")
     assert code == 0 and "0 of 2 seeds found something" in said
@@ -147,12 +147,12 @@ def test_where_nothing_is_found_it_says_so(run, folder):
         (("--resume", "latest", "--faults", "drop"), "takes all from the campaign that it names"),
     ],
 )
-def test_what_makes_no_sense_is_refused(run, arguments, said):
+def test_invalid_arguments_are_refused(run, arguments, said):
     code, words = run("hunt", "redis", *arguments)
     assert code == 254 and said in words
 
 
-def test_a_campaign_on_another_lock_is_not_gone_on_with(run):
+def test_a_campaign_on_another_lock_is_not_resumed(run):
     run(*COMMAND, "--seeds", "1", "--processes", "1")
     with pytest.raises(BadArguments, match="is a campaign on redis, and not on redlock"):
         campaigns.resumed("redlock", "latest")
@@ -168,7 +168,7 @@ def dask(tmp_path):
 
 
 @needs_dask
-def test_dask_s_workers_find_what_is_found_here_also_where_one_is_killed(setting, dask):
+def test_dask_s_workers_give_the_same_result_even_if_one_is_killed(setting, dask):
     here = without_times(map(work, items(setting, range(1, 41))))
     there, killed = {}, False
     for outcome in engine("dask", dask.address, None)(items(setting, range(1, 41))):

@@ -1,4 +1,4 @@
-"""A hunt runs where Python has less than on Linux: see without_posix.py."""
+"""A hunt runs on a Python without POSIX modules: see without_posix.py."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_hunt_needs_nothing_that_windows_does_not_have(tmp_path, lock):
     assert list(tmp_path.glob(f"hunt-{lock}/*/schedule.json"))
 
 
-def test_what_needs_a_cluster_says_what_it_misses():
+def test_a_command_that_needs_a_cluster_names_the_missing_module():
     done = fencepost("cluster", "status")
     assert done.returncode == 255
     assert "needs a POSIX system" in done.stderr

@@ -1,4 +1,4 @@
-"""The exhaustive search tries every schedule up to a depth, and leaves out what is known alone."""
+"""The exhaustive search tries every schedule up to a depth, and skips only known states."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 def seen_by_clients(run):
-    """All that the clients did and were told, with times."""
+    """Return all requests and replies of the clients, with times."""
     return tuple(
         (time, process, type, f, str(value), str(error))
         for time, process, type, f, value, error, _, _ in run.rows
@@ -24,13 +24,15 @@ def seen_by_clients(run):
 
 
 def test_each_message_of_the_undisturbed_run_is_lost_once(setting):
-    """By hand: client-1 asks and is granted, client-2 asks three times, both release; a request and
-    a reply of each is twelve messages, and one run loses none."""
+    """Count by hand: each request and its reply is a message, twelve in all.
+
+    client-1 asks and is granted, client-2 asks three times, both release. One run loses none.
+    """
     tried = search_all(setting("redis", "drop"), 1, 60, processes=1)
     assert (tried.schedules, tried.depth, tried.found) == (13, 1, None)
 
 
-def test_what_is_tried_and_what_is_known_are_all_schedules_of_a_depth(setting):
+def test_tried_and_known_schedules_are_all_schedules_of_a_depth(setting):
     one = setting("redis", "kill,drop", "ownership", persistence="always")
     actions = table(one)
     steps = Run(one, Schedule(), actions).carry_out().worked_step
@@ -40,7 +42,7 @@ def test_what_is_tried_and_what_is_known_are_all_schedules_of_a_depth(setting):
 
 
 def losses(run):
-    """The messages that were lost in a run, by time."""
+    """Return the lost messages of a run, by time."""
     return tuple(
         (row[0], row[4]["arguments"]["words"])
         for row in run.rows
@@ -48,8 +50,8 @@ def losses(run):
     )
 
 
-def test_with_two_strikes_each_pair_of_messages_is_lost_once(setting):
-    """Counted by playing every pair of steps, and looking at which messages were lost."""
+def test_with_two_injections_each_pair_of_messages_is_lost_exactly_one_time(setting):
+    """Count by running every pair of steps and comparing the lost messages."""
     one = setting("redis", "drop")
     actions = table(one)
     pairs = set()
@@ -76,8 +78,8 @@ def test_with_two_strikes_each_pair_of_messages_is_lost_once(setting):
         ("etcd-lock-api", "pause", {}),
     ],
 )
-def test_what_is_left_out_shows_clients_nothing_new(setting, lock, faults, options):
-    """Every strike at every step, with and without what is known."""
+def test_skipped_schedules_show_clients_nothing_new(setting, lock, faults, options):
+    """Inject every fault at every step, with and without the known states."""
     one = setting(lock, faults, None, options)
     actions = table(one)
     steps = Run(one, Schedule(), actions).carry_out().worked_step
@@ -100,8 +102,8 @@ def test_what_is_left_out_shows_clients_nothing_new(setting, lock, faults, optio
     assert left_out > 0
 
 
-def test_a_find_at_one_step_is_made_where_as_many_random_schedules_miss_it(setting):
-    """Between GET and DEL lies one step of fifty, and only a pause past the lease will do."""
+def test_it_hits_the_one_step_that_as_many_random_schedules_miss(setting):
+    """Of the fifty steps only the one between GET and DEL breaks the lock, by a long pause."""
     one = setting("broken-check-then-delete", "pause", "ownership")
     tried = search_all(one, 1, 60, processes=1)
     assert tried.found is not None
@@ -120,7 +122,7 @@ def test_it_is_the_same_with_any_number_of_processes(setting):
     assert (alone.schedules, alone.known, alone.found) == (two.schedules, two.known, two.found)
 
 
-def test_a_search_whose_time_is_up_says_how_deep_it_came(setting):
+def test_a_search_that_times_out_reports_its_depth(setting):
     tried = search_all(setting("redis", "drop,delay"), 3, 2.0, processes=1)
     assert tried.depth in (1, 2)
 

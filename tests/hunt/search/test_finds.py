@@ -1,4 +1,4 @@
-"""Known ways to break known locks are found from no hint, and made as small as they get."""
+"""Known defects of known locks are found without hints, and shrunk to their minimum."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def find(one, seed=1, budget_s=60):
     return found
 
 
-# What is hunted, and words that its story must have.
+# The hunt, and words that its story must have.
 KNOWN = {
     "a clock jumps (C1)": (("redlock", "clock,partition"), {}, ["clock of redis-", "lease_excl"]),
     "a server forgets (C2)": (("redlock", "kill,partition"), {}, ["its data gone"]),
@@ -66,7 +66,7 @@ KNOWN = {
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", KNOWN)
-def test_a_known_defect_is_found_and_told(setting, name):
+def test_a_known_defect_is_found_and_explained(setting, name):
     asked, settings, words = KNOWN[name]
     lock, faults, until, options, guard = (*asked, *[None] * (5 - len(asked)))
     one = setting(lock, faults, until, options, guard, **settings)
@@ -77,7 +77,7 @@ def test_a_known_defect_is_found_and_told(setting, name):
 
 
 @pytest.mark.oracle
-def test_of_what_was_found_no_strike_can_be_left_out(setting):
+def test_no_injection_of_a_shrunk_counterexample_can_be_removed(setting):
     one = setting("redlock", "clock,partition,delay,kill")
     found = find(one)
     first, actions = next(iter(found.broken)), table(one)
@@ -98,7 +98,7 @@ def test_a_paused_client_that_believes_is_no_find(setting):
     assert tried.schedules == 100
 
 
-def test_a_paused_client_is_a_find_where_it_is_asked_for(setting):
+def test_a_paused_client_is_a_counterexample_if_it_is_the_goal(setting):
     found = find(setting("redis", "pause", "mutual_exclusion"))
     assert "mutual_exclusion is violated" in numbered(found.story)[-1]
 
@@ -126,14 +126,14 @@ def test_a_sound_setting_is_searched_in_vain(setting, lock, faults, options, set
     assert set(tried.struck) == set(faults.split(","))
 
 
-def test_the_find_is_the_same_with_any_number_of_processes(setting):
+def test_the_counterexample_is_the_same_with_any_number_of_processes(setting):
     one = setting("redlock", "clock,partition,kill")
     alone, together = (search(one, 3, 60, processes) for processes in (1, 2))
     assert alone.found == together.found
     assert alone.found is not None
 
 
-def test_beside_a_minority_that_is_gone_for_good_the_lock_is_asked_for(setting):
+def test_liveness_is_a_goal_while_a_minority_is_down_for_good(setting):
     one = setting("redlock", "kill", restart="never")
     actions = table(one)
     number = next(n for n, action in enumerate(actions, 1) if action.way == "server")

@@ -1,4 +1,4 @@
-"""Processes of a crew end when they are told to, from their first moment on."""
+"""Worker processes of a pool end on request, from their first moment on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows forks n
 
 
 class Forked:
-    """Notes each process that begins, and tells the first one to end before it has."""
+    """Record each process that starts, and end the first one before it has started."""
 
     def __init__(self, place):
         self.place = place
@@ -32,23 +32,23 @@ class Forked:
 
 
 def nothing():
-    """What a process begins with."""
+    """Return the initial state of a process."""
 
 
 @pytest.fixture
 def swallowed():
-    """SIGTERM as a command has it that cleans up: noted, and no more."""
+    """Handle SIGTERM as a command with cleanup does: record it only."""
     noted = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: noted.append(number))
     yield noted
     signal.signal(signal.SIGTERM, before)
 
 
-def test_a_process_that_is_told_to_end_before_it_has_begun_ends(tmp_path, swallowed):
+def test_a_process_that_is_ended_before_it_has_started_ends(tmp_path, swallowed):
     forked = Forked(tmp_path / "begun")
     with pool(2, nothing) as made:
         assert made.map(abs, [-1, -2, -3]) == [1, 2, 3]
-        # Another one has come in its place.
+        # Another one has replaced it.
         end = time.monotonic() + 20
         while len(forked.begun()) < 3 and time.monotonic() < end:
             made.map(abs, range(3))

@@ -1,4 +1,4 @@
-"""The quick look at a record leaves no verdict open that a checker would find false."""
+"""The prefilter passes no record that a checker would find false."""
 
 from __future__ import annotations
 
@@ -72,17 +72,17 @@ def test_a_dead_client_s_write_that_arrives_late_is_looked_at(setting):
 
 
 @pytest.mark.parametrize(("lock", "options", "guard"), LOCKS)
-def test_what_the_quick_look_passes_no_checker_refuses(setting, lock, options, guard):
+def test_no_checker_fails_a_record_that_the_prefilter_passes(setting, lock, options, guard):
     check(setting, lock, options, guard, 40, seed=1)
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize(("lock", "options", "guard"), LOCKS)
-def test_what_the_quick_look_passes_no_checker_refuses_for_long(setting, lock, options, guard):
+def test_no_checker_fails_a_long_record_that_the_prefilter_passes(setting, lock, options, guard):
     said = check(setting, lock, options, guard, 1500, seed=2)
     assert said or lock in ("etcd", "chubby")
 
 
 @pytest.mark.oracle
-def test_nor_where_a_hold_goes_on_after_a_release_that_failed(setting):
+def test_neither_does_one_if_a_hold_continues_after_a_failed_release(setting):
     assert check(setting, "redlock", {}, "none", 800, seed=3, failed_release="nothing")

@@ -1,4 +1,4 @@
-"""Virtual time: what happens when, and that it happens the same way every time."""
+"""Virtual time: when events happen, and that they repeat exactly."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_events_happen_in_order_of_time_and_then_of_their_making():
     assert seen == [(5, "first"), (5, "second"), (9, "late")]
 
 
-def test_who_sleeps_lets_others_go_on_in_the_meantime():
+def test_a_sleeping_task_lets_others_run():
     world, seen = World(), []
 
     def sleeper(name, ns):
@@ -48,7 +48,7 @@ def test_who_sleeps_lets_others_go_on_in_the_meantime():
     assert seen == [(20, "fast"), (30, "slow"), (40, "fast"), (60, "slow")]
 
 
-def test_nothing_on_a_paused_node_goes_on_before_its_pause_is_over():
+def test_nothing_on_a_paused_node_continues_before_its_pause_ends():
     world, seen = World(), []
     node = Node("client-1", 0)
 
@@ -87,8 +87,8 @@ def test_a_task_that_is_killed_before_it_begins_does_nothing():
     assert seen == [] and task.over
 
 
-def test_a_task_that_waits_while_it_is_stopped_keeps_nobody_from_ending():
-    """Nor is who carried it out used again: it stands in the middle of that task's code."""
+def test_a_task_that_waits_while_it_is_stopped_prevents_no_other_from_ending():
+    """Its thread is not reused either: it is in the middle of that task's code."""
 
     def work(seen):
         try:
@@ -115,7 +115,7 @@ def alone(work):
     world.stop()
 
 
-def test_what_a_task_raises_comes_out_of_its_own_run_and_the_next_one_is_as_ever():
+def test_an_exception_of_a_task_is_raised_by_its_own_run_and_the_next_one_is_unaffected():
     def fails(world):
         world.sleep(5)
         raise KeyError("mine")
@@ -128,7 +128,7 @@ def test_what_a_task_raises_comes_out_of_its_own_run_and_the_next_one_is_as_ever
     assert seen == [1, 1, 1]
 
 
-def test_what_a_task_keeps_by_context_is_not_there_in_the_next_one():
+def test_a_context_variable_of_a_task_is_not_set_in_the_next_one():
     name, seen = ContextVar("name", default="nobody"), []
 
     def work(world):
@@ -154,7 +154,7 @@ def test_runs_of_several_threads_keep_out_of_each_other_s_way():
     assert work() == [1] * 50
 
 
-def test_a_run_without_strikes_keeps_every_promise(setting):
+def test_a_run_without_faults_keeps_every_promise(setting):
     one = setting("redlock")
     run = Run(one, Schedule(), table(one)).carry_out()
     assert run.struck == []
@@ -163,7 +163,7 @@ def test_a_run_without_strikes_keeps_every_promise(setting):
 
 
 def drawn(one, count, seed=7):
-    """So many schedules of a setting, each as it was played."""
+    """Return this number of schedules of a setting, each as it ran."""
     actions, random = table(one), Random(seed)
     drawer = Drawer(one, actions, 300, {})
     for _ in range(count):
@@ -246,7 +246,7 @@ def test_a_lock_that_raises_or_loops_is_reported_with_the_step(setting, monkeypa
         Run(one, Schedule(), table(one)).carry_out()
 
 
-def test_a_loss_of_power_takes_what_was_not_synced_from_the_first_second_on():
+def test_a_power_loss_takes_unsynced_writes_from_the_first_second_on():
     world = World()
     server = RedisServer("redis-1", 0, Network(world, None), "everysec")
     for second in (0, 2):
@@ -264,8 +264,8 @@ def test_a_run_leaves_no_circles_behind_for_the_collector(setting, lock):
     one = setting(lock)
     actions = table(one)
     Run(one, Schedule(), actions).carry_out()
-    # What the process holds already is no part of the question: a finalizer can give up more
-    # circles after the collection that called it.
+    # Objects that the process holds already do not count: a finalizer can release more
+    # cycles after the collection that called it.
     gc.collect()
     gc.freeze()
     gc.set_debug(gc.DEBUG_SAVEALL)
@@ -279,7 +279,7 @@ def test_a_run_leaves_no_circles_behind_for_the_collector(setting, lock):
         gc.unfreeze()
 
 
-def test_an_error_of_an_event_is_not_its_task_s_that_looked_what_is_next():
+def test_an_exception_of_an_event_is_not_raised_in_the_task_that_polled_it():
     world, caught = World(), []
 
     class Wrong:

@@ -1,4 +1,4 @@
-"""What a run leaves for a CI to show: Markdown that cannot be broken by its text, and a badge."""
+"""Files of a run for a CI: Markdown whose text is escaped, and a badge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/dataframes.md has people type is carried out, on a stored run."""
+"""The code of docs/dataframes.md runs on a stored run."""
 
 from __future__ import annotations
 

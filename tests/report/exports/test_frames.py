@@ -1,4 +1,4 @@
-"""A run as data frames, to be taken elsewhere."""
+"""A run as data frames, for use in other tools."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_acquires_have_their_latency(run):
     assert list(frames.acquires(run)["latency_ms"]) == pytest.approx([5.0] * 6)
 
 
-def test_tokens_are_those_of_grants_and_of_writes_with_what_became_of_them(run):
+def test_tokens_are_those_of_grants_and_of_writes_with_their_outcome(run):
     frame = frames.tokens(run)
     assert list(frame["time_s"]) == sorted(frame["time_s"])
     late = frame[frame["token"] == 2]
@@ -64,7 +64,7 @@ def test_a_refused_write_keeps_its_token_and_its_error(store, story):
     assert frame.loc["refused", "error"] == "stale-token a higher one was seen"
 
 
-def test_a_token_keeps_all_its_digits_beside_holds_without_one(store, story):
+def test_a_token_keeps_all_its_digits_next_to_holds_without_one(store, story):
     story.acquire(0, 0)
     story.acquire(20, 1)
     large = 2**62 + 1
@@ -105,7 +105,7 @@ def test_a_history_that_cannot_be_read_is_refused_and_not_taken_for_an_empty_one
         frames.all_of(folder)
 
 
-def test_who_has_no_pandas_is_told_how_to_get_it(store, calm, monkeypatch):
+def test_without_pandas_the_error_says_how_to_install_it(store, calm, monkeypatch):
     result = load(store(calm))
     monkeypatch.setitem(sys.modules, "pandas", None)
     monkeypatch.delitem(sys.modules, "fencepost.report.exports.frames")

@@ -1,5 +1,6 @@
-"""JUnit's file says the same as the exit code: violations fail, trouble is an error, the rest is
-skipped with its reason."""
+"""JUnit's file agrees with the exit code: violations fail, crashes are errors, the rest is
+skipped.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ CHECKED = ["lease_exclusion", "mutual_exclusion", "fencing", "resource"]
 
 @pytest.fixture
 def suite(store):
-    """The test suite of a story's file, with its cases by group and name."""
+    """Return the test suite of a story's file, with its cases by group and name."""
 
     def made(story, *asked, **changed):
         folder = store(story, checkers=CHECKED)
@@ -54,7 +55,7 @@ def test_a_violation_is_a_failure_with_its_evidence(suite, clash):
     assert int(found.get("failures")) >= 2
 
 
-def test_what_does_not_count_is_skipped_and_says_its_verdict(suite, clash):
+def test_an_uncounted_checker_is_skipped_with_its_verdict(suite, clash):
     clash.ops = [op for op in clash.ops if op.time < 2_800_000_000]
     found, cases = suite(clash, "service")
     assert found.get("failures") == "0"
@@ -86,7 +87,7 @@ def row(scenario, why="", **changed):
     }  # fmt: skip
 
 
-def test_a_suite_has_a_case_a_run_which_fails_where_it_came_out_otherwise():
+def test_a_suite_has_a_case_a_run_which_fails_on_another_outcome():
     rows = [row("control"), row("gc-pause", "resource is False, True was expected: lost.")]
     (suite,) = ElementTree.fromstring(junit.scenarios({"redlock": rows}, 7))
     good, bad = suite.findall("testcase")
@@ -100,7 +101,7 @@ def test_a_suite_has_a_case_a_run_which_fails_where_it_came_out_otherwise():
     assert [suite.get(key) for key in ("tests", "failures", "errors")] == ["2", "1", "0"]
 
 
-def test_a_suite_s_run_that_had_trouble_is_an_error_and_so_is_what_ended_the_suites():
+def test_a_crashed_run_of_a_suite_is_an_error_and_so_is_the_error_that_ended_the_suites():
     rows = [row("gc-pause", "run: Step 2 came out as fail. resource is False, ...")]
     found = junit.scenarios({"redlock": rows, "etcd": []}, 7, KeyboardInterrupt())
     suites = list(ElementTree.fromstring(found))

@@ -56,7 +56,7 @@ def test_three_at_once_are_shown_each_against_the_one_that_lasts_longest():
     assert picture(story)[2] == [("redis-1", 100_000, 300_000), ("redis-1", 500_000, 900_000)]
 
 
-def test_a_client_that_does_not_say_who_granted_gives_no_server_a_lane():
+def test_a_client_that_does_not_name_the_granting_servers_gives_no_server_a_lane():
     story = Story()
     story.grant(1, "h1", at=0, until=1000)
     assert picture(story) == (["client-1", "client-2"], [], [])

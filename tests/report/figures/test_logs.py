@@ -1,4 +1,4 @@
-"""What servers logged around a violation is shown by the time of the run."""
+"""Log lines of servers around a violation are shown by the time of the run."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_run_that_does_not_say_when_it_began_shows_no_logs(tmp_path):
     assert excerpts(tmp_path, {}, [(6 * S, 6 * S)]) == []
 
 
-def test_a_moment_begins_with_what_led_to_it_and_two_that_overlap_are_one():
+def test_a_moment_includes_earlier_lines_and_two_that_overlap_are_one():
     piece = {"time_ns": 20 * S, "cause": [{"time_ns": 15 * S}, {"time_ns": 1 * S}, {}]}
     assert list(moments([piece, {"what": "no time"}])) == [(15 * S, 20 * S)]
     assert windows([(15 * S, 20 * S), (16 * S, 16 * S), (40 * S, 41 * S)]) == [

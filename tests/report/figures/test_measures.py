@@ -1,4 +1,4 @@
-"""What the charts and the timeline draw is what the history holds."""
+"""The charts and the timeline show the history's values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fencepost.report.figures.timeline import timeline
 SECOND, MS = 10**9, 10**6
 
 
-def test_latencies_are_told_apart_by_outcome(calm):
+def test_latencies_are_separated_by_outcome(calm):
     rows = summary(recorded(calm.history()).answers)
     assert [(row.what, row.count) for row in rows] == [("ok", 20), ("fail", 1)]
     assert [*rows[0].quantiles, rows[0].longest] == pytest.approx([5, 5, 5, 5])
@@ -50,7 +50,7 @@ def test_a_window_in_which_nothing_was_granted_has_no_quantiles():
     assert [time for time, _ in found] == [0.5 * SECOND, 2.5 * SECOND]
 
 
-def test_tokens_are_those_of_grants_and_of_the_writes_that_came_with_them(story):
+def test_tokens_are_those_of_grants_and_of_the_writes_that_carry_them(story):
     late, early = story.acquire(100, 0), story.acquire(1200, 1)
     story.write(1210, 1, early, story.read(1206, 1))
     story.write(1300, 0, late, 0, refused=True)
@@ -67,7 +67,7 @@ def test_a_run_without_tokens_says_so(story):
     assert not has_tokens(timeline(drawn(story.history(), {}), {}))
 
 
-def test_a_write_without_answer_counts_once_somebody_read_it(story):
+def test_a_write_without_answer_counts_once_a_client_read_it(story):
     hold = story.acquire(100, 0)
     for number, at in ((1, 110), (2, 130)):
         value = {"resource": "register", "value": f"v{number}", "version": 0, "hold": hold}
@@ -106,7 +106,7 @@ def test_the_latency_chart_has_a_dot_for_each_acquire_that_was_answered(calm):
 
 
 def answers(granted):
-    """Acquires that were granted in the middle of these seconds, after so many ms."""
+    """Return acquires that were granted in the middle of these seconds, after this number of ms."""
     found = Answers()
     for second, took_ms in granted:
         found.add(second * SECOND + SECOND // 2, took_ms * MS, "ok")

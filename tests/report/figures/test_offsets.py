@@ -1,4 +1,4 @@
-"""A run's page draws clocks as receipts saw them, and as faults made them go between."""
+"""A run's page draws clocks as receipts saw them, and as faults moved them in between."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_drift_grows_at_its_rate_until_it_ends_or_the_run_does():
     assert points(course) == [(0, 0), (2, 0), (4, 1), (10, 4)]
 
 
-def test_a_clock_that_comes_and_goes_is_a_box():
+def test_a_clock_fault_that_alternates_is_a_box():
     strobe = {"kind": "strobe", "offset_s": -2.0, "period_s": 0.1}
     (course,), _ = courses(
         history(

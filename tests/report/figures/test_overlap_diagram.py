@@ -1,4 +1,4 @@
-"""One picture shows why two believed: both holds, who granted them, which faults were on."""
+"""One picture shows why two believed: both holds, the granting servers, the active faults."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def shown(piece=PIECE, on=(JUMP,)):
     return look([{"what": "no holds"}, piece], found(), list(on), TEST)
 
 
-def test_each_server_s_row_says_what_it_granted_and_the_one_that_granted_both_stands_out():
+def test_each_server_s_row_shows_its_grants_and_the_one_that_granted_both_is_highlighted():
     picture = shown()
     assert [(row.said, row.twice) for row in picture.rows[2:]] == [
         ("granted hold h1", False),
@@ -57,7 +57,7 @@ def test_each_server_s_row_says_what_it_granted_and_the_one_that_granted_both_st
     assert {bar.what for bar in picture.rows[3].bars} == {"both", "fault", "vote one", "vote two"}
 
 
-def test_the_cause_is_told_in_order_of_time_and_what_is_inferred_is_marked():
+def test_the_cause_is_described_in_order_of_time_and_inferred_parts_are_marked():
     assert [(step.what, step.sure) for step in shown().steps] == [
         ("it forgot", False),
         ("redis-2 granted both", True),
@@ -70,7 +70,7 @@ def test_every_bar_lies_within_the_picture():
             assert 0 <= bar.left <= bar.left + bar.width <= 100.001
 
 
-def test_a_fault_that_struck_most_nodes_is_named_once():
+def test_a_fault_that_hit_most_nodes_is_named_once():
     everywhere = Fault("all", "disk", TEST["servers"], {"words": "slow"}, 0, None, True, True)
     picture = shown(on=(JUMP, everywhere))
     assert picture.common == ["slow"]

@@ -9,7 +9,7 @@ from fencepost.report.figures.rates import SPANS, Rates
 S = 1_000_000_000
 
 
-def test_what_happened_in_a_span_is_divided_by_its_length():
+def test_the_events_of_a_span_are_divided_by_its_length():
     rates = Rates(SPANS * S * 2)
     for time in (0, S, 2 * S, 2 * SPANS * S):
         rates.op(time)

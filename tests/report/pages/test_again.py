@@ -1,4 +1,4 @@
-"""The command that runs a stored test again, and versions, as pages and commands name them."""
+"""The command that repeats a stored test, and versions, as pages and commands show them."""
 
 from __future__ import annotations
 

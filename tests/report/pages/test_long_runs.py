@@ -1,4 +1,4 @@
-"""Of a run too long to draw in full what went wrong is drawn, and the rest is counted."""
+"""The page of a long run draws the violations, and counts the rest."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ SECOND = 10**9
 
 @pytest.fixture
 def room(monkeypatch):
-    """A page that draws some 30 holds one by one, in a run of 10 blocks."""
+    """Return a page that draws some 30 holds one by one, in a run of 10 blocks."""
     monkeypatch.setattr(focusing, "HOLDS", 30)
     monkeypatch.setattr(focusing, "BLOCKS", 10)
 
 
 @pytest.fixture
 def night(story):
-    """A hundred turns in 40 s, and at 20 s a hold that is granted while another is on."""
+    """Take a hundred turns in 40 s, and at 20 s grant a hold during another."""
     for turn in range(100):
         story.turn(turn * 400, turn % 2)
     first = story.acquire(20_020, 2)
@@ -60,7 +60,7 @@ def test_around_a_violation_everything_is_drawn(room, night):
     assert len(near) == 5 and {write.number for write in near} <= shown
 
 
-def test_what_the_page_tells_of_comes_first_and_its_holds_are_drawn_wherever_they_are(room, night):
+def test_violations_on_the_page_come_first_and_their_holds_are_always_drawn(room, night):
     told = [Mention(30 * SECOND, 30 * SECOND, ["h1"]), Mention(5 * SECOND, 5 * SECOND)]
     found = drawn(night.history(), {}, told)
     assert "h1" in {hold.name for hold in found.holds}
@@ -78,7 +78,7 @@ def test_a_run_is_drawn_whole_if_it_is_short(night):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_what_is_drawn_and_what_is_counted_is_all_that_there_was(monkeypatch, story, seed):
+def test_drawn_and_counted_holds_add_up_to_all_holds(monkeypatch, story, seed):
     chance = random.Random(seed)
     for turn in range(60):
         at = turn * 100 + chance.random() * 150
@@ -153,7 +153,7 @@ def test_a_fault_that_is_not_drawn_shades_the_lane_of_its_node(room, night):
         assert not any(start <= fault.start / 1000 <= until for start, until in shades)
 
 
-def test_the_page_says_what_is_not_drawn_and_how_much(room, store, night):
+def test_the_page_says_how_many_holds_are_not_drawn(room, store, night):
     html = render(store(night)).read_text()
     assert "This run is too long to draw in full" in html
     said = re.search(r"one by one:\s(.*?)\. The rest", unescape(html), re.S)
@@ -168,8 +168,8 @@ def test_the_page_of_a_short_run_says_nothing_of_it(store, night):
 
 
 @pytest.mark.oracle
-def test_the_page_of_a_run_without_end_is_small(store, story):
-    """Every hold overlaps another, every write is refused, and faults come and go all the time."""
+def test_the_page_of_a_run_of_any_length_is_small(store, story):
+    """Every hold overlaps another, every write is refused, and faults never cease."""
     for turn in range(12_000):
         hold = story.acquire(turn * 20, turn % 3, took=1)
         story.write(turn * 20 + 2, turn % 3, hold, 0, refused=True, value="long " * 500)

@@ -1,5 +1,4 @@
-"""The page of a matrix is one offline file: findings first, a letter in each cell, a way to its
-runs."""
+"""The page of a matrix is one offline file: findings, a letter in each cell, links to its runs."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ CELLS = (
 
 
 class Page(HTMLParser):
-    """What a page has: its text, the ids, where its links lead, the classes of its tiles."""
+    """Return the parts of a page: its text, ids, targets of links, classes of its tiles."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -72,7 +71,7 @@ def texts(*cells):
     return [one["text"] for sort in findings(with_sums(cells)) for one in sort]
 
 
-def test_the_page_opens_with_what_came_of_it(page):
+def test_the_page_starts_with_the_results(page):
     found = page(*CELLS)
     words = "Of 6 cells, the service broke its promise in 1 and data was damaged in 1."
     assert words in found.text
@@ -106,13 +105,13 @@ def test_a_link_that_would_lead_elsewhere_is_left_out(page, place):
     }  # fmt: skip
 
 
-def test_the_page_needs_nothing_from_elsewhere_and_escapes_what_it_is_given(page):
+def test_the_page_needs_nothing_from_elsewhere_and_escapes_its_data(page):
     found = page(*({**one, "lock": "<script>x</script>"} for one in CELLS))
     assert found.outside == []
     assert "<script>x</script>" in found.text
 
 
-def test_the_findings_say_what_was_broken_how_often_and_within_which_bounds():
+def test_the_findings_name_violations_with_their_rates_and_bounds():
     said = texts(*CELLS)
     assert said[0] == (
         "Under crashes, the service granted a lease twice with 1 of 1 lock: redis 6 per 1,000 "
@@ -128,7 +127,7 @@ def test_the_findings_say_what_was_broken_how_often_and_within_which_bounds():
     ) in said
 
 
-def test_what_was_not_seen_is_told_as_that_and_with_its_bound():
+def test_an_unobserved_violation_is_reported_as_that_and_with_its_bound():
     assert texts(cell(run(2000)), cell(run(1000), lock="etcd")) == [
         "Without faults, guard none, no violation was seen in 3,000 holds (95 %: at most 1 per "
         "1,000, by the rule of three): redis and etcd."
@@ -162,7 +161,7 @@ def test_of_many_locks_the_most_and_the_least_are_named():
     ]
 
 
-def test_a_lock_that_nobody_was_granted_is_told_as_that():
+def test_a_lock_that_was_never_granted_is_reported_as_that():
     assert texts(cell(run(0, granted=0))) == ["Without faults, nobody was granted the lock: redis."]
 
 
@@ -197,7 +196,7 @@ def test_a_row_that_cannot_be_says_why_once(page):
     assert len(found.tiles) == 2
 
 
-def test_the_table_beside_it_has_a_row_a_cell(page, tmp_path):
+def test_the_table_next_to_it_has_a_row_a_cell(page, tmp_path):
     page(*CELLS)
     rows = list(csv.DictReader((tmp_path / "matrix.csv").open()))
     assert [row["state"] for row in rows][:4] == ["kept", "believed", "broken", "untested"]

@@ -1,4 +1,4 @@
-"""What a night's page, its trend and its badge say."""
+"""The page, the trend and the badge of a nightly run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def made(*states, seed=7, figures=None, began="2026-01-02T03:04:05Z"):
         ([], "nothing run", "lightgrey"),
     ],
 )
-def test_a_badge_is_what_shields_takes_and_is_green_for_what_is_known_alone(
+def test_a_badge_has_shields_format_and_is_green_if_only_known_outcomes_occur(
     states, message, colour
 ):
     assert nightly.badge(made(*states)) == {
@@ -41,14 +41,14 @@ def test_a_badge_is_what_shields_takes_and_is_green_for_what_is_known_alone(
     }  # fmt: skip
 
 
-def test_a_headline_never_hides_what_is_unknown():
+def test_a_headline_never_hides_unknown_outcomes():
     said = nightly.headline(made("same", "unknown", "crashed"))
     assert said == "Nothing changed: 1 of 3 outcomes are as in the baseline; 1 crashed, 1 unknown."
     assert nightly.headline(made("changed", "same")) == "1 outcome of 2 changed."
     assert nightly.headline(made()) == "Nothing was run."
 
 
-def test_a_night_without_a_figure_is_a_gap_in_its_line():
+def test_a_nightly_run_without_a_figure_is_a_gap_in_its_line():
     found = nightly.chart({"a": [0.0, None, 2.0, 4.0]}, ["1", "2", "3", "4"])
     (line,) = found["lines"]
     assert len(line["dots"]) == 3 and len(line["pieces"]) == 1
@@ -57,7 +57,7 @@ def test_a_night_without_a_figure_is_a_gap_in_its_line():
     assert heights[0] == found["floor"] and heights[-1] == found["top"]
 
 
-def test_a_trend_has_each_night_with_its_rates_and_their_intervals():
+def test_a_trend_has_each_nightly_run_with_its_rates_and_their_intervals():
     rates = {"service": {"count": 2, "of": 1000}, "clients": {"count": 0, "of": 0}}
     figures = {"rates": rates, "acquire_p50_ms": {"redis": 1.5},
                "regrant_s": {"count": 1, "median": 0.5, "longest": 0.9}}  # fmt: skip

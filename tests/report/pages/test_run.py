@@ -1,4 +1,4 @@
-"""The report of a run says what the checkers said, whole, apart and safely."""
+"""The report of a run shows the checkers' verdicts in full, separately and escaped."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def headline(html: str) -> str:
 
 
 def card(html: str, title: str) -> str:
-    """One of the three questions' cards, as text."""
+    """Return one of the three questions' cards, as text."""
     found = re.search(rf"<h3>{re.escape(title)}</h3>(.*?)</div>", html, re.S)
     assert found
     return unescape(re.sub(r"<[^>]+>", " ", found.group(1)))
@@ -68,7 +68,7 @@ def test_rising_tokens_and_a_stale_write_are_two_answers(store, clash):
     assert headline(html).startswith("Invalid: the lock service kept its promise, and the resource")
 
 
-def test_evidence_says_who_and_when_and_points_at_the_moment(store, clash):
+def test_evidence_names_clients_and_times_and_links_to_the_moment(store, clash):
     html = page(store(clash))
     shown = unescape(html)
     assert "client-2 (process 1) was granted hold h5 at 3.205 s" in shown
@@ -120,7 +120,7 @@ def test_a_token_too_long_for_a_browsers_numbers_keeps_its_digits(store, story):
     ] == ("1208925819614629174706177")
 
 
-def test_a_killed_run_shows_what_it_recorded_and_no_verdict(store, clash):
+def test_a_killed_run_shows_its_recorded_part_and_no_verdict(store, clash):
     folder = store(clash, checked=False)
     with (folder / "history.jsonl").open("a") as file:
         file.write('{"index": 99, "time": 40000')
@@ -149,7 +149,7 @@ def test_a_history_that_cannot_be_read_is_said_so(store, calm):
     assert "Valid: " in html
 
 
-def test_a_folder_without_test_json_is_refused_with_what_to_do(tmp_path):
+def test_a_folder_without_test_json_is_refused_with_a_remedy(tmp_path):
     with pytest.raises(ReportError, match=r"test\.json cannot .* name the folder of a run"):
         render(tmp_path)
 
@@ -290,7 +290,7 @@ def test_the_report_of_twenty_thousand_ops_stays_small(store, story):
     assert render(folder).stat().st_size < 2_000_000
 
 
-def test_each_family_that_struck_has_the_colour_that_it_was_given(store, calm):
+def test_each_family_that_occurred_has_its_given_colour(store, calm):
     calm.fault(100, 200, "pause", ["redis-1"])
     calm.fault(300, 400, "quake", ["redis-1"])
     html = render(

@@ -1,4 +1,4 @@
-"""The report of a suite says at once whether every scenario came out as published."""
+"""The report of a suite first says whether every scenario had the published outcome."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_all_as_published_is_one_sentence(tmp_path):
     assert "mismatch" not in html.split("</style>")[1]
 
 
-def test_a_scenario_that_came_out_otherwise_is_named_and_marked(tmp_path):
+def test_a_scenario_with_another_outcome_is_named_and_marked(tmp_path):
     odd = entry(
         "clock-jump",
         observed={"lease_exclusion": False, "mutual_exclusion": False},
@@ -114,7 +114,7 @@ def rated(**shares: tuple[int, int]) -> dict[str, Any]:
     return entry("etcd", expected={}, observed={}, rate=rate, versions={"etcd": "etcd 3.4.23"})
 
 
-def test_a_rate_stands_beside_the_published_figure_with_its_interval_and_its_runs(tmp_path):
+def test_a_rate_is_shown_next_to_the_published_figure_with_its_interval_and_its_runs(tmp_path):
     html = page(tmp_path, [rated(updates=(9, 100), data=(0, 600), clients=(6, 600))])
     assert headline(html) == "One rate was counted, over 2 runs."
     assert "Lost were 9 of 100 acknowledged updates: 9 % (1 % to 20 %)." in html
@@ -124,7 +124,7 @@ def test_a_rate_stands_beside_the_published_figure_with_its_interval_and_its_run
     assert re.findall(r'<a href="(.*?)"', html) == ["../rate/1/report.html"]
 
 
-def test_what_locks_cost_stands_beside_the_first(tmp_path):
+def test_lock_costs_are_shown_relative_to_the_first(tmp_path):
     locks = [
         {"lock": "redis", "ms": 0.5, "trips": 2, "rate": 6000.4},
         {"lock": "redlock", "ms": 2.5, "trips": 10},
@@ -173,7 +173,7 @@ def test_a_version_that_is_but_a_number_has_its_name(tmp_path):
     assert "On redis-py 8.1.0, Redis 7.0.15<" in page(tmp_path, [entry(versions=versions)])
 
 
-def test_costs_alone_are_what_the_headline_is_about(tmp_path):
+def test_a_suite_of_costs_alone_has_them_in_its_headline(tmp_path):
     locks = [{"lock": lock, "ms": 0.5, "trips": 2} for lock in ("redis", "etcd")]
     row = entry("costs", expected={}, cost={"locks": locks})
     said = "The costs of 2 locks were measured: each other is slower than redis."

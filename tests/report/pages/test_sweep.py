@@ -1,4 +1,4 @@
-"""The page of a sweep is one offline file: a map for each question, and where it begins."""
+"""The page of a sweep is one offline file: a map for each question, and its frontier."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def side(axis, values, fault):
 
 
 def stored(runs):
-    """A sweep.json whose cells have these runs, by (ttl, pause)."""
+    """Return a sweep.json whose cells have these runs, by (ttl, pause)."""
     cells = [
         {
             "x": x, "y": y, "x_shown": f"{x:g} s", "y_shown": f"{y:g} s", "nemesis": ["pause"],
@@ -60,7 +60,7 @@ def page(tmp_path):
     return made
 
 
-def test_the_page_says_in_how_many_cells_what_was_seen(page):
+def test_the_page_counts_the_cells_with_each_violation(page):
     found = page(RUNS)
     assert "redlock: of 5 settings, data was damaged in 2." in found.text
     assert "Data was damaged, per 1,000 holds" in found.text
@@ -87,7 +87,7 @@ def test_the_frontier_says_where_it_was_not_seen_and_where_first():
     assert short["above"] == long["above"] == []
 
 
-def test_what_was_not_seen_beyond_the_frontier_is_said():
+def test_cells_without_violation_beyond_the_frontier_are_named():
     found = stored({**RUNS, (1.0, 8.0): [run(300)]})
     assert frontier("data", found["plan"], found["cells"])[0]["above"] == ["8 s"]
 
@@ -105,15 +105,15 @@ def test_where_nothing_was_seen_a_map_shows_the_bounds(page):
     assert "Nothing was run yet." in page({}).text
 
 
-def test_a_click_opens_the_runs_of_a_cell_and_nothing_comes_from_elsewhere(page):
+def test_a_click_opens_the_runs_of_a_cell_and_nothing_is_loaded_from_elsewhere(page):
     found = page(RUNS)
     opened = [link[1:] for link in found.links if link.startswith("#cell-")]
     assert len(opened) == 5 and set(opened) <= set(found.ids)
     assert found.outside == []
-    assert "it cannot <be>" not in found.text  # but in a title, escaped
+    assert "it cannot <be>" not in found.text  # except in a title, escaped
 
 
-def test_the_table_beside_it_has_a_row_a_cell(page, tmp_path):
+def test_the_table_next_to_it_has_a_row_a_cell(page, tmp_path):
     page(RUNS)
     rows = list(csv.DictReader((tmp_path / "sweep.csv").open()))
     assert [(row["ttl"], row["pause"]) for row in rows][:2] == [("1.0", "0.5"), ("4.0", "0.5")]

@@ -1,4 +1,4 @@
-"""The verdict for whoever asked: by the questions that count, and in a sentence."""
+"""The answer for a caller: by the selected questions, and in a sentence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CHECKED = ["lease_exclusion", "mutual_exclusion", "resource"]
 
 @pytest.fixture
 def found(store):
-    """results.json's content of a story, judged by these checkers."""
+    """Return results.json's content of a story, judged by these checkers."""
 
     def judged(story, checkers=CHECKED, **test):
         return json.loads((store(story, checkers=checkers, **test) / "results.json").read_text())
@@ -28,7 +28,7 @@ def paused(clash):
     return clash
 
 
-def test_a_paused_client_fails_what_asks_of_clients_and_data_and_not_what_asks_of_the_service(
+def test_a_paused_client_fails_questions_about_clients_and_data_and_not_about_the_service(
     found, paused
 ):
     results = found(paused)
@@ -39,11 +39,11 @@ def test_a_paused_client_fails_what_asks_of_clients_and_data_and_not_what_asks_o
         assert counted(results, asked) is False
 
 
-def test_a_lock_that_is_granted_twice_fails_what_asks_of_the_service(found, clash):
+def test_a_lock_that_is_granted_twice_fails_questions_about_the_service(found, clash):
     assert counted(found(clash), ["service"]) is False
 
 
-def test_what_nobody_judged_is_unknown(found, calm):
+def test_an_unjudged_question_is_unknown(found, calm):
     results = found(calm, ["lease_exclusion"])
     assert counted(results, ["service"]) is True
     assert counted(results, ["data"]) == counted(results, ["resource"]) == "unknown"
@@ -58,7 +58,7 @@ def test_a_fault_without_its_receipt_leaves_every_question_unknown_unless_it_is_
     assert counted(results, ["clients"]) is False
 
 
-def test_what_no_lock_service_can_prevent_is_said_to_be_so_with_the_fault(found, paused):
+def test_a_violation_that_no_lock_service_can_prevent_is_labelled_so_with_the_fault(found, paused):
     for op in paused.ops:
         if op.f == "pause":
             op.value["arguments"]["words"] = "client-1 is paused"
@@ -78,7 +78,7 @@ def test_what_no_lock_service_can_prevent_is_said_to_be_so_with_the_fault(found,
         (2000, "A client worked past its lease: no lock service can prevent this"),
     ],
 )  # fmt: skip
-def test_a_lock_that_goes_with_its_server_goes_before_its_lease_is_over(
+def test_a_lock_that_is_lost_with_its_server_is_lost_before_its_lease_expires(
     found, story, granted, told
 ):
     story.acquire(0, 0)
@@ -126,7 +126,7 @@ def test_a_run_without_faults_says_so(found, calm):
     assert said.endswith("No fault was requested, so it covers none.")
 
 
-def test_a_run_whose_faults_never_struck_does_not_say_that_none_was_asked_for(found, calm):
+def test_a_run_whose_faults_were_never_injected_does_not_claim_that_none_was_requested(found, calm):
     calm.ops = [op for op in calm.ops if op.process != "nemesis"]
     said = sentence(found(calm, nemesis=["pause"]))
     assert said.startswith("Unknown: as far as it was tested")

@@ -1,4 +1,4 @@
-"""What the runs of a cell come to: the state, the rates with their intervals, the words."""
+"""The summary of a cell's runs: the state, the rates with their intervals, the words."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_cell_in_which_nothing_was_wrong_is_kept_and_never_called_safe():
         ([], ["untested"]),
     ],
 )
-def test_the_state_of_a_cell_is_its_worst_and_what_else_was_seen_is_kept_with_it(runs, marks):
+def test_the_state_of_a_cell_is_its_worst_and_other_violations_are_kept_with_it(runs, marks):
     assert state(*runs) == marks
 
 
@@ -68,14 +68,14 @@ def test_a_lock_that_tells_no_deadline_is_not_said_to_have_granted_a_lease_twice
     assert seeing["words"].startswith("A lease was granted twice in 2 holds")
 
 
-def test_what_was_not_seen_has_a_bound_and_no_rate_of_nothing():
+def test_an_unobserved_violation_has_a_bound_and_no_rate_of_nothing():
     rate = summed(cell(run(300)))["violations"]["service"]
     assert (rate["count"], rate["per_1000"], rate["at_most"]) == (0, 0, 10)
     rate = summed(cell(run(0, granted=0)))["violations"]["service"]
     assert (rate["per_1000"], rate["high"], rate["at_most"]) == (None, None, None)
 
 
-def test_the_first_violation_is_told_as_a_median_over_all_runs_that_looked():
+def test_the_first_violation_is_given_as_a_median_over_all_judged_runs():
     def first(*times):
         runs = [run() if one is None else violated("service", 1, one) for one in times]
         rate = summed(cell(*runs))["violations"]["service"]
@@ -95,7 +95,7 @@ def test_availability_is_the_rate_of_grants_against_that_without_faults():
     assert summed(cell(run(250)), summed(cell()))["availability"] is None
 
 
-def test_a_checker_s_worst_verdict_comes_with_how_many_runs_said_what():
+def test_a_checker_s_worst_verdict_comes_with_the_number_of_runs_for_each():
     found = summed(
         cell(run(), violated("service", 1), run(checkers={"lease_exclusion": "unknown"}))
     )

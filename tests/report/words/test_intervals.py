@@ -1,4 +1,4 @@
-"""Intervals are those that were published, and those that follow from the definition literally."""
+"""Intervals match the published ones, and a literal calculation from the definition."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_limits_of_a_share_are_those_that_newcombe_published(count, of, low, hig
 
 
 def tail(count, of, p):
-    """The chance of `count` or more of `of`, added up."""
+    """Return the probability of `count` or more of `of`, added up."""
     return sum(comb(of, k) * p**k * (1 - p) ** (of - k) for k in range(count, of + 1))
 
 
@@ -54,15 +54,15 @@ def test_of_nothing_any_share_is_possible():
 
 
 @pytest.mark.parametrize(("count", "of"), [(-1, 3), (4, 3)])
-def test_what_is_no_count_is_refused(count, of):
+def test_a_value_that_is_no_count_is_refused(count, of):
     with pytest.raises(ValueError, match="is not a proportion"):
         share(count, of)
 
 
-def test_what_was_not_seen_once_may_have_a_share_of_three_in_as_many():
+def test_an_event_that_was_never_seen_may_have_a_rate_of_three_in_as_many():
     assert not_seen(1500) == 0.002
     assert not_seen(2) == 1
-    # The exact bound, of which three in as many is the short form.
+    # The exact bound, which three in as many approximates.
     assert not_seen(300) == pytest.approx(1 - 0.05 ** (1 / 300), rel=0.01)
 
 
@@ -78,6 +78,6 @@ def test_the_limits_of_a_median_are_the_ordered_values_that_cover_it():
         assert median(values) == ((count + 1) / 2, rank, count + 1 - rank)
 
 
-def test_what_most_runs_never_saw_has_no_median():
+def test_an_event_that_most_runs_never_saw_has_no_median():
     assert median([1.0, inf, inf]) == (inf, 0, inf)
     assert median([1.0, 2.0, inf]) == (2, 0, inf)

@@ -1,4 +1,4 @@
-"""A lock that does what the lock's name says."""
+"""A lock whose behaviour depends on the lock's name."""
 
 from __future__ import annotations
 

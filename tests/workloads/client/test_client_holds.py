@@ -1,4 +1,4 @@
-"""What a client remembers of its holds does not grow with their number; how it gives one up."""
+"""A client's memory of its holds is bounded; how it gives a hold up."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_of_holds_that_were_lost_and_released_nothing_is_kept(out):
     assert (held._lost, held._grants, held._names) == ({}, {}, {})
 
 
-def test_of_what_no_acquire_returned_the_latest_are_known(out, monkeypatch):
+def test_of_unanswered_acquires_the_latest_are_remembered(out, monkeypatch):
     monkeypatch.setattr(holds, "_LOST", 10)
     held = Holds(out)
     for number in range(100):
@@ -53,7 +53,7 @@ def test_of_what_no_acquire_returned_the_latest_are_known(out, monkeypatch):
     assert held.is_lost(grant(99))
 
 
-def test_who_waits_says_whether_its_grant_cannot_come_or_it_asks_again(out, tmp_path):
+def test_a_waiting_client_reports_that_its_grant_cannot_come_or_retries(out, tmp_path):
     held = Holds(out)
     held.expired("nobody waits")
     held.waits_for("orders")
@@ -70,7 +70,7 @@ def test_who_waits_says_whether_its_grant_cannot_come_or_it_asks_again(out, tmp_
 
 @pytest.fixture
 def client(out, tmp_path, monkeypatch):
-    """A client with one hold, and what it has said."""
+    """A client with one hold, and its events."""
     client = Client(out._setup_of_test, out, Failpoints(out))
     said = tmp_path / "said"
 
@@ -100,5 +100,5 @@ def test_one_whose_lease_was_renewed_or_has_no_end_does_not(client):
     assert client(deadline_in=None) == ("ok", False, [])
 
 
-def test_what_the_lock_has_said_already_is_not_said_twice(client):
+def test_an_event_that_the_lock_has_sent_is_not_sent_again(client):
     assert client(deadline_in=None, lost=True) == ("ok", True, [LOST])

@@ -1,4 +1,4 @@
-"""The generator is a function of its seed, of time and of its answers, and ends what it began."""
+"""The generator depends on its seed, time and answers alone, and completes each section."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ ENDS = st.lists(st.sampled_from(["ok", "ok", "ok", "fail", "info"]), min_size=1,
 
 
 def play(section, ends, answers=ANSWERS):
-    """Its ops, where each completes in no time as `ends` has it."""
+    """Return its ops, where each completes in no time as `ends` has it."""
     return [step for _, step in timed(section, ends, answers)]
 
 
 def timed(section, ends, answers=ANSWERS):
-    """Its ops, and when each is invoked, in s."""
+    """Return its ops, and when each is invoked, in s."""
     now = 0
     steps = [section.first(now)]
     found = []
@@ -47,7 +47,9 @@ def timed(section, ends, answers=ANSWERS):
 
 
 def sections(found):
-    """The steps with their times, cut into sections: each from its acquire to its release."""
+    """Return the steps with their times, cut into sections: each from its acquire to its
+    release.
+    """
     rows = []
     for at, step in found:
         if step.f == "acquire":
@@ -72,7 +74,7 @@ def test_another_seed_gives_other_waits():
     assert len(runs) == 9
 
 
-def test_a_section_acquires_reads_writes_and_releases_and_begins_anew():
+def test_a_section_acquires_reads_writes_and_releases_and_then_repeats():
     steps = play(CriticalSection(Settings(extend=0), "s"), ["ok"] * 4)
     assert names(steps) == ["acquire", "read", "write", "release", "acquire"]
     assert [step.value for step in steps[:4]] == [
@@ -97,7 +99,7 @@ def test_of_several_locks_a_section_takes_one_and_uses_its_resource():
     assert taken == {(f"orders-{n}", f"account-{n}") for n in (1, 2, 3)}
 
 
-def test_which_lock_is_taken_comes_from_the_seed():
+def test_the_lock_to_acquire_is_drawn_from_the_seed():
     def locks(seed):
         steps = play(CriticalSection(Settings(locks=5, write=False), seed), ["ok"] * 40)
         return [step.value["lock"] for step in steps]
@@ -120,8 +122,8 @@ def test_without_a_resource_a_lock_is_taken_and_released():
 
 @given(st.text(max_size=5), ENDS, st.sampled_from([Settings(extend=0.5), MIX]))
 @settings(max_examples=100)
-def test_whatever_is_answered_a_hold_is_given_back_before_the_next_is_asked_for(seed, ends, chosen):
-    """But for a process that is gone: `info` makes its successor start over."""
+def test_whatever_is_answered_a_hold_is_released_before_the_next_request(seed, ends, chosen):
+    """The exception is a dead process: `info` makes its successor start over."""
     steps = play(CriticalSection(chosen, seed), ends)
     holding = False
     for step, type, following in zip(steps, ends, steps[1:], strict=False):
@@ -180,7 +182,7 @@ def test_the_mix_has_holds_of_every_kind_with_and_without_extensions_and_writes_
 
 @given(st.integers())
 @settings(max_examples=50)
-def test_who_holds_past_the_lease_says_so_in_good_time_and_writes_nothing_after_that(seed):
+def test_a_client_that_holds_past_the_lease_reports_the_loss_in_time_and_then_writes_nothing(seed):
     past = 0
     for row in sections(timed(CriticalSection(MIX, str(seed)), ["ok"] * 200)):
         begun, gone = row[0][0], None
@@ -199,7 +201,7 @@ def test_who_holds_past_the_lease_says_so_in_good_time_and_writes_nothing_after_
     assert past
 
 
-def test_a_holder_whose_lease_is_renewed_goes_on_and_asks_again_before_its_next_end():
+def test_a_holder_whose_lease_is_renewed_continues_and_asks_again_before_its_next_end():
     chosen = Settings(hold_ms=(5 * 1000 * TTL_S,) * 2, think_ms=(0, 0), extend=0, write=False)
     section = CriticalSection(chosen, "s")
     section.first(0)
@@ -214,7 +216,7 @@ def test_a_holder_whose_lease_is_renewed_goes_on_and_asks_again_before_its_next_
 
 
 def test_a_client_that_was_paused_does_not_look_at_the_clock():
-    """Else no run would show what a resource without a guard takes from it."""
+    """Otherwise no run would show the data that a resource without a guard loses."""
     section = CriticalSection(Settings(extend=0), "s")
     section.first(0)
     section.next("acquire", "ok", ANSWERS["acquire"], 100 * TTL_NS)
@@ -223,7 +225,7 @@ def test_a_client_that_was_paused_does_not_look_at_the_clock():
 
 
 def begun(client, contention, until_s=200.0):
-    """When a client begins a section, in s."""
+    """Return when a client starts a section, in s."""
     chosen = Settings(
         hold_ms=(0, 0), think_ms=(100, 100), contention=contention, clients=5, client=client,
         shared_seed="7", write=False,
@@ -242,7 +244,7 @@ def test_as_many_clients_as_were_chosen_begin_in_each_phase(contention):
     assert many == set(range(contention[0], contention[1] + 1))
 
 
-def test_who_was_not_granted_the_lock_asks_again_soon_in_turn_or_not():
+def test_a_refused_client_retries_soon_in_turn_or_not():
     steps = play(CriticalSection(MIX, "s"), ["fail"] * 50)
     assert all(step.f == "acquire" and step.after_s <= 0.02 for step in steps[1:])
 

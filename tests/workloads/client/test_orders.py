@@ -1,4 +1,4 @@
-"""Orders that come in the middle of an op are heard before a client stops itself."""
+"""A client receives orders in the middle of an op before it stops itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SETUP = {
 
 @pytest.fixture
 def client(monkeypatch):
-    """A client's failpoints and orders; what it is sent; and how often it stopped itself."""
+    """A client's failpoints and orders, a way to send it more, and how often it stopped itself."""
     stopped: list[int] = []
     monkeypatch.setattr(failpoints.os, "kill", lambda pid, number: stopped.append(number))
     ours, theirs = os.pipe()
@@ -62,7 +62,7 @@ def test_one_that_is_armed_stops_once_and_other_orders_stay_in_their_order(clien
     assert orders.take(0) == {"f": "acquire"}
 
 
-def test_the_end_of_orders_is_no_order_and_found_by_who_takes_one(monkeypatch):
+def test_the_end_of_orders_is_no_order_and_is_seen_by_the_reader(monkeypatch):
     ours, theirs = os.pipe()
     os.write(theirs, b'{"control":"rest"}\n')
     os.close(theirs)

@@ -1,4 +1,4 @@
-"""A lock's own connections are counted as steps, whatever pieces they are used in."""
+"""A lock's own connections are counted as steps, in whatever pieces it uses them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fencepost.workloads.client.steps import Steps
 
 
 class Watching:
-    """Keeps what it is told."""
+    """Records calls."""
 
     def __init__(self):
         self.came = []
@@ -26,7 +26,7 @@ class Watching:
 
 @pytest.fixture
 def server():
-    """A server that answers each message in two pieces; its address."""
+    """Start a server that answers each message in two pieces; return its address."""
     listening = socket.create_server(("127.0.0.1", 0))
 
     def serve():
@@ -47,8 +47,8 @@ def server():
 
 @pytest.fixture
 def counted(server, monkeypatch):
-    """What is counted of this process' sockets to the server."""
-    # Hunts that ran here before have put a stand-in in its place.
+    """Return the counted steps of this process' sockets to the server."""
+    # Earlier hunts in this process have patched it.
     real = next(one for one in socket.socket.__mro__ if one.__module__ == "socket")
     monkeypatch.setattr(socket, "socket", real)
     watching = Watching()
@@ -83,14 +83,14 @@ def test_connecting_each_send_and_the_first_look_for_its_answer_are_steps(server
     ]
 
 
-def test_what_a_client_says_of_itself_is_no_step(server, counted):
+def test_a_client_s_greeting_is_no_step(server, counted):
     with socket.create_connection(server) as client:
         client.sendall(b"*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n")
         line(client)
     assert counted == [(1, "connect", "redis-1")]
 
 
-def test_what_another_thread_sends_is_no_step(server, counted):
+def test_messages_of_another_thread_are_no_steps(server, counted):
     def renew():
         with socket.create_connection(server) as client:
             client.sendall(b"PING\r\n")

@@ -13,7 +13,7 @@ from fencepost.workloads.contract.lock import Env, Failed
 
 
 class Link:
-    """A link that says what is done to it, and may be down."""
+    """A link that records calls, and may be down."""
 
     def __init__(self, said, up=True):
         self.said, self.up = said, up
@@ -34,7 +34,7 @@ class Link:
 
 
 class Watching:
-    """Keeps what it is told."""
+    """Records calls."""
 
     def __init__(self):
         self.came, self.went = [], []
@@ -67,7 +67,7 @@ def env(said):
     )  # fmt: skip
 
 
-def test_every_call_of_an_op_is_a_step_and_each_op_counts_anew(env, said):
+def test_every_call_of_an_op_is_a_step_and_each_op_counts_from_one(env, said):
     watching = Watching()
     steps = Steps(watching)
     counted = steps.around(env)
@@ -96,7 +96,7 @@ def test_every_call_of_an_op_is_a_step_and_each_op_counts_anew(env, said):
     ]
 
 
-def test_what_a_lock_s_own_thread_does_is_not_counted(env):
+def test_calls_of_a_lock_s_own_thread_are_not_counted(env):
     watching = Watching()
     steps = Steps(watching)
     counted = steps.around(env)
@@ -109,7 +109,7 @@ def test_what_a_lock_s_own_thread_does_is_not_counted(env):
     assert watching.came == [(1, "now", "")]
 
 
-def test_what_a_step_is_made_of_is_none(env):
+def test_calls_within_a_step_are_no_steps(env):
     watching = Watching()
     steps = Steps(watching)
     counted = steps.around(env)
@@ -120,7 +120,7 @@ def test_what_a_step_is_made_of_is_none(env):
 
 
 class Armed(Failpoints):
-    """Says where it would stop."""
+    """Records where it would stop."""
 
     def __init__(self, said):
         super().__init__(None)

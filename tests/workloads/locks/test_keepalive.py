@@ -1,4 +1,4 @@
-"""Leases that are kept alive in the background: renewed in time, or lost by the clock."""
+"""Leases renewed in the background: in time, or lost by the clock."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from fencepost.workloads.locks.keepalive import Keepalive
 pytestmark = pytest.mark.slow
 
 TTL = 300_000_000
-# What is to live is renewed at each look, and lost only on a machine that stands still for 5 s.
+# A live lease is renewed at each look, and lost only on a machine that is paused for 5 s.
 LONG, OFTEN = 5_000_000_000, 24
 PATIENCE_S = 10.0
 
 
 class World:
-    """The real clock and real threads; what the lock says is kept."""
+    """The real clock and real threads; the lock's events are kept."""
 
     def __init__(self):
         self.said = []
@@ -77,7 +77,7 @@ def test_a_lease_is_renewed_again_and_again(world, keepalive):
     assert {words[0] for words in world.said} == {"renewed"}
 
 
-def test_what_the_server_says_is_gone_is_lost_at_once(world, keepalive):
+def test_a_lease_that_the_server_reports_as_ended_is_lost_at_once(world, keepalive):
     def gone():
         raise Failed("not-held", "the key is gone")
 
@@ -88,7 +88,7 @@ def test_what_the_server_says_is_gone_is_lost_at_once(world, keepalive):
 @pytest.mark.parametrize(
     "error", [Indeterminate("timeout", "silence"), Failed("unreachable", "refused")]
 )
-def test_silence_is_borne_until_the_lease_is_over(world, keepalive, error):
+def test_silence_is_tolerated_until_the_lease_expires(world, keepalive, error):
     deadline = longer()
 
     def silent():
@@ -100,7 +100,7 @@ def test_silence_is_borne_until_the_lease_is_over(world, keepalive, error):
     assert world.said[0][:2] == ("lost", "a")
 
 
-def test_a_request_that_hangs_does_not_hide_that_the_lease_is_over(world, keepalive):
+def test_a_hanging_request_does_not_hide_that_the_lease_has_expired(world, keepalive):
     hangs = threading.Event()
 
     def hanging():
@@ -115,7 +115,7 @@ def test_a_request_that_hangs_does_not_hide_that_the_lease_is_over(world, keepal
         hangs.set()
 
 
-def test_what_was_forgotten_is_neither_renewed_nor_lost(world, keepalive):
+def test_a_forgotten_lease_is_neither_renewed_nor_lost(world, keepalive):
     keepalive.watch("a", TTL, longer(), lambda: pytest.fail("it was asked about"))
     keepalive.forget("a")
     keepalive.watch("b", LONG, renewed(), renewed, OFTEN)
@@ -124,7 +124,7 @@ def test_what_was_forgotten_is_neither_renewed_nor_lost(world, keepalive):
 
 
 @pytest.mark.parametrize(("renews", "name"), [(True, "_renew_all"), (False, "_ask_all")])
-def test_its_threads_are_named_by_what_they_do(world, renews, name):
+def test_its_threads_are_named_by_their_work(world, renews, name):
     started = []
     env = dataclasses.replace(world.env(), background=started.append)
     keepalive = Keepalive(env, renews=renews)

@@ -1,4 +1,4 @@
-"""The libraries under test: what is on the nodes, and how their workers are started."""
+"""The libraries under test: their files on the nodes, and the commands of their workers."""
 
 from __future__ import annotations
 

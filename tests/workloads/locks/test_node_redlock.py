@@ -1,6 +1,6 @@
-"""The client in JavaScript, run by Node.js on stand-ins for its two libraries.
+"""The client in JavaScript, run by Node.js with fakes of its two libraries.
 
-That it works on the real ones, the tests on a cluster show.
+The tests on a cluster use the real ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WORKER = Path(__file__).parents[3] / "sdk/clients/node-redlock/worker.js"
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
 
-# Says when a connection is closed, between the lines of the worker; no release is ever answered.
+# Print when a connection is closed, between the lines of the worker; no release is ever answered.
 IOREDIS = """
 const { EventEmitter } = require('events');
 const fs = require('fs');
@@ -63,7 +63,7 @@ CLOSED = ["redis-1 closed", "redis-2 closed"]
 
 @pytest.fixture
 def said(tmp_path):
-    """What the worker writes from its setup to its end, in short, and its errors by op."""
+    """Return the worker's output from its setup to its end, in short, and its errors by op."""
     for name, text in (("ioredis", IOREDIS), ("redlock", REDLOCK)):
         (tmp_path / f"{name}.js").write_text(text)
 
@@ -96,7 +96,7 @@ ACQUIRE = {"f": "acquire", "value": {"lock": "orders", "ttl": 10**9}}
 RELEASE = {"f": "release", "value": {"lock": "orders", "hold": "3-1"}}
 
 
-def test_after_an_op_of_unknown_outcome_it_closes_and_a_successor_goes_on(said):
+def test_after_an_op_of_unknown_outcome_it_closes_and_a_successor_continues(said):
     events, errors = said(ACQUIRE, RELEASE, ACQUIRE)
     assert events == [
         "3 acquire invoke", "3 acquire ok", "3 release invoke", "3 release info",

@@ -1,4 +1,4 @@
-"""The plain contract: what each answer of a person's own lock means, and which have no meaning."""
+"""The plain contract: the meaning of each answer of a user lock, and the invalid answers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_acquire_is_given_a_name_and_seconds():
     assert given == [("orders", 1.5)]
 
 
-def test_who_is_answered_true_believes_for_the_ttl_from_the_call_on():
+def test_a_client_that_gets_true_believes_for_the_ttl_from_the_call_on():
     before = time.monotonic_ns() - ORIGIN_NS
     grant = made(acquire=lambda *_: time.sleep(0.02) or True).acquire("orders", S)
     assert before + S <= grant.deadline < before + S + S // 100
@@ -80,7 +80,7 @@ def test_a_grant_carries_its_token_and_its_deadline():
     assert abs(grant.deadline - (until * 1e9 - ORIGIN_NS)) < 10_000
 
 
-def test_a_grant_without_a_deadline_is_as_asked_and_with_none_nobody_can_tell():
+def test_a_grant_without_a_deadline_lasts_as_requested_and_with_none_for_an_unknown_time():
     assert Grant(token=1).deadline is Deadline.AS_ASKED
     assert made(acquire=lambda *_: Grant(token=1)).acquire("o", S).deadline > 5 * S
     assert made(acquire=lambda *_: Grant(deadline=None)).acquire("o", S).deadline is None

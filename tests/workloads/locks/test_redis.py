@@ -40,7 +40,7 @@ def test_a_second_client_waits_for_release_or_expiry(world, client):
     assert error.value.kind == "not-granted"
     one.release(grant)
     two.acquire("orders", TTL)
-    world.now += TTL + MS  # a key is gone once its time is past
+    world.now += TTL + MS  # a key is gone once its TTL has passed
     one.acquire("orders", TTL)
 
 
@@ -99,7 +99,7 @@ def test_always_yes_grants_to_everybody_with_one_token(client):
 def test_no_owner_check_releases_the_lock_of_its_successor(world, client):
     one, two = client(1, no_owner_check), client(2, no_owner_check)
     grant = one.acquire("orders", TTL)
-    world.now = TTL + MS  # a key is gone once its time is past
+    world.now = TTL + MS  # a key is gone once its TTL has passed
     two.acquire("orders", TTL)
     one.release(grant)
     assert world["a"].get("lock:orders") is None
@@ -162,11 +162,11 @@ def test_a_late_write_between_another_s_read_and_write_costs_no_update_where_ver
     for account, name in ((fenced, "account-1"), (compared, "account-2")):
         assert account.read(name) == (None, 0)  # the later holder, whose token is 2
         account.write(name, "late", 0, token(1))
-    assert fenced.write("account-1", "y", 0, token(2)) == 2  # over what it had not seen
+    assert fenced.write("account-1", "y", 0, token(2)) == 2  # over a value that it had not seen
     with pytest.raises(Failed, match="token 2, version 0: version 1 is there"):
         compared.write("account-2", "y", 0, token(2))
     assert compared.write("account-2", "y", 1, token(2)) == 2
-    # A late writer that has read anew has the right version, and the wrong token.
+    # A late writer that has read again has the right version, and the wrong token.
     with pytest.raises(Failed, match="token 1, version 2: token 2 is there"):
         compared.write("account-2", "late", 2, token(1))
 
@@ -202,13 +202,13 @@ def pair(number, minor):
     return Grant("orders", number, None, "", minor=minor)
 
 
-def test_a_paired_register_refuses_who_may_overwrite_a_grant_that_is_still_out(register):
+def test_a_paired_register_refuses_a_client_that_may_overwrite_a_pending_grant(register):
     account = register("paired")
     account.write("account", "x", 0, pair(1, 1))
     account.write("account", "y", 1, pair(1, 1))  # the writer of the last one
     with pytest.raises(Failed, match="minor 1 of token 2 is not above 1, the highest seen"):
         account.write("account", "z", 2, pair(2, 1))
-    # The refused write closed the door behind it: the first one is late from now on.
+    # The refused write raised the minimum: the first one is late from now on.
     with pytest.raises(Failed, match="minor 1 of token 1 is not above 2"):
         account.write("account", "late", 2, pair(1, 1))
     assert account.write("account", "w", 2, pair(3, 3)) == 3
@@ -228,7 +228,7 @@ def test_a_paired_grant_carries_the_lowest_grant_that_was_not_given_back(world, 
     world.now += TTL + MS
     second = two.acquire("orders", TTL)
     assert [(grant.token, grant.minor) for grant in (lost, second)] == [(1, 1), (2, 1)]
-    # What wrote has shown its token to the resource: those before it are given back with it.
+    # The writer has shown its token to the resource: earlier ones are released with it.
     two.release(replace(second, settled=True))
     third = three.acquire("orders", TTL)
     assert (third.token, third.minor) == (3, 3)

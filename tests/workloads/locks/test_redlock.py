@@ -1,4 +1,4 @@
-"""Redlock as its specification says, on five servers in memory."""
+"""Redlock follows its specification, on five servers in memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEY, COUNTER = "lock:orders", "token:orders"
 
 @pytest.fixture
 def client(world):
-    """Makes a client with these options; by default it tries once."""
+    """Make a client with these options; by default it tries once."""
 
     def make(seed=0, **options):
         defaults = LOCKS["redlock"].read_options({})
@@ -39,7 +39,7 @@ def holders(world):
     return [node for node in NODES if world[node].get(KEY) is not None]
 
 
-def test_a_grant_is_valid_for_the_ttl_less_what_asking_took_and_the_drift(world, client):
+def test_a_grant_is_valid_for_the_ttl_minus_the_acquisition_time_and_the_drift(world, client):
     world.now = 500 * MS
     for node in NODES:
         world[node].takes_ms = 10
@@ -75,7 +75,7 @@ def test_a_failed_acquire_is_released_also_where_only_the_reply_was_lost(world, 
     assert holders(world) == []
 
 
-def test_a_failed_acquire_takes_nothing_from_whoever_has_the_lock(world, client):
+def test_a_failed_acquire_takes_nothing_from_the_holder(world, client):
     first = client(1).acquire("orders", TTL)
     with pytest.raises(Failed):
         client(2).acquire("orders", TTL)
@@ -88,7 +88,7 @@ def test_two_clients_are_never_granted_the_lock_within_one_lease(world, client):
     world.now = grant.deadline
     with pytest.raises(Failed):
         two.acquire("orders", TTL)
-    world.now = TTL + MS  # a key is gone once its time is past
+    world.now = TTL + MS  # a key is gone once its TTL has passed
     assert two.acquire("orders", TTL).secret != grant.secret
 
 
@@ -144,7 +144,7 @@ def test_it_gives_up_after_its_retries_with_a_random_delay_before_each(world, cl
     assert all(0 <= delay <= 0.1 for delay in world.slept_s)
 
 
-def test_a_retry_is_granted_what_has_become_free_and_counts_its_lease_from_there(world, client):
+def test_a_retry_is_granted_free_servers_and_counts_its_lease_from_there(world, client):
     client(1).acquire("orders", 60 * MS)
     grant = client(2, retries=50, retry_delay_ms=10).acquire("orders", TTL)
     assert grant.deadline == world.now + TTL - DRIFT
@@ -246,7 +246,7 @@ def test_a_release_frees_every_server_for_the_next(world, client):
 def test_a_release_leaves_the_lock_of_its_successor_alone(world, client):
     one, two = client(1), client(2)
     grant = one.acquire("orders", TTL)
-    world.now = TTL + MS  # a key is gone once its time is past
+    world.now = TTL + MS  # a key is gone once its TTL has passed
     two.acquire("orders", TTL)
     with pytest.raises(Failed) as error:
         one.release(grant)

@@ -1,4 +1,4 @@
-"""npm redlock's algorithm as we ported it, on five servers in memory."""
+"""npm redlock's algorithm as ported, on five servers in memory."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_an_extension_moves_the_deadline(world, client):
 
 
 def test_an_extension_without_a_quorum_gives_the_lock_away(world, client):
-    """What the port is for: the holder's own key is deleted while its lease runs on."""
+    """The purpose of the port: the holder's own key is deleted while its lease still runs."""
     one = client()
     grant = one.acquire("orders", TTL)
     set_state(world, "silent", "a", "b", "c")
@@ -62,7 +62,7 @@ def test_an_extension_without_a_quorum_gives_the_lock_away(world, client):
     assert client(1).acquire("orders", TTL).deadline > grant.deadline
 
 
-def test_a_lease_that_is_over_is_not_extended(world, client):
+def test_an_expired_lease_is_not_extended(world, client):
     one = client()
     grant = one.acquire("orders", TTL)
     world.now = grant.deadline + 1
@@ -88,7 +88,7 @@ def test_a_try_that_took_too_long_is_unlocked_everywhere(world, client):
     assert holders(world) == []
 
 
-def test_a_release_counts_servers_that_answer_whatever_they_had(world, client):
+def test_a_release_counts_servers_that_answer_whichever_keys_they_had(world, client):
     one = client()
     grant = one.acquire("orders", TTL)
     for node in NODES:

@@ -1,4 +1,4 @@
-"""What can be chosen of a lock is read from text, or the error names the choices."""
+"""Options of a lock are parsed from text, or the error names the choices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ in_memory = pytest.mark.parametrize(
     [
         lock
         for lock in LOCKS.values()
-        # The others' servers can only be had for real: the tests on a cluster have them.
+        # The other server kinds exist only as real servers: the tests on a cluster cover them.
         if lock.kind == "redis" and not (lock.replicated or lock.library or lock.program)
     ],
     ids=lambda lock: lock.name,
@@ -33,7 +33,7 @@ def test_without_options_every_default_is_there():
     }
 
 
-def test_text_is_read_as_what_the_option_takes():
+def test_text_is_parsed_by_the_option_s_type():
     read = REDLOCK.read_options({"clock_check": "FALSE", "token": "Majority", "retries": "0"})
     assert (read["clock_check"], read["token"], read["retries"]) == (False, "majority", 0)
 
@@ -68,13 +68,13 @@ ENDS_WITH = {
 }
 
 
-def test_every_lock_says_what_ends_its_grants():
+def test_every_lock_declares_how_its_grants_end():
     said = {lock.name: lock.ends_with for lock in LOCKS.values()}
     listed = {name: way for way, names in ENDS_WITH.items() for name in names}
     assert said == dict.fromkeys(LOCKS, "lease") | listed
 
 
-def test_a_lock_can_say_what_checkers_understand_and_nothing_else():
+def test_a_lock_can_declare_only_properties_that_checkers_understand():
     assert locktype.ENDS_WITH == ends.ENDS_WITH
 
 
@@ -111,7 +111,7 @@ def test_a_lock_has_a_class_or_a_program_and_not_both():
 
 
 @in_memory
-def test_a_lock_renews_in_the_background_exactly_where_it_says_so(lock, world):
+def test_a_lock_renews_in_the_background_exactly_if_it_declares_so(lock, world):
     nodes = [f"{lock.kind}-{n}" for n in range(lock.servers)]
     by_option = isinstance(lock.renews, str)
     for given in ({}, {lock.renews: "true"}) if by_option else ({},):

@@ -1,4 +1,4 @@
-"""What guards need of locks and of grants, and which stores keep them."""
+"""The fields of locks and grants that guards need, and the stores that support each guard."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def accepts(guard, grant):
 
 
 @pytest.mark.parametrize("guard", GUARDS.values(), ids=lambda guard: guard.name)
-def test_a_guard_requires_what_it_needs_of_a_grant(guard):
+def test_a_guard_requires_its_fields_of_a_grant(guard):
     grants = {None: None, **GRANTS}
     accepted = {name for name, grant in grants.items() if accepts(guard, grant)}
     assert accepted == ACCEPTED[guard.name]
@@ -49,7 +49,7 @@ def test_a_guard_requires_what_it_needs_of_a_grant(guard):
 def test_a_guard_is_kept_by_stores_that_there_are(guard):
     assert guard.stores
     assert set(guard.stores) <= set(STORES)
-    # Where a rule is more than "yes", somebody has to keep it.
+    # Where a rule is more than "yes", a store has to enforce it.
     kept = guard.lua or guard.looks_at_clock or guard.name in ("none", "transaction")
     assert kept or STORES[guard.stores[0]].server
 

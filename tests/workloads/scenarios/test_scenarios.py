@@ -1,4 +1,4 @@
-"""Every published schedule is whole: what it names exists, what it begins it ends."""
+"""Every published schedule is complete: its names exist, and each of its ops completes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_lock_that_keeps_all_promises_is_found_sound_by_each_of_our_checkers_b
 
 
 @every_scenario
-def test_what_breaks_a_lock_is_one_of_its_faults_or_a_sort_of_cause(suite, scenario):
+def test_the_cause_of_a_violation_is_one_of_its_faults_or_a_kind_of_cause(suite, scenario):
     if not any(scenario.expected.get(name) is False for name in NAMING):
         return
     faults = {step.name for step in map(plain, scenario.steps) if isinstance(step, Inject)}
@@ -137,7 +137,7 @@ def test_every_fault_is_healed_once_and_no_other_is(suite, scenario):
 
 
 @every_scenario
-def test_a_client_does_one_thing_at_a_time_and_finishes_what_it_began(suite, scenario):
+def test_a_client_does_one_thing_at_a_time_and_completes_its_ops(suite, scenario):
     begun = set()
     for step in scenario.steps:
         if isinstance(step, Begin):
@@ -159,7 +159,7 @@ def test_a_pause_at_a_point_follows_the_op_that_stops_there(suite, scenario):
 
 
 @every_scenario
-def test_every_scenario_says_what_happens_who_said_so_and_when(suite, scenario):
+def test_every_scenario_has_a_description_a_source_and_times(suite, scenario):
     assert len(scenario.source) > 10
     assert re.fullmatch(r"[CAPL]\d+((, [CAP]\d+)? and [CAP]\d+)?|etcd \d+", scenario.claim)
     assert scenario.what.endswith(".")

@@ -57,7 +57,7 @@ def test_every_lock_is_described_where_no_client_library_is_installed():
 
 
 def test_a_lock_imports_its_client_library_when_it_is_made_and_not_in_its_first_acquire():
-    # Locks on Redis are handed their connections; what has a program is made by that.
+    # Locks on Redis get their connections; a lock with a program makes its own.
     others = {lock.name for lock in LOCKS.values() if lock.kind != "redis" or lock.library}
     assert printed(MAKE) == {name for name in others if LOCKS[name].make is not None}
 
@@ -69,7 +69,7 @@ def test_a_deferred_module_is_imported_when_an_attribute_is_read(tmp_path, monke
     assert "deferred_guest" not in sys.modules
     error = guest.Error
     assert sys.modules.pop("deferred_guest").Error is error
-    # It is kept: the module is not looked up again.
+    # It is cached: the module is not looked up again.
     assert guest.Error is error
 
 

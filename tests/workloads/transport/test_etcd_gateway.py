@@ -1,4 +1,4 @@
-"""etcd's gateway as a server on loopback plays it: what an answer means, and what silence does."""
+"""etcd's gateway, played by a server on loopback: the meaning of its answers and of silence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fencepost.workloads.transport.etcd_gateway import Gateway, after, plain, te
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Answers each path with what `answers` has for it: (status, body), or a list of lines."""
+    """Answers each path with the entry of `answers`: (status, body), or a list of lines."""
 
     daemon_threads = True
 
@@ -53,7 +53,7 @@ def server():
 
 @pytest.fixture
 def nobody():
-    """An address where nobody listens."""
+    """Return an address without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return listener.getsockname()
 
@@ -79,7 +79,7 @@ def test_an_answer_is_handed_over_and_of_a_stream_the_first_message(server):
 
 
 @pytest.mark.parametrize("code", [3, 5, 9])
-def test_what_etcd_refused_for_good_has_not_happened(server, code):
+def test_a_request_that_etcd_refused_for_good_has_not_happened(server, code):
     server.answers = {"/v3/kv/txn": (400, {"error": "no", "code": code, "message": "no such"})}
     with pytest.raises(Failed, match="no such") as error:
         gateway(server.server_address).call("kv/txn", {})
@@ -102,7 +102,7 @@ def test_the_error_of_a_stream_is_an_error(server):
         gateway(server.server_address).keep_alive(7)
 
 
-def test_what_is_no_json_leaves_it_open(server):
+def test_an_answer_that_is_no_json_leaves_the_outcome_unknown(server):
     server.answers = {"/v3/kv/txn": (502, b"<html>")}
     with pytest.raises(Indeterminate, match="no JSON"):
         gateway(server.server_address).call("kv/txn", {})
@@ -120,7 +120,7 @@ def test_where_all_are_down_nothing_has_happened(nobody):
     assert not isinstance(error.value, Indeterminate)
 
 
-def test_what_may_be_asked_twice_is_asked_elsewhere(server):
+def test_an_idempotent_request_is_retried_on_another_server(server):
     other = Server()
     try:
         server.answers = {"/v3/kv/range": (503, {"code": 14, "message": "no leader"})}
