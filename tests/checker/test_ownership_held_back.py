@@ -11,9 +11,7 @@ AT = "at between-check-and-delete"
 
 
 def robbed(story, stopped=910, went_on=1600, at=AT, process=1, asked=950, **fault):
-    """1 checks in time and deletes late; 2 asked before 1's lease expired; 3 is granted the
-    lock.
-    """
+    """1 checks in time and deletes late; 2 asked within 1's lease; 3 is granted the lock."""
     story.grant(1, "h1", at=0, until=1000)
     story.release(1, "h1", at=900, done=1700)
     story.grant(2, "h2", at=1200, until=3000, asked=asked)

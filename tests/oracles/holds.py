@@ -42,9 +42,7 @@ class Held:
         return self.grant.node
 
     def believed(self) -> list[tuple[float, float]]:
-        """Return the spans of the holder's belief, by the service's promise; an instant is [t,
-        t].
-        """
+        """Return the spans of the holder's belief; an instant is [t, t]."""
         spans = []
         for begun, until in self.leases:
             over = min(until, self.first, self.early)

@@ -102,9 +102,7 @@ def store():
 
 
 class Program(Talk):
-    """Speaks the protocol as the harness does, and keeps only events that the harness would
-    record.
-    """
+    """Speaks the protocol as the harness does, and keeps only events that it would record."""
 
     def __init__(self, program, setup, told):
         super().__init__(program)

@@ -1,8 +1,8 @@
-"""The program of a client: it takes the lock, reads, writes, releases, and says all that it does.
+"""The program of a client: it takes the lock, reads, writes, releases, and reports each op.
 
-Its events are those of the harness' own worker. After an op whose outcome is unknown it closes its
-sessions, says so (`close`), and goes on as its successor, under a new number. It can be stopped and
-killed at every point where it waits, and at named points.
+Its events are those of the harness' own worker. After an op of unknown outcome it closes its
+sessions, reports that (`close`), and continues as its successor, under a new number. It can be
+stopped and killed at every point where it waits, and at named points.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Record = Callable[..., None]
 
 
 class Gone(Exception):
-    """The process has ended with an op of unknown outcome."""
+    """Raised when the process has ended with an op of unknown outcome."""
 
 
 class Sim(Protocol):
-    """What all parts of a run share."""
+    """State that all parts of a run share."""
 
     world: World
     network: Network
@@ -53,7 +53,7 @@ class Sim(Protocol):
 
 
 class Client:
-    """`announced`: the number that the harness knows it by; `open_ops`: what it has begun."""
+    """`announced`: the number by which the harness knows it; `open_ops`: its open ops."""
 
     def __init__(self, sim: Sim, number: int) -> None:
         self.sim = sim
@@ -76,7 +76,7 @@ class Client:
         self.os.start(self._run())
 
     def _begin(self) -> None:
-        """A process' own library, with sessions of its own."""
+        """Return a process' own library, with sessions of its own."""
         self._holds: dict[Owner, Held] = {}
         self._gone: dict[Owner, str] = {}
         self._waits_for = ""
@@ -98,21 +98,21 @@ class Client:
         return self.sim.world.now + self._error
 
     def restart(self) -> None:
-        """A new program, under the number of a successor."""
+        """Start a new program, under the number of a successor."""
         self.buried(self.os)
         self.announced += self.sim.plan.clients
         self.process = self.announced
         self._start()
 
     def die(self, certain: int) -> None:
-        """Killed, or crashed; `certain`: until when it certainly lived, beside its own last op."""
+        """Kill or crash it; `certain`: until when it certainly lived, apart from its last op."""
         self.os.kill()
         self.armed = ""
         for held in self._holds.values():
             held.died(self.sim.world.now, max(certain, self._last))
 
     def buried(self, os: Process) -> None:
-        """The harness notices that a program is gone, and completes what it had begun."""
+        """Let the harness notice that a program is dead, and complete its open ops."""
         if os is not self.os:
             return
         for process, f in self.open_ops:
@@ -121,7 +121,7 @@ class Client:
         self.open_ops.clear()
 
     def reach(self, point: str) -> Steps:
-        """A named point: it may be stopped here, or take its time."""
+        """Pass a named point: it may be stopped here, or take its time."""
         if self.armed == point:
             self.armed = ""
             self.reached()
@@ -226,7 +226,7 @@ class Client:
         )
 
     def _told(self, grant: Grant, value: dict[str, Any], asked: int) -> Held:
-        """Say that it was granted; from here on it is held."""
+        """Report that it was granted; from here on it is held."""
         plan = self.sim.plan
         name = f"{self.process}-{next(self._values)}"
         answer: dict[str, Any] = {"token": grant.token, "deadline": grant.deadline}
@@ -345,10 +345,10 @@ class Client:
         return self._event("invoke", f, value)
 
     def _tried(self, f: str, value: dict[str, Any], verb: Steps, done: Any = None) -> Steps:
-        """What the verb gave, or `done`; None where it was refused, which is said here.
+        """Return the verb's answer, or `done`; None if it was refused, which it records.
 
         Raises:
-            Gone: whether it happened is not known, which is said as well.
+            Gone: the outcome is unknown, which it records as well.
         """
         yield from self.reach("begun")
         try:
@@ -370,7 +370,7 @@ class Client:
         return None
 
     def _succeed(self) -> Steps:
-        """Close, and go on as the next process: nothing is left of this one."""
+        """Close, and continue as the next process, which keeps nothing of this one."""
         yield from self._close()
         self.process = self.announced
         self._begin()

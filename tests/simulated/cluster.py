@@ -1,8 +1,8 @@
 """The servers of the lock service: which are up, and which reach a majority of the others.
 
 A request is applied once its server is up and reaches a majority, and at once for all of them: the
-service is one state machine. A server that is paused applies what came in meanwhile when it goes
-on; one that is down loses it.
+service is one state machine. A server that is paused applies its pending requests when it resumes;
+one that is down loses them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Server:
 
 
 class Cluster:
-    """`restored` is called when servers can be reached that could not."""
+    """`restored` is called when servers become reachable."""
 
     def __init__(self, world: World, network: Network, names: list[str]) -> None:
         self._world = world
@@ -38,15 +38,15 @@ class Cluster:
         return list(self.servers)
 
     def serves(self, name: str) -> bool:
-        """Whether requests to this server are applied now."""
+        """Return whether requests to this server are applied now."""
         return name in self._serving
 
     def works(self) -> bool:
-        """Whether any server applies anything."""
+        """Return whether any server applies requests."""
         return bool(self._serving)
 
     def take(self, name: str, act: Callable[..., None], *given: Any) -> None:
-        """A request came in."""
+        """Receive a request."""
         server = self.servers[name]
         if not server.up:
             return
@@ -61,7 +61,7 @@ class Cluster:
         self.servers[name].waiting.clear()
 
     def changed(self) -> None:
-        """Faults began or ended: apply what waited for that."""
+        """Apply pending requests after faults started or ended."""
         self._serving = frozenset(name for name in self.servers if self._can_serve(name))
         for name, server in self.servers.items():
             if server.waiting and self.serves(name):

@@ -1,11 +1,11 @@
-"""The defects that a service or a store can have, one at a time, and who must find each.
+"""The defects that a service or a store can have, one at a time, and which checkers must find each.
 
-A defect strikes now and then: not every one of its chances, so that runs differ. Striking is not
-enough to be found. truth.py says, for each checker, whether an effect reached a client in such a
-way that the definition leaves no other verdict than false: then the checker must say so. `may`
-names the checkers that are allowed to say false besides, because it follows from the defect.
-Whether two holders really met, and whether data was really damaged, the truth tells in every run,
-so that no defect needs an exemption for that.
+A defect occurs now and then, not at each of its chances, so that runs differ. An occurrence does
+not suffice for a verdict. truth.py decides, for each checker, whether an effect reached a client in
+such a way that the definition leaves no other verdict than false: then the checker must return it.
+`may` names the checkers that may return false besides, because it follows from the defect. The
+truth of every run says whether two holders really overlapped, and whether data was really damaged,
+so no defect needs an exemption for that.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ from random import Random
 
 @dataclass(frozen=True)
 class Kind:
-    """One defect. `share`: how often it strikes when it could. `needs`: where it can occur at all:
-    names of settings (plan.py)."""
+    """One defect.
+
+    `share`: how often it occurs when it could. `needs`: names of settings (plan.py) without which
+    it cannot occur.
+    """
 
     name: str
     what: str
@@ -33,7 +36,8 @@ KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
         Kind("none", "sound", ()),
-        # Who is let in early overtakes those who wait, and may get the token of shared holds.
+        # A client that is admitted early overtakes waiting clients, and may get the token of shared
+        # holds.
         Kind(
             "grants_early",
             "grants a lock whose lease still runs",
@@ -47,7 +51,7 @@ KINDS: dict[str, Kind] = {
             "grants an exclusive hold beside shared ones, or the other way round",
             ("lease_exclusion",),
             # A hold that joins shared ones gets their token, though an exclusive one came between;
-            # and it is let in before those who wait.
+            # and it is admitted before waiting clients.
             may=("fencing", "liveness"),
             share=0.6,
             needs=("shared",),
@@ -56,7 +60,7 @@ KINDS: dict[str, Kind] = {
             "extends_lost",
             "answers ok to the extension of a hold that is over",
             _GRANTS,
-            # What was lost and extended again keeps others waiting.
+            # A hold that was lost and extended again keeps others waiting.
             may=("liveness",),
             share=0.9,
             needs=("late", "busy", "renewed"),
@@ -65,7 +69,7 @@ KINDS: dict[str, Kind] = {
             "repeats_token",
             "gives a token again, or a lower one",
             ("fencing", "linearizable"),
-            # Who came later is told by tokens, and so which write is stale.
+            # Tokens decide which client came later, and so which write is stale.
             may=("resource",),
             share=0.3,
             needs=("tokens",),
@@ -114,7 +118,7 @@ KINDS: dict[str, Kind] = {
             "shows_refused",
             "the store refuses a write and applies it",
             ("store",),
-            # The write that was refused is there, on top of what its guard protects.
+            # The refused write took effect, on top of data that its guard protects.
             may=("resource", "fencing"),
             share=0.8,
             needs=("refuses", "late"),
@@ -124,7 +128,7 @@ KINDS: dict[str, Kind] = {
 
 
 class Defect:
-    """The defect of one run; `struck` counts how often it did."""
+    """The defect of one run; `struck` counts its occurrences."""
 
     def __init__(self, name: str, random: Random) -> None:
         self.name = name
@@ -133,7 +137,7 @@ class Defect:
         self._random = random
 
     def strikes(self, name: str) -> bool:
-        """Whether this is the run's defect, and it strikes now."""
+        """Return whether this is the run's defect, and it occurs now."""
         if name != self.name or self._random.random() >= self.kind.share:
             return False
         self.struck += 1

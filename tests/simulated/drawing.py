@@ -1,7 +1,7 @@
-"""How the plan of a run is drawn from its seed.
+"""Draw the plan of a run from its seed.
 
-Sound runs are drawn as widely as they come. A run with a defect is drawn where that defect can
-occur (`needs`), and otherwise just as widely.
+Sound runs are drawn without restrictions. A run with a defect is drawn where that defect can occur
+(`needs`), and otherwise in the same way.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.simulated.world import MS
 
 
 def draw(random: Random, ends_with: str, defect: str = "none") -> Plan:
-    """A plan for a service whose holds end in this way."""
+    """Draw a plan for a service whose holds end in this way."""
     needs = KINDS[defect].needs
     crowd = "crowd" in needs
     sessions = ends_with != "lease"
@@ -75,10 +75,10 @@ def draw(random: Random, ends_with: str, defect: str = "none") -> Plan:
         failed_release=failed_release,
         one_resource=random.random() < 0.3,
         nameless=nameless,
-        # A hold that goes on after its release has failed would end with a close that nobody saw.
+        # A hold that continues after a failed release would end with an unrecorded close.
         silent_close=failed_release == "ended" and random.random() < 0.15,
         careful=random.random() < 0.5,
-        # What renews in the background knows nothing of a longer lease that was asked for since.
+        # A background renewal ignores a longer lease that was requested since.
         watchdog=not sessions and not nameless and not uneven and random.random() < 0.3,
         watches=random.random() < 0.8,
         polite=polite,
@@ -89,7 +89,7 @@ def draw(random: Random, ends_with: str, defect: str = "none") -> Plan:
         visible=ends_with != "connection" or random.random() < 0.5,
         wakeups=sessions and random.random() < 0.7,
         crash=random.randrange(1000, 5000) * MS if random.random() < 0.08 else 0,
-        # The harness is killed, and leaves what it saw.
+        # The harness is killed, and leaves its recorded part.
         cut_off=random.randrange(1000, 8000) * MS
         if defect == "none" and random.random() < 0.1
         else 0,
@@ -98,7 +98,7 @@ def draw(random: Random, ends_with: str, defect: str = "none") -> Plan:
 
 
 def _suited(random: Random, plan: Plan, needs: tuple[str, ...]) -> Plan:
-    """The plan with its faults, and what its defect needs."""
+    """Return the plan with its faults, and the settings that its defect needs."""
     changed: dict[str, Any] = {}
     found = strikes.any_kind(random, plan, few="crowd" in needs)
     if "crowd" in needs:
@@ -113,7 +113,7 @@ def _suited(random: Random, plan: Plan, needs: tuple[str, ...]) -> Plan:
         changed |= {"rest": 100 * MS, "think": int(plan.ttl * 0.6), "locks": 1}
     if "deaths" in needs:
         found = strikes.deaths(random, plan)
-        # Whoever is left asks on and on, so that there is no doubt that the lock is dead.
+        # The remaining clients never stop asking, so that the lock is dead beyond doubt.
         length = 3000 * MS + 3 * (plan.ttl + plan.bound)
         changed |= {"length": length, "crash": 0, "rest": 50 * MS, "locks": 1}
     last = max((s.at + s.duration for s in found), default=0)

@@ -1,4 +1,4 @@
-"""The verdicts of the checkers on a run, held to the truth about it."""
+"""Compare the verdicts of the checkers on a run with its truth."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ from tests.simulated.simulation import Run
 
 @dataclass(frozen=True)
 class Facts:
-    """`allows`: who may say false about this run, and the reason; `demands`: who must; `seen`: who
-    must because of the run's defect."""
+    """The verdicts that the truth allows and demands, by checker.
+
+    `allows`: checkers that may return false about this run, and the reason; `demands`: those that
+    must;
+    `seen`: those that must because of the run's defect.
+    """
 
     allows: dict[str, str]
     demands: dict[str, str]
@@ -33,19 +37,19 @@ def facts(run: Run) -> Facts:
     compares = run.plan.guard == "compare-and-set"
     if damage.lost or (damage.stale and not compares):
         allows["resource"] = "data was damaged"
-    # Tokens that fall order nothing, and time alone may not tell who came later.
+    # Falling tokens order nothing, and time alone may not decide which came later.
     ordered = not (run.plan.defect == "repeats_token" and run.struck)
     if whole and (damage.seen_lost or (damage.seen_stale and not compares and ordered)):
         demands["resource"] = "data was damaged, and it was acknowledged"
     if damage.lower:
         allows["fencing"] = "the resource accepted a lower token"
-    # A store that loses writes gives numbers again, which order nothing then.
+    # A store that loses writes reuses numbers, which order nothing then.
     rolls_back = run.plan.defect == "loses_update" and run.struck
     if whole and damage.seen_lower and not rolls_back:
         demands["fencing"] = "the resource accepted a lower token, and acknowledged it"
     seen: list[str] = []
     if run.struck and truth.released_late(run.truth):
-        # With it, whatever else a defect did away with looks stolen.
+        # With it, anything else that a defect removed looks stolen.
         allows["ownership"] = "a release was answered ok when its own lease was over"
     if run.struck:
         kind = KINDS[run.plan.defect]
@@ -61,7 +65,7 @@ def facts(run: Run) -> Facts:
 
 
 def _seen(run: Run) -> list[str]:
-    """The checkers that must say false, because the defect was certainly seen."""
+    """Return the checkers that must return false, because the defect was certainly seen."""
     told, ops = run.truth, run.ops
     match run.plan.defect:
         case "grants_early" | "forgets" | "mixes_modes":
@@ -95,7 +99,7 @@ def _seen(run: Run) -> list[str]:
 
 @dataclass(frozen=True)
 class Wrong:
-    """A verdict that the truth refutes."""
+    """Return a verdict that the truth refutes."""
 
     checker: str
     said: Any
@@ -103,7 +107,7 @@ class Wrong:
 
 
 def wrong(found: Facts, verdicts: Mapping[str, Any]) -> list[Wrong]:
-    """False where nothing of it is true; anything else where false is all that is left."""
+    """Refute false where it is untrue, and any other verdict where only false is left."""
     rows = []
     for name, said in verdicts.items():
         if said not in (True, False, "unknown"):

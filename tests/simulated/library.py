@@ -1,8 +1,8 @@
-"""What a client's lock library does: requests and replies, leases and sessions kept alive.
+"""A client's lock library: requests and replies, leases and sessions that it renews.
 
-Written after the adapters in workloads/locks, as far as timing and unknown outcomes go: a deadline
-is the time of sending plus the ttl, never the time of the answer; what certainly did not happen is
-`Refused`, what may have is `Unknown`.
+It follows the adapters in workloads/locks, in timing and unknown outcomes: a deadline is the time
+of sending plus the ttl, never the time of the answer; an op that certainly did not happen is
+`Refused`, one that may have happened is `Unknown`.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Refused(Exception):
 
 
 class Unknown(Refused):
-    """It may have happened, or may yet."""
+    """It may have happened, or may happen yet."""
 
 
 @dataclass
 class Grant:
-    """`deadline` by the client's clock; None where it can see none."""
+    """`deadline` by the client's clock; None if the library shows none."""
 
     lock: str
     owner: Owner
@@ -61,7 +61,7 @@ class Line:
         self._names = count()
 
     def ask(self, to: str, until: int, act: Callable[..., Any], *given: Any) -> Steps:
-        """Send a request once; the reply, or None where none came in time.
+        """Send a request once; return the reply, or None after the timeout.
 
         Raises:
             Refused: it certainly did not arrive.
@@ -75,8 +75,10 @@ class Line:
         return reply
 
     def wait(self, name: Any, until: int) -> Steps:
-        """What was delivered under this name. A reply that has come while its reader was paused
-        beyond its patience may be read or not."""
+        """Return the reply with this name.
+
+        A reply that arrived while its reader was paused beyond its timeout may be read or not.
+        """
         while True:
             late = self._world.now >= until
             if name in self._mail and not (late and self._world.chance(0.5)):
@@ -107,7 +109,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Host:
-    """What a library is handed: the world, and how to say what nobody asked."""
+    """The arguments of a library: the world, and a way to report events of its own."""
 
     world: World
     network: Network
@@ -124,9 +126,9 @@ class Host:
 
 
 class Keepalive:
-    """Renews a lease three times a ttl; in a thread of its own it looks at the clock, if it does.
+    """Renew a lease three times a ttl; if it runs in a thread of its own, it checks the clock.
 
-    `renew` gives the new deadline, False where the service says that it is over, None for silence.
+    `renew` returns the new deadline, False if the service reports an ended lease, None for silence.
     """
 
     def __init__(
@@ -203,7 +205,7 @@ class LeaseLock:
                 raise Refused("not-granted", "held by another")
 
     def _granted(self, grant: Grant, ttl: int) -> Steps:
-        """A careful client gives back at once what is over already, as Redlock does."""
+        """A careful client releases an expired grant at once, as Redlock does."""
         host = self._host
         assert grant.deadline is not None
         if host.plan.careful and host.stamp() >= grant.deadline:
@@ -266,7 +268,7 @@ class LeaseLock:
         yield self._host.world.now + self._host.world.between(0, 1)
 
     def _ask(self, act: Callable[..., Any], *given: Any) -> Steps:
-        """One request to one server; the next one is asked another where it does not answer."""
+        """Send one request to one server; the next request goes to another after a timeout."""
         host = self._host
         names = host.cluster.names
         until = host.world.now + host.plan.timeout

@@ -1,7 +1,7 @@
 """Faults in the simulated world, recorded as the real director records its own.
 
-Each is ordered, takes hold a little later, and then has its receipt; so does its end. What follows
-from a family (impairs, links, forgets) comes from nemesis.families, as it does in a real run.
+Each is ordered, takes effect a little later, and then has its receipt; so does its end. The facts
+of a family (impairs, links, forgets) come from nemesis.families, as in a real run.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Nemesis:
             sim.world.at(strike.at, self._await, number, strike)
 
     def _await(self, number: int, strike: Strike) -> None:
-        """Let a client come to its point; the fault is ordered once it is there."""
+        """Let a client reach its failpoint, and only then order the fault."""
         client = self._clients.get(strike.targets[0])
         if client is not None and client.os.dead:
-            # It died by itself. It can be killed no more, which the receipt says.
+            # It died by itself. It can no longer be killed, and the receipt shows that.
             if strike.family == "kill":
                 self._start(number, strike)
             return
@@ -116,7 +116,7 @@ class Nemesis:
             receipt |= {"process": client.announced, "at": strike.point or "wherever it was"}
         return receipt
 
-    # What a fault does.
+    # The effects of faults.
 
     def _strike(self, number: int, strike: Strike) -> None:
         sim, target = self._sim, strike.targets[0]
@@ -170,7 +170,7 @@ class Nemesis:
         sim.cluster.changed()
 
     def _kill(self, client: Client) -> None:
-        """The harness completes what it had begun before the receipt is written."""
+        """The harness completes its open ops before the receipt is written."""
         ordered = self._sim.truth.faults[-1].start
         for fault in self._sim.truth.faults:
             if fault.family == "kill" and client.node in fault.targets:

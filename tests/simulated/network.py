@@ -1,8 +1,8 @@
 """The network: messages are late, lost and out of order, and links can be cut.
 
-A link is cut one way at a time. What meets a cut is lost, or is held back and arrives once it is
-healed, as TCP does it; or it is rejected, and its sender knows at once. Delays are drawn message
-by message, so that messages overtake one another.
+A link is cut one way at a time. A message that meets a cut is lost, or is kept and arrives after
+the heal, as with TCP; or it is rejected, and its sender knows at once. Each message has its own
+delay, so that messages overtake one another.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Cut:
 
 
 class Network:
-    """`loss`: the share of messages that are lost on links with nothing wrong."""
+    """`loss`: the share of messages that are lost on healthy links."""
 
     def __init__(self, world: World, loss: float = 0.0) -> None:
         self._world = world
@@ -47,7 +47,7 @@ class Network:
             cut.kept.clear()
 
     def disturb(self, node: str, kind: str) -> None:
-        """What a node sends is late, lost or out of order."""
+        """Delay, lose or reorder a node's messages."""
         self._noise[node] = kind
 
     def calm(self, node: str) -> None:
@@ -57,7 +57,7 @@ class Network:
         return self._cut(source, to) is None
 
     def send(self, source: str, to: str, arrive: Callable[..., None], *given: Any) -> bool:
-        """Whether it was sent; False only where the sender is told that it certainly was not."""
+        """Return whether it was sent; False only if the sender learns that it certainly was not."""
         cut = self._cut(source, to) if self._cuts else None
         if cut is not None:
             if cut.rejects:

@@ -1,4 +1,4 @@
-"""What a run is made of: the lock, its clients, the guard, the network and the faults."""
+"""The parts of a run: the lock, its clients, the guard, the network and the faults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DOWN = ("kill", "power", "membership", "memory", "disk", "failover")
 
 @dataclass(frozen=True)
 class Strike:
-    """One fault, in ns. `point`: where in its code a client is to be stopped or killed."""
+    """One fault, in ns. `point`: the failpoint of a client at which to stop or kill it."""
 
     at: int
     duration: int
@@ -28,7 +28,7 @@ class Strike:
 
 @dataclass(frozen=True)
 class Plan:
-    """Times in ns. What each setting does is said where it is used."""
+    """Times in ns. Each setting is explained where it is used."""
 
     ends_with: str
     defect: str
@@ -80,12 +80,12 @@ class Plan:
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """Each lock with the resource that it protects."""
+        """Return each lock with the resource that it protects."""
         one = self.one_resource
         return [(f"lock-{n}", f"account-{1 if one else n}") for n in range(1, self.locks + 1)]
 
     def test(self) -> dict[str, Any]:
-        """The test.json of the run."""
+        """Return the test.json of the run."""
         row: dict[str, Any] = {
             "name": "simulated",
             "lock": {

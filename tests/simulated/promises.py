@@ -17,8 +17,10 @@ _NEW = 6000 * MS
 
 @dataclass(frozen=True)
 class Asked:
-    """An acquire as its client tells it; `done` is `inf` where it never ended. `new`: its process
-    had been granted nothing yet."""
+    """An acquire as its client records it.
+
+    `done` is `inf` if it never completed. `new`: its process had been granted nothing before.
+    """
 
     lock: str
     node: str
@@ -60,8 +62,11 @@ def _asked(begin: Op, new: bool, end: Op | None) -> Asked:
 
 
 def jumped(truth: Truth, ops: list[Op]) -> list[tuple[Asked, Asked]]:
-    """One was granted a lock before another who had asked for it long before, and who was granted
-    it later, all in calm: no fault was on, nor any just before."""
+    """Return whether a client was overtaken in calm.
+
+    Another client was granted a lock before one that had asked for it long before, and was granted
+    it later; no fault was on, or had been on just before.
+    """
     gap = truth.gap
     calls = [call for call in asked(ops) if call.type == "ok"]
     return [
@@ -81,7 +86,7 @@ def _near(fault: FaultSeen, start: float, end: float) -> bool:
 
 
 def woken(ops: list[Op]) -> bool:
-    """Of one lock and in all, waiters were woken more often than anybody asked."""
+    """Return whether waiters, of one lock and in all, were woken more often than requested."""
     each: dict[str, int] = {}
     for call in asked(ops):
         each[call.lock] = each.get(call.lock, 0) + (call.wakeups or 0) - 1
@@ -89,8 +94,11 @@ def woken(ops: list[Op]) -> bool:
 
 
 def kept(truth: Truth, ops: list[Op]) -> list[str]:
-    """Locks whose holder died, and that nobody was granted again though clients went on asking,
-    without a pause of 0.1 s, until long after all leases were over."""
+    """Return locks that stayed dead after their holder died.
+
+    The lock was never granted again though clients asked without a pause of 0.1 s, until long after
+    all leases had expired.
+    """
     plan = truth.plan
     calls = asked(ops)
     found = []
@@ -110,7 +118,7 @@ def kept(truth: Truth, ops: list[Op]) -> list[str]:
 
 
 def _stretch(calls: list[Asked], begin: float) -> float:
-    """How long somebody asked on and on from a time on."""
+    """Return how long clients asked without a pause from a time on."""
     until = begin
     for call in sorted(calls, key=lambda call: call.sent):
         if call.sent <= until + 100 * MS:

@@ -1,8 +1,8 @@
 """The registers that the locks protect, on a node of their own: storage.
 
-Each has a version that rises by one with every write that is accepted. The guard decides: `none`
-accepts all, `fenced` refuses a token below the highest seen, `compare-and-set` a version that is
-not the one that was read. What was applied is noted, in order: the truth about the data.
+Each has a version that rises by one with every accepted write. The guard decides: `none` accepts
+all, `fenced` refuses a token below the highest seen, `compare-and-set` a version other than the one
+that was read. The storage records applied writes in order: they are the truth about the data.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ STORAGE = "storage"
 
 @dataclass(frozen=True)
 class Applied:
-    """A write that was applied: on top of which version, and as which. `hold`: the grant's place
-    in the service's order, 0 where there is none."""
+    """A write that was applied: its base version, and its own.
+
+    `hold`: the grant's place in the service's order, 0 if there is none.
+    """
 
     value: str
     read: int
@@ -51,7 +53,7 @@ class Store:
     def write(
         self, name: str, value: str, read: int, token: int | None, lock: str, hold: int
     ) -> tuple[bool, int]:
-        """Whether it was accepted, and its version; or what the guard compared with."""
+        """Return whether it was accepted, and its version or the value that the guard expected."""
         register = self._register(name)
         against = self._refuses(register, read, token)
         if against is not None:

@@ -1,12 +1,12 @@
 """The lock service: one state machine behind its servers.
 
-Its clients live by one of three things. With `lease` each hold has a lease of its own, which ends
-with time or by its release; a client that is refused asks again. With `close` holds belong to a
-session that lives as long as it is renewed, and its client can end it; with `connection`, as long
-as the service sees its client. Both have a queue.
+Its clients' holds last in one of three ways. With `lease` each hold has a lease of its own, which
+ends with time or by its release; a refused client retries. With `close` holds belong to a session
+that lives as long as it is renewed, and its client can end it; with `connection`, as long as the
+service sees its client. Both have a queue.
 
-The service is sound unless it is given a defect. What it grants is noted, in order: that is the
-truth that clients may learn late or never.
+The service is sound unless it has a defect. It records its grants in order: that is the truth,
+which clients may learn late or never.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ Owner = tuple[str, int]
 
 @dataclass(frozen=True)
 class Rules:
-    """What a service does. `tokens`: none, own (each grant has one) or shared (so has each
-    generation of shared holds). `unseen_ns`: how long a client is missed until its session ends."""
+    """The behaviour of a service.
+
+    `tokens`: none, own (each grant has one) or shared (so has each generation of shared holds).
+    `unseen_ns`: how long a client is missed until its session ends.
+    """
 
     ends_with: str
     tokens: str = "own"
@@ -70,7 +73,7 @@ class Socket:
 
 @dataclass
 class Session:
-    """`answers`: of requests that are over, so that one that comes twice changes nothing."""
+    """`answers`: of completed requests, so that a repeated one changes nothing."""
 
     name: str
     socket: Socket
@@ -103,7 +106,7 @@ class Service:
     def take(
         self, process: Process, lock: str, owner: Owner, shared: bool, ttl: int
     ) -> tuple[str, int | None]:
-        """A hold if nobody's is in the way, at once or not at all."""
+        """Grant a hold at once if no other one conflicts, or refuse it."""
         state = self._lock(lock)
         self._expire(state)
         if not _fits(state, shared) and not self._errs_early(state, shared):
@@ -121,11 +124,11 @@ class Service:
         return self._defect.strikes("extends_lost")
 
     def _over(self, ttl: int) -> int:
-        """A lease lasts its ttl, and now and then a little longer; never less."""
+        """Return the end of a lease: after its ttl, and sometimes a little later, never before."""
         return self._world.now + ttl + self._world.between(0, 60) * self._world.chance(0.3)
 
     def drop(self, lock: str, owner: Owner) -> bool:
-        """Release: whether this owner held the lock."""
+        """Release: return whether this owner held the lock."""
         return self._release(self._lock(lock), owner)
 
     # Sessions: holds live as long as their client's.
@@ -141,7 +144,7 @@ class Service:
         return not self.sessions[name].ended
 
     def beat(self, name: str) -> bool:
-        """Whether the session lives; it is renewed by that."""
+        """Return whether the session lives, and renew it."""
         session = self.sessions.get(name)
         if session is None:
             return False
@@ -154,7 +157,7 @@ class Service:
     def enqueue(
         self, process: Process, owner: Owner, lock: str, shared: bool, tell: Callable[[Any], None]
     ) -> tuple[str, int | None, int]:
-        """Stand in the queue; asked again, the same place. What came of it so far."""
+        """Enter the queue, or keep the place when asked again; return the state of the request."""
         session = self.sessions.get(owner[0])
         if session is None or session.ended:
             return "expired", None, 0
@@ -173,7 +176,7 @@ class Service:
         return self._standing(state, owner)
 
     def confirm(self, owner: Owner, lock: str) -> bool:
-        """Whether this hold is on, its session renewed."""
+        """Return whether this hold is on, and renew its session."""
         mine = any(holder.owner == owner for holder in self._lock(lock).holders)
         return self.beat(owner[0]) and mine
 
@@ -199,17 +202,17 @@ class Service:
             self._end(session)
         return True
 
-    # What ends by itself.
+    # Holds and sessions that end by themselves.
 
     def wipe(self) -> None:
-        """A defect's: the holds of a lock are forgotten."""
+        """Forget the holds of a lock: a defect."""
         for state in self.locks.values():
             if state.holders and self._defect.strikes("forgets"):
                 state.holders.clear()
                 self._promote(state)
 
     def _check(self, session: Session) -> None:
-        """End a session whose time is over; never before."""
+        """End a session whose time has passed; never before."""
         if session.ended:
             return
         if self._world.now < session.expires:
@@ -225,7 +228,7 @@ class Service:
             self._promote(state)
 
     def _look(self) -> None:
-        """End the sessions of clients that are gone, or that were not seen for long."""
+        """End the sessions of clients that are dead, or that were not seen for long."""
         now = self._world.now
         self._world.after(self._world.between(40, 120), self._look)
         serving = [name for name in self._cluster.names if self._cluster.serves(name)]
@@ -291,7 +294,7 @@ class Service:
         return False
 
     def _forget(self, state: LockState, owner: Owner) -> None:
-        """Take an owner out, wherever it stands; the next in the queue is woken."""
+        """Remove an owner from a hold or the queue, and wake the next in the queue."""
         for place, waiter in enumerate(state.queue):
             if waiter.owner == owner:
                 del state.queue[place]
@@ -306,7 +309,7 @@ class Service:
         self._promote(state)
 
     def _woken(self, state: LockState, place: int = 0) -> None:
-        """An entry at this place is gone: who stood behind it is woken, and nobody else."""
+        """Wake the waiter behind a removed entry, and no other."""
         if self._defect.strikes("wakes_herd"):
             for waiter in state.queue:
                 waiter.wakeups += 1
@@ -314,7 +317,7 @@ class Service:
             state.queue[place].wakeups += 1
 
     def _promote(self, state: LockState, quiet: Owner | None = None) -> None:
-        """Grant to the head of the queue while it fits; tell all but `quiet`, who asks anyway."""
+        """Grant to the head of the queue while it fits; notify all clients except `quiet`."""
         if not self._cluster.works():
             return
         while state.queue:
@@ -363,7 +366,7 @@ class Service:
         return "queued", None, 0
 
     def _errs_early(self, state: LockState, shared: bool) -> bool:
-        """A defect's: grant although a hold is in the way, with it or instead of it."""
+        """Grant although a hold conflicts, with it or instead of it: a defect."""
         if shared and self._defect.strikes("mixes_modes"):
             return True
         only_shared = all(holder.shared for holder in state.holders)

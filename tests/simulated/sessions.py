@@ -1,8 +1,8 @@
 """A lock library with sessions: holds live as long as the client's session does.
 
-Its requests are sent again until they are answered, to one server after the other, and the service
-takes each but once. Where the service ends sessions by their connection, the client may see no
-deadline at all: it learns that its session is over when it asks.
+It resends its requests until they are answered, to one server after the other, and the service
+applies each only once. If the service ends sessions by their connection, the client may see no
+deadline at all: it learns that its session has ended when it asks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.simulated.world import Steps
 
 @dataclass
 class Session:
-    """`over`: '' while it is not; "said" by the service; "clock": not renewed in time."""
+    """`over`: '' while it lives; "said" by the service; "clock": not renewed in time."""
 
     name: str
     deadline: int
@@ -108,7 +108,7 @@ class SessionLock:
             self._host.expired("the session is over")
 
     def _queue(self, session: Session, owner: Owner, lock: str, shared: bool, until: int) -> Steps:
-        """Until it is granted; asked again now and then, lest the news was lost."""
+        """Wait until it is granted; ask again now and then, because the notice may be lost."""
         host = self._host
         news = ("news", owner)
         while True:
@@ -143,7 +143,7 @@ class SessionLock:
         return tell
 
     def _confirm(self, session: Session, owner: Owner, lock: str, ttl: int) -> Steps:
-        """After the wait: is the hold still there? Its session is renewed by that."""
+        """Check after the wait whether the hold still exists, which renews its session."""
         host = self._host
         sent = host.stamp()
         until = host.world.now + host.plan.timeout
@@ -153,7 +153,7 @@ class SessionLock:
         session.deadline = max(session.deadline, sent + ttl)
 
     def _leave(self, owner: Owner, lock: str, why: str) -> Steps:
-        """Take one's place back; raises Refused once that is certain, else Unknown."""
+        """Leave the queue; raise Refused once that is certain, else Unknown."""
         host = self._host
         until = host.world.now + host.plan.timeout
         left = yield from self._surely(until, host.service.leave, owner, lock)
@@ -197,7 +197,7 @@ class SessionLock:
                 session.dog.over = True
 
     def close(self) -> Steps:
-        """End the session; the service may hear of it late, or never."""
+        """End the session; the service may learn of it late, or never."""
         self.stop()
         session, host = self._session, self._host
         if session is None:
@@ -211,7 +211,7 @@ class SessionLock:
             raise Unknown("timeout")
 
     def _surely(self, until: int, act: Callable[..., Any], *given: Any) -> Steps:
-        """Sent again, elsewhere, until it is answered; None where it is not in time."""
+        """Resend the request to other servers until an answer; return None after the timeout."""
         while True:
             patience = min(until, self._host.world.now + RESEND)
             answer = yield from self._once(patience, act, *given)

@@ -81,7 +81,7 @@ class Simulation:
         return Run(self.plan, ops, self.plan.test(), self.truth, self.store, self.defect.struck)
 
     def _crash(self) -> None:
-        """A client dies by itself, in the middle of an op: its end tells the harness so."""
+        """Let a client die by itself, in the middle of an op; its end informs the harness."""
         for client in self._clients.values():
             if client.open_ops and not client.os.dead and not client.os.paused:
                 client.die(0)
@@ -95,6 +95,6 @@ class Simulation:
 
 
 def simulate(ends_with: str, defect: str, seed: str) -> Run:
-    """The run of this seed: always the same."""
+    """Run this seed: the result is always the same."""
     plan = draw(Random(f"{seed}/plan"), ends_with, defect)
     return Simulation(plan, seed).run()

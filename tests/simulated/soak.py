@@ -1,8 +1,8 @@
-"""Many runs of the simulated service, each checker's verdict held to the truth.
+"""Compare each checker's verdict with the truth in many runs of the simulated service.
 
 `python -m tests.simulated.soak --runs N [--seed S]`: N sound runs for each way in which holds end,
 and a fifth of that for each defect. Prints the counts, and the first runs on which a checker and
-the truth disagree; exits with 1 where any do. `--show SEED/WAY/DEFECT/NUMBER` prints one run.
+the truth disagree; exits with 1 if any do. `--show SEED/WAY/DEFECT/NUMBER` prints one run.
 """
 
 from __future__ import annotations
@@ -33,9 +33,11 @@ DEFECTS = tuple(name for name in KINDS if name != "none")
 
 @dataclass
 class Tally:
-    """What came of runs: how often a defect struck, and reached a client for certain; `said` and
-    `demanded` count (checker, verdict), of all runs and of those in which that checker had to find
-    the defect."""
+    """Counts of runs: how often a defect occurred, and reached a client for certain.
+
+    `said` and `demanded` count (checker, verdict), of all runs and of those in which that checker
+    had to find the defect.
+    """
 
     runs: int = 0
     struck: int = 0
@@ -54,7 +56,7 @@ class Tally:
 
 
 def verdicts(run: Run) -> dict[str, Any]:
-    """What each checker says of a run; one that raises says what it raised."""
+    """Return each checker's verdict on a run, or its exception."""
     said: dict[str, Any] = {}
     for name in run.test["checkers"]:
         try:
@@ -83,7 +85,7 @@ def tally(seed: str, ends_with: str, defect: str, numbers: range) -> Tally:
 
 
 def tasks(runs: int) -> Iterator[tuple[str, str, int]]:
-    """Sound runs for each way in which holds end, and a fifth of that for each defect."""
+    """Yield sound runs for each way in which holds end, and a fifth of that for each defect."""
     for way in ENDS_WITH:
         yield way, "none", runs
     for defect in DEFECTS:
@@ -93,7 +95,7 @@ def tasks(runs: int) -> Iterator[tuple[str, str, int]]:
 
 
 def ways_of(defect: str) -> list[str]:
-    """Where this defect can occur: with a queue; with holds that end while a client is paused."""
+    """Return the ways in which holds end (ENDS_WITH) for which this defect can occur."""
     needs = KINDS[defect].needs
     if "queue" in needs:
         return ["close", "connection"]
@@ -103,7 +105,7 @@ def ways_of(defect: str) -> list[str]:
 
 
 def told(name: str, found: Tally) -> list[str]:
-    """The counts as lines of text."""
+    """Return the counts as lines of text."""
     lines = [f"{name}: {found.runs} runs"]
     if not name.endswith("none"):
         lines[0] += f", struck in {found.struck}, reached a client for certain in {found.reached}"

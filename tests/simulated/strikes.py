@@ -113,7 +113,7 @@ def _strike(random: Random, plan: Plan) -> Strike | None:
             arguments = {"kind": "jump", "clock": "wall", "offset_ms": 5000}
             targets = [random.choice((*servers, *clients))]
         case "meteor":
-            # A family that nobody knows: it cuts a client off, and says nothing about it.
+            # An unknown family: it cuts a client off, and records nothing about it.
             targets = [client]
         case _:
             targets = few

@@ -1,13 +1,13 @@
-"""What really happened in a run, and what of it the clients could see.
+"""The true events of a run, and the part of them that clients could see.
 
-`Truth` is filled while the run goes on. Two kinds of questions are asked afterwards. What the
-definitions leave to the facts: did two clients really hold a lock at once, was data really damaged?
-A checker may say so only where it is true, and must where it was seen. And whether a defect had an
-effect that reached clients for certain: then there is but one verdict. These are sufficient
-conditions, as narrow as they need be to leave no doubt; a checker may well find more.
+The run fills `Truth`, which then answers two kinds of questions. First, facts: did two clients
+really hold a lock at once, was data really damaged? A checker may report them only where they are
+true, and must where clients saw them. Second, whether a defect had an effect that reached clients
+for certain: then only one verdict is right. These are sufficient conditions, narrow enough to leave
+no doubt; a checker may find more.
 
-Stamps are by the clock of their client, which is off by its `error`; what is certain about two
-stamps is so by more than the bounds of both clocks (`gap`).
+Stamps are by the clock of their client, which is off by its `error`; two stamps have a certain
+order if they differ by more than the bounds of both clocks (`gap`).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Held:
     order: its place among all grants of the service. asked, start: stamps; began: true time.
     told: (stamp, deadline) at the grant, and whenever it was extended or renewed.
     extended, released: (invocation, answer) of each that was answered ok.
-    ends: each time that it was given up: until when it certainly was held by what the history can
-    show (a stamp), when it was really given up (true time), and how. The first counts.
+    ends: each time that it was given up: until when the history proves it held (a stamp), when it
+    was really given up (true time), and how. The first counts.
     """
 
     lock: str
@@ -57,7 +57,7 @@ class Held:
         self.ends.append((certain, now, "death"))
 
     def goes_on(self) -> None:
-        """Its release has failed, and that is to mean nothing."""
+        """Record that its release has failed, and that this must mean nothing."""
         if not self.released:
             self.ends = [end for end in self.ends if end[2] != "release"]
 
@@ -78,16 +78,16 @@ class Held:
         return self._end[2]
 
     def deadline(self, at: float) -> float:
-        """By when its lease is over, as its client knew at a moment; `inf` where it knew none."""
+        """Return by when its lease ends, as its client knew at a moment; `inf` for no known end."""
         known = [deadline for stamp, deadline in self.told if stamp <= at]
         return inf if not known or known[-1] is None else known[-1]
 
     def extending(self, at: float, gap: int) -> bool:
-        """Whether an extension was under way, perhaps to an earlier deadline."""
+        """Return whether an extension was in flight, perhaps to an earlier deadline."""
         return any(sent <= at + gap and at < answered + gap for sent, answered in self.extended)
 
     def believes(self, at: float) -> bool:
-        """Whether its client believed at a moment, and said nothing to the contrary."""
+        """Return whether its client believed at a moment, without a report to the contrary."""
         return self.start <= at < min(self.deadline(at), self.surely)
 
 
@@ -150,7 +150,7 @@ class Truth:
 
 
 def rivals(truth: Truth) -> Iterator[tuple[Held, Held]]:
-    """Every two holds of one lock that exclude each other, in both orders."""
+    """Yield every two holds of one lock that exclude each other, in both orders."""
     by_lock: dict[str, list[Held]] = {}
     for held in truth.holds:
         by_lock.setdefault(held.lock, []).append(held)
@@ -160,16 +160,16 @@ def rivals(truth: Truth) -> Iterator[tuple[Held, Held]]:
                 yield one, other
 
 
-# What the definitions leave to the facts.
+# Facts that decide a verdict.
 
 
 def met(truth: Truth) -> list[tuple[Held, Held]]:
-    """Two clients that really held a lock at once: the second began while the first held on."""
+    """Return two clients that really held a lock at once: the second started during the first."""
     return [(one, other) for one, other in rivals(truth) if one.began <= other.began <= one.really]
 
 
 def met_surely(truth: Truth) -> list[tuple[Held, Held]]:
-    """Those of which the history leaves no doubt."""
+    """Return those of which the history leaves no doubt."""
     gap = truth.gap
     return [
         (one, other)
@@ -181,8 +181,10 @@ def met_surely(truth: Truth) -> list[tuple[Held, Held]]:
 
 @dataclass
 class Damage:
-    """What was done to the data: values of writes that were lost updates, stale, or had a lower
-    token than one before. `seen`: whether all parties to one were acknowledged."""
+    """Return the damage to the data: writes that were lost updates, stale, or had a falling token.
+
+    `seen`: whether all parties to one were acknowledged.
+    """
 
     lost: set[str] = field(default_factory=set)
     stale: set[str] = field(default_factory=set)
@@ -233,8 +235,11 @@ def doubled(truth: Truth) -> list[tuple[Held, Held]]:
 
 
 def doubled_in_any_order(truth: Truth) -> list[tuple[Held, Held]]:
-    """Of two exclusive grants, the second was asked for after the first had arrived, and arrived
-    before the least lease of the first, from its asking on, can have ended."""
+    """Return whether a second exclusive grant certainly arrived within the first one's lease.
+
+    It was requested after the first had arrived, and arrived before the least lease of the first,
+    from its request on, can have ended.
+    """
     gap = truth.gap
     found = []
     for one, other in rivals(truth):
@@ -249,7 +254,7 @@ def doubled_in_any_order(truth: Truth) -> list[tuple[Held, Held]]:
 
 
 def _excused(truth: Truth, held: Held, at: float) -> bool:
-    """Whether the service may have ended a hold early, as far as the history can show."""
+    """Return whether the service may have ended a hold early, as far as the history can show."""
     if truth.plan.silent_close:
         return True
     if truth.plan.ends_with != "connection":
@@ -273,7 +278,7 @@ def extended_lost(truth: Truth) -> list[tuple[Held, Held]]:
 
 
 def tokens_repeated(truth: Truth) -> list[tuple[Held, Held]]:
-    """Equal tokens, or a lower one of a grant that was asked for after the other had arrived."""
+    """Equal tokens, or a lower one of a grant that was requested after the other had arrived."""
     gap = truth.gap
     found = []
     for one, other in rivals(truth):
@@ -286,9 +291,12 @@ def tokens_repeated(truth: Truth) -> list[tuple[Held, Held]]:
 
 
 def stolen(truth: Truth) -> list[tuple[Held, Held]]:
-    """A release was sent when its own hold was over and another, who had asked after that, had the
+    """Return whether a release certainly ended another client's hold.
+
+    It was sent after its own hold had ended and another client, which had asked after that, had the
     lock; it was answered ok, and a third was granted the lock after it, while the lease of the
-    other ran on. No fault had been on by which the service might have forgotten it."""
+    other still ran. No earlier fault could have made the service forget it.
+    """
     gap = truth.gap
     if any(_forgets(fault) for fault in truth.faults):
         return []
@@ -308,14 +316,14 @@ def stolen(truth: Truth) -> list[tuple[Held, Held]]:
                 for third, other in rivals(truth)
                 if other is victim and victim.believes(third.start + gap)
             ]
-            # None of them before the release: else the hold was gone already.
+            # None of them before the release: otherwise the hold had ended already.
             if thirds and min(thirds) > answered + gap:
                 found.append((thief, victim))
     return [pair for pair in found if not _excused(truth, pair[1], inf)]
 
 
 def released_late(truth: Truth) -> bool:
-    """Whether any release was answered ok when its own hold was over."""
+    """Return whether any release was answered ok when its own hold had ended."""
     return any(
         held.deadline(sent) <= answered + truth.gap
         or held.how not in ("release", "")
@@ -330,7 +338,7 @@ def _forgets(fault: FaultSeen) -> bool:
 
 
 def lost_updates(truth: Truth) -> list[tuple[Wrote, Any]]:
-    """An acknowledged write, and a later look or write that shows an older version."""
+    """An acknowledged write, and a later read or write that shows an older version."""
     gap = truth.gap
     found: list[tuple[Wrote, Any]] = []
     for write in truth.writes:

@@ -1,8 +1,8 @@
 """Virtual time, and operating-system processes whose threads run on it.
 
-A thread is a generator that yields the time (ns) until which it wants to wait, and goes on then or
-when it is poked. A process that is paused runs nothing: what became due meanwhile runs when it
-goes on. One that is dead runs nothing ever again.
+A thread is a generator that yields the time (ns) until which it waits, and continues then or when
+it is poked. A process that is paused runs nothing: due threads run when it resumes. One that is
+dead runs nothing ever again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class World:
         self.now = until
 
     def between(self, least: float, most: float) -> int:
-        """A time drawn evenly; both in ms, the result in ns."""
+        """Draw a time evenly; both bounds in ms, the result in ns."""
         return int(self.random.uniform(least, most) * MS)
 
     def chance(self, share: float) -> bool:
@@ -68,7 +68,7 @@ class Process:
         return thread
 
     def poke(self, thread: Thread) -> None:
-        """Something came in that this thread waits for."""
+        """Wake this thread because something arrived for it."""
         self.world.after(0, thread.go_on, thread.turn)
 
     def pause(self) -> None:
@@ -88,7 +88,7 @@ class Process:
 
 
 class Thread:
-    """One thread of a process. `turn` counts its waits, so that an old alarm wakes nobody."""
+    """One thread of a process. `turn` counts its waits, so that an old alarm is ignored."""
 
     __slots__ = ("_process", "_steps", "turn")
 

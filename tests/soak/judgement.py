@@ -28,8 +28,7 @@ class Row:
     """One amount over a series.
 
     `slope` is that of a line through the second half, by sample, and None for counts. `wrong` is
-    the
-    reason why the amount is wrong; empty if it is right.
+    the reason why the amount is wrong; empty if it is right.
     """
 
     name: str
@@ -41,14 +40,12 @@ class Row:
 
 
 def judge(series: Sequence[Sample], round_: int, bounds: Mapping[str, Bound]) -> list[Row]:
-    """Return the amounts of a series, of which each `round_` samples are one round of the same
-    runs.
+    """Return the amounts of a series, in which each `round_` samples repeat the same runs.
 
     The first round imports modules. So counts are compared after the first and the last whole
-    round.
-    Caches and the allocator's heaps take longer to fill, so weights have their slope over the
-    second
-    half. An amount without a bound is a count. One that a sample does not name is 0 there.
+    round. Caches and the allocator's heaps take longer to fill, so weights have their slope over
+    the second half. An amount without a bound is a count. One that a sample does not name is 0
+    there.
 
     Raises:
         ValueError: the series has less than two whole rounds.

@@ -53,9 +53,7 @@ def _takes(lock: str, family: str) -> bool:
 
 
 def specs(locks: Sequence[str], time_s: float) -> list[Spec]:
-    """Return a test of each lock with all its families. A seed each, so that a round repeats the
-    first.
-    """
+    """Return a test of each lock with all its families, with a seed each, so that rounds repeat."""
     return [
         from_arguments.spec(
             lock,

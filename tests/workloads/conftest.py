@@ -20,10 +20,8 @@ class Server:
     """One server in memory.
 
     `state`: up, down (connections are refused), silent (requests are lost) or mute (they take
-    effect
-    and their replies are lost). An answer takes `takes_ms`. `log` has the clients' requests,
-    without
-    the test's own.
+    effect and their replies are lost). An answer takes `takes_ms`. `log` has the clients' requests,
+    without the test's own.
     """
 
     def __init__(self, world: World) -> None:

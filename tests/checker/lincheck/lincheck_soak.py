@@ -3,11 +3,9 @@
     python -m tests.checker.lincheck.lincheck_soak --count N [--seed S]
 
 For every model, compare its verdict and its counterexample (counterexamples.py). For the locks,
-also
-compare the verdict with an oracle that shares no code with the models (lock_oracle.py), with
-clients
-that continue after an op of unknown outcome. A history depends on "seed/subject/number" alone, so a
-number reproduces it (`--from`). Print the errors; exit with 1 if there are any.
+also compare the verdict with an oracle that shares no code with the models (lock_oracle.py), with
+clients that continue after an op of unknown outcome. A history depends on "seed/subject/number"
+alone, so a number reproduces it (`--from`). Print the errors; exit with 1 if there are any.
 """
 
 from __future__ import annotations

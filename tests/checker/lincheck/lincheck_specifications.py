@@ -16,9 +16,7 @@ def call(process, f, value=None, result=None, type="ok"):
 
 
 class Spec(NamedTuple):
-    """`after(state, process, f, value, result)` returns the next state or NEVER; `ops` are
-    calls.
-    """
+    """`after(state, process, f, value, result)`: the next state or NEVER; `ops` are calls."""
 
     name: str
     init: Any

@@ -1,4 +1,4 @@
-"""A true verdict has a verified linearization, or the result says that it has none."""
+"""A true verdict has a verified linearization, or the evidence is incomplete and says why."""
 
 import pytest
 

@@ -37,8 +37,9 @@ def test_grants_that_may_expire_at_once_cost_no_more_the_more_there_are_of_them(
 
 
 def going_on(*ops: tuple[int, str, str, int], **asked: Any) -> list[dict[str, Any]]:
-    """Return events (process, type, f, time) of a lock with leases of 10 ns; `asked` is the
-    value.
+    """Return events (process, type, f, time) of a lock with leases of 10 ns.
+
+    `asked` is in the value.
     """
     value = {"lock": "a", **asked}
     return [

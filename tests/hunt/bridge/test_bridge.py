@@ -258,8 +258,7 @@ def test_a_waiting_client_is_faulted_during_its_wait_and_not_at_a_later_step(mad
     ended = place(steps, Finish, client="client-2", expect="ok")
     healed = place(steps, Heal, name=steps[struck].name)
     # A client that is granted the lock asks first. The lease of the other ends in its pause, of
-    # which its
-    # own thread learns before the lock is free.
+    # which its own thread learns before the lock is free.
     assert place(steps, Do, client="client-1", f="acquire") < begun < struck < healed
     assert healed < place(steps, Do, client="client-1", f="release") < ended
     assert "point" not in steps[struck].arguments

@@ -1,6 +1,4 @@
-"""JUnit's file agrees with the exit code: violations fail, crashes are errors, the rest is
-skipped.
-"""
+"""JUnit's file agrees with the exit code: violations fail, and crashes are errors."""
 
 from __future__ import annotations
 

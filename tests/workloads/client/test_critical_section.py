@@ -47,9 +47,7 @@ def timed(section, ends, answers=ANSWERS):
 
 
 def sections(found):
-    """Return the steps with their times, cut into sections: each from its acquire to its
-    release.
-    """
+    """Return the steps with their times, in sections: each from its acquire to its release."""
     rows = []
     for at, step in found:
         if step.f == "acquire":
