@@ -26,7 +26,7 @@ def test_a_reader_that_raises_has_a_defect():
     assert all(defect.door == "a door" and "Error" in defect.what for defect in defects)
 
 
-def test_a_reader_that_takes_everything_has_none():
+def test_a_reader_that_accepts_everything_has_no_defect():
     assert not any(run.tried(door(lambda content: ""), "1", n) for n in range(20))
 
 
@@ -43,13 +43,13 @@ def test_a_number_always_gives_the_same_file():
 
 
 @pytest.mark.parametrize("number", range(30))
-def test_a_spoilt_file_is_another_file(number):
+def test_a_corrupted_file_differs_from_the_sound_one(number):
     random = Random(number)
     assert spoil.json_text(SOUND.decode(), random).encode() != SOUND
     assert spoil.lines(SOUND.decode() + "\n" + SOUND.decode(), random)
 
 
-def test_every_reader_takes_its_sound_file(tmp_path, monkeypatch):
+def test_every_reader_accepts_its_sound_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for number, each in enumerate(doors()):
         (tmp_path / str(number)).mkdir()

@@ -70,7 +70,7 @@ def test_a_seed_gives_the_same_run_again():
     assert one.test == other.test
 
 
-def test_sound_runs_have_all_that_makes_verdicts_hard():
+def test_sound_runs_contain_every_difficulty_for_verdicts():
     """The runs contain all outcomes, deaths in ops, late grants, losses, renewals, clock bounds."""
     wanted = {
         *((f, type) for f in ("acquire", "extend", "release", "write") for type in OUTCOMES),

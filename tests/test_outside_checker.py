@@ -71,13 +71,13 @@ def test_a_test_runs_it_or_says_why_not():
     assert told["not_checked"]["tidy"] == "nobody closes in shared mode"
 
 
-def test_until_knows_it():
+def test_until_accepts_it():
     assert validate(spec(until=("tidy",))).until == ("tidy",)
     with pytest.raises(BadArguments, match=r"there is no such checker; choose from: .*tidy"):
         validate(spec(until=("neat",)))
 
 
-def test_a_control_run_expects_it():
+def test_a_control_run_expects_its_verdict():
     assert sound({"lock": {"token": False}})["tidy"] is True
 
 

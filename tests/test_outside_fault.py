@@ -195,7 +195,7 @@ def test_heal_detects_and_undoes_its_leftovers():
     assert healing.heal(cluster, ["client-1"]) == []
 
 
-def test_a_machine_that_is_given_back_keeps_nothing_of_it():
+def test_a_machine_that_is_cleaned_up_keeps_nothing_of_it():
     node = Node(shaking=True)
     healing.leave(node, "client-1")
     assert not node.shaking

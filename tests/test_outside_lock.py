@@ -76,7 +76,7 @@ def spec(**changed):
     return Spec(**{"name": "t", "lock": "leased", "options": options, "ttl_ms": 3000} | changed)
 
 
-def test_the_list_of_locks_shows_it_after_ours(capsys):
+def test_the_list_of_locks_shows_it_after_the_bundled_ones(capsys):
     lists.locks("")
     rows = [line for line in capsys.readouterr().out.splitlines() if line.strip()]
     (row,) = [line for line in rows if line.startswith("leased")]
@@ -93,7 +93,7 @@ def test_its_options_are_shown(capsys):
     assert row.split() == ["-o", "token=", "epoch", "epoch,", "none", "of", "the", "lease"]
 
 
-def test_a_test_of_it_makes_sense_with_a_guard_that_needs_its_tokens():
+def test_a_test_of_it_is_valid_with_a_guard_that_needs_its_tokens():
     assert validate(spec(guard="fenced")).servers == ["etcd-1", "etcd-2", "etcd-3"]
 
 

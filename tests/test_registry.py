@@ -48,7 +48,7 @@ def as_module(monkeypatch):
     monkeypatch.setitem(sys.modules, "test_registry", sys.modules[__name__])
 
 
-def test_ours_come_first_in_the_order_of_the_list_and_then_those_of_packages(site):
+def test_bundled_entries_come_first_in_the_order_of_the_list_and_then_those_of_packages(site):
     installed(site, "guest", "three = guest_module:THING", THREE)
     assert list(registry()) == ["one", "two", "three"]
     assert registry()["three"] == Thing("three")

@@ -67,7 +67,7 @@ def test_an_extension_that_failed_moves_nothing():
     assert only(story).believed == [(0, 1000 * MS)]
 
 
-def test_an_extension_after_the_lease_had_run_out_is_a_second_lease():
+def test_an_extension_after_the_lease_expired_is_a_second_lease():
     story = Story()
     story.grant(1, "h1", at=0, until=1000)
     story.extend(1, "h1", at=1500, until=2500)
@@ -118,7 +118,7 @@ def test_a_lease_that_an_extend_of_unknown_outcome_may_have_shortened_may_still_
     assert (only(story).deadline, only(story).furthest) == (300 * MS, 1000 * MS)
 
 
-def test_a_renewal_that_tells_an_earlier_deadline_is_believed():
+def test_a_renewal_with_an_earlier_deadline_is_believed():
     story = Story()
     story.grant(1, "a", at=0, until=1000)
     value = {"lock": "orders", "hold": "a", "deadline": 500 * MS}
@@ -153,7 +153,7 @@ def test_shared_holds_do_not_meet_on_several_clocks_either():
     assert lease_exclusion(story.history(), {"clocks": clocks()}).valid is True
 
 
-def test_one_history_has_other_overlaps_for_another_test():
+def test_the_same_history_has_different_overlaps_for_another_test():
     story = Story()
     story.grant(1, "a", at=0, until=2000)
     story.release(1, "a", at=500, type="fail")

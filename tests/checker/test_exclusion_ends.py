@@ -49,7 +49,7 @@ def test_the_meaning_of_a_failed_release_decides_and_is_printed_with_the_verdict
     assert lease_exclusion(story.history(), {}).details["failed_release"] == "ended"
 
 
-def test_a_release_of_unknown_outcome_ends_the_hold_when_it_was_asked_for():
+def test_a_release_of_unknown_outcome_ends_the_hold_at_its_invocation():
     story = Story()
     story.grant(1, "h", at=0, until=1000)
     story.release(1, "h", at=100, done=900, type="info")
@@ -240,7 +240,7 @@ def test_the_kill_of_a_server_ends_no_hold():
     assert only(story).strict_end == FOREVER
 
 
-def test_a_process_whose_op_ended_unknown_is_gone_from_then_on():
+def test_a_process_ends_with_its_first_op_of_unknown_outcome():
     story = Story()
     story.grant(1, "h", at=0, until=1000)
     story.write(1, 100, "v", 0, done=300, type="info")

@@ -96,7 +96,7 @@ def test_a_grant_whose_lease_has_expired_when_it_arrives_may_have_come_first(sto
     assert queue(story).valid is True
 
 
-def test_a_grant_whose_lease_was_not_over_when_the_other_arrived_did_not(story):
+def test_a_grant_whose_lease_still_ran_when_the_other_arrived_did_not(story):
     held(story, 1, "b", 1000, 1100, 1200)
     held(story, 0, "a", 0, 1500, 1600, deadline=1101)
     assert queue(story).valid is False

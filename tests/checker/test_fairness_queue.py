@@ -80,7 +80,7 @@ def test_a_long_wait_is_longer_than_half_a_second(story, done, waited):
     assert queue(story).details["fifo"]["waited_long"] == waited
 
 
-def test_so_has_one_that_hears_of_its_sessions_end_only_after_others_were_granted(story):
+def test_so_has_one_that_learns_of_its_sessions_end_only_after_others_were_granted(story):
     waits(story, 9, 0, 30_000)
     story.op(2400, 9, "info", "lost", {"lock": "orders", "hold": None}, ["expired", "-"])
     served(story, 1000, 5000)
@@ -96,7 +96,7 @@ def test_where_ops_take_long_it_takes_four_of_them_to_enter_a_queue(story, takes
 
 
 @pytest.mark.parametrize(("takes", "valid"), [(200, False), (201, True)])
-def test_so_does_it_where_a_grant_takes_long_that_waits_for_no_holder(story, takes, valid):
+def test_the_same_holds_if_a_grant_without_a_holder_takes_long(story, takes, valid):
     """ZooKeeper's clients took 0.4 s to connect, on a machine with a load of 14; so do these."""
     turn(story, 2, "first", 0, takes)
     turn(story, 1, "later", 1300, 1301)
@@ -148,7 +148,7 @@ def test_a_client_that_met_a_fault_does_not_count_either(story):
 
 
 @pytest.mark.parametrize(("later", "valid"), [(500, False), (499, True)])
-def test_half_a_second_of_asking_puts_one_into_the_queue(story, later, valid):
+def test_a_client_is_queued_after_half_a_second_of_asking(story, later, valid):
     busy(story, 900)
     turn(story, 0, "a", 0, 2000)
     turn(story, 1, "b", later, 1000)
@@ -180,7 +180,7 @@ def test_the_fault_that_ended_last_decides(story):
 
 
 @pytest.mark.parametrize(("later", "valid"), [(5000, False), (4999, True)])
-def test_ten_times_as_long_puts_one_into_the_queue_that_was_never_granted_anything(
+def test_a_client_that_was_never_granted_anything_is_queued_after_ten_times_as_long(
     story, later, valid
 ):
     waits(story, 9, 0, 9000)
@@ -189,7 +189,7 @@ def test_ten_times_as_long_puts_one_into_the_queue_that_was_never_granted_anythi
 
 
 @pytest.mark.parametrize(("done", "waited"), [(5000, 0), (5001, 1)])
-def test_so_long_is_a_long_wait_for_it(story, done, waited):
+def test_ten_times_as_long_is_a_long_wait_for_it(story, done, waited):
     waits(story, 9, 0, done)
     assert liveness(story.history(), QUEUE).details["fifo"]["waited_long"] == waited
 

@@ -24,7 +24,7 @@ def test_grants_without_tokens_leave_nothing_to_judge(story):
     assert verdict(story).valid == "unknown"
 
 
-def test_a_token_that_is_handed_out_twice_is_found_also_in_concurrent_grants(story):
+def test_a_token_granted_twice_is_found_even_in_concurrent_grants(story):
     story.grant(1, "h1", asked=0, at=10, until=1000, token=1)
     story.grant(2, "h2", asked=5, at=20, until=1000, token=1)
     story.write(1, 30, "a", 0, 1, hold="h1", token=2)

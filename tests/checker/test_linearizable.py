@@ -17,7 +17,7 @@ def test_without_a_grant_nothing_was_tested(story):
     assert verdict(story).valid == "unknown"
 
 
-def test_turns_are_valid(story):
+def test_alternating_holds_are_valid(story):
     story.grant(0, "a", 1, 1001)
     story.release(0, "a", 5)
     story.grant(1, "b", 6, 1006)
@@ -34,7 +34,7 @@ def test_turns_are_valid(story):
     }
 
 
-def test_a_grant_within_another_s_lease_fits_nowhere_and_the_sentence_says_why(story):
+def test_a_grant_within_another_s_lease_is_not_linearizable_and_the_sentence_says_why(story):
     story.grant(0, "a", 1, 1001)
     story.grant(1, "b", 500, 1500)
     found = verdict(story)
@@ -109,7 +109,7 @@ def test_a_renewal_that_shows_no_deadline_says_nothing(story):
     assert verdict(story).valid is True
 
 
-def test_an_extend_answered_ok_after_another_was_granted_the_lock_fits_nowhere(story):
+def test_an_extend_answered_ok_after_another_was_granted_the_lock_is_not_linearizable(story):
     story.grant(0, "a", 1, 1001)
     story.grant(1, "b", 1200, 2200, asked=1100)
     story.release(1, "b", 1300)

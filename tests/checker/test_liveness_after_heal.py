@@ -133,7 +133,7 @@ def test_a_family_of_which_nothing_is_known_makes_it_unknown_and_never_false(sto
     assert found.summary.startswith("It is not known which nodes gremlin keeps from answering.")
 
 
-def test_it_does_so_when_the_lock_came_back_as_well(story):
+def test_an_unknown_family_leaves_it_unknown_even_if_the_lock_came_back(story):
     story.fault("gremlin", 0, 5000, ["redis-1"])
     story.grant(1, "h", at=5100, until=6000)
     assert verdict(story).valid == "unknown"

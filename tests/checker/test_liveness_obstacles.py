@@ -70,7 +70,7 @@ def test_a_fault_that_begins_by_the_limit_gives_more_time_and_a_later_one_does_n
     assert limits(verdict(story)) == [limit]
 
 
-def test_in_vain_counts_only_until_the_next_fault(story):
+def test_requests_in_vain_count_only_until_the_next_fault(story):
     dies_with_the_lock(story)
     asks(story, 2900, 6000)
     story.fault("power", 3500, 9000, SERVERS)

@@ -20,7 +20,7 @@ def robbed(story, stopped=910, went_on=1600, at=AT, process=1, asked=950, **faul
     return story
 
 
-def test_a_delete_that_was_held_back_until_another_had_the_lock_is_theft(story):
+def test_a_delete_delayed_until_another_held_the_lock_is_theft(story):
     found = verdict(robbed(story))
     assert found.valid is False
     (row,) = found.evidence
@@ -42,14 +42,14 @@ def test_a_delete_that_was_held_back_until_another_had_the_lock_is_theft(story):
         {"stopped": 910, "went_on": 1199},
     ],
 )
-def test_a_stop_that_shows_less_leaves_it_open(story, told):
+def test_a_stop_with_less_evidence_leaves_it_unknown(story, told):
     found = verdict(robbed(story, **told))
     assert found.valid == "unknown"
     assert "may have come during its own hold" in found.evidence[0]["what"]
 
 
 @pytest.mark.parametrize(("went_on", "valid"), [(1200, False), (1700, False)])
-def test_it_is_held_back_until_it_was_resumed_and_no_longer(story, went_on, valid):
+def test_a_release_is_delayed_until_its_client_resumed_and_no_longer(story, went_on, valid):
     assert verdict(robbed(story, went_on=went_on)).valid is valid
 
 
@@ -77,7 +77,7 @@ def test_a_client_that_resumes_during_its_own_hold_may_end_it(story):
     assert verdict(story).valid is True
 
 
-def test_a_release_without_an_answer_is_open_though_it_was_held_back(story):
+def test_a_release_without_an_answer_is_open_though_it_was_delayed(story):
     story.grant(1, "h1", at=0, until=1000)
     story.release(1, "h1", at=900, done=1700, type="info")
     story.grant(2, "h2", at=1200, until=3000, asked=950)
@@ -95,7 +95,7 @@ def test_a_release_without_an_answer_is_open_though_it_was_held_back(story):
     [(904, 1212, False), (903, 1212, "unknown"), (904, 1211, "unknown"),
      (904, 1704, False), (904, 1705, "unknown")],
 )  # fmt: skip
-def test_clocks_that_are_known_to_a_bound_leave_so_much_open(story, stopped, went_on, valid):
+def test_bounds_of_clocks_leave_the_verdict_unknown(story, stopped, went_on, valid):
     assert verdict(robbed(story, stopped, went_on), **CLOCKS).valid == valid
 
 

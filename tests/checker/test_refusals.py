@@ -49,7 +49,7 @@ def test_a_refusal_while_a_client_holds_the_lock_is_correct(story):
     assert told(story).valid is True
 
 
-def test_a_refusal_before_anybody_was_granted_the_lock_counts(story):
+def test_a_refusal_before_the_first_grant_counts(story):
     story.denied(2, 0, 50)
     turn(story, 1, "a", 100, 500)
     assert told(story).valid is False
@@ -79,7 +79,7 @@ def test_two_clients_that_ask_at_once_may_refuse_one_another(story):
     assert told(story).valid is True
 
 
-def test_a_request_that_may_have_been_granted_unheard_excuses_all_later_refusals(story):
+def test_a_request_with_a_possible_lost_grant_excuses_all_later_refusals(story):
     turn(story, 1, "a", 0, 100)
     info(story, 1, 200, 300)
     story.denied(2, 90_000, 90_100)

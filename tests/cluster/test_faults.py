@@ -53,7 +53,7 @@ def bench(cluster, tmp_path):
      WIPED],
     ids=lambda f: f.name,
 )  # fmt: skip
-def test_a_fault_takes_hold_and_is_healed_each_with_its_receipt(bench, fault):
+def test_injection_and_heal_of_each_fault_have_a_receipt(bench, fault):
     took_hold = bench.director.inject(fault)
     healed = bench.director.heal(fault.name)
 
@@ -207,7 +207,7 @@ def unread_clock(bench, monkeypatch):
          "clock file that nobody reads", "cut in no chain", "rejection in no chain",
          "one way in no chain", "delay in no chain"],
 )  # fmt: skip
-def test_a_fault_that_does_not_take_hold_makes_the_run_unknown(bench, monkeypatch, fault, sabotage):
+def test_a_fault_without_effect_makes_the_run_unknown(bench, monkeypatch, fault, sabotage):
     sabotage(bench, monkeypatch)
 
     receipt = bench.director.inject(fault)

@@ -244,9 +244,7 @@ def rules(container: str) -> str:
     )  # fmt: skip
 
 
-def test_a_server_of_a_kind_that_only_its_user_knows_has_clock_leader_and_version(
-    place, containers
-):
+def test_a_server_of_a_user_s_kind_has_clock_leader_and_version(place, containers):
     # It is killed while a client may hold the lock, and must forget nothing.
     docker("run", "-d", "--name", "db1", BARE, "/redis-server", "--port", "7000",
            "--protected-mode", "no", "--bind", "0.0.0.0", "--dir", "/data",
@@ -304,7 +302,7 @@ def test_an_impossible_request_gives_one_sentence_and_leaves_nothing(place, cont
         assert kept() == before
 
 
-def test_a_subnet_that_is_taken_is_one_sentence_and_leaves_nothing_behind(place):
+def test_a_subnet_in_use_gives_one_sentence_and_leaves_nothing(place):
     docker("network", "create", "--subnet", "10.213.7.0/24", "taken")
     subnet = "    ipam: {config: [{subnet: 10.213.7.0/24}]}\n"
     (place / "compose.yml").write_text(COMPOSE + subnet)

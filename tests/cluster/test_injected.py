@@ -116,9 +116,7 @@ def test_a_run_whose_node_is_removed_is_judged_and_open(few, results, node):
     assert lost == ([[node], [node]] if node == "redis-1" else [])
 
 
-def test_clients_that_are_killed_stopped_and_talk_rubbish_are_named_and_all_else_is_kept(
-    few, results
-):
+def test_killed_stopped_and_faulty_clients_are_named_and_other_events_are_kept(few, results):
     def strike() -> None:
         for node, number in (("client-1", signal.SIGKILL), ("client-2", signal.SIGSTOP)):
             remote = few.remote(node)

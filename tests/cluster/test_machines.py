@@ -70,7 +70,7 @@ def fault(family, *targets, **arguments):
 
 
 @pytest.mark.parametrize("lock", KINDS)
-def test_each_befalls_each_kind_of_server_and_is_healed_with_its_receipt(bench, lock):
+def test_each_machine_fault_hits_each_kind_of_server_and_is_healed_with_its_receipt(bench, lock):
     found = bench(lock, persistence="always")
     node = found.spec.servers[0]
     for family in FAMILIES:

@@ -194,7 +194,7 @@ def test_entries_of_one_family_take_turns_by_their_weights():
     assert 0.82 < len(clients) / len(found) < 0.97
 
 
-def test_an_entry_with_an_interval_goes_its_own_way():
+def test_an_entry_with_an_interval_has_a_schedule_of_its_own():
     often = schedule("pause:client@1s", "pause:server@20s")
     kinds = Counter(fault.targets[0] in CLIENTS for fault in often)
     assert kinds[True] > 3 * kinds[False] > 0
@@ -202,7 +202,7 @@ def test_an_entry_with_an_interval_goes_its_own_way():
     assert [f for f in often if f.targets[0] not in CLIENTS] == alone
 
 
-def test_a_target_and_a_variant_are_kept_to():
+def test_a_requested_target_and_variant_are_used():
     assert {f.targets[0] for f in schedule("pause:etcd-2")} == {"etcd-2"}
     assert {f.arguments["point"] for f in schedule("pause:client/before-write")} == {"before-write"}
     assert {f.arguments.get("until") for f in schedule("pause/other-holds")} == {"other-holds"}

@@ -38,7 +38,7 @@ def there(monkeypatch):
     return nodes, cut
 
 
-def test_chains_that_were_put_on_in_part_go_off_as_well(there):
+def test_partly_installed_chains_are_removed_as_well(there):
     nodes, cut = there
     cut.append(("hook", "storage"))
     chains = Chains(Site())
@@ -59,7 +59,7 @@ def test_a_connection_that_is_lost_during_the_removal_is_opened_again(there):
     assert nodes == set()
 
 
-def test_a_node_that_is_gone_keeps_no_other_from_being_cleared(there):
+def test_a_lost_node_does_not_prevent_the_removal_on_others(there):
     nodes, cut = there
     chains = Chains(Site())
     chains.add("f", {node: [Rule("IN", "10.0.0.1", "DROP")] for node in ("a", "b", "c")})

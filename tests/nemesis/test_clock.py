@@ -91,7 +91,7 @@ def idle(site, monkeypatch):
 
 @pytest.mark.usefixtures("idle")
 @pytest.mark.parametrize("offset_s", [3.0, 0.3])
-def test_a_clock_that_shows_whole_seconds_is_looked_at_until_it_is_known_well_enough(
+def test_a_clock_that_shows_whole_seconds_is_read_until_its_bounds_suffice(
     clocks, site, monkeypatch, offset_s
 ):
     monkeypatch.setattr(skewed, "_PATIENCE_S", 1.5)
@@ -131,18 +131,18 @@ class Slow:
 
 
 @pytest.mark.parametrize(("offset_s", "right"), [(2.0, True), (0.0, False)])
-def test_a_clock_is_looked_at_for_longer_where_a_look_takes_long(monkeypatch, offset_s, right):
+def test_a_clock_is_read_for_longer_where_a_reading_takes_long(monkeypatch, offset_s, right):
     slow = Slow(monkeypatch, offset_s, look_s=0.9)
     assert skewed.stands(slow, 2.0, 2.0).right is right
 
 
-def test_a_look_that_was_not_answered_is_taken_again(monkeypatch):
+def test_a_reading_that_was_not_answered_is_retried(monkeypatch):
     slow = Slow(monkeypatch, 2.0, look_s=0.3)
     slow.lost = 2
     assert skewed.stands(slow, 2.0, 2.0).right
 
 
-def test_a_clock_that_never_answers_is_given_up(monkeypatch):
+def test_reading_a_clock_that_never_answers_times_out(monkeypatch):
     slow = Slow(monkeypatch, 2.0, look_s=0.3)
     slow.lost = 10**9
     with pytest.raises(RuntimeError, match="no answer in time"):
@@ -150,7 +150,7 @@ def test_a_clock_that_never_answers_is_given_up(monkeypatch):
     assert slow.now_s < 103
 
 
-def test_a_clock_that_never_gets_clearer_is_given_up(monkeypatch):
+def test_reading_a_clock_whose_bounds_stay_wide_times_out(monkeypatch):
     slow = Slow(monkeypatch, 2.0, look_s=1.0)
     assert skewed.stands(slow, 2.0, 2.0).right is False
     assert slow.now_s < 120
@@ -179,9 +179,7 @@ class Drifting:
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("rate", [0.0, 0.5, 0.9, 1.1, 1.5, 2.0])
 @pytest.mark.parametrize("look_s", [0.002, 0.1, 1.0])
-def test_a_drift_is_proved_whenever_within_its_looks_the_clock_was_read(
-    monkeypatch, rate, look_s, seed
-):
+def test_a_drift_is_proved_at_any_moment_of_reading_within_a_look(monkeypatch, rate, look_s, seed):
     looks = Drifting(monkeypatch, rate, Random(seed), look_s)
     # A tenth off cannot be distinguished where looks take a second: then nothing is proved.
     assert skewed.drifts(looks, rate).right or (look_s == 1.0 and abs(rate - 1) < 0.2)

@@ -27,7 +27,7 @@ def test_healing_all_heals_each_fault_once(director, recorded):
     assert ends == ["cut"] * 2 + ["p"] * 2 + ["c"] * 2
 
 
-def test_a_node_that_does_not_answer_is_booked_and_not_fatal(site, recorded):
+def test_a_node_that_does_not_answer_is_recorded_and_not_fatal(site, recorded):
     def broken(*_, **__):
         raise RuntimeError("the node does not answer")
 
@@ -79,7 +79,9 @@ def test_the_holder_is_a_client_that_has_held_a_lock_for_a_while_when_the_fault_
     assert director.heal("f").how == "process 9 follows, pid 1106 on client-2"
 
 
-def test_a_hold_that_has_just_begun_will_do_where_none_lasts(director, site, recorded, monkeypatch):
+def test_a_hold_that_has_just_started_suffices_where_none_lasts(
+    director, site, recorded, monkeypatch
+):
     monkeypatch.setattr(targets, "_LONG_S", 0.01)
     site.held = {"client-2": 0.001}
     assert director.inject(Fault("f", "kill", ["holder"])).proved
@@ -104,7 +106,7 @@ def test_without_a_leader_there_is_no_fault_and_no_receipt(director, recorded, m
     assert director.on == []
 
 
-def test_a_fault_that_fails_half_way_is_healed_at_once_and_booked_as_failed(
+def test_a_fault_that_fails_half_way_is_healed_at_once_and_recorded_as_failed(
     director, site, recorded, monkeypatch
 ):
     monkeypatch.setattr("fencepost.nemesis.partition.probe", _unreachable)

@@ -92,7 +92,7 @@ def test_the_facts_of_a_fault_of_the_primary_name_the_server_that_led(director, 
     assert recorded.ops[0].value["links"] == [["redis-3", "redis-1"], ["redis-3", "client-1"]]
 
 
-def test_nothing_is_said_of_a_family_that_there_is_not():
+def test_an_unknown_family_has_no_facts():
     assert facts("gremlin", ["redis-1"], {}) == {}
 
 

@@ -167,7 +167,7 @@ def test_a_disk_that_is_not_full_or_stays_full_is_not_proved(site, deaf):
     assert nemesis.heal(fault()).proved is (deaf == "disk")
 
 
-def test_a_disk_that_others_have_a_share_in_is_never_filled(site):
+def test_a_disk_shared_with_others_is_never_filled(site):
     site.machines["redis-1"].small = False
     receipt = Disk(site).inject(fault())
     assert not receipt.proved

@@ -104,7 +104,7 @@ def test_nothing_is_split_where_that_was_not_asked_for_or_frees_no_lock(entries,
     assert all(draw(entries, 7, number, at).kind != "split" for number in range(1, 60))
 
 
-def test_all_that_was_asked_for_takes_turns():
+def test_requested_triggers_take_turns():
     families = ("pause", "partition", "kill", "clock")
     for seed in range(5):
         for turn in range(3):
@@ -149,7 +149,7 @@ def test_the_renewal_of_a_holder_is_hit_if_it_has_a_thread(entry):
         assert not any("threads" in play.strike[0].arguments for play in plays)
 
 
-def test_a_request_for_an_unknown_lock_is_hit_as_well():
+def test_a_requested_renewal_fault_is_drawn_if_it_is_unknown_whether_the_lock_renews():
     at = replace(REDIS, renews=None)
     plays = [draw(["pause:holder/renewal"], 1, number, at) for number in range(1, 20)]
     assert {str(blow.arguments) for play in plays for blow in play.strike} == {

@@ -61,7 +61,7 @@ every_family = pytest.mark.parametrize(("fault", "deafness"), CASES, ids=NAMES)
 
 
 @every_family
-def test_a_fault_that_takes_hold_and_is_healed_is_proved_both_times(
+def test_injection_and_heal_of_an_effective_fault_are_both_proved(
     director, recorded, fault, deafness
 ):
     assert director.inject(fault).proved
@@ -78,7 +78,7 @@ def test_a_fault_that_takes_hold_and_is_healed_is_proved_both_times(
 
 
 @every_family
-def test_a_fault_that_does_not_take_hold_has_no_receipt_and_the_run_is_unknown(
+def test_a_fault_without_effect_has_no_receipt_and_the_run_is_unknown(
     director, site, recorded, fault, deafness
 ):
     site.deaf.add(deafness)
@@ -122,6 +122,6 @@ def test_a_clock_s_receipt_is_the_offset_that_the_server_shows(director, site):
     assert site.nodes["redis-3"].clocks.file_s == 0
 
 
-def test_a_nemesis_that_does_nothing_says_so():
+def test_a_nemesis_without_faults_reports_that():
     assert NoFaults().inject(CUT).proved is False
     assert NoFaults().heal(CUT).proved is True

@@ -125,7 +125,7 @@ def test_a_connection_on_which_nothing_was_dropped_proves_nothing(director, site
     assert director.heal("h").proved is False
 
 
-def test_a_held_back_message_that_does_not_arrive_proves_nothing(director, site, monkeypatch):
+def test_a_delayed_message_that_does_not_arrive_proves_nothing(director, site, monkeypatch):
     monkeypatch.setattr(delay, "_TRIES_AGAIN_S", 0.01)
     site.nodes["client-1"].connection = 40_000
     director.inject(Fault("h", "delay", ["client-1", "redis-1"], ONE))

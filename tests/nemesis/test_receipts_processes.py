@@ -38,7 +38,9 @@ def test_a_client_that_never_reaches_its_failpoint_is_stopped_where_it_is(direct
 @pytest.mark.parametrize(
     ("stops_at", "proved"), [("step-7", True), ("step-4", True), (None, False)]
 )
-def test_a_client_that_stops_at_once_at_a_failpoint_had_continued(director, site, stops_at, proved):
+def test_a_client_that_stops_again_at_another_failpoint_had_resumed(
+    director, site, stops_at, proved
+):
     client = site.nodes["client-1"]
     client.points.add("step-4")
     client.at_point = "step-4"

@@ -249,7 +249,7 @@ def test_before_that_holders_are_paused_at_their_lock_s_own_failpoint(seed, paus
 
 
 @given(SEEDS)
-def test_without_a_kill_it_is_last(seed):
+def test_the_pause_at_a_failpoint_is_last_if_no_client_is_killed(seed):
     *others, _, stop = draw(["pause", "clock"], seed, 32, 5, CHECKS)
     assert (stop.family, stop.targets, stop.at_s) == ("pause", ["holder"], 24.0)
     assert all(fault.at_s + fault.duration_s <= 15.5 for fault in others)
@@ -271,7 +271,7 @@ def test_without_a_kill_it_is_last(seed):
         (["pause:one", "kill"], 23.9, []),
     ],
 )
-def test_a_shorter_run_ends_with_less_of_it(entries, time_s, ends):
+def test_a_shorter_run_ends_with_a_shorter_final_fault(entries, time_s, ends):
     schedule = draw(entries, 1, time_s, 5, CHECKS)
     times = {round(time_s - before_s, 3) for before_s in (3.5, 8, 11.5, 16, 19.5, 24, 27.5)}
     closing = [one for one in schedule if one.at_s in times and one.targets == ["holder"]]
@@ -305,7 +305,7 @@ def test_a_schedule_is_stored_unchanged():
     assert Scheduled(**fault.to_json()) == fault
 
 
-def test_a_director_carries_a_schedule_out_and_heals_it(director, recorded):
+def test_a_director_executes_a_schedule_and_heals_it(director, recorded):
     jump = {"offset_s": 3.0, "words": "jump"}
     schedule = [
         Scheduled(0.0, 0.0, "clock", ["redis-1"], jump),
@@ -377,7 +377,7 @@ def test_renewal_is_paused_for_longer_than_a_lease(target):
         (["client-1"], {"threads": "renewal", "point": "acquired"}, "as a whole"),
     ],
 )
-def test_renewal_that_makes_no_sense_is_refused(targets, arguments, why):
+def test_an_invalid_renewal_fault_is_refused(targets, arguments, why):
     row = {"at_s": 1, "duration_s": 1, "family": "pause", "targets": targets}
     at = replace(LAYOUT, renews=None)
     with pytest.raises(ValueError, match=why):

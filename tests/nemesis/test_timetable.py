@@ -71,7 +71,7 @@ def test_eight_hours_of_faults_take_a_few_threads():
     assert threading.active_count() == before
 
 
-def test_faults_come_on_while_those_that_are_on_are_looked_at():
+def test_faults_are_injected_while_active_ones_are_observed():
     carried = Carried()
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
@@ -118,7 +118,7 @@ def test_a_fault_waits_for_an_earlier_one_that_is_not_healed_yet():
     assert carried.names("heal")[-1] == "partition-2"
 
 
-def test_simultaneous_faults_of_the_schedule_are_injected_simultaneously():
+def test_faults_that_overlap_in_the_schedule_overlap_in_the_run():
     carried = SlowToHeal()
     two = [fault(0, 5.0, "kill"), fault(0.02, 0, "partition")]
     table, thread = carried_out_beside(carried, two, is_kill)
@@ -129,7 +129,7 @@ def test_simultaneous_faults_of_the_schedule_are_injected_simultaneously():
     assert carried.names("heal") == ["partition-2", "kill-1"]
 
 
-def test_a_fault_that_waits_is_not_injected_once_all_is_to_end():
+def test_a_waiting_fault_is_not_injected_after_the_shutdown_started():
     carried = SlowToHeal()
     two = [fault(0, 0.01, "kill"), fault(0.02, 0, "partition"), fault(0.03, 0, "pause")]
     over = threading.Event()
@@ -215,7 +215,7 @@ def test_an_exception_of_an_injection_is_raised_after_all_is_healed():
     assert sorted(carried.names("heal")) == ["kill-2", "pause-1"]
 
 
-def test_stopping_twice_is_stopping_once():
+def test_stopping_is_idempotent():
     carried = Carried()
     table = timetable(carried)
     table.carry_out([fault(0.0, 0.0)], lambda: False)

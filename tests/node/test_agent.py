@@ -24,7 +24,7 @@ def run(*words):
     return agent.run({"run": list(words), "timeout_s": 5})
 
 
-def test_our_own_programs_are_called(no_process):
+def test_fencepost_s_own_programs_are_called_in_process(no_process):
     answer = run("fencepost-node", "clocks", "node", "wall")
     assert answer["code"] == 0
     assert set(json.loads(answer["out"])) == {"low_ns", "high_ns"}
@@ -39,7 +39,7 @@ def test_an_impossible_request_is_an_exit_code_with_the_reason(no_process, tmp_p
     assert answer["code"] == 1
 
 
-def test_arguments_that_they_do_not_know_end_nothing_but_the_call(no_process):
+def test_unknown_arguments_end_only_the_call(no_process):
     answer = run("fencepost-node", "vdso", "swing")
     assert answer["code"] == 2
     assert "invalid choice" in answer["err"]

@@ -81,7 +81,7 @@ def test_a_follower_and_a_lost_lease_show_nothing(etcd):
     assert "only etcd's leader" in clocks.command(["etcd", "monotonic", "--mark"])["hidden"]
 
 
-def test_a_clock_that_no_server_shows_is_said_to_be_hidden():
+def test_a_clock_that_no_server_shows_is_reported_as_hidden():
     assert look("redis", "monotonic")[2] == "redis does not show a monotonic clock"
 
 

@@ -66,13 +66,13 @@ def test_synced_writes_survive_and_later_ones_do_not(disk):
     assert content(disk, "log") == b"synced"
 
 
-def test_a_file_that_was_never_synced_is_not_there(disk):
+def test_a_file_that_was_never_synced_is_absent_after_a_power_loss(disk):
     put(disk, "log", b"x")
     assert disk.lose() == {"bytes": 1, "files": 1, "names": 1}
     assert there(disk) == []
 
 
-def test_nothing_unsynced_is_nothing_lost(disk):
+def test_without_unsynced_writes_nothing_is_lost(disk):
     put(disk, "log", b"x", sync=True)
     assert disk.lose() == {"bytes": 0, "files": 0, "names": 0}
     assert content(disk, "log") == b"x"

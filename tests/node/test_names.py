@@ -51,7 +51,7 @@ def test_names_are_added_and_taken_away_and_nothing_else_changes(file, way):
     assert os.listdir(file.parent) == ["hosts"]
 
 
-def test_where_nothing_is_ours_the_file_is_not_written(file):
+def test_a_file_without_fencepost_s_names_is_not_written(file):
     before = file.stat()
     assert names.command(["clear"]) == {"changed": False, "in_place": False}
     after = file.stat()

@@ -53,12 +53,12 @@ def test_another_process_with_a_recorded_pid_gets_no_signal(sleeper, monkeypatch
 
 
 @pytest.mark.parametrize("number", [0, -1])
-def test_no_signal_goes_to_everybody(number):
+def test_no_signal_is_sent_to_all_processes(number):
     with pytest.raises(OSError, match="the number of no process"):
         processes.send(number, signal.SIGCONT)
 
 
-def test_the_agent_looks_at_the_start_before_it_sends_and_before_it_tells_a_state(sleeper):
+def test_the_agent_compares_the_start_time_before_it_sends_a_signal_or_reports_a_state(sleeper):
     one = sleeper()
     since = processes.started(one.pid)
     foreign = {"signal": one.pid, "number": signal.SIGKILL, "started": "1@another"}

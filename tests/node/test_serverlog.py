@@ -135,11 +135,11 @@ def test_a_log_that_does_not_exist_yet_starts_by_itself(path):
     assert not path.exists()
 
 
-def test_that_there_is_no_log_is_an_error(path):
+def test_a_missing_log_is_an_error(path):
     with pytest.raises(OSError, match="No such file"):
         cut(path)
 
 
-def test_a_verb_that_there_is_not_is_an_error():
+def test_an_unknown_verb_is_an_error():
     with pytest.raises(OSError, match="no log forget: there are begin and shorten"):
         serverlog.command(["forget", "x"])

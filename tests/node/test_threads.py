@@ -100,7 +100,7 @@ def test_the_renewing_thread_is_paused_and_the_others_continue(counting):
     assert tracing.kept(client.pid) == []
 
 
-def test_where_none_is_named_so_it_is_all_but_the_main_one(counting):
+def test_without_named_threads_all_except_the_main_one_are_paused(counting):
     client = counting(first="work")
     client.go_on()
     said = threads.command(["hold", str(client.pid)])
@@ -167,7 +167,7 @@ def test_all_threads_can_be_stopped_for_a_moment_meanwhile(counting):
     assert client.go_on((0, 2)) == [0, 2]
 
 
-def test_a_process_that_is_gone_has_no_thread(counting):
+def test_an_ended_process_has_no_thread(counting):
     client = counting()
     client.go_on()
     client.program.kill()

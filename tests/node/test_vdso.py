@@ -59,7 +59,7 @@ def test_the_chosen_clocks_jump_and_no_other(target, chosen, offset_s):
     assert 0 <= seen["cpu"] < 10
 
 
-def test_undoing_puts_every_byte_back(target):
+def test_undoing_restores_every_byte(target):
     before = image.image(target.pid)
     slots = waits.slots(target.pid)
     vdso.skew(target.pid, entries(offset_ns=HOUR))
@@ -113,7 +113,7 @@ def test_a_drift_gains_at_its_rate(target):
     assert gained == pytest.approx(2 * (time.monotonic() - began), rel=0.2)
 
 
-def test_a_strobe_comes_and_goes(target):
+def test_a_strobe_alternates_between_skewed_and_right(target):
     vdso.skew(target.pid, entries(["wall"], HOUR, period_ns=10_000_000))
     end, seen = time.monotonic() + 0.2, set()
     while time.monotonic() < end:

@@ -153,7 +153,7 @@ def test_a_register_is_read_and_written_with_the_guard_s_script(start):
     assert (again["value"], again["version"]) == ("client-1.3.2", 1)
 
 
-def test_a_guard_s_no_is_certain(start):
+def test_a_refusal_by_a_guard_is_certain(start):
     program, resource = start(guard="compare-and-set"), next(RESOURCES)
     program.hear()
     hold = program.hold()
@@ -182,7 +182,7 @@ def at(port):
     return {"redis-1": ["127.0.0.1", 1], "storage": ["127.0.0.1", port]}
 
 
-def test_of_a_store_that_is_not_there_it_is_certain_that_nothing_was_written(start):
+def test_a_write_to_an_unreachable_store_certainly_failed(start):
     program = start(addresses=at(1))
     program.hear()
     for f in ("read", "write"):
@@ -240,7 +240,7 @@ def broken(program):
     return line["why"]
 
 
-def test_a_lock_that_cannot_be_made_at_the_test_s_begin_is_a_mistake(start):
+def test_a_lock_that_cannot_be_made_at_the_test_s_start_is_a_mistake(start):
     why = broken(start(options={"mute": True}))
     assert why.startswith("the lock cannot be made: ") and "no server answers" in why
 

@@ -176,17 +176,17 @@ def test_nothing_checked_is_unknown():
     assert worst([]) == "unknown"
 
 
-def test_only_the_checkers_that_were_named_are_asked_and_the_faults_always(story):
+def test_only_selected_checkers_run_and_faults_are_always_judged(story):
     found = check(Run(story.history(), {}), ["liveness", "resource"])
     assert list(found) == ["faults", "liveness", "resource"]
 
 
-def test_a_verdict_says_all_that_it_has_in_json():
+def test_a_verdict_has_all_its_fields_in_json():
     row = Verdict("unknown", "Why.", [{"what": "x"}], {"holds": 3}).to_json()
     assert row == {"valid": "unknown", "summary": "Why.", "evidence": [{"what": "x"}], "holds": 3}
 
 
-def test_a_fault_is_stored_with_all_that_is_known_of_it():
+def test_a_fault_is_stored_with_all_its_fields():
     story = Story()
     story.fault("kill", 100, 200, ["redis-1"], name="k", arguments={"data": "wiped"}, pid=7)
     (fault,) = faults.faults(story.history())
@@ -204,7 +204,7 @@ def test_a_fault_is_stored_with_all_that_is_known_of_it():
 
 
 @pytest.mark.parametrize("unsaid", ["impairs", "links", "forgets"])
-def test_a_fault_that_does_not_say_all_may_end_any_connection(unsaid):
+def test_a_fault_with_missing_facts_may_end_any_connection(unsaid):
     story = Story()
     says = {"impairs": ["s2"], "links": [], "forgets": True}
     value = {"fault": "g", "phase": "start", "targets": ["s2"], **says}

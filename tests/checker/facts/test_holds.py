@@ -12,7 +12,7 @@ from tests.histories import MS, Story
 @pytest.mark.parametrize(
     "test", [None, {}, {"lock": None}, {"lock": "redlock"}, {"lock": {}}, {"lock": {"name": "x"}}]
 )
-def test_a_lock_of_which_nothing_is_said_ends_with_its_lease(test):
+def test_a_lock_without_a_declared_end_ends_with_its_lease(test):
     assert ends_with(test) == "lease"
 
 
@@ -42,7 +42,7 @@ def test_times_are_shown_in_seconds_and_a_missing_one_as_the_end_of_the_run(time
     assert seconds(time) == said
 
 
-def test_one_history_has_other_holds_for_another_test():
+def test_the_same_history_has_different_holds_for_another_test():
     """A history caches results for the test description that they were computed with."""
     story = Story()
     story.grant(1, "a", 0, 1000)

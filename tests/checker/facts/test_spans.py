@@ -7,7 +7,7 @@ from random import Random
 from fencepost.checker.facts.spans import Spans
 
 
-def test_they_are_found_as_by_looking_at_each():
+def test_spans_found_by_time_equal_those_found_by_a_full_scan():
     for seed in range(300):
         random = Random(seed)
         rows = []

@@ -135,7 +135,7 @@ def test_clients_and_the_nemesis_have_their_own_fields(file):
     assert [op.value for op in read(file)] == [{"targets": 1}, {"token": "x"}]
 
 
-def test_a_history_that_is_not_there_is_an_error_that_names_it(file):
+def test_a_missing_history_is_an_error_that_names_it(file):
     with pytest.raises(HistoryError, match=r"history\.jsonl: cannot be read: No such file"):
         read(file)
 
@@ -203,7 +203,7 @@ def test_writing_replaces_the_file_in_one_step_and_leaves_no_other(file):
     assert len(read(file)) == 1
 
 
-def test_ops_that_were_recorded_late_keep_all_that_they_say(file):
+def test_ops_recorded_late_keep_all_their_fields(file):
     late = Op(0, 30, 1, "info", "read", {"a": 1}, ["timeout", "late"], "client-1", {"thread": 3})
     early = Op(0, 10, 2, "ok", "read", {}, None, "client-2", {"thread": 4})
     write(file, [late, early])
@@ -222,7 +222,7 @@ def test_ops_without_an_index_are_numbered_by_their_place(file):
     assert [(op.index, op.time) for op in read(file)] == [(0, 1), (1, 2)]
 
 
-def test_of_a_long_line_that_is_bad_the_error_shows_the_beginning(file):
+def test_the_error_for_a_long_bad_line_shows_its_beginning(file):
     file.write_text("x" * 500 + "\n")
     with pytest.raises(HistoryError) as error:
         read(file)

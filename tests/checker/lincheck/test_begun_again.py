@@ -39,7 +39,7 @@ def answer(operations, trace, until=None):
         return end.value
 
 
-def test_it_keeps_the_paths():
+def test_a_restarted_search_keeps_the_paths():
     again = 0
     for operations in histories():
         search, failed = answer(operations, True)

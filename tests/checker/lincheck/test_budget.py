@@ -77,7 +77,7 @@ def test_where_only_the_peak_of_memory_is_known_the_peak_counts(monkeypatch, tmp
     assert budget.resident() * 1024 == peak
 
 
-def test_reading_looks_at_the_limits_now_and_then(monkeypatch):
+def test_reading_checks_the_limits_periodically(monkeypatch):
     looked = []
     monkeypatch.setattr(Budget, "spend", lambda self, where: looked.append(where))
     event = {"process": "nemesis", "type": "info", "f": "none"}
@@ -91,7 +91,7 @@ def test_reading_looks_at_the_limits_now_and_then(monkeypatch):
     assert looked == []
 
 
-def test_a_search_looks_at_the_limits_now_and_then(monkeypatch):
+def test_a_search_checks_the_limits_periodically(monkeypatch):
     looked = []
     monkeypatch.setattr(Budget, "spend", lambda self, where: looked.append(where))
     write = [{"process": 1, "type": kind, "f": "write", "value": 1} for kind in ("invoke", "ok")]

@@ -21,7 +21,7 @@ def test_the_latest_are_all_kept_and_of_older_ones_every_second_fourth_and_eight
     assert numbers(47) == [0, 8, 16, 20, 24, 28, 32, 34, 36, 38, 40, 41, 42, 43, 44, 45, 46, 47]
 
 
-def test_of_a_long_history_few_are_kept_and_none_is_gone_that_has_no_neighbour():
+def test_a_long_history_keeps_few_checkpoints_with_one_near_each_place():
     kept = numbers(3000)
     assert kept[0] == 0
     assert len(kept) < 60

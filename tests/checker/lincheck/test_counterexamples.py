@@ -158,7 +158,7 @@ def test_the_op_that_failed_is_found_among_ops_that_run_in_any_of_a_billion_orde
     assert found.action.f == "get"
 
 
-def test_a_search_that_keeps_everything_keeps_to_its_memory(monkeypatch):
+def test_a_search_that_keeps_everything_respects_its_memory_limit(monkeypatch):
     held = [100_000_000]
     monkeypatch.setattr("fencepost.checker.lincheck.budget.resident", lambda: held[0])
     budget = Budget().growing(5).growing(500).at_most(9)
@@ -251,7 +251,7 @@ def test_ways_that_take_as_many_crashed_ops_of_values_that_do_not_compare_are_bo
 
 
 @pytest.mark.parametrize(("granted_ms", "expected"), [(9, False), (10, True)])
-def test_any_order_lets_a_lease_run_out_in_its_time_and_not_before(granted_ms, expected):
+def test_any_order_expires_a_lease_in_its_time_and_not_before(granted_ms, expected):
     grant = {"lock": "a", "ttl": 10}
     events = [
         {"process": 0, "type": "invoke", "f": "acquire", "value": grant, "time": 0},

@@ -86,7 +86,7 @@ def test_a_failed_cas_of_porcupines_etcd_log_was_applied_and_did_not_match(tmp_p
     assert events(tmp_path, text) == [{"process": 2, "type": "ok", "f": "cas", "value": False}]
 
 
-def test_a_torn_last_line_is_dropped_and_said_so(tmp_path):
+def test_a_torn_last_line_is_dropped_and_reported(tmp_path):
     for whole, torn in ((INVOKE, OK[:20]), ("{:process 0, :type :invoke, :f :read}\n", "{:proc")):
         said = []
         assert len(events(tmp_path, whole + torn, warn=said.append)) == 1

@@ -67,7 +67,7 @@ class Told:
         return Walk.begin(operations, model, UNLIMITED, width=width)
 
 
-def test_of_many_holders_that_died_little_is_kept():
+def test_little_state_is_kept_for_many_dead_holders():
     told = Told()
     for number in range(400):
         told.hold(number, "info" if number % 2 else "ok")
@@ -151,7 +151,7 @@ def test_a_lease_that_has_yet_to_expire_may_make_way_for_an_open_op(at_once):
     assert told.walk().to_end() is None
 
 
-def test_so_may_one_that_an_extension_to_come_will_give(at_once):
+def test_a_lease_that_a_later_extension_gives_may_make_way_too(at_once):
     told = Told()
     told.op(1, "acquire", {}, hold="a")  # without a lease, it would never end
     told.op(2, "acquire", {"ttl": 9 * S, "hold": "b"}, "info")
@@ -186,7 +186,7 @@ def test_that_a_grant_has_expired_is_known_until_its_release(at_once):
         ({"leads": lambda action: UNSAID, "gives": lambda action: UNSAID}, 40),
     ],
 )
-def test_where_the_model_does_not_say_nothing_is_dropped(hint, kept):
+def test_nothing_is_dropped_without_the_model_s_hints(hint, kept):
     told = Told()
     for number in range(20):
         told.op(number, "acquire", {"ttl": S}, hold=str(number))
@@ -223,7 +223,7 @@ def test_a_counterexample_is_right_although_ops_were_dropped(at_once):
     assert shown > 10
 
 
-def test_it_looks_again_when_there_is_twice_as_much():
+def test_it_checks_again_when_the_state_has_doubled():
     told = Told()
     told.hold(1)
     walk = told.walk()

@@ -150,7 +150,7 @@ def test_a_limit_makes_it_unknown_unless_another_object_fails(two_cpus, pool, mo
     assert key == "b"
 
 
-def test_time_that_is_up_in_a_process_is_up_for_all(two_cpus):
+def test_a_timeout_in_one_process_ends_all(two_cpus):
     with pytest.raises(Exhausted, match="time limit of 7 s reached"):
         decided(parts(("a", 1, True), ("b", 1, True)), Budget(0.0, None, 7.0))
 

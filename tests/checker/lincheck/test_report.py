@@ -187,7 +187,7 @@ def test_a_limit_is_a_number_above_0(run, limit, text):
         ([], "the following arguments are required: --model"),
     ],
 )
-def test_arguments_that_make_no_sense_are_named(run, arguments, said):
+def test_invalid_arguments_are_named(run, arguments, said):
     code, told, err, _ = run(WRITTEN, *arguments)
     assert (code, told) == (254, [])
     assert f"fencepost lincheck: {said}" in err
@@ -211,7 +211,7 @@ def test_help_names_every_option_and_its_argument(capsys, monkeypatch):
     assert "register, cas-register, multi-register" in told
 
 
-def test_lines_come_out_as_soon_as_they_are_known(tmp_path):
+def test_lines_are_printed_as_soon_as_they_are_known(tmp_path):
     """With several files, each line is printed before the next file is read."""
     (tmp_path / "history").write_text(WRITTEN)
     reading, writing = os.pipe()

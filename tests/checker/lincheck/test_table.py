@@ -32,7 +32,7 @@ def test_equal_states_and_actions_have_one_number_and_no_two_the_same(filled):
     assert found.observing == {actions[0]: False, actions[1]: True}
 
 
-def test_a_step_is_asked_of_the_model_and_remembered(filled):
+def test_a_step_of_the_model_is_computed_once_and_cached(filled):
     found, (null, five), (write, read) = filled
     assert found.step(read, null) == IMPOSSIBLE
     assert found.step(read, five) == five

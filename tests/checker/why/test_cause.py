@@ -113,7 +113,7 @@ def test_a_fault_on_a_server_before_the_first_request_made_it_forget_nothing():
     assert links(lease_exclusion, story)[0] == ["none"]
 
 
-def test_while_a_lease_runs_nothing_need_keep_its_holder():
+def test_a_holder_within_its_lease_needs_no_explanation():
     story = twice()
     story.fault("pause", 200, 900, ["client-1"])
     story.fault("kill", 300, 400, ["redis-2"])
@@ -322,7 +322,7 @@ def test_a_release_of_a_hold_whose_lease_ran_frees_only_that():
     assert [link["sort"] for link in found] == ["none"]
 
 
-def test_a_holder_that_no_fault_can_name_is_kept_by_none():
+def test_a_holder_without_a_matching_fault_has_no_cause():
     story = overlapping()
     story.fault("pause", 500, 1900, ["client-1"])
     history = story.history()

@@ -24,7 +24,7 @@ def suite(pytester, machine, short, monkeypatch):
     return run
 
 
-def test_tests_share_a_cluster_that_is_gone_with_the_session(suite, machine):
+def test_tests_share_a_cluster_that_is_removed_with_the_session(suite, machine):
     found = suite(
         f"""
         def test_one(fencepost):

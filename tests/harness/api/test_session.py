@@ -108,14 +108,14 @@ def test_a_run_gives_its_ops_holds_and_faults_as_data_frames(session):
     assert (faults["end_s"] > faults["start_s"]).all()
 
 
-def test_a_run_that_was_never_judged_says_how_it_is(session):
+def test_a_run_that_was_never_judged_has_a_verdict_with_the_reason(session):
     folder = session.run("redis", **QUICK).folder
     (folder / "results.json").unlink()
     with pytest.raises(BadArguments, match=r"`fencepost analyze .*` judges it"):
         fencepost.load(folder)
 
 
-def test_importing_it_loads_nothing_that_takes_time():
+def test_importing_the_api_loads_no_slow_module():
     loads = "import sys, fencepost; print(*sys.modules)"
     found = subprocess.run(
         [sys.executable, "-c", loads], capture_output=True, text=True, check=True

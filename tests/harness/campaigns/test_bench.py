@@ -60,13 +60,13 @@ def test_the_versions_of_the_servers_that_were_measured_are_stored(tmp_path, mon
     assert json.loads((folder / "bench.json").read_text()) == stored
 
 
-def test_the_counter_of_packets_is_taken_off_again(cluster):
+def test_the_counter_of_packets_is_removed(cluster):
     bench.measure(SPEC, cluster, 0.05, lambda text: None)
     last = [call.what for call in cluster.calls if "FENCEPOST-BENCH" in call.what][-1]
     assert "-X FENCEPOST-BENCH" in last
 
 
-def test_a_client_that_does_not_come_to_rest_is_a_crash_and_all_are_closed(cluster, monkeypatch):
+def test_a_client_that_does_not_stop_is_a_crash_and_all_are_closed(cluster, monkeypatch):
     rest = worker.Worker.rest
 
     def rests(one, timeout_s):

@@ -63,13 +63,13 @@ def test_a_worker_s_results_are_copied_here(workers, folder):
         (Job(jobs.leaves, ("one", []), version="0.0"), "it has fencepost .*, and 0.0 is asked for"),
     ],
 )
-def test_why_there_is_none_is_said(workers, folder, job, said):
+def test_an_error_of_a_run_on_a_worker_is_reported(workers, folder, job, said):
     with pytest.raises(Crashed, match=said):
         workers.begin(job)()
     assert not folder.exists()
 
 
-def test_a_run_whose_worker_is_killed_is_carried_out_by_another(tmp_path, eventually, monkeypatch):
+def test_a_run_whose_worker_is_killed_is_retried_on_another(tmp_path, eventually, monkeypatch):
     (tmp_path / "place").mkdir()
     (tmp_path / "scratch").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
@@ -96,7 +96,7 @@ def test_without_a_worker_the_error_says_how_to_start_one(tmp_path, monkeypatch)
         Workers(dask.address)
 
 
-def test_a_scheduler_that_is_gone_ends_all(tmp_path):
+def test_a_lost_scheduler_ends_all_runs(tmp_path):
     with dasked(tmp_path) as dask:
         dask.ready()
         workers = Workers(dask.address)
@@ -124,7 +124,7 @@ def test_invalid_arguments_are_refused(monkeypatch, capsys, command, options, sa
     assert said in capsys.readouterr().err
 
 
-def test_a_scheduler_that_does_not_answer_is_said(monkeypatch):
+def test_a_scheduler_that_does_not_answer_is_reported(monkeypatch):
     monkeypatch.setattr(executors, "ANSWERS_S", 1)
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))

@@ -128,7 +128,7 @@ def test_the_token_goes_nowhere_else():
         ({"GITHUB_REPOSITORY": "owner/name/../x"}, "not OWNER/NAME"),
     ],
 )
-def test_variables_that_make_no_sense_are_refused(changes, said):
+def test_invalid_variables_are_refused(changes, said):
     environment = Service().environment | changes
     with pytest.raises(BadArguments, match=said):
         issue.report(night(CHANGED), environment)

@@ -97,7 +97,7 @@ def test_by_default_every_sound_lock_runs_under_every_usual_fault():
     assert plan((), (), (), 7, quick=True).guards == ("none",)
 
 
-def test_every_cell_is_a_test_that_makes_sense_or_says_why_it_cannot_be():
+def test_every_cell_is_a_valid_test_or_gives_the_reason():
     found = cells(plan((), (), tuple(matrix_plan.GUARDS), 7, quick=True))
     assert len({cell.name for cell in found}) == len(found)
     assert all((cell.spec is None) == bool(cell.reason) for cell in found)
@@ -262,7 +262,7 @@ def test_a_matrix_that_is_whole_is_resumed_without_a_run(bench):
     assert len(bench.ran) == 3 and again.rounds.done == 2
 
 
-def test_a_run_that_does_not_come_about_is_kept_as_such_and_the_next_has_a_new_cluster(bench):
+def test_a_run_that_crashes_is_recorded_and_the_next_has_a_new_cluster(bench):
     bench.fails[1] = Crashed("client-1 did not come up")
     bench.notes[2] = ["This could not be healed: a partition."]
     found = matrices.create(small(locks=("redis",)))
@@ -320,7 +320,7 @@ def test_a_lane_that_fails_ends_the_others_after_their_current_run(bench):
     assert bench.downs == len(bench.ups)
 
 
-def test_a_cluster_that_does_not_come_up_ends_the_matrix(bench):
+def test_a_cluster_that_does_not_start_ends_the_matrix(bench):
     def nothing(specs):
         raise Crashed("there is no engine")
 
@@ -329,7 +329,7 @@ def test_a_cluster_that_does_not_come_up_ends_the_matrix(bench):
         bench.carry_out(matrices.create(small()))
 
 
-def test_matrix_json_is_written_after_each_run_with_ways_to_the_runs(bench, folder):
+def test_matrix_json_is_written_after_each_run_with_the_runs_paths(bench, folder):
     found = matrices.create(small(locks=("redis",)))
     seen = []
 

@@ -198,7 +198,7 @@ def night(parts, budget_s=600.0, known=None):
     return folder, made
 
 
-def test_each_part_has_its_share_and_leaves_the_rest_to_those_after_it():
+def test_each_stage_has_its_share_of_the_budget_and_passes_the_rest_on():
     parts = Parts()
     _, made = night(parts)
     assert [words[0] for words, _ in parts.ran][:2] == ["suite", "matrix"]
@@ -220,13 +220,13 @@ def test_stages_beyond_the_budget_are_reported_and_completed_ones_kept():
     ]
 
 
-def test_a_part_that_ends_well_and_leaves_nothing_has_crashed():
+def test_a_stage_that_exits_with_0_and_leaves_no_results_has_crashed():
     _, made = night(Parts())
     lost = [one for one in made.entries if one.key.startswith(("matrix", "track-record/"))]
     assert lost and {one.state for one in lost} == {"crashed"}
 
 
-def test_a_part_that_crashes_is_not_the_same_as_before():
+def test_a_stage_that_crashes_counts_as_changed():
     keys = "suite/redis-control-none"
     _, made = night(Parts({"suite": 255}), known={keys: Known(["as published"])})
     (one,) = [one for one in made.entries if one.key == keys]
@@ -245,7 +245,7 @@ def test_a_nightly_run_is_read_back_listed_and_compared():
 
 
 @pytest.mark.parametrize("ours", [signal.default_int_handler, signal.SIG_IGN])
-def test_a_time_is_cut_off_by_an_interrupt(monkeypatch, ours):
+def test_a_stage_that_times_out_is_interrupted(monkeypatch, ours):
     """Use a real process, which would take a minute.
 
     This also covers a nightly run in a shell's background, where interrupts are ignored.

@@ -85,7 +85,7 @@ def test_a_scenario_with_the_expected_outcome_reproduces_its_defect():
     assert row["issue"].endswith("/11456")
 
 
-def test_a_verdict_that_is_another_shows_that_the_defect_is_gone():
+def test_a_verdict_other_than_expected_shows_that_the_defect_is_fixed():
     row = play(Runs({"linearizable": True}))
     assert row["outcome"] == "not seen"
     assert row["said"].startswith("linearizable is True, False was expected")
@@ -112,13 +112,13 @@ def test_a_step_that_always_differs_is_not_reproduced_and_one_difference_is_retr
         Runs(Crashed("etcd-1 did not come up")),
     ],
 )
-def test_a_run_that_did_not_come_about_says_nothing_of_the_software(runs):
+def test_a_crashed_run_gives_no_result_about_the_software(runs):
     row = play(runs)
     assert row["outcome"] == "not played" and row["said"]
     assert record.changed([row]) == []
 
 
-def test_where_verdicts_do_not_tell_the_history_has_to_show_it(monkeypatch):
+def test_where_verdicts_do_not_show_a_defect_the_history_must(monkeypatch):
     histories = iter([(1, 1), (1, 9)])
     monkeypatch.setattr(record, "read", lambda path: asked(*next(histories)))
     assert play(Runs({}), "kazoo-timeout")["outcome"] == "not seen"
@@ -135,7 +135,7 @@ def asked(*seconds):
     return History(ops)
 
 
-def test_an_op_that_takes_as_long_as_it_may_shows_nothing():
+def test_an_op_within_its_timeout_reproduces_nothing():
     assert waits_longer("client-2", "acquire", 3)(asked(1, 2)) == ""
     assert waits_longer("client-1", "acquire", 3)(asked(1, 9)) == ""
 
@@ -156,7 +156,7 @@ class Counting:
 
 
 @pytest.mark.parametrize(("leases", "outcome"), [(50, "not seen"), (51, "seen")])
-def test_leases_that_are_left_behind_are_counted_while_clients_work(monkeypatch, leases, outcome):
+def test_leaked_leases_are_counted_while_clients_work(monkeypatch, leases, outcome):
     monkeypatch.setattr(record, "_COUNT_EVERY_S", 0.001)
     cluster = Counting(leases)
 
@@ -217,7 +217,7 @@ def track_record(monkeypatch, capsys):
     return call
 
 
-def test_the_exit_code_says_whether_all_is_as_it_was(track_record, tmp_path):
+def test_the_exit_code_says_whether_every_defect_is_as_recorded(track_record, tmp_path):
     only = ("--only", "curator", "--only", "python-redis-lock", "--keep", str(tmp_path / "kept"))
     code, said, ups = track_record(Runs({}), *only)
     assert code == 0 and ups == [2]
@@ -231,7 +231,7 @@ def test_the_exit_code_says_whether_all_is_as_it_was(track_record, tmp_path):
     assert len(json.loads((tmp_path / "kept").read_text())) == 2
 
 
-def test_a_file_that_cannot_be_kept_in_is_refused_before_anything_is_played(track_record, tmp_path):
+def test_a_file_that_cannot_be_written_is_refused_before_any_run(track_record, tmp_path):
     (tmp_path / "other").write_text("{}")
     runs = Runs({})
     for path, message in (("other", "no list of rows"), ("nowhere/kept", "is not there")):

@@ -64,7 +64,7 @@ def go_unknown(client, out):
     out.flush()
 
 
-def test_a_close_is_said_before_it_begins(client, monkeypatch):
+def test_a_close_is_reported_before_it_starts(client, monkeypatch):
     client, out, said = client
     before = []
     monkeypatch.setattr(Doubtful, "closing", lambda self: before.extend(said()))

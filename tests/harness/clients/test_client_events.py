@@ -116,7 +116,7 @@ for thread in threads: thread.join()
 """
 
 
-def test_clients_may_say_their_first_words_at_the_same_time():
+def test_clients_may_send_their_first_events_concurrently():
     """SIGSEGV ended one process in six when the events' type was not known before."""
     path = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     said = line("ok", value={"lock": "orders", "ttl": 1}).decode()
@@ -150,14 +150,14 @@ def test_every_answer_of_the_protocol_is_recorded(hearing):
     assert names == ["ready", "point", "clock", "idle", "cut"]
 
 
-def test_an_op_whose_end_could_not_be_read_is_completed_as_unknown_before_the_next(hearing):
+def test_an_op_whose_completion_cannot_be_parsed_is_completed_as_unknown_before_the_next(hearing):
     found = hearing.take([line(time=1), b"{torn", line(f="release", time=9)])
     ends = [(e.f, e.type, e.time) for e in found.events]
     assert ends == [("acquire", "invoke", 1), ("acquire", "info", 9), ("release", "invoke", 9)]
     assert json.loads(found.lines[1])["error"][0] == "unreadable"
 
 
-def test_a_read_whose_end_could_not_be_read_leaves_its_process_where_it_was(hearing):
+def test_a_read_whose_completion_cannot_be_parsed_keeps_its_process(hearing):
     found = heard(hearing, line(f="read"), b"{torn", line(f="write", time=2))
     assert found == [(3, "read", "invoke"), (3, "read", "fail"), (3, "write", "invoke")]
 
@@ -174,7 +174,7 @@ def test_a_successor_and_events_of_a_library_are_recorded(hearing):
     assert len(heard(hearing, *said)) == len(said)
 
 
-def test_of_processes_that_are_gone_little_is_kept(hearing):
+def test_little_state_is_kept_for_ended_processes(hearing):
     for number in range(1000):
         process, time = 3 + 5 * number, 10 * number
         said = [line(process=process, time=time), line("info", process=process, time=time + 1)]

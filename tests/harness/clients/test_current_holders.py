@@ -43,7 +43,7 @@ def test_a_hold_that_its_holder_gave_up_is_on_until_it_is_released(heard):
 
 
 @pytest.mark.parametrize("end", [("write", "info"), ("close", "invoke")])
-def test_with_its_process_a_grant_is_gone(heard, end):
+def test_a_grant_ends_with_its_process(heard, end):
     heard("acquire", "ok", deadline=99)
     assert heard(*end) == []
 

@@ -143,7 +143,7 @@ def test_the_end_of_its_standard_input_closes_and_ends_it(talk):
     assert talk.program.wait(DEADLINE_S) == 0
 
 
-def test_the_end_of_its_standard_input_closes_it_in_the_midst_of_its_work(talk):
+def test_the_end_of_its_standard_input_closes_it_during_its_work(talk):
     """The close comes between two ops: no op is open before it."""
     talk.say(**WORK)
     heard = [talk.hear() for _ in range(10)]

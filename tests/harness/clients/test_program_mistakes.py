@@ -63,7 +63,7 @@ def why_not_up(worker):
     return str(error.value)
 
 
-def test_a_binary_that_is_not_there_is_named(worker):
+def test_a_missing_binary_is_named(worker):
     said = why_not_up(worker("./no-such-worker"))
     assert said.startswith("./worker on client-1 did not say 'ready'; it ended with exit code 127")
     assert "./no-such-worker cannot be started: No such file or directory" in said

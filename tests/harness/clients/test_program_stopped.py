@@ -49,7 +49,7 @@ def test_a_write_stopped_before_it_was_sent_has_been_invoked(talk):
     assert [line.get("type") for line in talk.hear_until("point")] == ["invoke", None]
 
 
-def test_a_killed_worker_has_said_everything_up_to_its_last_invocation(talk, eventually, state):
+def test_a_killed_worker_has_sent_every_event_up_to_its_last_invocation(talk, eventually, state):
     talk.say(**ACQUIRE)
     talk.say(control="arm", point="before-write")
     talk.say(f="write", value={"resource": "account", "version": 0})

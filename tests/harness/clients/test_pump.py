@@ -51,7 +51,7 @@ def test_everything_is_passed_on_in_order_and_its_memory_is_freed(spawn, eventua
     assert pump.stdout.read(100) == over(0)
 
 
-def test_the_last_words_of_a_program_that_is_killed_come_out_and_how_it_ended(spawn):
+def test_the_last_output_of_a_killed_program_and_its_exit_status_are_passed_on(spawn):
     pump = spawn([*PUMP, DIES])
     assert read(pump, 100) == b"last words\n" + over(-signal.SIGKILL)
     assert pump.wait(10) == -signal.SIGKILL & 0xFF

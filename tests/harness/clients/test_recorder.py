@@ -103,7 +103,7 @@ def test_of_one_lock_a_grant_is_counted_without_a_look_at_its_value(tmp_path):
     recorder.close()
 
 
-def test_of_processes_that_are_gone_nothing_is_kept(tmp_path):
+def test_no_state_is_kept_for_ended_processes(tmp_path):
     recorder = Recorder(tmp_path / "history.jsonl", ["a"], clients=5)
     record(recorder, [grant(process, "a") for process in range(0, 5000, 5)])
     assert recorder.grants == {("a", 0): 1000}
@@ -160,7 +160,7 @@ def test_a_finished_history_is_in_order_of_time_and_stays_so(recorder):
     assert again.notes == []
 
 
-def test_a_killed_run_s_torn_last_line_is_taken_off_its_history(recorder):
+def test_a_killed_run_s_torn_last_line_is_removed_from_its_history(recorder):
     record(recorder, [line(1, 0)])
     recorder.close()
     with recorder.path.open("ab") as file:

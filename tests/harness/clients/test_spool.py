@@ -71,7 +71,7 @@ def test_omitted_output_takes_no_memory():
     os.close(spool.fd)
 
 
-def test_a_reader_that_is_slow_now_and_then_misses_nothing_unsaid(spool):
+def test_a_slow_reader_misses_nothing_without_a_reported_gap(spool):
     """Check that the passed bytes and the bytes reported missing add up to all written bytes."""
     random, written, out = Random(3), 0, b""
     for _ in range(300):

@@ -122,7 +122,7 @@ def test_work_stops_on_request(worker, recorder, eventually):
     assert recorder.counts["acquire", "ok"] == recorder.counts["release", "ok"]
 
 
-def test_a_stopped_worker_does_not_come_to_rest(worker, recorder, stopped):
+def test_a_stopped_worker_does_not_finish_its_work(worker, recorder, stopped):
     stopped()
     assert worker.rest(0.02) is False
 

@@ -98,7 +98,7 @@ def test_a_close_completes_no_op_that_was_sent(fed):
         assert done == [("write", "info")], chunks
 
 
-def test_a_close_is_not_the_begin_of_an_op_that_was_sent(fed):
+def test_a_close_is_not_the_invocation_of_an_op_that_was_sent(fed):
     """The next op is sent when the write has completed, while its client still closes."""
     worker, take, _ = fed()
     worker.begin("write", {})
@@ -125,7 +125,7 @@ def test_a_close_that_a_death_interrupts_is_unknown(fed, recorder, chunks):
     assert worker.process == 8
 
 
-def test_news_of_a_library_between_a_close_and_its_end_changes_nothing(fed, recorder):
+def test_events_of_a_library_between_a_close_and_its_end_change_nothing(fed, recorder):
     worker, take, end = fed()
     take(*GONE[:3], (3, "lost", "info"))
     assert worker.process == 8
@@ -154,7 +154,7 @@ def test_a_driver_takes_no_close_for_the_answer_to_the_successor_s_first_op(
 
 
 @pytest.mark.parametrize("said", [None, "renewed", "lost"])
-def test_for_a_client_without_a_generator_the_harness_says_that_its_hold_is_lost(
+def test_for_a_client_without_a_generator_the_harness_reports_the_loss_of_its_hold(
     fed, recorder, eventually, monkeypatch, said
 ):
     """Unless the client reported it itself, or its lease was renewed."""

@@ -15,7 +15,7 @@ from tests.harness.local import COMMAND, MARKED, Local
 pytestmark = pytest.mark.slow
 
 
-def test_a_program_that_does_not_come_up_is_a_crash_with_its_last_words(recorder, spawn, setup):
+def test_a_program_that_does_not_start_is_a_crash_with_its_last_output(recorder, spawn, setup):
     worker = Worker(Local(spawn), recorder, setup | {"lock": "no-such-lock"}, COMMAND)
     with pytest.raises(Crashed) as error:
         worker.wait_ready()
@@ -69,7 +69,7 @@ sys.stdin.read()
 """
 
 
-def test_a_client_that_is_slow_to_come_up_is_named_and_waited_for(
+def test_a_client_that_starts_slowly_is_named_and_waited_for(
     recorder, spawn, setup, monkeypatch, tmp_path
 ):
     """It starts after two messages that it is slow: it waits for a pipe to be opened."""

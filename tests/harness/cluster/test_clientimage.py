@@ -65,7 +65,7 @@ def answering(monkeypatch, code):
     return ran
 
 
-def test_of_an_image_nothing_is_asked_but_that_it_is_there_and_of_this_machine(engine, monkeypatch):
+def test_an_image_only_has_to_exist_and_be_for_this_machine(engine, monkeypatch):
     ran = answering(monkeypatch, 127)
     must_serve("mine:1", python=False)
     assert ran == []
@@ -120,7 +120,7 @@ def test_its_container_joins_the_node_s_network_and_processes_and_has_the_files(
     assert engine.put == ["/var/lib/fencepost/own/worker"]
 
 
-def test_its_container_is_known_as_ours_and_of_its_project(engine, spawned):
+def test_its_container_has_fencepost_s_label_and_its_project_s(engine, spawned):
     labels = engine.made["labels"]
     assert ours.LABELS.items() <= labels.items()
     assert labels["com.docker.compose.project"] == "fencepost-2"

@@ -82,7 +82,7 @@ def test_each_node_is_reported_with_its_container_once_it_has_started(docker):
     assert told == [("redis-1", f"id-{redis}", [redis]), ("client-1", f"id-{client}")]
 
 
-def test_each_node_runs_once_on_a_network_that_leads_nowhere(docker):
+def test_each_node_runs_once_on_an_internal_network(docker):
     bring_up(docker, PROJECT, wanted("redis-1", "client-1"))
     assert docker.names() == ["fencepost-client-1-1", "fencepost-redis-1-1"]
     assert all(one.status == "running" for one in docker.there)
@@ -96,7 +96,7 @@ def test_each_node_runs_once_on_a_network_that_leads_nowhere(docker):
     assert not {"ports", "privileged", "volumes"} & set(redis)
 
 
-def test_every_container_and_network_that_is_created_is_known_as_ours_and_by_its_node(docker):
+def test_every_created_container_and_network_has_fencepost_s_label_and_its_node_s(docker):
     bring_up(docker, PROJECT, wanted("redis-1"))
     assert labels.networks(docker, PROJECT) == docker.made
     (node,) = labels.containers(docker, PROJECT)

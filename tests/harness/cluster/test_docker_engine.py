@@ -20,7 +20,7 @@ LOOKING = (("heal",), ("heal", "--check"), ("cluster", "status"), ("cluster", "d
 
 @pytest.mark.parametrize("command", LOOKING)
 @pytest.mark.parametrize("installed", [True, False])
-def test_a_command_that_looks_or_removes_installs_and_starts_nothing(
+def test_a_command_that_only_lists_or_removes_installs_and_starts_nothing(
     monkeypatch, capsys, command, installed
 ):
     def silent():
@@ -142,7 +142,7 @@ STRANGE = {
 
 @pytest.mark.parametrize("command", [*LOOKING, ("test", "redis", "--time", "1s")])
 @pytest.mark.parametrize("how", STRANGE)
-def test_an_engine_that_hangs_dies_or_talks_nonsense_is_a_sentence_and_not_a_traceback(
+def test_an_engine_that_hangs_dies_or_answers_nonsense_is_a_sentence_and_not_a_traceback(
     monkeypatch, capsys, tmp_path, command, how
 ):
     answer, words = STRANGE[how]

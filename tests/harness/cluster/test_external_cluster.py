@@ -130,7 +130,7 @@ def place(docker, name="r1"):
     return Helper.place(docker, "fencepost", "image", target)
 
 
-def test_a_helper_is_found_by_its_labels_with_all_that_was_known_of_its_server(docker):
+def test_a_sidecar_is_found_by_its_labels_with_its_server_s_description(docker):
     helper = place(docker)
     (found,) = helpers(docker, "fencepost")
     assert found.target == helper.target
@@ -139,7 +139,7 @@ def test_a_helper_is_found_by_its_labels_with_all_that_was_known_of_its_server(d
     assert ours.LABEL in docker.get("fencepost_helper-r1").labels
 
 
-def test_a_helper_ends_with_the_server_s_container_and_follows_it_when_it_is_back(docker):
+def test_a_sidecar_ends_with_the_server_s_container_and_returns_with_it(docker):
     helper = place(docker)
     before = docker.get("fencepost_helper-r1").attrs["State"]["StartedAt"]
     since = docker.get("r1").attrs["State"]["StartedAt"]
@@ -156,7 +156,7 @@ def test_a_helper_ends_with_the_server_s_container_and_follows_it_when_it_is_bac
     assert docker.get("fencepost_helper-r1").attrs["State"]["StartedAt"] > before
 
 
-def test_a_server_that_was_restarted_by_others_gets_its_helper_back(docker):
+def test_a_server_that_was_restarted_by_others_gets_its_sidecar_back(docker):
     helper = place(docker)
     docker.get("r1").end()
     docker.get("r1").start()
@@ -164,7 +164,7 @@ def test_a_server_that_was_restarted_by_others_gets_its_helper_back(docker):
     assert docker.get("fencepost_helper-r1").attrs["State"]["Running"]
 
 
-def test_only_a_server_that_was_killed_from_here_is_started_again(docker):
+def test_only_a_server_that_fencepost_killed_is_started_again(docker):
     by_us, by_others = place(docker, "r1"), place(docker, "r2")
     by_us.kill()
     docker.get("r2").end()
@@ -189,7 +189,7 @@ def quiet(monkeypatch):
     monkeypatch.setattr(HelperRemote, "state", lambda self, pid, started=None: "S")
 
 
-def test_the_engine_refuses_a_helper_and_says_why(docker):
+def test_the_engine_s_refusal_of_a_sidecar_is_reported_with_the_reason(docker):
     docker.run("r1")
     docker.refused = "authorization denied by plugin"
     target = external.target(docker, Named("r1", None), "r1")
@@ -235,7 +235,7 @@ def test_a_server_that_is_down_is_neither_stopped_nor_killed_and_has_no_pid(dock
     assert "has ended" in server.restarted()
 
 
-def test_a_start_by_a_fault_is_no_start_of_others(docker):
+def test_a_start_by_a_fault_is_not_taken_for_one_by_others(docker):
     helper = place(docker)
     server = ForeignServer(Remote(), helper, None, 6379, stays=True)
     server.kill()
@@ -255,7 +255,7 @@ def test_with_its_container_every_process_of_a_server_is_gone(monkeypatch):
         remote.run(["true"])
 
 
-def test_a_connection_into_a_helper_that_has_ended_is_not_asked(monkeypatch):
+def test_a_connection_into_an_ended_sidecar_is_not_used(monkeypatch):
     monkeypatch.undo()
     places = [("helper", "then"), ("helper", "now")]
     remote = HelperRemote("r1", lambda: places[0])
@@ -309,7 +309,7 @@ def test_a_cluster_s_project_is_recognized_by_its_exact_name(docker):
     assert project.owners(docker) == {"fencepost", "fencepost-2"}
 
 
-def test_a_helper_that_a_killed_command_left_without_any_node_is_found_and_removed(
+def test_a_sidecar_that_a_killed_command_left_without_any_node_is_found_and_removed(
     docker, monkeypatch
 ):
     place(docker).kill()
@@ -323,7 +323,7 @@ def test_a_helper_that_a_killed_command_left_without_any_node_is_found_and_remov
     assert cluster.remains == []
 
 
-def test_a_cluster_that_is_kept_parts_from_the_servers_and_stays(docker, monkeypatch):
+def test_a_kept_cluster_detaches_from_the_servers_and_stays(docker, monkeypatch):
     helper = place(docker)
     helper.kill()
     client = docker.run("client-1", labels=ours.labels("fencepost", "client-1"))

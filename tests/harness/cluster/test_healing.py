@@ -66,12 +66,12 @@ def cluster(**nodes):
     return type("Cluster", (), {"remote": lambda self, name: names[name]})(), list(names)
 
 
-def test_nodes_that_nothing_ails_are_left_alone():
+def test_healthy_nodes_are_left_alone():
     assert healing.heal(*cluster(redis_1=Node(), redis_2=Node())) == []
     assert healing.problems(*cluster(redis_1=Node())) == []
 
 
-def test_everything_that_needs_healing_is_said_first_and_changed_by_healing_alone():
+def test_leftovers_are_listed_first_and_changed_only_by_healing():
     node = Node(running=False, workers=[31, 32], chains=True)
     found = cluster(redis_1=node)
     for _ in range(2):

@@ -138,7 +138,7 @@ def test_the_firewall_rules_for_the_nodes_are_removed_with_the_rest():
 
 
 @pytest.mark.parametrize("in_place", [True, False])
-def test_it_is_said_where_etc_hosts_could_not_be_replaced(in_place):
+def test_a_failed_replacement_of_etc_hosts_is_reported(in_place):
     found, said = cluster(Machine("client-1", in_place))
     found.down()
     assert bool(said) is in_place
@@ -169,7 +169,7 @@ class Silent(Ended):
         return -1
 
 
-def test_a_host_that_hangs_while_it_is_set_up_is_given_up(monkeypatch):
+def test_a_host_that_hangs_during_set_up_times_out(monkeypatch):
     monkeypatch.setattr(module, "_INSTALL_S", 0.0)
     monkeypatch.setattr(module, "_SLACK_S", 0.01)
     machine = Machine("redis-1")

@@ -130,13 +130,13 @@ def test_objects_of_another_fencepost_cluster_are_left_alone(both, cluster):
     assert provision.there() == ["fencepost-2"]
 
 
-def test_each_cluster_is_brought_up_under_its_own_name(docker):
+def test_each_cluster_starts_under_its_own_name(docker):
     for name in ("fencepost", "fencepost-2"):
         ComposeCluster(Engine("20.10"), name).up(["redis-1"], "image")
     assert docker.brought_up == [("fencepost", "redis-1"), ("fencepost-2", "redis-1")]
 
 
-def test_containers_of_an_older_version_are_ours(docker, cluster):
+def test_containers_of_an_older_version_are_recognized(docker, cluster):
     labels = FOREIGN | {"fencepost.node": "true", "com.docker.compose.service": "redis-2"}
     docker.add("container-older", labels, **networks("10.0.0.2"))
     assert cluster.look() == ["redis-2"]

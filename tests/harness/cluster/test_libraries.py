@@ -34,7 +34,7 @@ def test_an_image_without_a_label_holds_none(monkeypatch):
         image.must_hold("fencepost-node:1", ["kazoo"])
 
 
-def test_a_library_that_can_not_be_fetched_is_left_out_and_the_others_are_not(
+def test_a_library_that_cannot_be_downloaded_is_omitted_and_the_others_are_not(
     monkeypatch, tmp_path
 ):
     def python(pins, home):
@@ -53,7 +53,7 @@ def test_a_library_that_can_not_be_fetched_is_left_out_and_the_others_are_not(
     assert (tmp_path / "curator" / "Worker.java").is_file()
 
 
-def test_without_npm_its_library_is_left_out_with_the_reason(monkeypatch, tmp_path):
+def test_without_npm_its_library_is_omitted_with_the_reason(monkeypatch, tmp_path):
     monkeypatch.setattr(libraries.shutil, "which", lambda name: None)
     monkeypatch.setattr(libraries, "is_debian", lambda: False)
     (package,) = libraries.PINS.glob("*/package.json")

@@ -34,7 +34,7 @@ def doctor(monkeypatch, capsys, tmp_path):
     return run
 
 
-def test_a_machine_that_has_all_can_start_a_run(doctor):
+def test_a_machine_that_meets_all_requirements_can_start_a_run(doctor):
     code, said = doctor()
     assert code == 0
     assert "lacks" not in said
@@ -87,7 +87,7 @@ def test_compose_is_needed_for_compose_files_alone(doctor, monkeypatch):
     assert "install Docker's Compose plugin before you use --compose" in " ".join(said.split())
 
 
-def test_the_looks_themselves_work_on_this_machine():
+def test_the_checks_themselves_work_on_this_machine():
     assert machine._memory().what == "2 GB of memory"
     assert machine._clock().what == "a clock to order events by"
     assert machine._firewall().ok in (True, False)

@@ -100,7 +100,7 @@ def test_an_endpoint_without_a_container_is_disconnected_and_the_network_removed
     assert not docker.there
 
 
-def test_a_network_that_stays_is_named_with_the_way_out(docker, cluster):
+def test_a_network_that_stays_is_named_with_a_remedy(docker, cluster):
     docker.endpoints, docker.stubborn = {"ep-17": "fencepost_redis-1_1"}, True
     with pytest.raises(NetworkLeft) as error:
         cluster.down()
@@ -109,7 +109,7 @@ def test_a_network_that_stays_is_named_with_the_way_out(docker, cluster):
     assert "systemctl restart docker" in said and "fencepost heal" in said
 
 
-def test_if_a_container_remains_down_fails_with_docker_s_error(docker, cluster):
+def test_down_fails_with_docker_s_error_if_a_container_remains(docker, cluster):
     docker.endpoints, docker.stuck = {"ep-17": "fencepost_redis-1_1"}, True
     with pytest.raises(Crashed, match="is already in progress") as error:
         cluster.down()
@@ -117,7 +117,7 @@ def test_if_a_container_remains_down_fails_with_docker_s_error(docker, cluster):
     assert docker.endpoints and docker.there
 
 
-def test_a_run_keeps_its_own_outcome_where_only_the_network_is_left(docker, capsys):
+def test_a_run_keeps_its_own_outcome_if_only_the_network_remains(docker, capsys):
     docker.endpoints, docker.stubborn = {"ep-17": "fencepost_redis-1_1"}, True
     with brought_up(["redis-1"], print):
         pass

@@ -36,7 +36,7 @@ def engine(machine):
     return machine["fencepost"]
 
 
-def test_nodes_are_up_inside_and_gone_after(engine):
+def test_nodes_are_up_within_the_block_and_removed_after_it(engine):
     said = []
     with brought_up(NODES, said.append) as cluster:
         assert cluster.nodes == NODES
@@ -144,7 +144,7 @@ def test_leftovers_of_an_earlier_run_are_removed_first(engine):
     assert said[0] == "Removing what an earlier run left behind"
 
 
-def test_nodes_that_are_to_stay_stay_and_the_next_command_heals_them(engine):
+def test_kept_nodes_stay_and_the_next_command_heals_them(engine):
     with brought_up(NODES, print, leave_up=True):
         pass
     assert engine.nodes == NODES
@@ -235,7 +235,7 @@ def test_heal_leaves_a_running_command_s_cluster_alone_and_says_so(machine, monk
     assert f"Left alone: Another fencepost command (pid {os.getpid()}) is using fencepost" in said
 
 
-def test_taking_the_cluster_down_does_not_take_it_from_a_command_that_uses_it(machine):
+def test_cluster_down_does_not_remove_a_cluster_in_use(machine):
     with brought_up(NODES, print, leave_up=True):
         pass
     with brought_up(NODES, print) as kept:
@@ -309,7 +309,7 @@ def quick(monkeypatch, tmp_path):
     monkeypatch.setattr(judge.report, "render", lambda run, *_: (run / "report.html").touch())
 
 
-def test_a_test_called_from_python_brings_its_cluster_up_and_down(engine, quick, tmp_path):
+def test_a_test_called_from_python_starts_and_removes_its_cluster(engine, quick, tmp_path):
     told, faults = [], tmp_path / "faults.json"
     faults.write_text('[{"at_s": 0.1, "duration_s": 0.1, "fault": "pause:redis-1"}]')
     outcome = fencepost.run(

@@ -27,7 +27,7 @@ def anothers(places, monkeypatch):
     return make
 
 
-def test_where_it_is_does_not_depend_on_the_environment(monkeypatch):
+def test_the_path_of_a_reservation_does_not_depend_on_the_environment(monkeypatch):
     monkeypatch.undo()
     before = reservation.places()
     monkeypatch.setenv("TMPDIR", "/var/tmp")
@@ -92,7 +92,7 @@ def test_a_failed_lock_keeps_no_other_command_out(places, anothers):
     mine.release()
 
 
-def test_that_a_cluster_stays_up_is_known_to_the_next_user_until_it_is_taken_back(anothers):
+def test_the_next_user_sees_that_a_cluster_is_kept_until_it_is_released(anothers):
     for keep in (True, False):
         one = Reservation(NAME)
         one.take()

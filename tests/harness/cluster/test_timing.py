@@ -66,7 +66,7 @@ def test_the_shortest_round_trip_says_how_far_off_a_clock_is(ours):
 
 
 @pytest.mark.parametrize("way", [(0, 2 * MS), (2 * MS, 0), (MS, MS), (0, 0)])
-def test_however_a_round_trip_is_shared_out_the_truth_is_within_the_bound(ours, way):
+def test_the_true_offset_is_within_the_bound_for_any_asymmetry_of_a_round_trip(ours, way):
     clock = clock_of(Node([way] * 20), ours)
     assert abs(clock.offset_ns - OFFSET_NS) <= clock.error_ns
 
@@ -82,6 +82,6 @@ def test_however_a_round_trip_is_shared_out_the_truth_is_within_the_bound(ours, 
         (Clock(0, MS), Clock(-3 * MS, MS), "moved by 3.000 ms"),
     ],
 )
-def test_a_clock_that_moved_or_is_hardly_known_is_noted(before, after, words):
+def test_a_clock_that_moved_or_has_a_wide_bound_is_noted(before, after, words):
     said = drifted("client-1", before, after)
     assert said is None if words is None else words in said and "client-1" in said

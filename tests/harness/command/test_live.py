@@ -42,7 +42,7 @@ def test_a_row_s_label_is_readable_however_long_the_row_is():
     assert [row for row in rows if f"  {row} " in said] == rows and "…" in said
 
 
-def test_the_first_violation_is_there_at_once():
+def test_the_first_violation_is_shown_at_once():
     status = Status("running", 3.0, 10, 2, [], {"lease_exclusion": "two holders"})
     assert "lease_exclusion: two holders" in shown(View("redis", 20.0), status)
 
@@ -71,7 +71,7 @@ def test_the_current_and_last_holder_come_from_client_events():
     ]  # fmt: skip
 
 
-def test_a_successor_s_hold_takes_the_place_of_one_that_was_never_given_up():
+def test_a_successor_s_hold_replaces_one_that_was_never_released():
     holding = CurrentHolders(lambda process: f"client-{process % 2 + 1}")
     for process in range(0, 200, 2):
         holding.heard(event(process, process, "ok", "acquire"))

@@ -74,7 +74,7 @@ def test_quiet_output_is_the_verdict_only(run):
     assert report.startswith("report: ")
 
 
-def test_a_ci_is_left_a_junit_file_whether_it_goes_well_or_not(run, machine, monkeypatch, tmp_path):
+def test_a_junit_file_is_written_on_success_and_on_failure(run, machine, monkeypatch, tmp_path):
     file = tmp_path / "out" / "junit.xml"
     assert run("-q", "--junit", str(file))[0] == 0
     (suite,) = ElementTree.parse(file).getroot()

@@ -81,7 +81,7 @@ def test_a_sound_lock_keeps_the_contract_but_for_requests_without_a_timeout(chec
     assert "give its requests a timeout" in found[SILENT].how
 
 
-def test_a_lock_that_is_granted_twice_is_not_looked_at_further(checked, cluster):
+def test_a_lock_that_is_granted_twice_is_not_checked_further(checked, cluster):
     cluster.service.broken = True
     found = checked()
     one = found["a held lock is refused, for certain"]

@@ -59,7 +59,7 @@ def test_a_run_says_when_it_began_by_the_wall_clock(cluster):
     assert before_s <= results.read_test(ended.folder)["began_unix_s"] <= time.time() - end_s
 
 
-def test_a_fault_that_does_not_take_hold_leaves_the_verdict_open(cluster):
+def test_a_fault_without_effect_leaves_the_verdict_unknown(cluster):
     cluster.deaf = {"redis-1"}
     ended = carried_out(cluster)
     assert_judged_and_put_away(ended, cluster)
@@ -67,7 +67,7 @@ def test_a_fault_that_does_not_take_hold_leaves_the_verdict_open(cluster):
     assert ended.outcome.valid == "unknown"
 
 
-def test_a_broken_lock_is_found_out(cluster):
+def test_a_broken_lock_is_detected(cluster):
     cluster.service.broken = True
     ended = carried_out(cluster, schedule=[])
     assert_judged_and_put_away(ended, cluster)

@@ -38,7 +38,7 @@ def test_a_signal_at_any_call_ends_in_a_judged_run(cluster, signals, number):
     assert interrupted > 10
 
 
-def test_a_second_signal_does_not_stop_the_putting_away(cluster, signals, capsys):
+def test_a_second_signal_does_not_stop_the_cleanup(cluster, signals, capsys):
     at = {"SIGSTOP": signal.SIGTERM, "SIGCONT": signal.SIGHUP, "wait": signal.SIGINT}
 
     def disturb(call):

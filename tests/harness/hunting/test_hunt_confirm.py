@@ -69,7 +69,7 @@ def test_an_unconfirmed_counterexample_exits_with_2_and_the_difference(command):
     assert "it completed as fail, and the schedule has ok" in last
 
 
-def test_the_file_that_a_hunt_leaves_is_played_by_test(command, service, tmp_path):
+def test_test_runs_the_schedule_file_of_a_hunt(command, service, tmp_path):
     assert command(*HUNT)[0] == 1
     (schedule,) = tmp_path.glob("hunt-redis/*Z/schedule.json")
     service.broken = True
@@ -125,7 +125,7 @@ def test_without_a_counterexample_no_cluster_starts(machine, monkeypatch, tmp_pa
         ({}, ("-o", "colour=red"), "colour"),
     ],
 )
-def test_a_scenario_that_cannot_be_played_is_refused(command, tmp_path, change, given, said):
+def test_a_scenario_that_servers_cannot_run_is_refused(command, tmp_path, change, given, said):
     sound = {
         "scenario": 1, "name": "n", "lock": "redis", "guard": "none", "ttl_ms": 1000,
         "clients": 2, "steps": [{"do": "do", "client": "client-1", "f": "acquire"}],

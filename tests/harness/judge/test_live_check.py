@@ -68,7 +68,7 @@ def test_a_judge_that_has_ended_is_reported(history):
         assert live.seen.ended == "exit code -9"
 
 
-def test_and_why(tmp_path):
+def test_a_judge_that_has_ended_is_reported_with_the_reason(tmp_path):
     with LiveVerdict(tmp_path, every_s=0.05) as live:
         until(lambda: live.seen.ended)
         assert "test.json" in live.seen.ended
@@ -88,7 +88,7 @@ def until(condition):
         time.sleep(0.005)
 
 
-def test_a_checker_is_broken_when_two_looks_in_a_row_find_it_so(history, monkeypatch):
+def test_a_checker_fails_live_after_two_failures_in_a_row(history, monkeypatch):
     """A violation that a late op explains is none."""
     add(history, *grant(0, 1000, 0))
     looks = [{"lease_exclusion"}, set(), {"mutual_exclusion"}, BROKEN]

@@ -34,7 +34,7 @@ class Here(AgentRemote):
         )
 
 
-def test_the_first_request_is_answered_by_the_agent_that_was_begun():
+def test_the_first_request_is_answered_by_the_started_agent():
     remote = Here()
     remote.begin()
     remote.begin()
@@ -44,7 +44,7 @@ def test_the_first_request_is_answered_by_the_agent_that_was_begun():
     remote.close()
 
 
-def test_a_node_that_cannot_be_reached_is_said_by_the_first_request():
+def test_the_first_request_reports_an_unreachable_node():
     remote = Here(there=False)
     remote.begin()
     with pytest.raises(NoAnswer, match="there is no such node"):

@@ -243,7 +243,7 @@ def test_a_command_that_may_have_run_is_not_run_again(remote, server, tmp_path):
     assert remote.run(["echo", "again"]).out == "again\n"
 
 
-def test_a_node_that_takes_nothing_any_more_is_given_up(remote, monkeypatch):
+def test_a_write_to_a_hanging_node_times_out(remote, monkeypatch):
     """More than a pipe and a window hold: the write itself hangs."""
     monkeypatch.setattr(agent, "AGENT", ("sleep", "600"))
     monkeypatch.setattr(agent, "_SLACK_S", 0.1)
@@ -251,7 +251,7 @@ def test_a_node_that_takes_nothing_any_more_is_given_up(remote, monkeypatch):
         remote._ask({"put": "it", "content": "x" * (8 << 20)}, "write it", timeout_s=0.1)
 
 
-def test_an_sshd_that_hangs_is_given_up(remote, monkeypatch):
+def test_a_connection_to_a_hanging_sshd_times_out(remote, monkeypatch):
     remote.run(["true"])
     remote.close()
     hangs = threading.Event()

@@ -109,7 +109,7 @@ def test_a_run_in_progress_is_marked_and_an_unreadable_one_gives_the_reason(call
     assert "cannot be used" in " ".join(said.split())
 
 
-def test_how_many_more_there_are_is_said(call):
+def test_the_number_of_further_runs_is_shown(call):
     for _ in range(3):
         made("one")
     assert "1 more: --newest 3 lists them." in call("ls", "--newest", "2")[1]
@@ -284,7 +284,7 @@ def test_a_campaign_that_found_nothing_and_a_suite_with_nothing_published_are_no
         (lambda: matrix(cell(ran(1000))), "redis, no fault, guard none kept"),
     ],
 )
-def test_it_is_shown_line_by_line_and_removed_without_its_runs(call, made_of, said):
+def test_a_batch_is_shown_line_by_line_and_removed_without_its_runs(call, made_of, said):
     run = made("redis", True)
     folder = made_of()
     code, shown = call("show", name_of(folder))
@@ -295,7 +295,7 @@ def test_it_is_shown_line_by_line_and_removed_without_its_runs(call, made_of, sa
     assert run.exists()
 
 
-def test_two_of_a_kind_are_set_side_by_side_line_by_line(call):
+def test_two_batches_of_a_kind_are_compared_line_by_line(call):
     one, same, other = suite(True, True), suite(True, True), suite(True, False)
     assert call("compare", name_of(one), name_of(same))[0] == 0
     code, said = call("compare", name_of(one), name_of(other), "--json")
@@ -356,7 +356,7 @@ def test_measurements_of_a_suite_are_neither_as_published_nor_findings(call):
     assert (found.words, found.valid) == ("1 measured", None)
 
 
-def test_figures_do_not_tell_two_matrices_apart_and_states_do(call):
+def test_two_matrices_differ_by_states_and_not_by_figures(call):
     one, same = matrix(cell(ran(1000))), matrix(cell(ran(800)))
     assert call("compare", name_of(one), name_of(same))[0] == 0
     worse = matrix(cell(violated("data", 5, holds=100)))
@@ -371,7 +371,7 @@ def test_a_batch_in_progress_is_running_and_cannot_be_removed(call):
     assert folder.exists()
 
 
-def test_one_whose_file_is_spoilt_is_listed_with_the_reason(call):
+def test_a_batch_with_a_corrupt_file_is_listed_with_the_reason(call):
     folder = suite(True)
     (folder / "suite.json").write_text('{"a": 1}')
     code, said = call("ls")

@@ -30,7 +30,7 @@ def test_a_name_without_a_kind_has_the_lock_s_kind():
     assert named("a:7000", kind="") == [("a", None, 7000)]
 
 
-def test_a_kind_is_said_once_for_all_that_follow():
+def test_a_kind_applies_to_all_names_that_follow():
     assert named("etcd=a", "b") == [("a", "etcd", None), ("b", "etcd", None)]
 
 
@@ -66,7 +66,7 @@ def test_a_name_that_cannot_be_parsed_gives_one_sentence(entries, sentence):
         (OWN_KIND + 'OTHER = Kind("b", __name__, port=1, health=print)', "makes 2 kinds"),
     ],
 )
-def test_a_file_that_makes_no_kind_is_named(tmp_path, content, sentence):
+def test_a_file_without_a_valid_kind_is_named(tmp_path, content, sentence):
     (tmp_path / "mydb.py").write_text(content)
     with pytest.raises(BadArguments, match=sentence):
         read((f"{tmp_path}/mydb.py=a",), "redis")
@@ -76,7 +76,7 @@ def spec(lock="redlock", **settings):
     return from_arguments.spec(lock, {}, settings)
 
 
-def test_named_servers_are_the_nodes_of_the_test_and_none_of_them_is_ours():
+def test_named_servers_are_the_nodes_of_the_test_and_all_are_external():
     test = spec(containers="a,b,c")
     assert test.servers == ["a", "b", "c"]
     assert nodes([test]) == ["storage", *test.clients]

@@ -75,13 +75,13 @@ def test_the_first_version_is_the_one_that_runs_where_none_is_asked_for():
         ("redis=etcd", "there is no redis 'etcd'; choose one of: 7.0"),
     ],
 )
-def test_a_server_that_there_is_not_is_refused_with_those_that_there_are(given, message):
+def test_an_unknown_server_is_refused_with_the_known_ones(given, message):
     with pytest.raises(BadArguments) as refused:
         servers([given])
     assert message in str(refused.value)
 
 
-def test_a_test_of_before_there_was_server_runs_on_the_etcd_that_it_ran_on():
+def test_a_stored_test_without_a_server_runs_on_its_former_etcd_version():
     options = LOCKS["etcd"].read_options({})
     row = Spec("etcd", "etcd", options, server={"etcd": "3.4"}).to_json()
     assert stored(json.loads(json.dumps(row))).server == {"etcd": "3.4"}
@@ -162,7 +162,7 @@ def test_a_node_has_the_file_of_every_kind_and_needs_nothing_but_python(shipped)
     assert shipped("kinds.find('twin').health()") == "False"
 
 
-def test_a_kind_that_was_not_shipped_is_said_to_be_lacking(tmp_path, monkeypatch):
+def test_a_kind_that_was_not_shipped_is_reported_as_missing(tmp_path, monkeypatch):
     (tmp_path / "kinds.json").write_text('{"redis": "fencepost.harness.servers.redis"}')
     monkeypatch.setattr(on_node, "INDEX", tmp_path / "kinds.json")
     assert on_node.find("redis") is KINDS["redis"]

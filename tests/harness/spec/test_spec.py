@@ -35,7 +35,7 @@ def test_a_lock_has_the_servers_that_it_needs_whether_or_not_they_are_asked_for(
     )  # fmt: skip
 
 
-def test_the_defaults_make_sense():
+def test_the_defaults_are_valid():
     assert validate(GOOD) is GOOD
 
 
@@ -205,7 +205,7 @@ SCRIPTED = [(suite, one) for suite in SUITES.values() for one in suite.scenarios
     SCRIPTED,
     ids=[f"{suite.name}-{s.name}-{s.guard}" for suite, s in SCRIPTED],
 )
-def test_every_scenario_s_spec_makes_sense(suite, scenario):
+def test_every_scenario_s_spec_is_valid(suite, scenario):
     spec = of_suite(scenario.name, suite.lock, scenario, seed=1)
     assert (spec.guard, spec.ttl_ms, spec.concurrency) == (
         scenario.guard,

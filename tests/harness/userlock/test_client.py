@@ -74,7 +74,7 @@ def test_it_is_ready_reports_that_it_cannot_extend_and_its_prints_reach_no_proto
     assert talk.program.stderr.read() == b"made for [('127.0.0.1', 1)]\n"
 
 
-def test_one_that_can_extend_says_nothing_of_it(begun):
+def test_a_lock_that_can_extend_reports_nothing_about_it(begun):
     talk = begun(LOCK + "    def extend(self, name, ttl):\n        return True\n")
     assert talk.hear() == {"control": "ready", "pid": talk.program.pid}
 
@@ -122,7 +122,9 @@ def test_a_lock_that_cannot_be_made_ends_the_run_with_its_reason(recorder, spawn
     worker.close()
 
 
-def test_nonsense_ends_the_client_and_is_nothing_of_its_lock_s(recorder, spawn, mine, eventually):
+def test_an_invalid_order_ends_the_client_and_is_not_blamed_on_its_lock(
+    recorder, spawn, mine, eventually
+):
     worker = Worker(Local(spawn), recorder, mine(options={"answer": "'yes'"}), COMMAND)
     worker.wait_ready()
     worker.work(WORK["settings"], WORK["until_ns"])

@@ -83,7 +83,7 @@ def test_the_command_line_overrides_the_file(here, described):
     assert spec.concurrency == 3
 
 
-def test_a_file_says_nothing_of_a_lock_that_is_named(here, described):
+def test_a_project_file_does_not_apply_to_a_lock_named_on_the_command_line(here, described):
     (here / "fencepost.toml").write_text(TOML)
     spec = described("test", "redlock")
     assert (spec.lock, spec.time_s, spec.nemesis) == ("redlock", 60.0, ())
@@ -127,7 +127,7 @@ def test_a_check_of_a_service_of_no_compose_file_is_refused(here, run):
         ("lock = 'mylock.py:MyLock'\nservers = 'redis'\ntime = 'soon'\n", "'soon' is no time"),
     ],
 )
-def test_a_file_that_makes_no_sense_is_said_in_a_sentence(here, run, text, why):
+def test_an_invalid_project_file_gives_one_sentence(here, run, text, why):
     (here / "fencepost.toml").write_text(text)
     code, said = run("test")
     assert (code, why in said) == (254, True), said
@@ -148,7 +148,7 @@ def test_init_writes_a_project_that_a_test_can_be_made_of(here, run, described):
             compile((here / place).read_text(), place, "exec")
 
 
-def test_init_changes_nothing_that_is_there(here, run):
+def test_init_changes_no_existing_file(here, run):
     code, said = run("init")
     assert (code, "kept mylock.py, which is there already" in said) == (0, True)
     assert (here / "mylock.py").read_text() == "class MyLock: ...\n"

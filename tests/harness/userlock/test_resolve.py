@@ -65,7 +65,7 @@ def test_its_imports_from_its_own_folder_are_sent_with_it_and_nothing_else():
     ]
 
 
-def test_of_a_package_all_goes_and_it_is_imported_by_its_place(here):
+def test_all_files_of_a_package_are_sent_and_it_is_imported_by_its_path(here):
     (here / "service" / "locks").mkdir(parents=True)
     for name in ("service/__init__.py", "service/locks/__init__.py"):
         (here / name).write_text("")
@@ -153,7 +153,7 @@ def test_a_file_that_is_no_python_is_named_with_its_line(here):
         own()
 
 
-def test_a_star_may_bring_the_name(here):
+def test_a_star_import_may_define_the_name(here):
     (here / "mylock.py").write_text("from elsewhere import *\n")
     assert own()[0] == "MyLock"
 

@@ -73,7 +73,7 @@ def test_it_is_described_and_run_again_from_its_run_alone(cluster, spec, tmp_pat
     assert [fault.family for fault in schedule] == ["pause", "pause"]
 
 
-def test_another_lock_can_take_its_place_in_a_replay(cluster, spec, tmp_path):
+def test_another_lock_can_replace_it_in_a_replay(cluster, spec, tmp_path):
     ended = carried_out(cluster, spec)
     (tmp_path / "work" / "mended.py").write_text(TEXT)
     name, mended = given("mended.py:MyLock", Asked("redis:1"))

@@ -33,7 +33,7 @@ def test_logged_lines_are_read_back(tmp_path):
     assert read(text[:-20]) == said[:-1]
 
 
-def test_a_run_grows_from_look_to_look(made, browser):
+def test_a_run_grows_between_requests(made, browser):
     run = made("one", time_s=20)
     page = f"/run/{name_of(run)}"
     with locked(run / "history.jsonl"), locked(run):
@@ -89,7 +89,7 @@ def test_the_rate_is_that_of_the_last_seconds_and_bars_say_when_a_fault_was_on(m
     assert (found.bars[0].start_s, found.bars[-1].end_s) == (4.0, 9.5)
 
 
-def test_of_a_long_log_the_begin_and_the_end_are_read(made, monkeypatch):
+def test_only_the_start_and_the_end_of_a_long_log_are_read(made, monkeypatch):
     monkeypatch.setattr("fencepost.harness.web.growing._HEAD", 400)
     monkeypatch.setattr("fencepost.harness.web.growing._TAIL", 2000)
     run = made("one", time_s=1000)

@@ -79,7 +79,7 @@ def test_files_next_to_the_runs_are_not_shown(run, root, browser):
         assert browser.get(f"/run/{path}").status_code == 404
 
 
-def test_a_test_or_a_run_that_is_a_link_out_of_the_folder_is_not_there(run, root, browser):
+def test_a_test_or_a_run_that_is_a_link_out_of_the_folder_is_not_found(run, root, browser):
     (root.parent / "elsewhere").mkdir()
     other = root.parent / "elsewhere" / run.name
     run.rename(other)
@@ -105,7 +105,7 @@ def test_a_page_of_another_site_deletes_nothing(run, browser, origin):
     assert (answer.status_code, run.exists()) == (403, True)
 
 
-def test_a_look_deletes_nothing(run, browser):
+def test_a_get_request_deletes_nothing(run, browser):
     assert browser.get("/remove", params={"run": name_of(run)}).status_code == 200
     assert browser.delete("/remove", headers={"Origin": HERE}).status_code == 405
     assert run.exists()
@@ -125,7 +125,7 @@ def test_a_look_deletes_nothing(run, browser):
         ("", 403),
     ],
 )
-def test_a_name_that_was_led_to_this_machine_gets_no_answer(run, browser, host, code):
+def test_a_foreign_host_name_that_resolves_to_this_machine_gets_no_answer(run, browser, host, code):
     answer = browser.get("/", headers={"Host": host})
     assert (answer.status_code, name_of(run) in answer.text) == (code, code == 200)
 

@@ -186,7 +186,7 @@ def test_a_run_that_was_deleted_meanwhile_is_a_sentence(made, browser):
     assert heading(answer).endswith("is not in the results folder.")
 
 
-def test_a_run_whose_files_are_spoilt_has_a_page_with_the_reason(made, browser):
+def test_a_run_with_corrupt_files_has_a_page_with_the_reason(made, browser):
     run = made("one", True)
     (run / "results.json").write_text('{"valid": ')
     assert listed(browser.get("/?verdict=none")) == ["one"]

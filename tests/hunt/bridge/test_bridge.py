@@ -114,7 +114,7 @@ def test_a_server_crashes_and_restarts_after_every_client_that_met_it_down(made)
         assert granted < place(steps, Heal, name=fault.name)
 
 
-def test_a_lost_reply_is_lost_on_its_own_connection_and_said_to_be(made):
+def test_a_lost_reply_is_lost_on_its_own_connection_and_reported(made):
     found, steps = made("redlock", "kill,partition,pause,delay,drop", seed=1)
     (lost,) = injected(steps, "delay")
     assert lost.targets == ("client-1", "redis-2")
@@ -238,7 +238,7 @@ def test_a_client_that_asks_in_vain_next_to_a_dead_server_asks_on_real_servers_t
     assert not any(isinstance(step, Heal) and step.name == "kill-1" for step in steps)
 
 
-def test_a_lock_that_outlasts_a_lease_has_as_many_more_tries_as_the_lease_is_longer(made):
+def test_a_lock_that_outlasts_a_lease_has_more_retries_in_proportion_to_the_lease(made):
     found, steps = made("redlock", "delay,drop,partition", guard="none", seed=5)
     usual = from_arguments.spec("redlock", {}, {}).options
     longer = found.scenario.ttl_ms / 2000
@@ -246,7 +246,7 @@ def test_a_lock_that_outlasts_a_lease_has_as_many_more_tries_as_the_lease_is_lon
     place(steps, Begin, client="client-2", f="acquire")
 
 
-def test_a_lock_that_outlasts_no_lease_tries_as_often_as_it_does(made):
+def test_a_lock_that_outlasts_no_lease_keeps_its_retries(made):
     found, _ = made("redlock", "clock,partition", seed=5)
     assert found.scenario.options == from_arguments.spec("redlock", {}, {}).options
 
@@ -272,7 +272,7 @@ def test_a_waiting_client_is_faulted_during_its_wait_and_not_at_a_later_step(mad
     assert found.scenario.steps[struck].waits and found.scenario.steps[struck].at_s > 1
 
 
-def test_a_second_arrival_cannot_be_played_and_is_said_not_to_be(setting):
+def test_a_duplicated_message_cannot_be_replayed_and_is_reported(setting):
     asked = setting("redlock", "duplicate,clock")
     actions = table(asked)
     _, met = hunt(asked, 3, 30, 1)

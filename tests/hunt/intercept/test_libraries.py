@@ -59,14 +59,14 @@ def drawn(one, count):
 
 
 @BOTH
-def test_it_works_where_nothing_disturbs_it(setting, library):
+def test_a_library_works_without_faults(setting, library):
     run = undisturbed(setting(library))
     assert run.came_back
     assert [row[3] for row in run.rows if row[2:4] == ("ok", "write")] == ["write"] * 2
 
 
 @BOTH
-def test_its_run_is_played_again_from_its_list_of_integers(setting, library):
+def test_a_run_of_a_library_is_replayed_from_its_list_of_integers(setting, library):
     one = setting(library)
     for run in drawn(one, 10):
         again = Run(one, run.played, table(one)).carry_out()
@@ -106,7 +106,7 @@ def test_the_counterexample_is_the_same_with_any_number_of_processes(setting, li
 
 
 @BOTH
-def test_a_server_that_forgets_breaks_it(setting, library):
+def test_a_server_that_forgets_breaks_a_library(setting, library):
     _, found = hunt(setting(library, "kill"), 1, 60, processes=1)
     assert found is not None
     story = "\n".join(numbered(found.story))

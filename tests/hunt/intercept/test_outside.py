@@ -62,13 +62,13 @@ def test_a_user_lock_works_without_faults(name):
     assert [row[3] for row in run.rows if row[2:4] == ("ok", "write")] == ["write"] * 2
 
 
-def test_a_release_that_checks_no_owner_is_found():
+def test_a_release_without_an_owner_check_is_a_counterexample():
     _, found = hunt(own("Deletes", "pause", "ownership"), 1, 60, processes=1)
     assert found is not None
     assert "ownership is violated" in numbered(found.story)[-1]
 
 
-def test_a_release_that_checks_its_owner_is_searched_in_vain():
+def test_a_release_with_an_owner_check_has_no_counterexample():
     tried = search(own("Right", "pause,partition"), 1, 60, 1, most=60)
     assert tried.found is None
     assert tried.failure == ""
@@ -101,7 +101,7 @@ def test_its_histories_are_the_same_bytes_in_every_process():
     assert_same_digest(HISTORIES, str(ROOT))
 
 
-def test_its_run_is_played_again_from_its_list_of_integers():
+def test_a_run_of_a_user_lock_is_replayed_from_its_list_of_integers():
     one = own("Renews", None)
     for run in drawn(one, 10):
         again = Run(one, run.played, table(one)).carry_out()
@@ -184,7 +184,7 @@ def test_an_unsimulated_call_is_named(name, said):
         ("Loops", r"does not come to an end within 200,000 steps.*locks.py:\d+"),
     ],
 )
-def test_one_that_raises_or_loops_is_reported_with_its_line(name, said):
+def test_a_user_lock_that_raises_or_loops_is_reported_with_its_line(name, said):
     with pytest.raises(LockError, match=said):
         undisturbed(own(name))
 
@@ -203,7 +203,7 @@ def test_the_counterexample_is_the_same_with_any_number_of_processes():
     assert alone.found is not None
 
 
-def test_one_that_never_takes_a_step_is_ended_and_reported(monkeypatch):
+def test_a_user_lock_that_never_takes_a_step_is_ended_and_reported(monkeypatch):
     monkeypatch.setattr(watch, "_LONGEST_S", 0.5)
     with pytest.raises(LockError, match=r"does not come to an end \(.*locks.py:\d+\), at step"):
         undisturbed(own("Spins"))

@@ -175,7 +175,7 @@ def test_a_server_that_is_down_refuses_and_the_next_is_asked():
 @pytest.mark.parametrize(
     ("lock", "faults"), [("etcd", "pause,partition,drop,kill"), ("chubby", "partition,drop,kill")]
 )
-def test_locks_on_etcd_are_searched_in_vain(setting, lock, faults):
+def test_locks_on_etcd_have_no_counterexample(setting, lock, faults):
     tried = search(setting(lock, faults), 1, 120, 1, most=200)
     assert tried.found is None
     assert tried.schedules == 200
@@ -355,7 +355,7 @@ def test_a_server_that_crashes_answers_no_request_and_leaves_its_clients_keys(as
     assert sorted(site.cluster.state.keys) == [b"a/c"]
 
 
-def test_the_lock_service_of_3_4_is_found_wrong_and_that_of_3_5_is_not(setting):
+def test_the_lock_service_of_3_4_has_a_counterexample_and_that_of_3_5_has_not(setting):
     """etcd issue 11456, from no hint."""
     tried = search(setting("etcd-lock-api", "pause"), 1, 60, processes=1, most=300)
     assert tried.found is None and tried.schedules >= 300

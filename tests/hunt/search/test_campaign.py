@@ -191,7 +191,7 @@ def test_a_campaign_on_dask_leaves_the_same_page_as_here(run, dask):
 
 
 @needs_dask
-def test_a_scheduler_that_does_not_answer_is_said(run, monkeypatch):
+def test_a_scheduler_that_does_not_answer_is_reported(run, monkeypatch):
     monkeypatch.setattr("fencepost.harness.campaigns.executors.ANSWERS_S", 1)
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))

@@ -92,7 +92,7 @@ def test_kleppmanns_schedule_is_told_in_eight_steps(setting):
     assert len(found.story) <= 8
 
 
-def test_a_paused_client_that_believes_is_no_find(setting):
+def test_a_paused_client_that_believes_is_no_counterexample(setting):
     tried = search(setting("redis", "pause"), 1, 60, 1, most=100)
     assert tried.found is None
     assert tried.schedules == 100
@@ -118,7 +118,7 @@ def test_a_paused_client_is_a_counterexample_if_it_is_the_goal(setting):
         ("redis-replicated", "pause,delay,drop", {}, {}),
     ],
 )
-def test_a_sound_setting_is_searched_in_vain(setting, lock, faults, options, settings):
+def test_a_sound_setting_has_no_counterexample(setting, lock, faults, options, settings):
     tried = search(setting(lock, faults, None, options, **settings), 1, 60, 1, most=300)
     assert tried.found is None
     assert tried.schedules == 300
@@ -133,7 +133,7 @@ def test_the_counterexample_is_the_same_with_any_number_of_processes(setting):
     assert alone.found is not None
 
 
-def test_liveness_is_a_goal_while_a_minority_is_down_for_good(setting):
+def test_clients_acquire_the_lock_while_a_minority_is_down_for_good(setting):
     one = setting("redlock", "kill", restart="never")
     actions = table(one)
     number = next(n for n, action in enumerate(actions, 1) if action.way == "server")

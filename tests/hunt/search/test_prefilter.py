@@ -62,7 +62,7 @@ def check(setting, lock, options, guard, count, seed, **more):
     return said
 
 
-def test_a_dead_client_s_write_that_arrives_late_is_looked_at(setting):
+def test_a_dead_client_s_late_write_is_not_filtered_out(setting):
     one = setting("redis", options={"token": "incr", "watchdog": "true"}, guard="fenced")
     head, strikes = (44547, 0, 0, 0, 1), ((15, 36), (22, 31), (90, 37), (101, 9))
     run = Run(one, Schedule(head, strikes), table(one)).carry_out()

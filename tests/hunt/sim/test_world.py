@@ -141,7 +141,7 @@ def test_a_context_variable_of_a_task_is_not_set_in_the_next_one():
     assert seen == ["nobody", "nobody"]
 
 
-def test_runs_of_several_threads_keep_out_of_each_other_s_way():
+def test_runs_of_several_threads_do_not_interfere():
     def work():
         seen = []
         for _ in range(50):
@@ -172,7 +172,7 @@ def drawn(one, count, seed=7):
 
 
 @pytest.mark.parametrize("lock", ["redlock", "redis", "redis-replicated", "broken-no-ttl"])
-def test_a_run_is_played_again_from_its_list_of_integers(setting, lock):
+def test_a_run_is_replayed_from_its_list_of_integers(setting, lock):
     one = setting(lock)
     for run in drawn(one, 40):
         numbers = run.played.numbers(len(one.clients))
@@ -260,7 +260,7 @@ def test_a_power_loss_takes_unsynced_writes_from_the_first_second_on():
 
 
 @pytest.mark.parametrize("lock", ["redlock", "redis", "etcd", "chubby"])
-def test_a_run_leaves_no_circles_behind_for_the_collector(setting, lock):
+def test_a_run_leaves_no_reference_cycles_for_the_collector(setting, lock):
     one = setting(lock)
     actions = table(one)
     Run(one, Schedule(), actions).carry_out()
@@ -301,7 +301,7 @@ def test_an_exception_of_an_event_is_not_raised_in_the_task_that_polled_it():
     assert caught == []
 
 
-def test_a_client_that_is_killed_while_it_waits_goes_no_further(setting):
+def test_a_client_killed_while_it_waits_stops_there(setting):
     one = setting("redis", "kill")
     kills = [n for n, action in enumerate(table(one), 1) if action.client == 0]
     whole = Run(one, Schedule(), table(one)).carry_out()

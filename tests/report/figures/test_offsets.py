@@ -70,7 +70,7 @@ def test_each_clock_of_a_node_goes_its_own_way_and_too_many_are_counted():
     assert tables["nodes"] == sorted(seen)
 
 
-def test_a_clock_that_its_process_does_not_show_has_no_way_until_it_is_seen_again():
+def test_a_hidden_clock_has_no_line_until_it_is_seen_again():
     jump = {"kind": "jump", "offset_s": 5.0}
     first = look(1, 2, "start", jump, {"a": {"monotonic": None}, "b": {"monotonic": None}})
     second = look(6, 7, "end", jump, {"a": {"monotonic": [4.0, 6.0]}})
@@ -81,7 +81,7 @@ def test_a_clock_that_its_process_does_not_show_has_no_way_until_it_is_seen_agai
     assert (tables["hidden"], tables["nodes"]) == (["b, monotonic"], ["a", "b"])
 
 
-def test_a_receipt_that_makes_no_sense_is_no_look():
+def test_an_invalid_receipt_is_no_observation():
     for junk in ({"redis-1": {"wall": ["a", None]}}, {"redis-1": 7}, "none", [1]):
         found, _ = courses(history(look(1, 2, "start", {"rate": "fast"}, junk)))
         assert [course.seen for course in found] in ([], [[]])

@@ -49,7 +49,7 @@ def test_a_valid_run_answers_all_three_questions(store, calm):
     assert "<h2>Why</h2>" not in html
 
 
-def test_a_client_paused_past_its_lease_is_not_booked_as_the_services_failure(store, clash):
+def test_a_client_paused_past_its_lease_is_not_counted_as_the_services_failure(store, clash):
     clash.ops = [op for op in clash.ops if op.time < 2_800_000_000]
     html = page(store(clash, checkers=["lease_exclusion", "mutual_exclusion", "resource"]))
     assert headline(html) == (
@@ -141,7 +141,7 @@ def test_results_that_are_known_are_not_read_again(store, calm):
     assert "results.json cannot be read" not in html
 
 
-def test_a_history_that_cannot_be_read_is_said_so(store, calm):
+def test_a_history_that_cannot_be_read_is_reported(store, calm):
     folder = store(calm)
     (folder / "history.jsonl").write_text("not json\n")
     html = unescape(page(folder))

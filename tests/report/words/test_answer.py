@@ -99,7 +99,7 @@ def test_a_guard_that_kept_a_late_client_from_the_data_is_named(found, paused):
     assert said.endswith("no lock service can prevent this; the guard kept it from the data.")
 
 
-def test_where_the_fence_had_seen_no_higher_token_it_is_not_said_to_help(found, story):
+def test_a_fence_that_had_seen_no_higher_token_is_not_reported_as_a_remedy(found, story):
     sleeper = story.acquire(0, 0)
     story.fault(10, 2500, "pause", ["client-1"])
     holder = story.acquire(2490, 1)

@@ -40,7 +40,7 @@ def test_the_state_of_a_cell_is_its_worst_and_other_violations_are_kept_with_it(
     assert state(*runs) == marks
 
 
-def test_a_service_that_is_late_is_not_booked_as_one_that_granted_twice():
+def test_a_late_service_is_not_counted_as_one_that_granted_twice():
     late = run(checkers={"liveness": False}, service={"liveness": False},
                questions={"service": False})  # fmt: skip
     assert state(late) == ["unavailable"]
@@ -58,7 +58,7 @@ def test_a_rate_is_a_share_of_the_holds_of_all_runs_with_its_interval():
     )
 
 
-def test_a_lock_that_tells_no_deadline_is_not_said_to_have_granted_a_lease_twice():
+def test_a_lock_without_deadlines_is_not_reported_to_have_granted_a_lease_twice():
     found = summed(cell(violated("service", 2, blind=True), run(blind=True)))
     assert found["words"].startswith(
         "The lock, which reports no deadline, was granted while another client still held "

@@ -34,7 +34,7 @@ def grant(number):
     return Grant("orders", None, None, f"secret-{number}")
 
 
-def test_of_holds_that_were_lost_and_released_nothing_is_kept(out):
+def test_lost_and_released_holds_are_forgotten(out):
     held = Holds(out)
     for number in range(100):
         held.add(f"1-{number}", grant(number))
@@ -91,11 +91,11 @@ def client(out, tmp_path, monkeypatch):
 LOST = ("lost", "info", "1-1")
 
 
-def test_a_holder_whose_lease_is_nearly_over_says_that_it_has_lost_the_lock(client):
+def test_a_holder_whose_lease_is_about_to_expire_reports_the_loss(client):
     assert client(deadline_in=10**8) == ("ok", True, [LOST])
 
 
-def test_one_whose_lease_was_renewed_or_has_no_end_does_not(client):
+def test_a_holder_with_a_renewed_or_endless_lease_does_not(client):
     assert client(deadline_in=10**10) == ("ok", False, [])
     assert client(deadline_in=None) == ("ok", False, [])
 

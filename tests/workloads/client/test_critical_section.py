@@ -213,7 +213,7 @@ def test_a_holder_whose_lease_is_renewed_continues_and_asks_again_before_its_nex
     assert (step.f, step.after_s) == ("release", pytest.approx(2 * TTL_S))
 
 
-def test_a_client_that_was_paused_does_not_look_at_the_clock():
+def test_a_paused_client_does_not_check_the_clock():
     """Otherwise no run would show the data that a resource without a guard loses."""
     section = CriticalSection(Settings(extend=0), "s")
     section.first(0)
@@ -247,7 +247,7 @@ def test_a_refused_client_retries_soon_in_turn_or_not():
     assert all(step.f == "acquire" and step.after_s <= 0.02 for step in steps[1:])
 
 
-def test_in_calm_hardly_anything_is_waited_for():
+def test_without_contention_there_is_hardly_any_wait():
     chosen = Settings(**{**vars(MIX), "calm_ns": 50 * TTL_NS})
     found = timed(CriticalSection(chosen, "s"), ["ok"] * 2000)
     assert found[-1][0] > 50 * TTL_S

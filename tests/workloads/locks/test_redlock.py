@@ -92,7 +92,7 @@ def test_two_clients_are_never_granted_the_lock_within_one_lease(world, client):
     assert two.acquire("orders", TTL).secret != grant.secret
 
 
-def test_an_answer_after_the_lease_is_no_grant_and_is_given_back(world, client):
+def test_an_answer_after_the_lease_is_no_grant_and_is_released(world, client):
     for node in NODES:
         world[node].takes_ms = 200
     with pytest.raises(Failed, match="but after 1000 ms"):
@@ -101,7 +101,7 @@ def test_an_answer_after_the_lease_is_no_grant_and_is_given_back(world, client):
 
 
 @pytest.mark.parametrize(("takes_ms", "granted"), [(197, True), (198, False)])
-def test_the_drift_is_no_time_left(world, client, takes_ms, granted):
+def test_the_drift_is_subtracted_from_the_remaining_time(world, client, takes_ms, granted):
     """Five times 197 ms leave 3 ms of the 1000 - 12; five times 198 ms leave none."""
     for node in NODES:
         world[node].takes_ms = takes_ms
@@ -254,7 +254,7 @@ def test_a_release_leaves_the_lock_of_its_successor_alone(world, client):
     assert holders(world) == NODES
 
 
-def test_closing_lets_go_of_the_connections_and_of_nothing_else(world, client):
+def test_closing_closes_the_connections_and_nothing_else(world, client):
     lock = client()
     lock.acquire("orders", TTL)
     lock.close()

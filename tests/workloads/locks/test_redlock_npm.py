@@ -47,7 +47,7 @@ def test_an_extension_moves_the_deadline(world, client):
     assert one.extend(grant, TTL).deadline == 300 * MS + TTL - DRIFT
 
 
-def test_an_extension_without_a_quorum_gives_the_lock_away(world, client):
+def test_an_extension_without_a_quorum_releases_the_lock(world, client):
     """The purpose of the port: the holder's own key is deleted while its lease still runs."""
     one = client()
     grant = one.acquire("orders", TTL)

@@ -56,7 +56,7 @@ def test_text_is_parsed_by_the_option_s_type():
         ("redlock", {"node_timeout_ms": "1.5"}, "node_timeout_ms=1.5: a whole number from 1"),
     ],
 )
-def test_an_option_that_makes_no_sense_is_an_error_that_names_the_choices(lock, given, message):
+def test_an_invalid_option_is_an_error_that_names_the_choices(lock, given, message):
     with pytest.raises(ValueError) as error:
         LOCKS[lock].read_options(given)
     assert message in str(error.value)
@@ -78,7 +78,7 @@ def test_a_lock_can_declare_only_properties_that_checkers_understand():
     assert locktype.ENDS_WITH == ends.ENDS_WITH
 
 
-def test_a_way_to_end_that_there_is_not_is_an_error_that_names_the_choices():
+def test_an_unknown_kind_of_end_is_an_error_that_names_the_choices():
     with pytest.raises(ValueError) as error:
         replace(REDLOCK, ends_with="session")
     message = "lock redlock: ends_with 'session' is none of lease, close, connection"
@@ -123,7 +123,7 @@ def test_a_lock_renews_in_the_background_exactly_if_it_declares_so(lock, world):
         made.close()
 
 
-def test_whether_it_renews_may_hang_on_an_option_or_be_unknown():
+def test_renewal_may_depend_on_an_option_or_be_unknown():
     watched = replace(REDLOCK, renews="watchdog")
     assert watched.renews_with({"watchdog": True}) is True
     assert watched.renews_with({"watchdog": False}) is False

@@ -88,7 +88,7 @@ def test_a_request_that_etcd_refused_for_good_has_not_happened(server, code):
 
 
 @pytest.mark.parametrize("code", [2, 4, 14])
-def test_a_timeout_or_a_change_of_leader_leaves_it_open(server, code):
+def test_a_timeout_or_a_change_of_leader_leaves_the_outcome_unknown(server, code):
     server.answers = {"/v3/kv/txn": (503, {"code": code, "message": "etcdserver: timed out"})}
     with pytest.raises(Indeterminate, match="timed out"):
         gateway(server.server_address).call("kv/txn", {})
@@ -113,7 +113,7 @@ def test_a_server_that_is_down_is_passed_over(server, nobody):
     assert gateway(nobody, server.server_address).call("kv/range", {}) == {"count": "1"}
 
 
-def test_where_all_are_down_nothing_has_happened(nobody):
+def test_with_all_servers_down_a_request_certainly_did_not_happen(nobody):
     with pytest.raises(Failed) as error:
         gateway(nobody).call("kv/txn", {})
     assert error.value.kind == "unreachable"
@@ -131,7 +131,7 @@ def test_an_idempotent_request_is_retried_on_another_server(server):
         other.server_close()
 
 
-def test_a_lease_that_is_gone_says_no_ttl(server):
+def test_an_expired_lease_has_no_ttl(server):
     server.answers = {
         "/v3/lease/keepalive": (200, {"result": {"ID": "7"}}),
         "/v3/lease/timetolive": (200, {"ID": "7", "TTL": "-1"}),
@@ -144,7 +144,7 @@ def test_a_lease_that_is_gone_says_no_ttl(server):
     assert client.lives(7) is True  # zero is left out
 
 
-def test_a_deletion_wakes_a_watcher_and_other_news_does_not(server):
+def test_a_deletion_wakes_a_watcher_and_other_events_do_not(server):
     created = b'{"result":{"created":true}}\n'
     deleted = b'{"result":{"events":[{"type":"DELETE","kv":{"key":"YQ=="}}]}}\n'
     client = gateway(server.server_address)
