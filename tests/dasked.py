@@ -17,7 +17,7 @@ needs_dask = pytest.mark.skipif(
 
 
 class Dask:
-    """Start a scheduler and workers, each in a process of its own."""
+    """A scheduler and workers, each in a process of its own."""
 
     def __init__(self, tmp_path, workers=2):
         with socket.socket() as free:

@@ -131,6 +131,7 @@ def test_docstrings_comments_and_strings_of_code_are_read_with_their_lines():
         "# A comment that spans two\n"
         "# lines is started anew.\n"
         "TEXT = 'the lease of X is over'  # no flag in this comment\n"
+        '"""An attribute that is told things."""\n'
         "def f(x):\n"
         '    """The server is over by `then is told`."""\n'
         '    raise ValueError(f"{x} is no lock of "\n'
@@ -142,8 +143,9 @@ def test_docstrings_comments_and_strings_of_code_are_read_with_their_lines():
         (1, "told"),
         (2, "anew"),
         (4, "is over"),
-        (6, "is over"),
-        (7, "of ours"),
+        (5, "told"),
+        (7, "is over"),
+        (8, "of ours"),
     ]
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import inspect
 import io
 import json
 import re
@@ -24,7 +25,7 @@ import subprocess
 import sys
 import tokenize
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -112,7 +113,6 @@ _HIDDEN = re.compile(r"<!--.*?-->|(?<=\])\([^)\s]*\)", re.DOTALL)
 _CODE = re.compile(r"(`+)(?:(?!\n\s*\n).)+?\1", re.DOTALL)
 _BREAK = re.compile(r"(?<=[.;:?!])\s+|\n\s*\n\s*|\n\s*(?:[-*#>]+|\d+\.)\s+|\s*\n?\|\s*")
 _LEAST_WORDS = 4
-_WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,14 +169,17 @@ def _blank(text: str, by: str) -> str:
 
 
 def python_sentences(path: str, source: str) -> Iterator[Sentence]:
-    """Yield the sentences of docstrings and comments and, outside tests/, of other strings."""
+    """Yield the sentences of docstrings and comments and, outside tests/, of other strings.
+
+    Every string that is a statement is a docstring: attributes have some too.
+    """
     tree = ast.parse(source)
     docstrings = set()
     for node in ast.walk(tree):
-        if not isinstance(node, _WITH_DOCSTRING) or (text := ast.get_docstring(node)) is None:
-            continue
-        docstrings.add(node.body[0].lineno)
-        yield from sentences(path, text, node.body[0].lineno)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            docstrings.add(id(node.value))
+            if isinstance(node.value.value, str):
+                yield from sentences(path, inspect.cleandoc(node.value.value), node.lineno)
     for line, text in _comments(source):
         yield from sentences(path, text, line)
     if not path.startswith("tests/"):
@@ -185,7 +188,7 @@ def python_sentences(path: str, source: str) -> Iterator[Sentence]:
 
 
 def _comments(source: str) -> Iterator[tuple[int, str]]:
-    """Comments and their first lines; those of adjacent lines of their own are one."""
+    """Yield comments with their first lines; join those on adjacent lines of their own."""
     if "#" not in source:
         return
     first, column, lines = 0, 0, list[str]()
@@ -203,18 +206,17 @@ def _comments(source: str) -> Iterator[tuple[int, str]]:
         yield first, "\n".join(lines)
 
 
-def _strings(tree: ast.AST, docstrings: set[int]) -> Iterator[tuple[int, str]]:
-    """Strings and f-strings, with X for each value in them, and their first lines."""
+def _strings(tree: ast.AST, docstrings: Container[int]) -> Iterator[tuple[int, str]]:
+    """Yield strings and f-strings, with X for each value in them, and their first lines."""
     inner = {
         id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)
         for part in ast.walk(node) if part is not node
     }  # fmt: skip
     for node in ast.walk(tree):
-        if id(node) in inner:
+        if id(node) in docstrings or id(node) in inner:
             continue
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if node.lineno not in docstrings:
-                yield node.lineno, node.value
+            yield node.lineno, node.value
         elif isinstance(node, ast.JoinedStr):
             parts = (part.value if isinstance(part, ast.Constant) else "X" for part in node.values)
             yield node.lineno, "".join(map(str, parts))

@@ -14,10 +14,10 @@ from tests.oracles.resource import draw, verdict
 
 
 class Simulated:
-    """Draw clients that read, modify and write a register, interleaved at random, and the truth.
+    """Clients that read, modify and write a register, interleaved at random, and the truth.
 
-    Each op has three moments: it is sent, it takes effect, it is answered; another client's
-    may come between any two. `unsure` answers are lost: the op may have taken effect or not.
+    Each op has three moments: it is sent, it takes effect, it is answered; another client's may
+    come between any two. `unsure` answers are lost: the op may have taken effect or not.
     """
 
     def __init__(self, seed: int, locked: bool, numbered: bool, unsure: float) -> None:

@@ -73,7 +73,7 @@ def run_test(cluster: ComposeCluster, results: Path) -> RunTest:
 
 
 class Bench:
-    """Return a lock's servers and clients, and a director whose ops are kept."""
+    """A lock's servers and clients, and a director whose ops are kept."""
 
     def __init__(
         self,

@@ -71,7 +71,7 @@ def drawn_from() -> tuple[int, Random]:
 
 
 class Commands:
-    """Draw random commands, more often valid than invalid."""
+    """Random commands, more often valid than invalid."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -191,7 +191,7 @@ def of_model(model: RedisServer, command: list[str]) -> Any:
 
 
 class Clock(WallClock):
-    """Set the model's time to the millisecond that the server showed."""
+    """A clock of the model that follows the milliseconds that the server showed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -306,7 +306,7 @@ ETCD = ("etcd-1", "etcd-2", "etcd-3")
 
 
 class EtcdRequests:
-    """Draw random requests, as locks send them and invalid ones."""
+    """Random requests, as locks send them and invalid ones."""
 
     def __init__(self, random: Random) -> None:
         self._random = random

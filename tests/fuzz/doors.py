@@ -47,7 +47,7 @@ FINE = (0, 1, 2)
 BAD = 254
 
 Answer = str
-"""What is wrong with the way in which a door answered; "" if nothing is."""
+"""The error in how a door answered; "" if there is none."""
 Shape = Callable[[str, Random], str]
 
 

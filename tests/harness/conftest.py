@@ -35,7 +35,7 @@ def places(monkeypatch, tmp_path_factory):
 
 
 class Machine:
-    """Keep the clusters of one machine in memory, each by its project's name."""
+    """The clusters of one machine, in memory, each by its project's name."""
 
     def __init__(self):
         self.clusters = {}

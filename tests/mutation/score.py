@@ -45,7 +45,7 @@ class Count(NamedTuple):
 
 
 def killed(code: int) -> bool:
-    """A mutant that never ends, or that ends the process, has been detected too."""
+    """Return whether it was detected; a mutant that ends the process, or never ends, was."""
     return status_by_exit_code[code] in ("killed", "timeout", "segfault")
 
 

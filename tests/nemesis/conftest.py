@@ -351,7 +351,7 @@ def site(monkeypatch, network):
 
 
 class Recorded:
-    """Return the ops that a director wrote, and its history."""
+    """The ops that a director wrote, and its history."""
 
     def __init__(self) -> None:
         self.ops: list[Op] = []

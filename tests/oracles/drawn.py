@@ -25,7 +25,7 @@ def in_order(ops: list[Op]) -> list[Op]:
 
 
 class Drawing:
-    """Draw one history: a few clients, each with a few ops one after the other.
+    """One history: a few clients, each with a few ops one after the other.
 
     locks, shared, tokens, named: the number of locks, the probability that an acquire is shared,
     whether grants carry tokens, and whether holds have names.

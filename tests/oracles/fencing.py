@@ -18,7 +18,7 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
 
 
 class _Drawing:
-    """Draw a few clients that acquire, write and read, mostly with the tokens of a sound lock.
+    """A few clients that acquire, write and read, mostly with the tokens of a sound lock.
 
     `careful`: the resource numbers its writes in order, and reads show the accepted ones.
     """

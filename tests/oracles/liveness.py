@@ -140,7 +140,7 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
 
 
 class _Lock:
-    """Return the waits for one lock."""
+    """The waits for one lock."""
 
     def __init__(
         self,

@@ -90,7 +90,7 @@ def _misname(ops: list[Op], random: Random) -> None:
 
 
 class _Robbery(Drawing):
-    """Draw one lock with a late first holder, a second and a third, each a little shifted."""
+    """One lock with a late first holder, a second and a third, each a little shifted."""
 
     def __init__(self, random: Random) -> None:
         self.random = random

@@ -179,7 +179,7 @@ def _stale(writes: list[Written], held: dict[str, Held], test: dict[str, Any]) -
 
 
 def _after(test: dict[str, Any], first: Written, second: Written, fell: bool) -> bool:
-    """Ignore numbers that contradict certain time."""
+    """Return whether the first write precedes the second; a falling number orders nothing."""
     if not fell and first.number is not None and second.number is not None:
         return first.number < second.number
     return before(test, first.by, second.sent)
@@ -200,7 +200,7 @@ def _later(test: dict[str, Any], first: Held, second: Held) -> bool:
 
 
 class _Drawing(Drawing):
-    """Draw clients that read and write as well. The store decides their answers."""
+    """Clients that read and write as well. The store decides their answers."""
 
     def __init__(self, random: Random) -> None:
         self.grants: list[dict[str, Any]] = []
@@ -243,7 +243,7 @@ class _Drawing(Drawing):
 
 
 class _Store:
-    """Answer the reads and writes of a drawing, in order of time, with a random share of errors."""
+    """Answers the reads and writes of a drawing, in order of time, with random errors."""
 
     def __init__(self, drawing: _Drawing) -> None:
         self._ops = drawing.ops

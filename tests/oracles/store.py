@@ -128,7 +128,7 @@ def _has_order(placed: list[Asked], left: list[Asked], test: dict[str, Any]) -> 
 
 
 class _Drawing:
-    """Draw a few clients of a correct register, with some changed answers."""
+    """A few clients of a correct register, with some changed answers."""
 
     def __init__(self, random: Random) -> None:
         self._random = random

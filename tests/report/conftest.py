@@ -39,7 +39,7 @@ TEST: dict[str, Any] = {
 
 @dataclass
 class Story:
-    """Write ops in the given order; `at` is in ms since the test's start."""
+    """Ops in the given order; `at` is in ms since the test's start."""
 
     ops: list[Op] = field(default_factory=list)
     versions: int = 0

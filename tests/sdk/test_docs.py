@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 class Inline(socketserver.StreamRequestHandler):
-    """Start a Redis in memory, with the inline commands that the page's locks use."""
+    """A Redis in memory, with the inline commands that the page's locks use."""
 
     def handle(self):
         for line in self.rfile:

@@ -99,7 +99,7 @@ def _seen(run: Run) -> list[str]:
 
 @dataclass(frozen=True)
 class Wrong:
-    """Return a verdict that the truth refutes."""
+    """A verdict that the truth refutes."""
 
     checker: str
     said: Any

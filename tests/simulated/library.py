@@ -19,7 +19,7 @@ from tests.simulated.service import Owner, Service
 from tests.simulated.world import MS, Process, Steps, Thread, World
 
 RESEND = 200 * MS
-"""After so long a library with sessions asks again."""
+"""The time after which a library with sessions asks again."""
 
 _NOT_UP = object()
 
@@ -126,7 +126,7 @@ class Host:
 
 
 class Keepalive:
-    """Renew a lease three times a ttl; if it runs in a thread of its own, it checks the clock.
+    """Renews a lease three times a ttl; if it runs in a thread of its own, it checks the clock.
 
     `renew` returns the new deadline, False if the service reports an ended lease, None for silence.
     """

@@ -16,7 +16,7 @@ from tests.simulated.truth import FaultSeen
 from tests.simulated.world import MS
 
 _POINT_MS = 1500
-"""How long a client may take to come to its point before it is struck wherever it is."""
+"""The timeout for a client to reach its failpoint; then the fault hits it anywhere."""
 
 
 class Nemesis:

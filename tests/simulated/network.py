@@ -14,7 +14,7 @@ from typing import Any
 from tests.simulated.world import MS, World
 
 LONGEST_MS = 120
-"""The longest that a message is under way while nothing is wrong with its link."""
+"""The longest delay of a message on a healthy link."""
 
 
 @dataclass

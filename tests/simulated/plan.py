@@ -10,7 +10,7 @@ from tests.simulated.world import MS, SECOND
 
 ENDS_WITH = ("lease", "close", "connection")
 DOWN = ("kill", "power", "membership", "memory", "disk", "failover")
-"""Families by which a server does not serve. A sound service keeps what it has granted."""
+"""Families that stop a server. A sound service keeps its grants."""
 
 
 @dataclass(frozen=True)

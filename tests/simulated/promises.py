@@ -10,9 +10,9 @@ from tests.simulated.truth import FaultSeen, Truth
 from tests.simulated.world import MS, SECOND
 
 _AHEAD = 1000 * MS
-"""Who asked so long before another stood in the queue before it, in calm."""
+"""A client that asked this long before another, in calm, was queued before it."""
 _NEW = 6000 * MS
-"""So long, if its process had been granted nothing yet: it may still have been starting."""
+"""The same for a process without a grant so far, which may still have been starting."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ def _asked(begin: Op, new: bool, end: Op | None) -> Asked:
 
 
 def jumped(truth: Truth, ops: list[Op]) -> list[tuple[Asked, Asked]]:
-    """Return whether a client was overtaken in calm.
+    """Return (overtaken, overtaker) for each overtaking in calm.
 
-    Another client was granted a lock before one that had asked for it long before, and was granted
-    it later; no fault was on, or had been on just before.
+    The overtaker was granted a lock before the overtaken, which had asked for it long before; no
+    fault was on, or had been on just before.
     """
     gap = truth.gap
     calls = [call for call in asked(ops) if call.type == "ok"]

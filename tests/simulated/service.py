@@ -128,7 +128,7 @@ class Service:
         return self._world.now + ttl + self._world.between(0, 60) * self._world.chance(0.3)
 
     def drop(self, lock: str, owner: Owner) -> bool:
-        """Release: return whether this owner held the lock."""
+        """Release the lock; return whether this owner held it."""
         return self._release(self._lock(lock), owner)
 
     # Sessions: holds live as long as their client's.
@@ -366,7 +366,7 @@ class Service:
         return "queued", None, 0
 
     def _errs_early(self, state: LockState, shared: bool) -> bool:
-        """Grant although a hold conflicts, with it or instead of it: a defect."""
+        """Return whether the defect grants although a hold conflicts, with it or instead of it."""
         if shared and self._defect.strikes("mixes_modes"):
             return True
         only_shared = all(holder.shared for holder in state.holders)

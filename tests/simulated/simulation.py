@@ -20,7 +20,7 @@ from tests.simulated.truth import Truth
 from tests.simulated.world import MS, World
 
 _AFTER = 4000 * MS
-"""How long clients may take to come to rest once their time is over."""
+"""The timeout for clients to finish their work at the end of the run."""
 
 
 @dataclass(frozen=True)

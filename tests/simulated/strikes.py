@@ -11,9 +11,9 @@ from tests.simulated.world import MS
 
 POINTS = ("granted", "acquired", "before-write", "before-release", "replies-in-flight")
 ANYWHERE = ("begun", "before-request", "answered")
-"""Points of a client's code: those of a hold, and those of every op."""
+"""Failpoints of a client: those of a hold, and those of every op."""
 SHARED = ("partition", "delay", "meteor")
-"""Families that may strike a node beside any other; of the rest, one at a time."""
+"""Families that may hit a node together with any other; of the rest, one at a time."""
 
 
 def late(random: Random, plan: Plan) -> list[Strike]:

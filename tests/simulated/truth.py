@@ -181,7 +181,7 @@ def met_surely(truth: Truth) -> list[tuple[Held, Held]]:
 
 @dataclass
 class Damage:
-    """Return the damage to the data: writes that were lost updates, stale, or had a falling token.
+    """The damage to the data: writes that were lost updates, stale, or had a falling token.
 
     `seen`: whether all parties to one were acknowledged.
     """
@@ -221,7 +221,7 @@ def damage(truth: Truth, store: Store) -> Damage:
 
 
 def doubled(truth: Truth) -> list[tuple[Held, Held]]:
-    """The second was granted while the first one's client believed in its lease."""
+    """Return holds of which the second was granted within the first one's believed lease."""
     gap = truth.gap
     return [
         (one, other)
@@ -235,10 +235,10 @@ def doubled(truth: Truth) -> list[tuple[Held, Held]]:
 
 
 def doubled_in_any_order(truth: Truth) -> list[tuple[Held, Held]]:
-    """Return whether a second exclusive grant certainly arrived within the first one's lease.
+    """Return exclusive grants of which the second certainly arrived within the first one's lease.
 
-    It was requested after the first had arrived, and arrived before the least lease of the first,
-    from its request on, can have ended.
+    The second was requested after the first had arrived, and arrived before the least lease of the
+    first, from its request on, can have ended.
     """
     gap = truth.gap
     found = []
@@ -267,7 +267,7 @@ def _excused(truth: Truth, held: Held, at: float) -> bool:
 
 
 def extended_lost(truth: Truth) -> list[tuple[Held, Held]]:
-    """An extension was answered ok after the lock had been granted to another in between."""
+    """Return holds whose extension was answered ok after the lock had been granted to another."""
     gap = truth.gap
     return [
         (one, other)
@@ -278,7 +278,7 @@ def extended_lost(truth: Truth) -> list[tuple[Held, Held]]:
 
 
 def tokens_repeated(truth: Truth) -> list[tuple[Held, Held]]:
-    """Equal tokens, or a lower one of a grant that was requested after the other had arrived."""
+    """Return grants with equal tokens, or with a lower one for a surely later request."""
     gap = truth.gap
     found = []
     for one, other in rivals(truth):
@@ -291,11 +291,11 @@ def tokens_repeated(truth: Truth) -> list[tuple[Held, Held]]:
 
 
 def stolen(truth: Truth) -> list[tuple[Held, Held]]:
-    """Return whether a release certainly ended another client's hold.
+    """Return (thief, victim) for each release that certainly ended another client's hold.
 
-    It was sent after its own hold had ended and another client, which had asked after that, had the
-    lock; it was answered ok, and a third was granted the lock after it, while the lease of the
-    other still ran. No earlier fault could have made the service forget it.
+    It was sent after the thief's own hold had ended and the victim, which had asked after that, had
+    the lock; it was answered ok, and a third client was granted the lock after it, while the
+    victim's lease still ran. No earlier fault could have made the service forget it.
     """
     gap = truth.gap
     if any(_forgets(fault) for fault in truth.faults):
@@ -338,7 +338,7 @@ def _forgets(fault: FaultSeen) -> bool:
 
 
 def lost_updates(truth: Truth) -> list[tuple[Wrote, Any]]:
-    """An acknowledged write, and a later read or write that shows an older version."""
+    """Return acknowledged writes with a later read or write that shows an older version."""
     gap = truth.gap
     found: list[tuple[Wrote, Any]] = []
     for write in truth.writes:

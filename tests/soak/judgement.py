@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 Sample = Mapping[str, float]
-"""What was measured once: amounts by name."""
+"""One measurement: amounts by name."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ def test_dropping_crashed_ops_at_once_changes_no_verdict(name, monkeypatch):
 
 
 class Told:
-    """Return a history of a lock with leases of a second, each op by a process of its own."""
+    """A history of a lock with leases of a second, each op by a process of its own."""
 
     def __init__(self):
         self.events = []

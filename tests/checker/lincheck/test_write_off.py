@@ -15,7 +15,7 @@ MODEL = named("register", 0)
 
 
 class Told:
-    """Build a history of a register op by op, each op by a new process."""
+    """A history of a register, built op by op, each op by a new process."""
 
     def __init__(self):
         self.events = []

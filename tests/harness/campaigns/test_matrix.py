@@ -47,7 +47,7 @@ def counted(outcome):
 
 
 class Bench:
-    """Record clusters and runs without executing them."""
+    """Records clusters and runs without executing them."""
 
     def __init__(self):
         self.ups, self.downs, self.ran = [], 0, []

@@ -199,7 +199,7 @@ def test_the_engine_s_refusal_of_a_sidecar_is_reported_with_the_reason(docker):
 
 
 class Remote:
-    """Return a sidecar's node, with a server of two processes."""
+    """A sidecar's node, with a server of two processes."""
 
     node = "r1"
 

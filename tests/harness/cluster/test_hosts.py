@@ -20,7 +20,7 @@ from fencepost.harness.remote.ssh import Host
 
 
 class Ended:
-    """Return a program that read its input and printed nothing."""
+    """A program that read its input and printed nothing."""
 
     def __init__(self, said=b""):
         self.stdin, self.stdout, self.stderr = io.BytesIO(), io.BytesIO(said), io.BytesIO()

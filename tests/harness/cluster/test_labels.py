@@ -17,7 +17,7 @@ FOREIGN = {"com.docker.compose.project": "fencepost", "com.docker.compose.servic
 
 
 class Thing:
-    """Return a container, network or volume of the Compose project `fencepost`."""
+    """A container, network or volume of the Compose project `fencepost`."""
 
     def __init__(self, docker, name, labels, **attrs):
         self.docker, self.name, self.id, self.labels = docker, name, name, labels

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.slow
 
 
 class Tap:
-    """Record the requests of a library."""
+    """Records the requests of a library."""
 
     def __init__(self):
         self.asked = []

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows forks n
 
 
 class Forked:
-    """Record each process that starts, and end the first one before it has started."""
+    """Records each process that starts, and ends the first one before it has started."""
 
     def __init__(self, place):
         self.place = place

@@ -28,7 +28,7 @@ CELLS = (
 
 
 class Page(HTMLParser):
-    """Return the parts of a page: its text, ids, targets of links, classes of its tiles."""
+    """The parts of a page: its text, ids, targets of links, classes of its tiles."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
