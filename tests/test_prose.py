@@ -26,7 +26,7 @@ EXAMPLES = {
     ", say": ("Start three servers, say with Compose.", "Failed reads, say what you like."),
     "so many": ("Run so many seeds in a row.", "Run many seeds in a row."),
     "of ours": ("It removes a node of ours.", "It removes one of our nodes."),
-    "in the place of": ("Uses memory in the place of disks.", "Uses memory instead of disks."),
+    "the place of": ("Uses memory in the place of disks.", "Uses memory instead of disks."),
     "need not": ("A plugin need not register itself.", "A plugin does not need a file."),
     "heed": ("The resource heeds no tokens.", "The resource checks no tokens."),
     "held to": ("The client is held to that.", "The client held the lock."),

@@ -68,7 +68,7 @@ _WORDS = (
     ),
     ("so many", r"\bso many\b", "give the number or its name"),
     ("of ours", r"\bof (one's own|yours|theirs|ours)\b", "your, its; name the owner"),
-    ("in the place of", r"\bin the place of\b", "instead of"),
+    ("the place of", r"\bin the place of\b", "instead of"),
     ("need not", r"\bneed not\b", "does not have to"),
     ("heed", r"\bheed(s|ed|ing)?\b", "checks, follows"),
     ("held to", r"\bheld (against|to|equal)\b", "compared with, checked against"),
@@ -117,7 +117,7 @@ _LEAST_WORDS = 4
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence and its construction, None if it has none of them. `line` counts from 1."""
+    """A sentence with its construction, or None for a plain one. `line` counts from 1."""
 
     path: str
     line: int
