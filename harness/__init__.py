@@ -1,4 +1,4 @@
-"""One run from start to end: description, cluster, workers, history, store, command line."""
+"""Carries out runs: specification, cluster, clients, history, verdict, results, command line."""
 
 if __name__ == "harness":
     raise ImportError(

@@ -1,7 +1,7 @@
-"""The command `fencepost`.
+"""Runs the command `fencepost`.
 
-`fencepost lincheck` and `fencepost --version` work where only the standard library is installed:
-they come before anything else is imported.
+`fencepost lincheck` and `fencepost --version` need only the standard library, so they are handled
+before anything else is imported.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _run() -> int:
         print(_version())
         return 0
     if not os.environ.get("DOCKER_HOST", "").startswith("ssh:"):
-        # Docker's SDK does without it, and to import it takes longer than all else of that.
+        # Docker's SDK works without this module, which is slower to import than the rest of it.
         sys.modules.setdefault("docker.transport.sshconn", None)  # type: ignore[arg-type]
     try:
         from fencepost.harness.command.app import run
@@ -51,7 +51,7 @@ def _version() -> str:
     try:
         return f"fencepost {version('fencepost')}"
     except PackageNotFoundError:
-        return "fencepost, not installed: run from a checkout"
+        return "fencepost (not installed: run from a checkout)"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A log that never grows beyond a limit: its oldest and its newest lines stay."""
+"""Writes a log that never grows beyond a limit: it keeps its oldest and its newest lines."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from fencepost.atomic_write import replace
 
 LIMIT = 8 << 20
-"""Bytes of a log at most."""
+"""Maximum size of a log in bytes."""
 
 
 class BoundedLog:
-    """Appends to a file. When that is full, a quarter of its limit is kept of either end."""
+    """Appends to a file. When the file is full, keeps a quarter of the limit from each end."""
 
     def __init__(self, path: Path, limit: int = LIMIT) -> None:
         self._path = path
@@ -22,7 +22,7 @@ class BoundedLog:
         self._left_out = 0
 
     def write(self, text: str) -> None:
-        """Append lines. OSError if there is no room on the disk."""
+        """Append lines. Raises OSError if the disk is full."""
         self._file.write(text.encode())
         if self._file.tell() > self._limit:
             self._shorten()
@@ -31,13 +31,13 @@ class BoundedLog:
         self._file.close()
 
     def _shorten(self) -> None:
-        said = self._path.read_bytes()
+        content = self._path.read_bytes()
         if not self._head:
-            self._head = said[: said.rfind(b"\n", 0, self._keep) + 1]
-            middle = said[len(self._head) :]
+            self._head = content[: content.rfind(b"\n", 0, self._keep) + 1]
+            middle = content[len(self._head) :]
         else:
-            # After the head comes the line that says what was left out before.
-            middle = said[said.index(b"\n", len(self._head)) + 1 :]
+            # The line after the head says how much was left out before.
+            middle = content[content.index(b"\n", len(self._head)) + 1 :]
         tail = middle[middle.find(b"\n", len(middle) - self._keep) + 1 :]
         self._left_out += len(middle) - len(tail)
         replace(self._path, [self._head, gap(self._left_out).encode(), tail])
@@ -46,5 +46,5 @@ class BoundedLog:
 
 
 def gap(count: int) -> str:
-    """The line that stands where so many bytes were left out."""
+    """Return the line that marks where `count` bytes were left out."""
     return f"... {count} bytes were left out here, to keep this log short ...\n"

@@ -1,4 +1,4 @@
-"""Errors that end a command: what was tried, what happened, what to do."""
+"""Errors that end a command. Their texts say what was tried, what happened and what to do."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Collection
 
 
 class BadArguments(ValueError):
-    """What was asked for makes no sense; exit code 254."""
+    """The arguments are wrong or do not fit together; exit code 254."""
 
 
 class Crashed(RuntimeError):
-    """What was asked for could not be done; exit code 255."""
+    """The arguments are right, but the command could not do its work; exit code 255."""
 
 
 def choose(what: str, given: str, valid: Collection[str]) -> str:
     """Return `given` if it is one of the valid names.
 
     Raises:
-        BadArguments: it is not; the text lists the valid ones.
+        BadArguments: it is not one; the text lists the valid names.
     """
     if given not in valid:
         near = difflib.get_close_matches(given, valid, n=1)

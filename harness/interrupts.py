@@ -1,12 +1,12 @@
-"""Signals that end a command: the first interrupts it, later ones do not disturb its cleanup.
+"""Handles the signals that end a command: the first interrupts it, later ones spare its cleanup.
 
 Python raises KeyboardInterrupt for SIGINT only. A run that gets SIGTERM or SIGQUIT, or SIGHUP
 because its terminal was closed, has the same faults to heal and the same nodes to remove.
 
-What has to be cleaned up stands in `undisturbed`, and within it, what may be interrupted in
-`interruptible`. So there is no moment, however short, at which a signal skips the cleanup: none
-between the end of the work and its begin, and none after a first signal. A signal that came during
-a cleanup which nothing had interrupted counts once that is over.
+Work that needs a cleanup runs in `undisturbed`; the part that a signal may interrupt runs in
+`interruptible` within it. So no signal can skip the cleanup: neither one between the end of the
+work and the start of the cleanup, nor a second one. If a signal arrives during a cleanup that was
+not caused by a signal, it takes effect after the cleanup.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _ENDING = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name
 
 @dataclass
 class _State:
-    """Of the main thread, which alone gets signals.
+    """The state of the main thread, the only one that receives signals.
 
-    `depth`: how many `undisturbed` it is in. `deferred`: signals are only noted now. `raised`: one
-    has interrupted already.
+    `depth`: number of `undisturbed` blocks around it. `deferred`: signals are only noted.
+    `noted`: one was. `raised`: a signal has interrupted the command already.
     """
 
     depth: int = 0
@@ -41,8 +41,7 @@ _state = _State()
 
 
 def interrupt_on_signals() -> None:
-    """Raise KeyboardInterrupt for the first signal that ends a command, unless it is ignored
-    (nohup)."""
+    """Let the first ending signal raise KeyboardInterrupt, unless it is ignored (nohup)."""
     _state.noted = _state.raised = False
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -51,7 +50,7 @@ def interrupt_on_signals() -> None:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Note signals that come meanwhile; raise KeyboardInterrupt at the end if any did."""
+    """Note signals during the block; raise KeyboardInterrupt after it if one arrived."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals go to the main thread, and only it may set their handlers
         return
@@ -80,7 +79,7 @@ def undisturbed() -> Iterator[None]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Within `undisturbed`: a signal interrupts this, unless one has interrupted already."""
+    """Within `undisturbed`: let a signal interrupt this block, unless one has before."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -98,7 +97,7 @@ def _on_signal(number: int, frame: FrameType | None) -> None:
     if not _state.deferred and not _state.raised:
         _interrupt()
     _state.noted = True
-    with suppress(OSError, RuntimeError):  # its terminal may be gone, or in the middle of a word
+    with suppress(OSError, RuntimeError):  # the terminal may be gone, or a print in progress
         print("fencepost: cleaning up, this takes a few seconds", flush=True)
 
 

@@ -1,38 +1,38 @@
-"""Lines of a stream that comes in chunks, none of them longer than memory can bear."""
+"""Splits a stream that arrives in chunks into lines, and bounds the memory that a line can take."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 LONGEST = 1 << 20
-"""Bytes of a line at most. No event has a thousandth of it."""
+"""Maximum length of a line in bytes, more than a thousand times that of any event."""
 _KEPT = 1 << 12
 
 
 @dataclass(frozen=True)
 class TooLong:
-    """A line that was longer than LONGEST: how it begins, and how long it was."""
+    """A line longer than LONGEST: its start and its length in bytes."""
 
     start: bytes
     length: int
 
 
 class Lines:
-    """Each byte is looked at once, however many chunks a line comes in."""
+    """Collects chunks and returns lines. Reads each byte once, however many chunks a line has."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._length = 0
 
     def take(self, chunk: bytes) -> list[bytes | TooLong]:
-        """The lines that end in this chunk."""
+        """Add a chunk; return the lines that end in it."""
         *ends, rest = chunk.split(b"\n")
         found = [self._ended(end) for end in ends]
         self._add(rest)
         return found
 
     def rest(self) -> bytes | TooLong:
-        """What followed the last line's end."""
+        """Return what followed the end of the last line."""
         return self._ended(b"")
 
     def _ended(self, end: bytes) -> bytes | TooLong:

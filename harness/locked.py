@@ -1,6 +1,8 @@
-"""Whether a run goes on: its recorder holds a lock (flock) on its history, a long run on its
-folder of segments. Whoever carries out a run, a suite, a matrix or a campaign holds one on its
-folder, until it is judged and its page is written."""
+"""Locks files and folders (flock), so that other processes see which runs are in progress.
+
+A recorder locks its history, a long run its folder of segments. The process that executes a run, a
+suite, a matrix or a campaign locks its folder until the verdict and the page are written.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,13 @@ from typing import IO
 
 try:
     import fcntl
-except ImportError:  # Windows, where only hunts are run: nobody else writes what they write
+except ImportError:  # Windows, where only hunts run: no two processes write the same files
     fcntl = None  # type: ignore[assignment]
 
 
 def lock(file: int | IO[bytes]) -> None:
     """Hold the lock of an open file until it is closed."""
-    with suppress(OSError):  # a file system without locks, where nobody can tell
+    with suppress(OSError):  # a file system without locks: runs in progress are not recognized
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX)
 
@@ -35,11 +37,11 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def is_live(path: Path) -> bool:
-    """Whether anybody holds the lock of this file or folder."""
+    """Return whether a process holds the lock of this file or folder."""
     try:
         asked = os.open(path, os.O_RDONLY)
     except OSError:
-        return False  # there is none; who reads it will say
+        return False  # no such file; its reader reports that
     try:
         if fcntl is None:
             return False
@@ -47,7 +49,7 @@ def is_live(path: Path) -> bool:
     except BlockingIOError:
         return True
     except OSError:
-        return False  # no locks here
+        return False  # the file system has no locks
     finally:
         os.close(asked)
     return False

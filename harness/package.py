@@ -1,5 +1,4 @@
-"""The package itself: its version, and where its own files lie (Compose files, node programs,
-clients' code)."""
+"""Locates the package's own files (image, node programs, client code) and tells its version."""
 
 from importlib import metadata
 from pathlib import Path
@@ -9,7 +8,7 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def version() -> str:
-    """Of the fencepost that runs; "not installed" in a checkout that nobody has installed."""
+    """Return the version of fencepost; "not installed" in a checkout that is not installed."""
     try:
         return metadata.version("fencepost")
     except metadata.PackageNotFoundError:

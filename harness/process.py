@@ -1,4 +1,4 @@
-"""A process of fencepost's own beside the one that carries out a run: another module of it."""
+"""Starts another module of fencepost in a process of its own, next to the process of a run."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 import subprocess
 import sys
 
-_LONGEST = 500  # characters of what went wrong
+_LONGEST = 500  # characters of an error
 
 
 def begin(module: str, *words: str, out: int) -> subprocess.Popen[bytes]:
-    """Start `python -m module words`, with pipes for what it is told and for what goes wrong.
+    """Start `python -m module words`, with pipes to its standard input and standard error.
 
-    A Ctrl-C is not for it: it ends the run, and this process with it or after it.
+    It gets no Ctrl-C: that ends the run, which then ends this process.
     """
     return subprocess.Popen(
         [sys.executable, "-m", module, *words],
@@ -24,6 +24,6 @@ def begin(module: str, *words: str, out: int) -> subprocess.Popen[bytes]:
     )
 
 
-def why(said: bytes, code: int) -> str:
-    """Why it has ended: the end of what it wrote to standard error, or else its exit code."""
-    return said.decode(errors="replace").strip()[-_LONGEST:] or f"exit code {code}"
+def why(stderr: bytes, code: int) -> str:
+    """Return why a process ended: the end of its standard error, or else its exit code."""
+    return stderr.decode(errors="replace").strip()[-_LONGEST:] or f"exit code {code}"

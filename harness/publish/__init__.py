@@ -1,1 +1,1 @@
-"""The results folder as a static site."""
+"""Publishes the results folder as a static site: `fencepost site`."""

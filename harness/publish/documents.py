@@ -1,5 +1,8 @@
-"""Documents in Markdown as pages of a site. Links between them hold; those to what the site does
-not have, the code say, become plain text."""
+"""Renders Markdown documents as pages of the site.
+
+Links between documents are kept. Links to files that the site does not have, such as source code,
+become plain text.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ from markupsafe import Markup
 from fencepost.report.pages import page
 
 FIRST = ("findings", "claims", "track-record")
-"""Those that the index names first."""
+"""The documents that the index lists first."""
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.S)
 _NO_WORD = re.compile(r"[^\w\- ]")
 
 
 def write(docs: Path, to: Path) -> list[tuple[str, str]]:
-    """Write a page for each document of a folder; returns the name and the title of each."""
+    """Write a page for each document of a folder; return the name and the title of each."""
     found = {path.stem: path.read_text(encoding="utf-8") for path in sorted(docs.glob("*.md"))}
     if found:
         to.mkdir()
@@ -33,10 +36,12 @@ def write(docs: Path, to: Path) -> list[tuple[str, str]]:
 
 
 def rendered(text: str, names: set[str]) -> tuple[str, str]:
-    """The title of a document and its HTML, with links to documents of these names. HTML in it is
-    shown as it is written."""
-    made = MarkdownIt("commonmark", {"html": False}).enable("table")
-    tokens = made.parse(_COMMENT.sub("", text))
+    """Return the title of a document and its HTML, with links to documents of these names.
+
+    HTML within the document is escaped.
+    """
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = markdown.parse(_COMMENT.sub("", text))
     title, seen = "", dict[str, int]()
     for place, token in enumerate(tokens):
         if token.type == "heading_open":
@@ -45,9 +50,9 @@ def rendered(text: str, names: set[str]) -> tuple[str, str]:
             token.attrSet("id", _anchor(words, seen))
         for piece in token.children or ():
             if piece.type == "link_open":
-                _lead(piece, names)
-    body: str = made.renderer.render(tokens, made.options, {})
-    # A wide table is scrolled by itself, and not with the page.
+                _relink(piece, names)
+    body: str = markdown.renderer.render(tokens, markdown.options, {})
+    # Let a wide table scroll by itself instead of with the page.
     body = body.replace("<table>", '<div class="wide"><table>').replace(
         "</table>", "</table></div>"
     )
@@ -59,13 +64,13 @@ def _text(inline: Token) -> str:
 
 
 def _anchor(words: str, seen: dict[str, int]) -> str:
-    """As GitHub names headings, so that the documents' own links hold."""
+    """Return the id of a heading as GitHub makes it, so that links between documents work."""
     base = _NO_WORD.sub("", words.lower()).replace(" ", "-")
     number = seen[base] = seen.get(base, -1) + 1
     return f"{base}-{number}" if number else base
 
 
-def _lead(link: Token, names: set[str]) -> None:
+def _relink(link: Token, names: set[str]) -> None:
     href = str(link.attrGet("href") or "")
     parts = urlsplit(href)
     if parts.scheme in ("http", "https", "mailto") or (not parts.path and parts.fragment):

@@ -1,14 +1,14 @@
-"""The results folder as a static site: pages with relative links alone, which open from a disk.
+"""Builds a static site from the results folder, with relative links only, so it opens from a disk.
 
     DIR/index.html  trend.html  runs.html  style.css  badge.json
-    DIR/docs/*.html                 what is kept in words: findings, claims, the track record, ...
-    DIR/runs/TEST/TIME/report.html  as the results folder has them, so that their links hold
+    DIR/docs/*.html                 documents: findings, claims, known defects, ...
+    DIR/runs/TEST/TIME/report.html  laid out as in the results folder, so that links work
 
-A site has a bound of bytes. Suites, matrices and the like come first, the newest first, each with
-a summary of every run that it names. Then reports take the places of summaries while there is room:
-of runs in which an outcome changed, then of those that broke something, then of others.
+The size of a site is limited. Suites, matrices and the like come first, the newest first, each
+with a summary of every run that it names. Then full reports replace summaries while there is room:
+first of runs whose outcome changed, then of runs with a violation, then of others.
 
-A new site is written beside the old one, which it takes the place of once it is whole.
+A new site is written next to the old one and replaces it when it is complete.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from fencepost.report.words.settings import again
 MARK = ".fencepost-site"
 MOST_BYTES = 50_000_000
 _SUMMARY_BYTES = 3_000
-"""What a summary and its row take, at the most but for long names."""
+"""Maximum size of a summary and its row (more only with long names)."""
 _ROOM = 1_000_000
-"""For what is not a run's: documents, index, trend."""
+"""Bytes reserved for documents, index and trend."""
 _DATA = ("night.json", "suite.json", "matrix.json", "matrix.csv", "sweep.json", "sweep.csv")
 
 
 @dataclass
 class _Shelf:
-    """What the site has: collections and runs by name, and which runs have their whole report."""
+    """The contents of the site: collections and runs by name; `whole`: runs with a full report."""
 
     collections: dict[str, Stored] = field(default_factory=dict)
     runs: dict[str, Stored] = field(default_factory=dict)
@@ -54,12 +54,12 @@ class _Shelf:
 
 
 def build(to: Path, docs: Path, most_bytes: int, say: Callable[[str], None]) -> Path:
-    """Write the site into this folder; returns its index.
+    """Write the site into a folder of at most `most_bytes`; return the path of its index.
 
     Raises:
-        BadArguments: the folder is there, has something in it, and is no site of ours; or the
-            documents alone have no room.
-        Crashed: it cannot be written.
+        BadArguments: the folder has files and is not a site of fencepost; or the documents alone
+            exceed the limit.
+        Crashed: the site cannot be written.
     """
     _must_be_ours(to)
     shelf = _chosen(most_bytes)
@@ -70,41 +70,43 @@ def build(to: Path, docs: Path, most_bytes: int, say: Callable[[str], None]) -> 
         size = sum(path.stat().st_size for path in scratch.rglob("*") if path.is_file())
         if size > most_bytes:
             raise BadArguments(
-                f"the site would have {run_index.sized(size)}, and the bound is "
+                f"the site would take {run_index.sized(size)}, more than the limit of "
                 f"{run_index.sized(most_bytes)}: raise --most"
             )
         if to.exists():
             shutil.rmtree(to)
         scratch.rename(to)
     except OSError as error:
-        raise Crashed(f"the site {to} cannot be written: {error.strerror or error}") from error
+        raise Crashed(f"cannot write the site {to}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     say(
         f"{len(shelf.collections)} collections, {len(shelf.runs)} runs ({len(shelf.whole)} with "
-        f"their whole report, {shelf.left_out} left out), {run_index.sized(size)}"
+        f"full reports, {shelf.left_out} left out), {run_index.sized(size)}"
     )
     return to / "index.html"
 
 
 def _must_be_ours(to: Path) -> None:
     if to.is_symlink() or (to.exists() and not to.is_dir()):
-        raise BadArguments(f"{to} is no folder: name one that is to be made")
+        raise BadArguments(f"{to} is not a folder: name a new folder")
     if results.root().resolve().is_relative_to(to.resolve()):
-        raise BadArguments(f"{to} holds the results folder {results.root()}: name another folder")
+        raise BadArguments(
+            f"{to} contains the results folder {results.root()}: name another folder"
+        )
     if to.is_dir() and any(to.iterdir()) and not (to / MARK).is_file():
         raise BadArguments(
-            f"{to} has files in it and is no site of fencepost's: nothing is written; name another "
-            "folder, or empty it"
+            f"{to} has files and is not a fencepost site, so nothing was written: name another "
+            "folder, or empty this one"
         )
 
 
 def _chosen(most_bytes: int) -> _Shelf:
-    """Which runs are in it, and which of them whole, so that it stays within the bound."""
+    """Choose the collections, runs and full reports that fit into the limit."""
     shelf = _Shelf(room=most_bytes - _ROOM)
     every = {one.name: one for one in run_index.runs() if not one.live and not one.problem}
     kinds = {name: one for name, one in every.items() if one.came is not None}
-    # A night is what everything else stands below.
+    # Nightly runs come first: they refer to all other collections.
     for name, one in sorted(kinds.items(), key=lambda row: row[1].kind != "night"):
         _add(shelf, name, one, every)
     for name, one in every.items():
@@ -123,7 +125,7 @@ def _chosen(most_bytes: int) -> _Shelf:
 
 
 def _add(shelf: _Shelf, name: str, one: Stored, every: dict[str, Stored]) -> None:
-    """Add what stands for many with its runs, if all of it fits."""
+    """Add a collection (a suite, a matrix or the like) with its runs, if all of it fits."""
     assert one.came is not None
     places = (one.folder / run for run in one.came.runs)
     names = dict.fromkeys(run_index.name_of(place.resolve()) for place in places)
@@ -148,7 +150,7 @@ def _take(shelf: _Shelf, name: str, one: Stored) -> None:
 
 
 def _changed(shelf: _Shelf) -> set[str]:
-    """The runs of outcomes that changed in a night."""
+    """Return the runs whose outcome changed in a nightly run."""
     found = set()
     for one in shelf.collections.values():
         if one.kind == "night":
@@ -157,7 +159,7 @@ def _changed(shelf: _Shelf) -> set[str]:
 
 
 def _size(path: Path) -> int:
-    """Bytes of a file; 0 where there is none, or only a link to one."""
+    """Return the size of a file in bytes; 0 if it does not exist or is a link."""
     return path.stat().st_size if path.is_file() and not path.is_symlink() else 0
 
 
@@ -202,7 +204,7 @@ def _folder(to: Path, name: str) -> Path:
 
 
 def _nights(shelf: _Shelf) -> list[tuple[str, dict[str, Any]]]:
-    """The nights with their links, the oldest first."""
+    """Return the nightly runs with their links, the oldest first."""
     found = [(name, one) for name, one in shelf.collections.items() if one.kind == "night"]
     return [
         (_link(name), msgspec.to_builtins(nightly.read(one.folder)))
@@ -211,8 +213,8 @@ def _nights(shelf: _Shelf) -> list[tuple[str, dict[str, Any]]]:
 
 
 _TITLES = {
-    "night": "Nights", "suite": "Suites", "matrix": "Matrix", "sweep": "Sweeps",
-    "track-record": "Track record", "campaign": "Campaigns of hunts", "bench": "Costs",
+    "night": "Nightly runs", "suite": "Suites", "matrix": "Matrices", "sweep": "Sweeps",
+    "track-record": "Known defects", "campaign": "Hunt campaigns", "bench": "Costs",
 }  # fmt: skip
 
 

@@ -1,6 +1,6 @@
-"""A Remote by an agent: a program on the node that answers each JSON line with another.
+"""Implements a Remote with an agent: a program on the node that answers each JSON line with one.
 
-A subclass says how a program is started on the node (`spawn`); all else is here.
+A subclass defines how to start a program on the node (`spawn`); this file does the rest.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from fencepost.node.places import PROGRAM_PATH
 AGENT = (PROGRAM_PATH, "agent")
 
 _SLACK_S = 10.0
-# A line that an empty pipe takes whole, though nobody reads it.
+# A line of this size fits into an empty pipe, so that writing it does not block.
 _FITS = 16 << 10
 _END_S = 2.0
-# These can be sent twice: the effect and the answer are the same.
+# These signals can be sent twice: the effect and the answer are the same.
 _HARMLESS = (0, signal.SIGSTOP, signal.SIGCONT)
 
 
 class AgentRemote(ABC):
-    """The agent is started when it is first needed, and again if it has ended."""
+    """A Remote that starts its agent on first use, and again if it has ended."""
 
     def __init__(self, node: str) -> None:
         self.node = node
@@ -40,10 +40,10 @@ class AgentRemote(ABC):
 
     @abstractmethod
     def spawn(self, argv: Sequence[str]) -> Program:
-        """Start a program on the node. OSError or RemoteError if the node cannot be reached."""
+        """Start a program on the node. Raises OSError or RemoteError if it cannot be reached."""
 
     def begin(self) -> None:
-        """Start the agent, and wait for nothing: what goes wrong, the first request says."""
+        """Start the agent without waiting for it; the first request reports an error."""
         with self._lock, suppress(OSError):
             if self._agent is None:
                 self._agent = _Agent(self.spawn(AGENT))
@@ -53,9 +53,9 @@ class AgentRemote(ABC):
         answer = self._ask(request, " ".join(argv)[:200], timeout_s=timeout_s)
         result = Result(answer["code"], answer["out"], answer["err"])
         if check and result.code:
-            said = (result.err or result.out).strip()[-500:]
+            output = (result.err or result.out).strip()[-500:]
             raise RemoteError(
-                f"{self.node}: {' '.join(argv)[:200]}: exit code {result.code}: {said}"
+                f"{self.node}: {' '.join(argv)[:200]}: exit code {result.code}: {output}"
             )
         return result
 
@@ -96,8 +96,8 @@ class AgentRemote(ABC):
                 answer = self._once(line, timeout_s)
             except _Lost as error:
                 if not again:
-                    raise NoAnswer(f"{self.node}: {what}: the connection was lost, and nobody "
-                                   f"knows whether it was done: {error}") from error  # fmt: skip
+                    raise NoAnswer(f"{self.node}: {what}: the connection was lost, so whether "
+                                   f"this was done is unknown: {error}") from error  # fmt: skip
                 answer = self._last(line, timeout_s, what)
             except (OSError, ValueError) as error:
                 raise self._silent(what, error) from error
@@ -127,7 +127,7 @@ class AgentRemote(ABC):
             words = self._agent.last_words()
             self._drop()
             if fresh and words:
-                # It does not start, so another attempt would fail too.
+                # The agent does not start, so a retry would fail too.
                 raise OSError(words) from error
             raise _Lost(words or str(error)) from error
         except (OSError, ValueError):
@@ -136,7 +136,7 @@ class AgentRemote(ABC):
 
 
 class _Lost(Exception):
-    """The agent ended, or its connection did, before it answered."""
+    """The agent or its connection ended before it answered."""
 
 
 class _Agent:
@@ -174,7 +174,7 @@ class _Agent:
                     self._send(line)
                 except _Lost:
                     if late.is_set():
-                        raise TimeoutError(f"it takes nothing for {timeout_s:.0f} s") from None
+                        raise TimeoutError(f"it read nothing for {timeout_s:.0f} s") from None
                     raise
         try:
             answer = self._answers.get(timeout=max(0.0, end - time.monotonic()))
@@ -194,7 +194,7 @@ class _Agent:
             raise _Lost(str(error)) from error
 
     def last_words(self) -> str:
-        """What it wrote to its standard error; empty if it still runs."""
+        """Return what it wrote to its standard error; empty if it still runs."""
         assert self._program.stderr
         self._reader.join(_END_S)
         if not self.over:

@@ -1,7 +1,7 @@
-"""Cuts off what takes too long, where the call itself knows no time limit.
+"""Ends calls that take too long and have no timeout of their own.
 
-A write to a program that reads no more, or the answer of an sshd that hangs, is waited for without
-end. What is cut off meanwhile comes to an end, with an error or as if its connection was lost.
+A write to a program that has stopped reading, and a request to a hung sshd, block forever. When the
+connection is cut from outside, such a call returns or fails.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from contextlib import contextmanager, suppress
 
 @contextmanager
 def cut_off(cut: Callable[[], object], after_s: float) -> Iterator[threading.Event]:
-    """Call `cut` if the block is not over after so many seconds; the event tells that it was."""
+    """Call `cut` if the block takes longer than `after_s` seconds; then the event is set."""
     late = threading.Event()
 
-    def strike() -> None:
+    def expire() -> None:
         late.set()
-        with suppress(Exception):  # its connection may be gone already
+        with suppress(Exception):  # the connection may be gone already
             cut()
 
-    watch = threading.Timer(after_s, strike)
+    watch = threading.Timer(after_s, expire)
     watch.daemon = True
     watch.start()
     try:

@@ -1,4 +1,4 @@
-"""A Remote into a container: each program by a `docker exec` of its own."""
+"""Implements a Remote into a container: one `docker exec` for each program."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fencepost.harness.remote.remote import Program
 
 
 class DockerRemote(AgentRemote):
-    """`container` is the container's name or id."""
+    """A Remote into a container; `container` is its name or id."""
 
     def __init__(self, node: str, container: str) -> None:
         super().__init__(node)
@@ -21,13 +21,13 @@ class DockerRemote(AgentRemote):
 
 
 def exec_in(container: str, argv: Sequence[str]) -> subprocess.Popen[bytes]:
-    """Start a program in a container with its streams connected here."""
+    """Start a program in a container, with its standard streams as pipes."""
     return subprocess.Popen(
         ["docker", "exec", "-i", container, *argv],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         bufsize=0,
-        # Ctrl-C is for the harness, which ends its programs in order.
+        # Only the harness gets a Ctrl-C; it ends its programs in order.
         start_new_session=True,
     )

@@ -1,4 +1,4 @@
-"""Processes of a node, told from others by more than their number (node/processes.py)."""
+"""Finds processes on a node and identifies them by pid and start time (node/processes.py)."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from fencepost.node.places import PROGRAM
 from fencepost.node.processes import Process
 
 CLIENT, RESOURCE = "client", "resource"
-"""What programs of a run are marked with: a client and its pump; the resource's server."""
+"""Marks of a run's programs: a client and its pump; the server of the resource."""
 
 
 def marked(remote: Remote, mark: str) -> list[Process]:
-    """Every process on the node that a run has started with this mark."""
+    """Return every process on the node that a run has started with this mark."""
     return [Process(**row) for row in _ask(remote, "marked", mark) or []]
 
 
 def children(remote: Remote, process: Process) -> list[Process]:
-    """What a process has forked itself; nothing if it is gone."""
+    """Return the children of a process; none if it has ended."""
     return [Process(**row) for row in _ask(remote, "children", str(process.pid), process.started)]
 
 
 def own(remote: Remote, pid: int, mark: str) -> Process | None:
-    """The process of this number; None if it is gone, or does not have the mark."""
+    """Return the process with this pid; None if it has ended or lacks the mark."""
     shown = _ask(remote, "show", str(pid))
     if shown["started"] is None or shown["mark"] != mark:
         return None

@@ -1,4 +1,4 @@
-"""The boundary to a node: run a command, put and get a file, signal a process."""
+"""Defines the boundary to a node: run a command, put and get a file, signal a process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Result:
-    """What a command left: its exit code and its output."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -17,18 +17,18 @@ class Result:
 
 
 class RemoteError(RuntimeError):
-    """A command could not be run, or failed: the text has the node, the command, its output."""
+    """A command could not run, or failed; the text has the node, the command and its output."""
 
 
 class NoAnswer(RemoteError):
-    """The node could not be reached, or did not answer: so nobody knows how things are there."""
+    """The node could not be reached or did not answer, so its state is unknown."""
 
 
 class Sink(Protocol):
-    """A program's standard input. OSError if the program, or the connection to it, is gone."""
+    """A program's standard input. Raises OSError if the program or its connection is gone."""
 
     def write(self, data: bytes, /) -> int | None:
-        """Return how many bytes were written, which may be fewer than given."""
+        """Return the number of bytes written, which may be less than len(data)."""
 
     def close(self) -> None: ...
 
@@ -39,14 +39,14 @@ class Source(Protocol):
     def read(self, size: int = -1, /) -> bytes:
         """Wait for data and return at most `size` bytes; without a size, all until the end.
 
-        Empty at the end, or if the connection was lost.
+        Return b"" at the end, or if the connection was lost.
         """
 
     def close(self) -> None: ...
 
 
 class Program(Protocol):
-    """A program on a node, with its standard streams connected here. `subprocess.Popen` is one."""
+    """A program on a node, with its standard streams as pipes. `subprocess.Popen` is one."""
 
     @property
     def stdin(self) -> Sink | None: ...
@@ -59,15 +59,15 @@ class Program(Protocol):
         """Return the exit code. Raise subprocess.TimeoutExpired after `timeout` seconds."""
 
     def kill(self) -> None:
-        """Cut it off: close its standard input, and read nothing that it writes any more."""
+        """Close its standard input, and read nothing more from it."""
 
 
 class Remote(Protocol):
-    """One node. Several threads may call it; each call waits for the one before.
+    """One node. Several threads may call it; calls run one at a time.
 
-    After the connection was lost, the next call opens it again. A call during which it was lost is
-    repeated if that changes nothing (put, get, state, and signals 0, STOP and CONT). Any other call
-    raises RemoteError, because it is not known whether it was carried out.
+    After the connection is lost, the next call opens it again. A call that was interrupted by the
+    loss is retried if it is idempotent (put, get, state, and signals 0, STOP and CONT). Any other
+    call raises RemoteError, because it is unknown whether it took effect.
     """
 
     node: str
@@ -76,22 +76,22 @@ class Remote(Protocol):
         """Run a command to its end. Raise RemoteError if it fails (with `check`) or hangs."""
 
     def put(self, path: str, content: bytes) -> None:
-        """Write a file atomically: a reader sees the old content or the new."""
+        """Write a file atomically: a reader sees either the old content or the new."""
 
     def get(self, path: str) -> bytes:
-        """Return a file's content. Raise RemoteError if there is no such file."""
+        """Return the content of a file. Raise RemoteError if it does not exist."""
 
     def signal(self, pid: int, number: int, started: str | None = None) -> bool:
-        """Send a signal; False if there is no such process.
+        """Send a signal; return False if there is no such process.
 
-        With `started` (node/processes.py), another process that has its number now gets
-        none. Without it, whoever has the number gets it.
+        With `started` (node/processes.py), a new process that reuses the pid gets no signal.
+        Without it, the process with this pid gets the signal, whichever it is.
         """
 
     def state(self, pid: int, started: str | None = None) -> str | None:
-        """The process' state letter from /proc (T is stopped); None if it is gone."""
+        """Return the process' state letter from /proc (T is stopped); None if it has ended."""
 
     def spawn(self, argv: Sequence[str]) -> Program:
-        """Start a program with its standard input and output connected here."""
+        """Start a program with its standard input and output as pipes."""
 
     def close(self) -> None: ...

@@ -1,9 +1,9 @@
-"""A Remote into a container that is not ours, by a helper container of ours beside it.
+"""Implements a Remote into an external container, through a sidecar container.
 
-The helper shares the network and the processes of that container, and nothing else: files are the
-helper's own. It ends with the first process of that container, as all processes there do. So before
-each call it is asked whether it is there, and put there again if the container was restarted. A
-connection into one that has ended may stay open, and nobody would answer by it.
+The sidecar shares the network and the processes of that container, but has its own files. It ends
+with the first process of that container, as all processes there do. So each call first checks that
+the sidecar runs, and starts a new one if the container was restarted. A connection into an ended
+sidecar may stay open without ever getting an answer.
 """
 
 from __future__ import annotations
@@ -15,15 +15,18 @@ from fencepost.harness.remote.agent import AgentRemote
 from fencepost.harness.remote.docker import exec_in
 from fencepost.harness.remote.remote import NoAnswer, Result
 
-# Orphans of ours go to it. Else they would go to the first process of a container that is not ours.
+# It adopts orphans, which the first process of the server's container would get otherwise.
 _REAPER = ("tini", "-s", "--")
 
 Place = tuple[str, str]
-"""A helper's id, and since when the container runs that it is beside."""
+"""A sidecar's id, and the start time of the container that it belongs to."""
 
 
 class HelperRemote(AgentRemote):
-    """`place` puts the helper there, and says where it is; None if the container is down."""
+    """A Remote through a sidecar.
+
+    `place` starts the sidecar if necessary and returns where it is; None if the container is down.
+    """
 
     def __init__(self, node: str, place: Callable[[], Place | None]) -> None:
         super().__init__(node)
@@ -63,5 +66,5 @@ class HelperRemote(AgentRemote):
         return self._there() and super().signal(pid, number, started)
 
     def state(self, pid: int, started: str | None = None) -> str | None:
-        """As any Remote's; with its container every process is gone."""
+        """As in Remote; None too if the container is down."""
         return super().state(pid, started) if self._there() else None

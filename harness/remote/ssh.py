@@ -1,7 +1,7 @@
-"""A Remote by SSH: one connection a node, and on it a channel for each program.
+"""Implements a Remote by SSH: one connection for each node, with one channel for each program.
 
-The host's key is always checked: a host that is not in the known_hosts file, or has another key
-there, is refused.
+The host key is always checked: a host that is missing from the known_hosts file, or has a different
+key there, is refused.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _OPEN_S = 10.0
 _KEEPALIVE_S = 5
 # If data stays unacknowledged for longer, the connection counts as lost.
 _SILENT_MS = 15_000
-# Set here, because sshd and sudo differ from host to host in the PATH that they pass on.
+# Set explicitly, because the PATH that sshd and sudo pass on differs from host to host.
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-# Errors are raised; paramiko would also print them to the terminal.
+# Errors are raised; without this, paramiko would also print them to the terminal.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True)
 class Host:
-    """How a node is reached. Without `key`, the keys of the ssh agent and of ~/.ssh are tried."""
+    """How to reach a node. Without `key`, the keys of the ssh agent and of ~/.ssh are tried."""
 
     host: str
     known_hosts: Path
@@ -50,7 +50,7 @@ class Host:
 
 
 class SshRemote(AgentRemote):
-    """If the connection is lost, the next program opens it again."""
+    """A Remote by SSH. After the connection is lost, the next program opens it again."""
 
     def __init__(self, node: str, host: Host) -> None:
         super().__init__(node)
@@ -108,16 +108,16 @@ class SshRemote(AgentRemote):
         except paramiko.BadHostKeyException as error:
             client.close()
             raise self._refused(
-                f"its host key is another than in {host.known_hosts}: the host was installed "
-                "anew, or this is not the host"
+                f"its host key differs from the one in {host.known_hosts}: the host was "
+                "reinstalled, or this is a different host"
             ) from error
         except paramiko.AuthenticationException as error:
             client.close()
             key = host.key or "any key of the ssh agent or of ~/.ssh"
-            raise self._refused(f"{host.user} is not let in by {key}: {error}") from error
+            raise self._refused(f"{host.user} cannot log in with {key}: {error}") from error
         except (OSError, EOFError, paramiko.SSHException) as error:
             client.close()
-            raise OSError(f"no connection to {host.describe()}: {error}") from error
+            raise OSError(f"cannot connect to {host.describe()}: {error}") from error
         transport = client.get_transport()
         assert transport is not None
         transport.set_keepalive(_KEEPALIVE_S)
@@ -128,8 +128,8 @@ class SshRemote(AgentRemote):
             return paramiko.PKey.from_path(path)
         except (OSError, ValueError, TypeError, paramiko.SSHException) as error:
             raise self._refused(
-                f"the key {path} cannot be used (one with a passphrase goes into the ssh agent, "
-                f"and is left out here): {error}"
+                f"cannot use the key {path}: {error}. If it has a passphrase, add it to the ssh "
+                "agent and omit `key`"
             ) from error
 
     def _refused(self, why: str) -> RemoteError:
@@ -137,7 +137,7 @@ class SshRemote(AgentRemote):
 
 
 class SshProgram:
-    """A program on a node, by its channel; it fits `Program`."""
+    """A program on a node, connected through its channel; implements `Program`."""
 
     def __init__(self, channel: paramiko.Channel) -> None:
         self._channel = channel
@@ -146,7 +146,7 @@ class SshProgram:
         self.stderr = _Out(channel.recv_stderr)
 
     def wait(self, timeout: float | None = None) -> int:
-        """The exit code; -1 if the program or its connection was cut off."""
+        """Return the exit code; -1 if the program or its connection was cut off."""
         if not self._channel.status_event.wait(timeout):
             raise subprocess.TimeoutExpired("a program by ssh", timeout or 0.0)
         return self._channel.recv_exit_status()
@@ -182,11 +182,11 @@ class _Out:
         return found
 
     def close(self) -> None:
-        """The channel is closed as a whole."""
+        """Do nothing: the channel is closed as a whole."""
 
 
 class _Unknown(Exception):
-    """A host that is not in the known_hosts file."""
+    """The host is not in the known_hosts file."""
 
 
 class _Refuse(paramiko.RejectPolicy):
@@ -198,7 +198,7 @@ class _Refuse(paramiko.RejectPolicy):
 
 def _socket(host: Host) -> socket.socket:
     link = socket.create_connection((host.host, host.port), _OPEN_S)
-    # Requests are small and wait for their answers.
+    # Requests are small, and each waits for its answer.
     link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _SILENT_MS)

@@ -1,1 +1,1 @@
-"""How each server is started, killed, paused, wiped and read, on the node that it runs on."""
+"""Starts, kills, pauses, wipes and reads servers on their nodes; one file for each kind."""

@@ -1,9 +1,9 @@
-"""etcd: a cluster of three members.
+"""Defines etcd: a cluster of three members.
 
-3.5 is where the lock API's defect (etcd issue 11456) is mended; Debian bookworm's own 3.4 has it.
+Version 3.5 fixes the defect of the lock API (etcd issue 11456); Debian bookworm's 3.4 has it.
 
-Only etcd's leader keeps leases: it alone shows its monotonic clock, and only as change since a
-lease was granted, which is then taken from the leader's clock and not from the asked server's.
+Only etcd's leader keeps leases. So only the leader shows its monotonic clock, as the change since a
+lease was granted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PORT, _PEER_PORT = 2379, 2380
 _NODES = 3
 _TIMEOUT_S = 2.0
 _PROGRAMS = {"3.5": f"{HOME}/etcd-3.5", "3.4": "/usr/bin/etcd"}
-# A lease that no jump outlives: etcd's longest is 9,000,000,000 s.
+# A lease longer than any clock jump; etcd's maximum is 9,000,000,000 s.
 _LEASE_S = 1_000_000_000
 
 
@@ -42,7 +42,7 @@ def _command(start: Start) -> Sequence[str]:
         "--initial-advertise-peer-urls", f"http://{node}:2380",
         "--initial-cluster-state", start.settings.get("JOIN", "new"),
         "--initial-cluster", members,
-        # A night's revisions would fill its quota (2 GB), and its log a small disk.
+        # In a long run, revisions would fill the quota (2 GB), and the log a small disk.
         "--auto-compaction-mode", "periodic", "--auto-compaction-retention", "30m",
         "--max-wals", "2", "--max-snapshots", "2",
     ]  # fmt: skip
@@ -74,21 +74,21 @@ def _version() -> str:
 
 
 def _call(path: str, body: dict[str, object]) -> tuple[dict[str, Any], str]:
-    """A call of etcd's JSON gateway, which leaves zeros out; the reply, and its Date."""
+    """Call etcd's JSON gateway, which omits zeros; return the reply and its Date."""
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", _PORT, _TIMEOUT_S)) as link:
         try:
             link.request("POST", f"/v3/{path}", json.dumps(body))
             reply = link.getresponse()
             content = json.loads(reply.read())
         except (http.client.HTTPException, ValueError) as error:
-            raise OSError(f"etcd gave no answer to {path}: {error!r}") from error
+            raise OSError(f"etcd did not answer {path}: {error!r}") from error
         if reply.status != 200:
             raise OSError(f"etcd answered {reply.status} to {path}: {content.get('error')}")
         return content, reply.headers["Date"]
 
 
 def _wall(mark: Mark) -> Bounds:
-    """The Date of its HTTP replies, to the second."""
+    """Bound the wall clock by the Date of an HTTP reply, which has a resolution of 1 s."""
     watch = Watch(time.CLOCK_REALTIME)
     _, date = _call("maintenance/status", {})
     shown_s = round(parsedate_to_datetime(date).timestamp())
@@ -97,11 +97,11 @@ def _wall(mark: Mark) -> Bounds:
 
 def _must_lead() -> None:
     if not _leads():
-        raise Hidden("only etcd's leader shows its monotonic clock, by its leases")
+        raise Hidden("only etcd's leader shows its monotonic clock, through its leases")
 
 
 def _mark() -> Mark:
-    """A new lease, and between which of the node's times it was granted."""
+    """Grant a lease; return it and the node's times before and after the grant."""
     _must_lead()
     watch = Watch(time.CLOCK_MONOTONIC)
     lease, _ = _call("lease/grant", {"TTL": _LEASE_S})
@@ -110,13 +110,13 @@ def _mark() -> Mark:
 
 
 def _monotonic(mark: Mark) -> Bounds:
-    """The change since the mark: TTL - left - (now - granted)."""
+    """Bound the change since the mark: TTL - remaining - (now - granted)."""
     _must_lead()
     watch = Watch(time.CLOCK_MONOTONIC)
     reply, _ = _call("lease/timetolive", {"ID": mark["lease"]})
     if "grantedTTL" not in reply:
-        raise Hidden("the lease is gone by which etcd showed its monotonic clock")
-    # Cut off towards zero: of 5.9 s left, 5 are shown, and of -5.9 s, -5.
+        raise Hidden("the lease through which etcd showed its monotonic clock no longer exists")
+    # etcd truncates towards zero: it shows 5.9 s as 5, and -5.9 s as -5.
     left_s = int(reply.get("TTL", 0))
     most_s, least_s = left_s + (left_s >= 0), left_s - (left_s <= 0)
     now = watch.bounds(0)
@@ -126,7 +126,7 @@ def _monotonic(mark: Mark) -> Bounds:
     }
 
 
-# The binary is static, so that trixie's runs on bookworm.
+# The binary is static, so trixie's runs on bookworm.
 _STAGE = """\
 FROM debian:bookworm-slim AS etcd
 RUN apt-get update \\

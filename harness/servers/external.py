@@ -1,9 +1,10 @@
-"""A server in a container that is not ours, reached by a helper beside it.
+"""Controls an external server, in a container that fencepost did not create, through a sidecar.
 
-Its container is started, killed and read by the engine; its processes are stopped and looked at
-from the helper. What only its kind knows (who leads, what its clocks show) its kind is asked, as on
-any node: the helper shares its network, and so its 127.0.0.1. A server that does not answer as its
-kind would, or is of none that fencepost knows, serves when it listens on its port.
+The Docker engine starts, kills and reads its container; the sidecar stops and inspects its
+processes. Queries that depend on the kind (which server leads, what its clocks show) use the kind's
+functions, as on any node: the sidecar shares the server's network, and so its 127.0.0.1. A server
+of an unknown kind, or one that does not answer as its kind should, counts as ready when it listens
+on its port.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.remote import Remote, RemoteError
 from fencepost.harness.servers.server import Server
 from fencepost.harness.servers.serverlog import HEAD, TAIL
-from fencepost.harness.servers.wait import AGAIN_S, Say, said, silent, until
+from fencepost.harness.servers.wait import AGAIN_S, Say, reporting, silent, until
 from fencepost.nemesis.site import Hidden
 from fencepost.node.kind import Kind
 from fencepost.node.places import PROGRAM
@@ -29,10 +30,10 @@ _INIT = 1
 
 
 class Helper(Protocol):
-    """What the engine does to the server's container (harness/cluster/sidecar.py)."""
+    """The engine's operations on the server's container (harness/cluster/sidecar.py)."""
 
     def signal(self, name: str) -> bool:
-        """Send it to the container's first process; False if the container is down."""
+        """Send a signal to the container's first process; return False if the container is down."""
 
     def kill(self) -> bool: ...
     def start(self) -> None: ...
@@ -41,22 +42,25 @@ class Helper(Protocol):
         """Whether Docker removes the container when it ends."""
 
     def since(self) -> str | None:
-        """When the container was started; None if it is down."""
+        """Return when the container was started; None if it is down."""
 
     def logs(self, since_s: int) -> bytes: ...
 
 
 @dataclass(frozen=True)
 class Tree:
-    """The processes of a container: the one that listens on the server's port, and all."""
+    """The processes of a container: `listener`, the one on the server's port, and `pids`, all."""
 
     listener: int | None
     pids: tuple[int, ...]
 
 
 class ForeignServer:
-    """`kind` None: one that fencepost does not know. `stays`: it is there after the run, so that
-    its monotonic clock must never be ahead."""
+    """An external server, controlled as Server controls one on a node.
+
+    `kind` None: fencepost does not know its kind. `stays`: the server keeps running after the run,
+    so its monotonic clock must never be set ahead.
+    """
 
     def __init__(
         self, remote: Remote, helper: Helper, kind: Kind | None, port: int, stays: bool
@@ -66,7 +70,7 @@ class ForeignServer:
         self._remote = remote
         self._helper = helper
         self._stays = stays
-        # What its kind can be asked over its port.
+        # Answers the queries that depend on the kind, over the port.
         self._asked = Server(remote, kind, {}) if kind is not None else None
         self._begun_s = int(time.time())
         self._since = helper.since()
@@ -86,19 +90,19 @@ class ForeignServer:
         return self._helper.since() is not None
 
     def start(self, **changed: str) -> None:
-        """Start its container, unless it runs. Its settings are its own."""
+        """Start its container, unless it runs. Its settings are never changed."""
         self._helper.start()
         self._since = self._helper.since()
 
     def restarted(self) -> str:
-        """That its container was started anew or has ended, and not from here; "" if it was not."""
+        """Say that its container was restarted or has ended, and not by a fault; "" if neither."""
         now = self._helper.since()
         if now == self._since:
             return ""
-        what = "has ended" if now is None else "was started anew"
+        what = "has ended" if now is None else "was restarted"
         return (
-            f"The container of {self.node} {what}, and not by a fault: with that ended what faults "
-            "were on it."
+            f"The container of {self.node} {what}, but not by a fault. This ended all faults that "
+            "were active on it."
         )
 
     def kill(self) -> int | None:
@@ -107,32 +111,33 @@ class ForeignServer:
         return pid if self._helper.kill() else None
 
     def log(self) -> str:
-        """What its container has written since it was first looked at; of much, begin and end.
+        """Return its container's output since `begin_log`; of a long one, the start and the end.
 
-        "" if it cannot be had; a line says where it begins, as it may have written nothing.
+        Return "" if it cannot be read. The first line gives the start time, because the container
+        may have written nothing.
         """
         try:
-            said = self._helper.logs(self._begun_s)
+            output = self._helper.logs(self._begun_s)
         except Crashed:
             return ""
         first = f"The log of its container since {datetime.fromtimestamp(self._begun_s, UTC)}:\n"
-        if len(said) <= HEAD + 2 * TAIL:
-            return first + said.decode(errors="replace")
-        begin, end = said[:HEAD], said[-TAIL:]
-        missing = gap(len(said) - HEAD - TAIL, searched=False)
+        if len(output) <= HEAD + 2 * TAIL:
+            return first + output.decode(errors="replace")
+        begin, end = output[:HEAD], output[-TAIL:]
+        missing = gap(len(output) - HEAD - TAIL, searched=False)
         return first + begin.decode(errors="replace") + missing + end.decode(errors="replace")
 
     def begin_log(self) -> None:
-        """Let `log` begin with what it writes from now on."""
+        """Let `log` start at this moment."""
         self._begun_s = int(time.time())
 
     def shorten_log(self) -> None:
-        """The engine keeps it, by its own rules."""
+        """Do nothing: the Docker engine limits the log by its own rules."""
 
     # Its processes.
 
     def pid(self) -> int | None:
-        """The pid, in its container, of the process that listens; None if none does."""
+        """Return the pid, in its container, of the process that listens; None if none does."""
         return self._tree().listener if self.running() else None
 
     def pause(self) -> int | None:
@@ -143,7 +148,8 @@ class ForeignServer:
         return self._signal("CONT", signal.SIGCONT)
 
     def _signal(self, name: str, number: signal.Signals) -> int | None:
-        # The first one first, so that it starts no more: it takes the signal from the engine alone.
+        # The first process comes first, so that it starts no more children. It accepts this signal
+        # only from the engine.
         if not self._helper.signal(name):
             return None
         tree = self._tree()
@@ -153,7 +159,7 @@ class ForeignServer:
         return tree.listener
 
     def stopped(self) -> list[int]:
-        """The processes of its container that are stopped."""
+        """Return the pids of its container's stopped processes."""
         return [pid for pid in self._tree().pids if self._remote.state(pid) == "T"]
 
     def _tree(self) -> Tree:
@@ -169,18 +175,19 @@ class ForeignServer:
             if self._asked is not None:
                 return self._asked.ready()
             return self.pid() is not None
-        except (RemoteError, Crashed):  # it may end just now
+        except (RemoteError, Crashed):  # the container may just be ending
             return False
 
     def wait_ready(self, say: Say = silent, timeout_s: float = AGAIN_S) -> None:
-        """Wait until it serves; `say` is told if that takes long.
+        """Wait until it serves; report to `say` if that takes long.
 
         Raises:
-            Crashed: it does not serve in time, with the end of its log.
+            Crashed: it does not serve in time; the text has the end of its log.
         """
-        if not until(self.ready, timeout_s, said(say, f"waiting for the server of {self.node}")):
+        slow = reporting(say, f"waiting for the server of {self.node}")
+        if not until(self.ready, timeout_s, slow):
             raise Crashed(
-                f"{self.node}: the server does not serve within {timeout_s:.0f} s. The end of its "
+                f"{self.node}: the server was not ready within {timeout_s:.0f} s. The end of its "
                 f"log:\n{self.log()[-1500:]}"
             )
 
@@ -191,14 +198,14 @@ class ForeignServer:
         return self._asked.identity() if self._asked is not None else ""
 
     def complaint(self) -> str:
-        """What its kind has to say of it while it is not ready."""
+        """Return why it is not ready, as its kind reports it; "" without a reason."""
         try:
             return _last(self._asked.complaint() if self._asked is not None else "")
-        except RemoteError as error:  # a user's own file may do anything
+        except RemoteError as error:  # the user's file of a kind may do anything
             return _last(str(error))
 
     def version(self) -> str:
-        """What it says of its version; "" if it cannot be asked."""
+        """Return its version; "" if it cannot be queried."""
         try:
             return self._asked.version() if self._asked is not None else ""
         except RemoteError:
@@ -206,11 +213,11 @@ class ForeignServer:
 
     @property
     def data(self) -> str:
-        """None of ours."""
+        """Return "": fencepost does not manage its data."""
         return ""
 
     def settle(self) -> None:
-        """Its disk is its own."""
+        """Do nothing: fencepost does not manage its disk."""
 
     # Its clocks.
 
@@ -219,9 +226,9 @@ class ForeignServer:
         return self._clocks
 
     def find_clocks(self) -> str:
-        """Try which clocks it shows; why not its wall clock, if its kind says that it does."""
+        """Find the clocks that it shows; return why it hides a wall clock that its kind has."""
         shown = self._asked.shown_clocks if self._asked is not None else ()
-        # Of etcd only the leader shows its monotonic one, and no other is any the worse for it.
+        # Only etcd's leader shows a monotonic clock, so a failure of that is not an error.
         self._clocks = tuple(one for one in shown if one == "wall" or not self._stays)
         try:
             if "wall" in shown:
@@ -245,5 +252,5 @@ class ForeignServer:
 
 
 def _last(text: str) -> str:
-    """The last line, which says what went wrong where the others say how it came to that."""
+    """Return the last line: of a traceback, the error itself."""
     return "".join(text.strip().splitlines()[-1:])

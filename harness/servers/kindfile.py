@@ -1,4 +1,4 @@
-"""A kind of server in a file of the user's own: one `Kind`, as in harness/servers/redis.py."""
+"""Loads a kind of server from a user's file: one `Kind`, as in harness/servers/redis.py."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from pathlib import Path
 from fencepost.harness.errors import BadArguments
 from fencepost.node.kind import Kind
 
-# Under this name it is imported, here and on the node: it hides no module of anybody's.
+# The module name of the file, here and on the node. It must not hide another module.
 _PREFIX = "fencepost_server_"
 
 
 def load(path: Path) -> Kind:
-    """The Kind that a file makes.
+    """Return the Kind that a file defines.
 
     Raises:
-        BadArguments: there is no such file, it cannot be imported, or it makes no Kind or several.
+        BadArguments: there is no such file, it cannot be imported, or it does not define exactly
+            one Kind.
     """
     if not path.is_file():
-        raise BadArguments(f"there is no file {path} with a kind of server")
+        raise BadArguments(f"the file {path} of a kind of server does not exist")
     name = _PREFIX + path.stem.replace("-", "_")
     spec = spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None, "its name ends with .py"
@@ -28,12 +29,12 @@ def load(path: Path) -> Kind:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # whatever the user's file raises is the user's
+    except Exception as error:  # the user's file may raise anything
         raise BadArguments(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
     found = [one for one in vars(module).values() if isinstance(one, Kind) and one.module == name]
     if len(found) != 1:
         raise BadArguments(
-            f"{path} makes {len(found)} kinds of servers, and should make one: KIND = "
+            f"{path} defines {len(found)} kinds of servers, but must define one: KIND = "
             'Kind("mydb", __name__, port=7000, health=...), see docs/your-servers.md'
         )
     return found[0]

@@ -1,4 +1,4 @@
-"""The kinds of servers, ours and those of installed packages; each is a file."""
+"""Registers the kinds of servers: fencepost's own and those of installed packages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS: Registry[Kind] = Registry(
 
 
 def roles() -> list[str]:
-    """The kinds that have nodes of their own."""
+    """Return the kinds that have their own nodes."""
     return [kind.name for kind in KINDS.values() if not kind.serves]
 
 
@@ -25,13 +25,13 @@ def independent(role: str) -> bool:
 
 
 def versions(role: str) -> list[str]:
-    """What `--server ROLE=` takes: the kind's own versions, the default first, and other kinds."""
+    """Return the values of `--server ROLE=`: the versions, default first, then other kinds."""
     others = [kind.name for kind in KINDS.values() if kind.serves == role]
     return [*KINDS[role].versions, *others]
 
 
 def chosen(role: str, version: str = "") -> tuple[Kind, str]:
-    """The kind and the version that run in this role: as chosen, or the defaults.
+    """Return the kind and the version that run in this role: as chosen, or the defaults.
 
     Raises:
         BadArguments: there is no such kind or version; the text lists all.

@@ -1,4 +1,4 @@
-"""PostgreSQL: one server, whose sessions hold locks without a lease."""
+"""Defines PostgreSQL: one server, whose sessions hold locks without a lease."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fencepost.node.watch import Bounds, Watch
 
 _SERVER = "/usr/lib/postgresql/15/bin/postgres"
 _EMPTY = f"{HOME}/postgres"
-"""An empty cluster, which every server starts from: to make one takes longer than a test waits."""
+"""An empty database cluster that each server starts from; initdb would take too long in a test."""
 _AS_POSTGRES = ("setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups")
 SOCKETS = f"{RUN}/postgres"
 _TIMEOUT_S = 2.0

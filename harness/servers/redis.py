@@ -1,4 +1,4 @@
-"""Redis: one server, or a primary with replicas."""
+"""Defines Redis: one server, or a primary with replicas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TIMEOUT_S = 2.0
 
 
 def command(start: Start, program: str = "redis-server") -> list[str]:
-    """The server's command line; another program takes the same (Valkey)."""
+    """Return the command line of the server, or of a `program` with the same options (Valkey)."""
     words = [program, "--port", str(_PORT), "--bind", *start.listen, "--protected-mode", "no"]
     words += ["--dir", start.data, "--save", ""]
     persistence = start.settings.get("PERSISTENCE", "none")
@@ -27,9 +27,9 @@ def command(start: Start, program: str = "redis-server") -> list[str]:
         words += ["--appendonly", "no"]
     else:
         words += ["--appendonly", "yes", "--appendfsync", persistence]
-        # From 64 MB on by default, which a small disk has not.
+        # The default, 64 MB, is too much for a small disk.
         words += ["--auto-aof-rewrite-min-size", "16mb"]
-    # A primary waits 5 s for more replicas before it sends the first one what it has.
+    # By default a primary waits 5 s for more replicas before it synchronizes the first one.
     words += ["--repl-diskless-sync-delay", "0"]
     if primary := start.settings.get("PRIMARY"):
         words += ["--replicaof", primary, str(_PORT)]
@@ -39,8 +39,8 @@ def command(start: Start, program: str = "redis-server") -> list[str]:
 
 
 def _faked() -> list[str]:
-    """What lets a server take its clock's offset from a file."""
-    # libc's malloc first: under jemalloc, libfaketime 0.9.10 calls itself while it starts.
+    """Return the prefix of the command that makes a server read its clock's offset from a file."""
+    # Preload libc's malloc: with jemalloc, libfaketime 0.9.10 recurses while it starts.
     (library,) = glob.glob("/usr/lib/*/faketime/libfaketime.so.1")
     if not os.path.exists(CLOCK_FILE):
         with open(CLOCK_FILE, "w") as file:
@@ -52,7 +52,7 @@ def _faked() -> list[str]:
 
 
 def health() -> bool:
-    """A replica serves once it has what its primary has."""
+    """Return whether it serves; a replica does once it is in sync with its primary."""
     (pong,) = ask("PING")
     return pong == "PONG" and "master_link_status:down" not in ask("INFO replication")[0]
 
@@ -66,7 +66,7 @@ def identity() -> str:
 
 
 def _info() -> dict[str, str]:
-    """What the server says of itself; its name and version are others' in a server like Redis."""
+    """Return INFO's fields about the server; a fork of Redis has other names of some."""
     rows = ask("INFO server")[0].splitlines()
     return dict(row.split(":", 1) for row in rows if ":" in row)
 
@@ -84,7 +84,7 @@ def version() -> str:
 
 
 def ask(words: str, port: int = _PORT) -> Sequence[str]:
-    """The server's answer to an inline command; one string where it is no array."""
+    """Send an inline command; return its reply as a list of strings."""
     with socket.create_connection(("127.0.0.1", port), _TIMEOUT_S) as link:
         link.sendall(words.encode() + b"\r\n")
         with link.makefile("rb") as stream:
@@ -97,7 +97,7 @@ def _answer(stream: IO[bytes]) -> list[str]:
         raise OSError("the server closed the connection")
     kind, rest = line[0], line[1:]
     if kind == "-":
-        raise OSError(f"the server refused: {rest}")
+        raise OSError(f"the server refused the command: {rest}")
     if kind == "$":
         return [stream.read(int(rest) + 2)[:-2].decode(errors="replace")]
     if kind == "*":

@@ -1,7 +1,8 @@
-"""Redis with Sentinel, in the place of a Redis server: `--server redis=sentinel`.
+"""Defines Redis with Sentinel, which replaces a Redis server: `--server redis=sentinel`.
 
-Each node runs a server and a sentinel. The first server is the primary at first; the others are its
-replicas. The sentinels watch the primary, and promote a replica when most of them miss it.
+Each node runs a server and a sentinel. Initially, the first server is the primary and the others
+are its replicas. The sentinels watch the primary, and promote a replica when a majority of them
+cannot reach it.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from fencepost.node.kind import Image, Start
 from fencepost.node.places import DATA
 
 GROUP = "fencepost"
-"""What the sentinels call the primary and its replicas."""
+"""The sentinels' name for the primary and its replicas."""
 PORT = 26379
 
-# Sentinel's own defaults are 30 s and 3 min: far longer than runs last.
+# Sentinel's defaults are 30 s and 3 min, longer than most runs.
 _DOWN_AFTER_MS, _FAILOVER_MS = 1000, 3000
 _SERVERS = Path(DATA, "redis", "servers")
-# A sentinel asks for the replicas when it starts, and then every 10 s: it starts when all are
-# there. A node that comes back when there was a failover does not find them where they were.
+# A sentinel looks for replicas when it starts and then every 10 s, so it starts only when all are
+# connected. The wait is bounded: after a failover, the first server is not the primary any more.
 _WAIT = """\
 for _ in $(seq 50); do
   redis-cli -h {first} info replication 2> /dev/null | grep -q connected_slaves:{others} && break
@@ -33,11 +34,11 @@ exec redis-sentinel {conf}
 
 
 def _command(start: Start) -> list[str]:
-    """The server, with the sentinel as its child, which ends with it."""
+    """Return the command of the server, with the sentinel as its child, which ends with it."""
     servers, first = int(start.settings["SERVERS"]), start.settings["FIRST"]
     _SERVERS.write_text(f"{servers}\n")
     conf = Path(start.data, "sentinel.conf")
-    if not conf.exists():  # the sentinel keeps there what it knows
+    if not conf.exists():  # the sentinel stores its state in this file
         conf.write_text(_conf(start, first, servers // 2 + 1))
     waits = _WAIT.format(first=first, others=servers - 1, conf=conf)
     sentinel = shlex.join(["setpriv", "--pdeathsig", "KILL", "sh", "-c", waits])
@@ -60,7 +61,7 @@ def _conf(start: Start, first: str, quorum: int) -> str:
 
 
 def _health() -> bool:
-    """Whether the server serves, and its sentinel knows all replicas and all other sentinels."""
+    """Return whether the server serves and its sentinel knows all replicas and sentinels."""
     if not redis.health():
         return False
     words = redis.ask(f"SENTINEL MASTER {GROUP}", PORT)
@@ -84,7 +85,7 @@ KIND = replace(
     command=_command,
     health=_health,
     version=_version,
-    # Its sentinel is stopped and killed with it, as with a machine.
+    # Stop and kill the sentinel with the server, as if the machine failed.
     forks=True,
     faketime=False,
     independent=False,

@@ -1,6 +1,6 @@
-"""One server on its node: what a test and a nemesis do with it.
+"""Controls one server on its node, for a test and for a nemesis.
 
-What differs between Redis, ZooKeeper and etcd is in each one's `Kind`, in a file of its own.
+The `Kind` of each server has the differences between Redis, ZooKeeper and others.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from fencepost.harness.errors import Crashed
 from fencepost.harness.remote.processes import children
 from fencepost.harness.remote.remote import NoAnswer, Remote, RemoteError, Result
 from fencepost.harness.servers import serverlog
-from fencepost.harness.servers.wait import AGAIN_S, START_S, Say, said, silent, until
+from fencepost.harness.servers.wait import AGAIN_S, START_S, Say, reporting, silent, until
 from fencepost.nemesis.site import Hidden
 from fencepost.node.kind import Kind
 from fencepost.node.places import DATA, LOGS, PID_FILE, PROGRAM
 from fencepost.node.processes import Process
 
-# How long a process may take to die that was killed.
+# How long a killed process may take to end.
 _GONE_S = 20.0
-# How long a command may take that starts a server, or wipes its data.
+# The timeout of a command that starts a server or wipes its data.
 _COMMAND_S = 120.0
 
 
 class Server:
-    """A server by its node's Remote. `settings` are those of node/server.py."""
+    """A server, controlled through its node's Remote. `settings` are those of node/server.py."""
 
     def __init__(
         self, remote: Remote, kind: Kind, settings: Mapping[str, str], version: str = ""
@@ -43,22 +43,22 @@ class Server:
         return self.kind.port
 
     def start(self, **changed: str) -> None:
-        """Start it, unless it runs, with these settings changed. `ready` tells when it serves."""
+        """Start it, unless it runs, with these settings changed. Does not wait until it serves."""
         if not self.running():
             wanted = {"VERSION": self._version, **self._settings, **changed}
             settings = [f"{name}={value}" for name, value in wanted.items()]
             self._ask("start", *settings, timeout_s=_COMMAND_S)
 
     def pid(self) -> int | None:
-        """Its pid; None if it does not run."""
+        """Return its pid; None if it does not run."""
         process = self._recorded()
         return process.pid if process is not None and self._lives(process) else None
 
     def _recorded(self) -> Process | None:
-        """What the node's pid file says, of a live process or a dead one.
+        """Return the process in the node's pid file, which may have ended; None without a file.
 
         Raises:
-            NoAnswer: the node does not say. A server that is stopped must not pass for none.
+            NoAnswer: the node does not answer. A stopped server must not count as no server.
         """
         try:
             pid, started = self._remote.get(PID_FILE).decode().split()
@@ -72,9 +72,9 @@ class Server:
         return self._remote.state(process.pid, process.started) is not None
 
     def wait_pid(self, say: Say = silent) -> None:
-        """Wait until the node has a pid file. Raise Crashed if it does not get one."""
-        words = f"waiting for {self.node} to start its server"
-        if not until(lambda: self._recorded() is not None, START_S, said(say, words)):
+        """Wait until the node has a pid file. Raise Crashed if that times out."""
+        slow = reporting(say, f"waiting for {self.node} to start its server")
+        if not until(lambda: self._recorded() is not None, START_S, slow):
             raise Crashed(f"{self.node} did not start its server within {START_S:.0f} s")
 
     def running(self) -> bool:
@@ -115,12 +115,12 @@ class Server:
         return self._remote.signal(process.pid, number, process.started)
 
     def _children(self, process: Process) -> list[Process]:
-        """The server's other processes, which only PostgreSQL has."""
+        """Return the server's other processes; only PostgreSQL has such."""
         return children(self._remote, process) if self.kind.forks else []
 
     @property
     def data(self) -> str:
-        """The folder of its data on its node."""
+        """The folder of its data on the node."""
         return f"{DATA}/{self.kind.role}"
 
     def wipe(self) -> None:
@@ -128,7 +128,7 @@ class Server:
         self._ask("wipe", timeout_s=_COMMAND_S)
 
     def settle(self) -> None:
-        """Let a lazy disk keep what was written so far, even if power fails.
+        """Make a lazy disk persist all writes so far, even if power fails.
 
         ZooKeeper, for example, does not sync its first snapshot, and cannot start without it.
         """
@@ -136,19 +136,19 @@ class Server:
             self._remote.run([PROGRAM, "lazy", "settle"])
 
     def ready(self) -> bool:
-        """Whether it serves; for a cluster, whether a quorum does."""
+        """Return whether it serves; for a cluster, whether a quorum does."""
         return self._ask("health", check=False).code == 0
 
     def complaint(self) -> str:
-        """Why it does not serve, in its own words; '' if it does."""
+        """Return why it does not serve, as it reports it; '' if it serves."""
         return self._ask("health", check=False).err.strip().rpartition("health: ")[2]
 
     def leads(self) -> bool:
-        """Whether it says that it is the primary or the leader."""
+        """Return whether it reports to be the primary or the leader."""
         return self._ask("leads", check=False).code == 0
 
     def identity(self) -> str:
-        """Differs between this server and one that replaces it; '' if it does not answer."""
+        """Return an id that a server which replaces it does not have; '' if it does not answer."""
         return self._ask("identity", check=False).out.strip()
 
     @property
@@ -156,10 +156,10 @@ class Server:
         return self.kind.members
 
     def wait_ready(self, say: Say = silent, timeout_s: float = AGAIN_S) -> None:
-        """Wait until it serves; `say` is told if that takes long.
+        """Wait until it serves; report to `say` if that takes long.
 
         Raises:
-            Crashed: with the end of its log, if it does not serve in time, or has ended.
+            Crashed: it does not serve in time, or has ended; the text has the end of its log.
         """
         ended = False
 
@@ -168,11 +168,11 @@ class Server:
             process = self._recorded()
             ended = process is not None and not self._lives(process)
             if not ended:
-                said(say, f"waiting for {self.kind.name} on {self.node}")(waited_s)
+                reporting(say, f"waiting for {self.kind.name} on {self.node}")(waited_s)
 
         if until(lambda: ended or self.ready(), timeout_s, slow) and not ended:
             return
-        what = "has ended" if ended else f"did not get ready within {timeout_s:.0f} s"
+        what = "has ended" if ended else f"was not ready within {timeout_s:.0f} s"
         raise Crashed(
             f"{self.node}: {self.kind.name} {what}. The end of its log:\n{self.log()[-1500:]}"
         )
@@ -182,15 +182,15 @@ class Server:
         return f"{LOGS}/{self.kind.role}.log"
 
     def log(self) -> str:
-        """Its log, empty if it has none; of one that is too long, what matters."""
+        """Return its log, without the middle if it was shortened; empty if no log exists."""
         return serverlog.fetch(self._remote, self._log)
 
     def begin_log(self) -> None:
-        """Let `log` begin with what it writes from now on."""
+        """Let `log` start at this moment."""
         serverlog.begin(self._remote, self._log)
 
     def shorten_log(self) -> None:
-        """Keep its log from growing without end. RemoteError if its node does not answer."""
+        """Limit the size of its log. Raise RemoteError if the node does not answer."""
         serverlog.shorten(self._remote, self._log)
 
     def version(self) -> str:
@@ -209,15 +209,15 @@ class Server:
         return self.kind.faketime and self._settings.get("CLOCK") == "fake"
 
     def mark_clock(self, clock: str) -> dict[str, Any]:
-        """The start of a later `look_at_clock`. Raise RemoteError if the server does not answer."""
+        """Return the mark for a later `look_at_clock`. Raise RemoteError without an answer."""
         return self._clocks(clock, "--mark")
 
     def look_at_clock(self, clock: str, mark: dict[str, Any]) -> tuple[float, float]:
-        """Bounds, in s, of the difference between the clock that the server shows and its node's.
+        """Bound the difference, in s, between the clock that the server shows and its node's.
 
         Raises:
-            Hidden: it does not show this clock.
-            RemoteError: it does not answer.
+            Hidden: the server does not show this clock.
+            RemoteError: the server does not answer.
         """
         seen = self._clocks(clock, "--since", json.dumps(mark))
         return seen["low_s"], seen["high_s"]

@@ -1,7 +1,7 @@
-"""A server's log on its node: kept short while a run goes on, and fetched at its end.
+"""Shortens a server's log on its node during a run, and fetches it at the end.
 
-What is left out was searched before (node/serverlog.py), by what the checker of server logs
-looks for. So its verdict stands, however long the log was.
+The node searches the omitted part first (node/serverlog.py) for the lines that the server log
+checker needs. So its verdict does not depend on the length of the log.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from fencepost.harness.remote.remote import Remote, RemoteError
 from fencepost.node.places import PROGRAM
 
 HEAD, TAIL = 4 << 20, 12 << 20
-"""Bytes of a log's begin and end that stay; it has up to HEAD + 2 * TAIL before it is shortened."""
-# It may have a night's megabytes to search.
+"""Bytes kept from the start and the end of a log that exceeds HEAD + 2 * TAIL."""
+# A long run may leave many megabytes to search.
 _SEARCH_S = 120.0
 
 
 def shorten(remote: Remote, path: str) -> dict[str, int] | None:
-    """Leave the middle of a log out if it is long; where that is, if anything is left out.
+    """Omit the middle of a long log; return its position, None if nothing is omitted.
 
     Raises:
         RemoteError: the node does not answer, or has no such log.
@@ -32,7 +32,7 @@ def shorten(remote: Remote, path: str) -> dict[str, int] | None:
 
 
 def begin(remote: Remote, path: str) -> None:
-    """Forget what a log has so far.
+    """Let a log start at this moment.
 
     Raises:
         RemoteError: the node does not answer, or has no such log.
@@ -41,10 +41,7 @@ def begin(remote: Remote, path: str) -> None:
 
 
 def fetch(remote: Remote, path: str) -> str:
-    """A log: all of it, or what is left, with a line where something is missing.
-
-    Empty if there is none.
-    """
+    """Return a log, with a line where a part is omitted; empty if it does not exist."""
     try:
         cut = shorten(remote, path)
         if cut is None:

@@ -1,6 +1,6 @@
-"""Valkey, in the place of a Redis server: `--server redis=valkey`.
+"""Defines Valkey, which replaces a Redis server: `--server redis=valkey`.
 
-Debian bookworm has it among its backports. It takes Redis' options and speaks its protocol.
+It is in Debian bookworm's backports. It has Redis' options and protocol.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from fencepost.node.kind import Image, Start
 from fencepost.node.places import HOME
 
 _SERVER = f"{HOME}/valkey-server"
-# The package brings a service of its own, and so only its program is taken: its name decides
-# whether it is the server.
+# The package installs a service, so only its program is extracted. The program decides by its name
+# whether it runs as the server.
 _STAGE = """\
 FROM debian:bookworm-slim AS valkey
 RUN apt-get update \\
@@ -25,7 +25,7 @@ RUN apt-get update \\
 
 
 def _command(start: Start) -> list[str]:
-    # Under libfaketime 0.9.10 it ends as it starts: its clock is set through its vDSO.
+    # It crashes under libfaketime 0.9.10, so its clock is changed through its vDSO.
     settings = {**start.settings, "CLOCK": "real"}
     return redis.command(replace(start, settings=settings), _SERVER)
 

@@ -1,7 +1,7 @@
-"""Waits for conditions, as long as a machine with too much to do may take, and says what is slow.
+"""Waits for conditions with timeouts that suit an overloaded machine, and reports slow ones.
 
-A server is up in a second or two. A bound that is near to that ends good runs on a loaded machine,
-and one that is far only makes bad runs longer.
+A server usually starts within two seconds. A timeout near that would fail good runs on a loaded
+machine; a long one only makes failing runs longer.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 
 START_S = 180.0
-"""How long a server may take until it serves, before a run begins."""
+"""How long a server may take to serve before a run begins."""
 AGAIN_S = 60.0
-"""How long after a fault: others may be on that keep it from serving, and end meanwhile."""
-# After so long, and again after each time as long, is said what is waited for.
+"""How long a server may take to serve after a fault; other active faults may delay it."""
+# The interval of reports on a slow condition.
 _SLOW_S = 5.0
 _LOOK_S = 0.03
 
@@ -24,8 +24,8 @@ def silent(words: str) -> None:
     """Say nothing."""
 
 
-def said(say: Say, words: str) -> Callable[[float], None]:
-    """What says for how long something was waited for."""
+def reporting(say: Say, words: str) -> Callable[[float], None]:
+    """Return a `slow` for `until` that reports how long the wait has taken."""
     return lambda waited_s: say(f"{words}, for {waited_s:.0f} s now")
 
 
@@ -34,7 +34,10 @@ def until(
     timeout_s: float,
     slow: Callable[[float], None] = lambda waited_s: None,
 ) -> bool:
-    """Wait for a condition; False if it does not come in time. `slow` is called now and then."""
+    """Wait for a condition; return False if it times out.
+
+    `slow` is called every few seconds with the time waited so far, in s.
+    """
     begun = time.monotonic()
     next_s = _SLOW_S
     while not condition():

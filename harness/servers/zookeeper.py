@@ -1,4 +1,4 @@
-"""ZooKeeper: an ensemble of three."""
+"""Defines ZooKeeper: an ensemble of three."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _PEERS = (2888, 3888)
 _NODES = 3
 _TIMEOUT_S = 2.0
 _SERVER = "/usr/share/zookeeper/bin/zkServer.sh"
-# A tick of 500 ms, because a session is at least two ticks and a test may ask for 1 s. Without
-# autopurge (hours, and how many snapshots stay) each snapshot and each log would stay.
+# A tick is 500 ms, because a session lasts at least two ticks and a test may ask for 1 s. Without
+# autopurge (interval in hours, snapshots to retain), all snapshots and logs would be kept.
 _CONFIG = """\
 tickTime=500
 initLimit=20
@@ -41,7 +41,7 @@ def _command(start: Start) -> Sequence[str]:
     peers = ":".join(map(str, _PEERS))
     members = [f"server.{n}=zookeeper-{n}:{peers}\n" for n in range(1, _NODES + 1)]
     config = Path(RUN) / "zoo.cfg"
-    # It takes one address; between themselves the members listen on the one of their name.
+    # A client port has one address; among themselves the members use their host names' addresses.
     listens = f"clientPortAddress={start.listen[0]}\n"
     config.write_text(_CONFIG.format(data=start.data) + listens + "".join(members))
     (Path(start.data) / "myid").write_text(f"{start.node.rpartition('-')[2]}\n")
@@ -49,7 +49,7 @@ def _command(start: Start) -> Sequence[str]:
 
 
 def _health() -> bool:
-    # Only a server that knows of a quorum says one of these, or one that needs none.
+    # Only a server that is part of a quorum, or needs no quorum, reports one of these modes.
     return _mode() in ("leader", "follower", "observer", "standalone")
 
 
@@ -63,7 +63,7 @@ def _mode() -> str:
 
 
 def _identity() -> str:
-    """Its number is its place; what it knows of the past begins where its disk does."""
+    """Return an id that changes when the server's disk is replaced."""
     disk = f"{DATA}/zookeeper/version-2"
     done = subprocess.run(
         ["stat", "-c", "%W.%i", disk], capture_output=True, text=True, check=False
@@ -76,7 +76,7 @@ def _version() -> str:
     return f"ZooKeeper {found[1] if found else 'of unknown version'}"
 
 
-# A new client of ZooKeeper's protocol, version 0: session timeout 10 s, no session to go on with.
+# A connect request of protocol version 0: session timeout 10 s, a new session.
 HELLO = struct.pack(">iqiqi16s?", 0, 0, 10_000, 0, 16, bytes(16), False)
 _GOODBYE = struct.pack(">iii", 8, -1, -11)
 
@@ -90,7 +90,7 @@ def _monotonic(mark: Mark) -> Bounds:
 
 
 def _shown(field: str, clock: int) -> Bounds:
-    """Open a session and see what `cons` says of its connection, in ms."""
+    """Open a session; return the field, in ms, that `cons` reports for its connection."""
     watch = Watch(clock)
     with socket.create_connection((own(), _PORT), _TIMEOUT_S) as session:
         session.sendall(struct.pack(">i", len(HELLO)) + HELLO)
@@ -106,7 +106,7 @@ def _shown(field: str, clock: int) -> Bounds:
             session.recv(64)
     shown = re.search(rf":{port}\[.*?\b{field}=(\d+)", listed)
     if shown is None:
-        raise Hidden(f"ZooKeeper's `cons` says nothing of {field}: {listed.strip()[:200]}")
+        raise Hidden(f"ZooKeeper's `cons` does not report {field}: {listed.strip()[:200]}")
     return {
         "low_s": int(shown[1]) / 1e3 - watched.before_ns / 1e9,
         "high_s": (int(shown[1]) + 1) / 1e3 - watch.before_ns / 1e9,
@@ -143,7 +143,7 @@ KIND = Kind(
     leads=_leads,
     identity=_identity,
     version=_version,
-    # When a connection was opened (est), and when it was last answered (lresp).
+    # est: when a connection was opened; lresp: when it last got a response.
     clocks={
         "wall": Clock(_wall),
         "monotonic": Clock(_monotonic),

@@ -1,1 +1,1 @@
-"""Locks of one's own: made from a command line or a file, shipped, stored, and run again."""
+"""User locks: resolves them from a command line, ships, stores and repeats them."""

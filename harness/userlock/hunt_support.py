@@ -1,7 +1,7 @@
-"""Check whether a user's lock can run on simulated connections: read its files, import none.
+"""Checks whether a user lock can run in simulation: reads its files without importing them.
 
-Sockets, `time`, `threading`, `random` and `uuid` have stand-ins (hunt/intercept). The modules named
-here have none: code that uses them would reach the real machine, and its run could not be repeated.
+Sockets, `time`, `threading`, `random` and `uuid` are simulated (hunt/intercept). The modules listed
+here are not: code that uses them would reach the real machine, and its run would not be repeatable.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 _WHY = {
     "asyncio": "its event loop waits by itself",
-    "datetime": "its clock has no stand-in: use time.time() or time.monotonic()",
+    "datetime": "its clock is not simulated: use time.time() or time.monotonic()",
     "multiprocessing": "other processes are not simulated",
     "subprocess": "other processes are not simulated",
     "ssl": "TLS is not simulated",
@@ -23,7 +23,7 @@ _WHY = {
     "psycopg2": "there is no model of PostgreSQL",
     "grpc": "its connections are made outside of Python",
     "etcd3": "its connections are made outside of Python",
-    "gevent": "it brings a scheduler of its own",
+    "gevent": "it has its own scheduler",
     "trio": "its event loop waits by itself",
     "redis.asyncio": "its event loop waits by itself",
     "redis.cluster": "Redis Cluster has no model",
@@ -32,12 +32,12 @@ _WHY = {
 
 
 def installed(module: str) -> bool:
-    """Whether a module can be imported here."""
+    """Return whether a module can be imported on this machine."""
     return find_spec(module) is not None
 
 
 def outside_of_reach(files: Mapping[str, Path]) -> str:
-    """The first import that has no stand-in, and why, as a sentence says it; '' for none."""
+    """Return the first import that is not simulated and the reason, as a clause; '' for none."""
     for name, path in sorted(files.items()):
         if path.suffix != ".py":
             continue

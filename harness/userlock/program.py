@@ -1,7 +1,7 @@
-"""A lock of one's own in any language: a command, and the folder of what it needs.
+"""Resolves a user lock in any language: a command and the folder with the files that it needs.
 
-The command is carried out in that folder, on the clients' nodes: `./worker`, or `java -jar app.jar`
-of what the nodes have. It speaks the line protocol (docs/protocol.md), as a rule by an SDK.
+The command runs in that folder, on the clients' nodes: `./worker`, or `java -jar app.jar` if the
+nodes have Java. It speaks the line protocol (docs/protocol.md), usually through an SDK.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NO_NAME = re.compile(r"[^\w.-]+")
 
 @dataclass(frozen=True)
 class Program:
-    """`words` of the command; `files` by their path below the folder in which it is run."""
+    """A client program: the `words` of its command, and its `files` by path below its folder."""
 
     name: str
     words: tuple[str, ...]
@@ -28,42 +28,44 @@ class Program:
 
 
 def find(command: str, ship: Path | None, anywhere: bool = False) -> Program:
-    """What a command and its folder mean. `anywhere`: it may be in an image that is not ours.
+    """Resolve a command and its folder. `anywhere`: its file may be in the client image instead.
 
     Raises:
-        BadArguments: it is no command, or its own file is not in the folder, or cannot be run.
+        BadArguments: the command is malformed, or its file is missing or not executable.
     """
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise BadArguments(f"--program {command!r} is no command: {error}") from error
+        raise BadArguments(f"--program {command!r} is not a command: {error}") from error
     if not words:
         raise BadArguments("--program is empty: write the command that runs on a client's node")
     if ship is not None and not ship.is_dir():
-        raise BadArguments(f"--ship {ship}: there is no such folder")
+        raise BadArguments(f"--ship {ship}: no such folder")
     files = tree(ship) if ship is not None else {}
     if "/" not in words[0]:
         if words[0] in files:
-            raise BadArguments(f"--program {command!r}: {ship} has {words[0]}: write ./{command}")
+            raise BadArguments(
+                f"--program {command!r}: to run {words[0]} of {ship}, write ./{command}"
+            )
     elif not words[0].startswith("/") and not anywhere:
         _must_run(words[0], ship, files)
     return Program(_name(words, files), tuple(words), files)
 
 
 def _name(words: list[str], files: dict[str, Path]) -> str:
-    """What a run of it is called: its own file, or what an interpreter is told to run."""
+    """Return the name of its runs: that of its file, or of the file that its interpreter runs."""
     own = [word for word in words if str(PurePosixPath(word)) in files]
-    told = [word for word in words if not word.startswith("-")]
-    word = (own or (words if "/" in words[0] else told[::-1]))[0]
+    arguments = [word for word in words if not word.startswith("-")]
+    word = (own or (words if "/" in words[0] else arguments[::-1]))[0]
     return _NO_NAME.sub("-", PurePosixPath(word).stem) or "program"
 
 
 def _must_run(word: str, ship: Path | None, files: dict[str, Path]) -> None:
-    """Raise BadArguments if a file that is named with a relative path cannot be run there."""
+    """Raise BadArguments if the folder has no executable file of this relative path."""
     if ship is None:
         raise BadArguments(
-            f"--program {word}: which folder has it? --ship DIR sends one to the clients' nodes, "
-            "and the command is run there"
+            f"--program {word}: a relative path needs --ship DIR: the folder that is sent to the "
+            "clients' nodes and in which the command runs"
         )
     name = str(PurePosixPath(word))
     if name not in files:
@@ -72,4 +74,4 @@ def _must_run(word: str, ship: Path | None, files: dict[str, Path]) -> None:
             f"--program {word}: {ship} has no file {name}; it has {', '.join(there) or 'none'}"
         )
     if not os.access(files[name], os.X_OK):
-        raise BadArguments(f"--program {word}: {files[name]} cannot be executed: chmod +x it")
+        raise BadArguments(f"--program {word}: {files[name]} is not executable: chmod +x it")

@@ -1,6 +1,6 @@
-"""A project of one's own from templates: a lock, its fencepost.toml, a test and a workflow.
+"""Creates a project from templates: a lock, its fencepost.toml, a test and a workflow.
 
-Nothing that is there already is changed.
+Existing files are not changed.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ PLACES = {
     "test_mylock.py": "test_mylock.py",
     "fencepost.yml": ".github/workflows/fencepost.yml",
 }
-"""Where each template goes, below the project's folder."""
+"""The path of each template's file below the project's folder."""
 
 
 def begin(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Write what is missing; return what was written, and what was there already.
+    """Write the missing files; return those that were written and those that existed already.
 
     Raises:
         BadArguments: the folder cannot be written.
@@ -37,6 +37,6 @@ def begin(folder: Path) -> tuple[list[Path], list[Path]]:
             with path.open("x", encoding="utf-8") as file:
                 file.write(text)
         except OSError as error:
-            raise BadArguments(f"{path} cannot be written: {error.strerror}") from error
+            raise BadArguments(f"cannot write {path}: {error.strerror}") from error
         written.append(path)
     return written, kept

@@ -1,9 +1,8 @@
-"""A lock of one's own in Python: FILE.py:NAME, looked at here and run on the clients' nodes.
+"""Resolves a user lock in Python: FILE.py:NAME, which runs on the clients' nodes.
 
-Its file is read and not imported: what it imports may be on the nodes alone. What it needs of its
-neighbours is found by its import statements, and sent with it; a package goes as a whole. Only a
-file that makes a LockType of fencepost's is imported here, because fencepost has to know the
-bundle.
+Its file is parsed and not imported, because its dependencies may exist only on the nodes. Its
+import statements tell which neighbouring files to send with it; a package is sent as a whole. Only
+a file that makes a LockType is imported here, because fencepost needs the bundle.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _MARK = "LockType"
 
 @dataclass(frozen=True)
 class Source:
-    """A lock's file with its neighbours: `reference` is FILE:NAME below the folder of all."""
+    """A lock's file and the files that it imports; `reference` is FILE:NAME below their folder."""
 
     name: str
     reference: str
@@ -32,16 +31,17 @@ class Source:
 
 
 def find(given: str) -> Source:
-    """What FILE.py:NAME means in the current folder.
+    """Resolve FILE.py:NAME in the current folder.
 
     Raises:
-        BadArguments: there is no such file, it is no Python, or has no such name.
+        BadArguments: there is no such file, it is not Python, or has no such name.
     """
     text, _, name = given.rpartition(":")
     path = Path(text).absolute()
     if not path.is_file():
         raise BadArguments(
-            f"{given}: there is no file {text}; name the lock as FILE.py:CLASS, of a file here"
+            f"{given}: there is no file {text}; name the lock as FILE.py:CLASS, with a path from "
+            "the current folder"
         )
     names = _names(_parsed(path, given))
     if name not in names and "*" not in names:
@@ -49,7 +49,7 @@ def find(given: str) -> Source:
         has = f"it has {', '.join(classes)}" if classes else "it has no class"
         raise BadArguments(f"{given}: {text} has no {name!r} at its top level; {has}")
     root = _root(path)
-    if root != path.parent:  # a package, or a module of one
+    if root != path.parent:  # a module of a package
         top = root / path.relative_to(root).parts[0]
         files = tree(top, top.name)
     else:
@@ -59,10 +59,10 @@ def find(given: str) -> Source:
 
 
 def bundle(folder: Path, reference: str) -> LockType | None:
-    """The LockType that FILE:NAME names, where its file makes one; None for a class.
+    """Return the LockType that FILE:NAME names; None if it names a class.
 
     Raises:
-        BadArguments: its file cannot be imported here, or is no Python.
+        BadArguments: its file cannot be imported here, or is not Python.
     """
     file, _, name = reference.rpartition(":")
     module = _parsed(folder / file, reference)
@@ -70,9 +70,9 @@ def bundle(folder: Path, reference: str) -> LockType | None:
         return None
     try:
         found = user_lock.load(folder, reference)
-    except Exception as error:  # whatever the file raises
+    except Exception as error:  # the user's file may raise anything
         raise BadArguments(
-            f"{reference} makes a LockType, so it is imported here too, and that failed: "
+            f"{reference} makes a LockType, so it must be importable here, but the import failed: "
             f"{type(error).__name__}: {error}"
         ) from error
     return found if isinstance(found, LockType) else None
@@ -83,14 +83,14 @@ def _parsed(path: Path, given: str) -> ast.Module:
         return ast.parse(path.read_bytes(), path.name)
     except SyntaxError as error:
         raise BadArguments(
-            f"{given}: {path.name}, line {error.lineno}, is no Python: {error.msg}"
+            f"{given}: {path.name}, line {error.lineno}, is not valid Python: {error.msg}"
         ) from error
     except (OSError, ValueError) as error:
-        raise BadArguments(f"{given}: {path.name} cannot be read: {error}") from error
+        raise BadArguments(f"{given}: cannot read {path.name}: {error}") from error
 
 
 def _names(module: ast.Module) -> dict[str, bool]:
-    """What a module has at its top level, and whether it is a class; `*`: nobody knows what."""
+    """Return the names at a module's top level, and which are classes; `*`: a star import."""
     found: dict[str, bool] = {}
     for node in _top(module.body):
         match node:
@@ -108,7 +108,7 @@ def _names(module: ast.Module) -> dict[str, bool]:
 
 
 def _top(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a module, those under `if`, `try` and `with` too."""
+    """Yield the statements of a module, including those under `if`, `try` and `with`."""
     for node in body:
         yield node
         for inner in ("body", "orelse", "finalbody"):
@@ -127,7 +127,7 @@ def _assigned(module: ast.Module, name: str) -> Iterator[ast.expr]:
 
 
 def _root(path: Path) -> Path:
-    """The folder that a module is imported from: above all packages that it is in."""
+    """Return the folder that a module is imported from: the parent of its outermost package."""
     folder = path.parent
     while (folder / "__init__.py").is_file():
         folder = folder.parent
@@ -135,13 +135,13 @@ def _root(path: Path) -> Path:
 
 
 def _needed(path: Path, folder: Path) -> set[Path]:
-    """A file and all that it imports from its own folder, and that these import."""
+    """Return a file and the files of its folder that it imports, directly or indirectly."""
     found, new = {path}, [path]
     while new:
         for name in _imported(new.pop()):
-            beside = folder / f"{name}.py"
+            module = folder / f"{name}.py"
             package = folder / name / "__init__.py"
-            here = [beside] if beside.is_file() else []
+            here = [module] if module.is_file() else []
             if package.is_file():
                 here = list(tree(package.parent).values())
             fresh = [file for file in here if file not in found]
@@ -151,7 +151,7 @@ def _needed(path: Path, folder: Path) -> set[Path]:
 
 
 def _imported(path: Path) -> set[str]:
-    """The first part of each module that a file imports, wherever in it."""
+    """Return the top-level name of each module that a file imports anywhere."""
     found = set()
     for node in ast.walk(_parsed(path, path.name)):
         match node:

@@ -1,8 +1,8 @@
-"""What a lock of one's own needs beside its files: by a requirements file, a wheel or a project.
+"""Installs the packages that a user lock needs: from a requirements file, a wheel or a project.
 
-pip installs it here, for the nodes' Python, into a folder that is shipped with the lock's files:
-nodes have no way to the internet. On a node that folder comes before the client's own packages, so
-the lock's pins win. The folder is kept with the run: a replay needs no index.
+pip installs them here, for the nodes' Python, into a folder that is shipped with the lock's files,
+because nodes have no access to the internet. On a node that folder precedes the client's own
+packages, so the lock's pins win. The folder is stored with the run, so a replay needs no index.
 """
 
 from __future__ import annotations
@@ -32,21 +32,22 @@ _VERSION = re.compile(r"^Version: (.+)$", re.MULTILINE)
 def installed(what: Path) -> dict[str, Path]:
     """Install a requirements file, a wheel or a project; return every file, below `site-packages`.
 
-    They are there as long as this process is.
+    The files are deleted when this process ends.
 
     Raises:
         BadArguments: it is none of the three, or pip cannot install it for the nodes.
-        Crashed: there is no pip here.
+        Crashed: pip is not installed here.
     """
     if what.is_dir() and not any((what / name).is_file() for name in _PROJECT):
         raise BadArguments(
-            f"requirements {what}: the folder is no Python project: it has none of "
-            f"{', '.join(_PROJECT)}. Name a requirements file, a wheel, or a project's folder"
+            f"requirements {what}: the folder is not a Python project (none of "
+            f"{', '.join(_PROJECT)} found). Name a requirements file, a wheel, or a project's "
+            "folder"
         )
     if not what.exists():
         raise BadArguments(
-            f"requirements {what}: there is no such file; name a requirements file, a wheel, or "
-            "the folder of a Python project"
+            f"requirements {what}: no such file; name a requirements file, a wheel, or the folder "
+            "of a Python project"
         )
     return tree(Path(_target(what.absolute(), _digest(what)).name), SITE)
 
@@ -55,7 +56,7 @@ _PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")
 
 
 def packages(files: Mapping[str, Path]) -> list[str]:
-    """NAME==VERSION of each package among a lock's files."""
+    """Return NAME==VERSION of each package among a lock's files."""
     found = []
     for name, file in files.items():
         parts = name.split("/")
@@ -75,7 +76,7 @@ def _digest(what: Path) -> str:
 
 @cache
 def _target(what: Path, digest: str) -> TemporaryDirectory[str]:
-    """A folder in which it is installed; the same one as long as its content is the same."""
+    """Return the folder in which it is installed; cached by the digest of its content."""
     target = TemporaryDirectory(prefix="fencepost-requirements-")
     if what.is_dir():
         with TemporaryDirectory(prefix="fencepost-wheel-") as wheels:
@@ -91,8 +92,8 @@ def _install(what: Path, target: str, wanted: Sequence[str]) -> None:
     try:
         _into(what, target, wanted)
     except BadArguments as error:
-        # Something may be published as source alone. If it is pure Python, a wheel of it made here
-        # is right for the nodes too; if not, pip refuses it, and the first reason is told.
+        # A package may be published only as source. If it is pure Python, a wheel built here fits
+        # the nodes too. If not, pip refuses that wheel, and the first error is raised.
         with TemporaryDirectory(prefix="fencepost-wheels-") as wheels:
             try:
                 _pip(what, ["wheel", "-w", wheels, *wanted])
@@ -124,7 +125,9 @@ def _pip(what: Path, words: Sequence[str]) -> None:
             [*pip, *words], capture_output=True, text=True, timeout=_INSTALL_S, check=False
         )
     except subprocess.TimeoutExpired as error:
-        raise BadArguments(f"requirements {what}: pip took more than {_INSTALL_S:.0f} s") from error
+        raise BadArguments(
+            f"requirements {what}: pip timed out after {_INSTALL_S:.0f} s"
+        ) from error
     if "No module named pip" in done.stderr:
         raise Crashed(
             f"requirements {what}: {sys.executable} has no pip; `{sys.executable} -m ensurepip` "
@@ -133,11 +136,11 @@ def _pip(what: Path, words: Sequence[str]) -> None:
     if done.returncode:
         raise BadArguments(
             f"requirements {what} cannot be installed for the nodes (Python {PYTHON}, "
-            f"{platform.machine()}, wheels alone): {_reason(done.stderr)}"
+            f"{platform.machine()}, wheels only): {_reason(done.stderr)}"
         )
 
 
-def _reason(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+def _reason(stderr: str) -> str:
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     return " ".join((errors or lines[-2:])[:2])

@@ -1,10 +1,10 @@
-"""The lock that a person asks for: one of the registry, or one of their own.
+"""Resolves the lock that a command line names: one of the registry, or a user lock.
 
     redlock                                  of the registry
     mylock.py:MyLock  --servers redis:1      a class of the plain contract (docs/your-lock.md)
     --program ./worker --ship DIR --servers redis:1    a program in any language (program.py)
 
-Each way of giving one is a function here that returns its name and an Own.
+Each kind of user lock has a function here that returns its name and an Own.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from fencepost.workloads.contract.locktype import ENDS_WITH
 
 @dataclass(frozen=True)
 class Asked:
-    """What a person says of a lock of their own. Empty, None: not said.
+    """The options of a user lock. Empty or None: not given.
 
-    `requirements`: what is installed for it: a requirements file, a wheel, or a project's folder.
-    `beside`: its servers, if they are there already; `servers` names them then.
-    `program`: a command in the place of a class, carried out in the folder `ship`. `client_image`:
-    what its clients run in.
+    `requirements`: a requirements file, a wheel, or a project's folder to install for it.
+    `beside`: its external servers, if it uses such; `servers` names them then.
+    `program`: a command instead of a class; it runs in the folder `ship`.
+    `client_image`: the image that its clients run in.
     """
 
     servers: str = ""
@@ -44,63 +44,66 @@ class Asked:
 
 
 def given(lock: str | type, asked: Asked) -> tuple[str, Own | None]:
-    """The name of a lock, and what it is if it is in no registry.
+    """Return the name of a lock, and its Own if it is a user lock.
 
     Raises:
-        BadArguments: there is no such file or class, or something is asked that does not fit.
+        BadArguments: there is no such file or class, or an option does not fit this lock.
     """
     text = lock if isinstance(lock, str) else named(lock)
     if asked.program:
         return of_program(text, asked)
     if asked.ship:
-        raise BadArguments("--ship goes with a --program: a client in another language")
+        raise BadArguments("--ship needs --program: it sends the files of a client program")
     if ":" in text or text.endswith(".py"):
         return in_image(text, asked) if asked.client_image else of_python(text, asked)
-    said = {
+    options = {
         "ends-with": asked.ends_with,
         "requirements": asked.requirements,
         "client-image": asked.client_image,
     }
     if asked.beside is None:
-        said["servers"] = asked.servers
-    for option, value in said.items():
+        options["servers"] = asked.servers
+    for option, value in options.items():
         if value:
             raise BadArguments(
-                f"--{option} is for a lock of your own (FILE.py:CLASS): "
-                f"{text or 'a lock by name'} has its own"
+                f"--{option} is for user locks (FILE.py:CLASS or --program), but "
+                f"{text or 'this lock'} is a lock of the registry"
             )
     return text, None
 
 
 def named(lock: type) -> str:
-    """FILE.py:NAME of a class.
+    """Return FILE.py:NAME of a class.
 
     Raises:
-        BadArguments: it has no file, or does not stand at its top level.
+        BadArguments: it has no file, or is not defined at the top level of its file.
     """
     try:
         path = Path(inspect.getfile(lock))
     except (TypeError, OSError) as error:
-        raise BadArguments(f"{lock!r} has no file that could be sent to the nodes") from error
+        raise BadArguments(f"{lock!r} has no source file to send to the nodes") from error
     if "." in lock.__qualname__:
         raise BadArguments(
-            f"{lock.__qualname__} stands within a function or a class: a client imports its file, "
-            "so it has to stand at the top level"
+            f"{lock.__qualname__} is defined within a function or a class: clients import it from "
+            "its file, so define it at the top level"
         )
     return f"{path}:{lock.__name__}"
 
 
 def of_python(text: str, asked: Asked) -> tuple[str, Own]:
-    """A lock by FILE.py:NAME."""
+    """Resolve a lock by FILE.py:NAME."""
     if ":" not in text:
-        raise BadArguments(f"which class of {text}? Write {text}:CLASS")
+        raise BadArguments(f"{text} does not name a class: write {text}:CLASS")
     found = python.find(text)
     bundle, files = found.bundle, found.files
     if bundle is None:
         there = _servers(text, asked)
         ends = _ends_with(asked.ends_with, there)
     elif (asked.servers and not asked.beside) or asked.ends_with:
-        raise BadArguments(f"{text} is a LockType, which says what --servers and --ends-with say")
+        raise BadArguments(
+            f"{text} is a LockType, which defines its servers and how grants end: omit --servers "
+            "and --ends-with"
+        )
     else:
         there = Servers(bundle.kind, bundle.servers)
         ends = _ends_with(bundle.ends_with, there)
@@ -111,12 +114,16 @@ def of_python(text: str, asked: Asked) -> tuple[str, Own]:
 
 
 def in_image(text: str, asked: Asked) -> tuple[str, Own]:
-    """A lock by FILE.py:NAME in an image that has a Python: a program, on the SDK for Python."""
+    """Resolve a lock by FILE.py:NAME in a client image: a program that uses the Python SDK."""
     if asked.requirements is not None:
-        raise BadArguments("--requirements and --client-image: the image has what the lock needs")
+        raise BadArguments(
+            "--requirements cannot be combined with --client-image: install them in the image"
+        )
     name, own = of_python(text, asked)
     if own.bundle is not None:
-        raise BadArguments(f"{text} is a LockType, which runs in fencepost's own client")
+        raise BadArguments(
+            f"{text} is a LockType, which runs in fencepost's own client: omit --client-image"
+        )
     sdk = PACKAGE / "sdk" / "python" / "fencepost_sdk.py"
     words = ("python3", sdk.name, own.python)
     files = {**own.files, sdk.name: sdk}
@@ -124,13 +131,13 @@ def in_image(text: str, asked: Asked) -> tuple[str, Own]:
 
 
 def of_program(lock: str, asked: Asked) -> tuple[str, Own]:
-    """A lock by --program; `lock` is a name that is given beside it, for the run's folder."""
+    """Resolve a lock by --program; `lock` is an optional name for the run's folder."""
     if asked.requirements is not None:
         raise BadArguments(
-            "--requirements is for a class in Python; --ship sends a folder as it is"
+            "--requirements is for a class in Python; with --program, use --ship DIR to send files"
         )
     if ":" in lock or lock.endswith(".py"):
-        raise BadArguments(f"{lock} and --program are two locks: name one")
+        raise BadArguments(f"{lock} and --program name two locks: give only one")
     there = _servers(f"--program {asked.program!r}", asked)
     found = program.find(asked.program, asked.ship, bool(asked.client_image))
     ends = _ends_with(asked.ends_with, there)
@@ -142,7 +149,7 @@ def _servers(lock: str, asked: Asked) -> Servers:
     if asked.beside:
         return Servers.beside(asked.beside)
     if not asked.servers:
-        raise BadArguments(f"which servers does {lock} run on? Write --servers redis:1, say")
+        raise BadArguments(f"{lock} needs servers: add for example --servers redis:1")
     return Servers.read(asked.servers)
 
 

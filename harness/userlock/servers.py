@@ -1,4 +1,4 @@
-"""The servers of a lock of one's own: KIND:N."""
+"""Parses the servers of a user lock: KIND:N."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ class Servers:
 
     @classmethod
     def stored(cls, text: str) -> Servers:
-        """What `str` gave. Servers that are there already may be of any kind, and of any number.
+        """Parse the result of `str`. External servers may be of any kind and any number.
 
         Raises:
-            ValueError: it is nothing that `str` gives.
+            ValueError: the text is not KIND:N.
         """
         kind, _, digits = text.partition(":")
         return cls(kind, int(digits))
 
     @classmethod
     def beside(cls, foreign: Foreign) -> Servers:
-        """Servers that are there already. Of a kind that is in a file nothing else is known."""
+        """Return the description of external servers; a kind that is defined in a file is ''."""
         kind = foreign.kind
         return cls(kind.role if kind and kind.name in KINDS else "", len(foreign.servers))
 
     @classmethod
     def read(cls, text: str) -> Servers:
-        """The servers that `redis:1` means; `redis` is one of them.
+        """Parse KIND:N from a command line; `redis` means `redis:1`.
 
         Raises:
-            BadArguments: there is no such kind, or a cluster has not so many of it.
+            BadArguments: there is no such kind, or N is more than a cluster can have.
         """
         kind, colon, digits = text.partition(":")
         if kind not in roles():
             raise BadArguments(
                 f"servers {text!r}: there is no server {kind!r}; choose one of: "
-                f"{', '.join(roles())}, and write {roles()[0]}:1, say"
+                f"{', '.join(roles())} (for example: {roles()[0]}:1)"
             )
         most = KINDS[kind].nodes
         count = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 4 else 0
         count = count if colon else 1
         if not 1 <= count <= most:
             raise BadArguments(
-                f"servers {text!r}: write {kind}:N, with N from 1 to {most}, the most that a "
-                "cluster has"
+                f"servers {text!r}: write {kind}:N, with N from 1 to {most}, the maximum of a "
+                "cluster"
             )
         return cls(kind, count)

@@ -1,8 +1,8 @@
-"""A lock that is in no registry: what a person named on a command line or in Python.
+"""Defines user locks: locks outside the registry, named on a command line or in Python.
 
-It stands in test.json, under `lock.own`, and its files lie in the run's folder, under `own/`: what
-is shipped to the clients' nodes is what is stored, so that a run can be repeated and read when the
-person's own files have changed.
+test.json describes one under `lock.own`, and the run's folder has its files under `own/`. The
+stored files are those that were shipped to the clients' nodes, so a run can be repeated and read
+after the user's files have changed.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from fencepost.workloads.locks import user_lock
 
 EndsWith = Literal["lease", "close", "connection"]
 OWN = f"{DATA}/own"
-"""Of a client's node, with the files. Not in /run, where some machines run no programs."""
+"""The folder of the files on a client's node; not in /run, which may be mounted with noexec."""
 FOLDER = "own"
-"""Of a run's folder, with the files of its lock."""
-_GIVEN = Option(None, free=True, what="as the lock's own constructor takes it")
+"""The folder of the files within a run's folder."""
+_GIVEN = Option(None, free=True, what="passed to the lock's constructor")
 
 
 @dataclass(frozen=True)
 class Own:
-    """One lock: `python`, FILE:NAME below its folder on a node, or `program`, a command there.
+    """A user lock: either `python`, FILE:NAME below its folder on a node, or `program`, a command.
 
-    `files` gives, for each path below that folder, the file on this machine. `ends_with` is what
-    ends its grants (LockType). `bundle` is the LockType that FILE:NAME names, if it names one.
-    `image` is what its clients run in, if not in that of the nodes.
+    `files` maps each path below that folder to the file on this machine. `ends_with` is what ends
+    its grants (LockType). `bundle` is the LockType that FILE:NAME names, if it names one. `image`
+    is the image that its clients run in; empty: that of the nodes.
     """
 
     servers: Servers
@@ -49,12 +49,12 @@ class Own:
     image: str = ""
 
     def lock_type(self, name: str, options: Mapping[str, Any]) -> LockType:
-        """The bundle of this lock with these options, as a registry would have it."""
+        """Return the bundle of this lock with these options, as a registry would have it."""
         if self.bundle is not None:
             return self.bundle
         return LockType(
             name=name,
-            what=f"{self.described}, a lock of one's own",
+            what=f"{self.described}, a user lock",
             make=None if self.program else partial(user_lock.make, Path(OWN), self.python),
             program=self._command,
             servers=self.servers.count,
@@ -62,7 +62,7 @@ class Own:
             options=dict.fromkeys(options, _GIVEN),
             ends_with=self.ends_with,
             tells_tokens=False,
-            # Of a program in another language nobody could say which threads do.
+            # fencepost cannot tell which threads of a program in another language act.
             renews=False if self.program else None,
         )
 
@@ -74,12 +74,12 @@ class Own:
 
     @property
     def needs_python(self) -> bool:
-        """Whether its image has to have a Python: a class, and no program, was named."""
+        """Whether its image needs Python, because the lock is a class and not a program."""
         return self.program[:1] == ("python3",)
 
     @property
     def packages(self) -> list[str]:
-        """NAME==VERSION of each package that is shipped with it."""
+        """Return NAME==VERSION of each package that is shipped with it."""
         return requirements.packages(self.files)
 
     @property
@@ -87,7 +87,7 @@ class Own:
         return self.python or " ".join(self.program)
 
     def to_json(self) -> dict[str, Any]:
-        """As in test.json; the files are beside it."""
+        """Return the row for test.json; the files are stored next to it."""
         row: dict[str, Any] = {
             "servers": str(self.servers),
             "ends_with": self.ends_with,
@@ -99,11 +99,11 @@ class Own:
         return row | ({"program": list(self.program)} if self.program else {"python": self.python})
 
     def kept(self, run: Path) -> Own:
-        """The same lock, with its files copied into the folder of a run."""
+        """Copy its files into the folder of a run; return the lock with these files."""
         return replace(self, files=files.copied(self.files, run / FOLDER))
 
     def archive(self, within: str = "") -> bytes:
-        """Its files as a tar archive, below a folder."""
+        """Return its files as a tar archive, below a folder."""
         return files.archive(self.files, within)
 
 
@@ -116,17 +116,17 @@ class _Stored(msgspec.Struct):
 
 
 def stored(row: Mapping[str, Any], run: Path) -> Own:
-    """The lock that a run's test.json has under `lock.own`, with the run's files.
+    """Read the lock that a run's test.json has under `lock.own`, with the run's files.
 
     Raises:
-        ValueError: it is none.
-        BadArguments: a file of it is missing, or its bundle cannot be imported here.
+        ValueError: the row does not describe a lock.
+        BadArguments: a file is missing, or the bundle cannot be imported here.
     """
     from fencepost.harness.userlock import python
 
     found = msgspec.convert(row, _Stored)
     if bool(found.python) == bool(found.program):
-        raise ValueError("lock.own: it has either `python` or `program`")
+        raise ValueError("lock.own must have either `python` or `program`")
     there = files.tree(run / FOLDER)
     if found.python and found.python.rpartition(":")[0] not in there:
         raise BadArguments(f"{run / FOLDER} has no {found.python.rpartition(':')[0]}")

@@ -1,1 +1,1 @@
-"""The results folder in a browser: `fencepost serve`."""
+"""Serves the results folder to a browser: `fencepost serve`."""

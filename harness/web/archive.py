@@ -1,4 +1,4 @@
-"""Runs as one zip file, made while it is sent: a night's history need not fit into memory."""
+"""Streams runs as one zip file: the history of a long run may not fit into memory."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fencepost.harness.web.place import files
 
 _CHUNK = 1 << 18
 _OLDEST = (1980, 1, 1, 0, 0, 0)
-"""What the format can say."""
+"""The earliest time that the zip format can store."""
 
 
-class _Sent:
-    """What was written and not sent yet."""
+class _Buffer:
+    """Holds the bytes that were written and not sent yet."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -29,24 +29,24 @@ class _Sent:
     def flush(self) -> None:
         pass
 
-    def taken(self) -> bytes:
+    def take(self) -> bytes:
         data, self._pieces = b"".join(self._pieces), []
         return data
 
 
 def zipped(folders: Sequence[Path]) -> Iterator[bytes]:
-    """The archive in pieces. Its names are TEST/TIME/..., so that it unpacks into a results folder.
+    """Yield the archive in pieces. Its names are TEST/TIME/..., as in a results folder.
 
-    Files of a run that goes on are there as far as they have come.
+    Of a run in progress, it has what the files contain so far.
     """
-    sent = _Sent()
-    with zipfile.ZipFile(cast(IO[bytes], sent), "w", zipfile.ZIP_DEFLATED) as archive:
+    buffer = _Buffer()
+    with zipfile.ZipFile(cast(IO[bytes], buffer), "w", zipfile.ZIP_DEFLATED) as archive:
         for folder in folders:
             for name, found in files(folder):
                 try:
                     source = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW)
                 except OSError:
-                    continue  # it was replaced meanwhile
+                    continue  # the file was replaced meanwhile
                 modified = datetime.fromtimestamp(found.st_mtime).timetuple()[:6]
                 info = zipfile.ZipInfo(
                     f"{folder.parent.name}/{folder.name}/{name}", max(_OLDEST, modified)
@@ -59,6 +59,6 @@ def zipped(folders: Sequence[Path]) -> Iterator[bytes]:
                 ):
                     while data := file.read(_CHUNK):
                         entry.write(data)
-                        yield sent.taken()
-                yield sent.taken()
-    yield sent.taken()
+                        yield buffer.take()
+                yield buffer.take()
+    yield buffer.take()

@@ -1,8 +1,7 @@
-"""A run that goes on: what it has done so far and what its checkers have found, from its
-harness.log.
+"""Reads the state of a run in progress from its harness.log: progress, rates and findings so far.
 
-The run writes there twice a second what a person sees in the terminal. So it is followed without
-reading its history, and whoever looks costs it nothing.
+The run writes its status line there twice a second. Reading the log instead of the history means
+that watching a run does not slow it down.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from fencepost.harness.execute.timed import WHILE_S
 from fencepost.harness.results import results
 
 _HEAD, _TAIL = 16 << 10, 48 << 10
-"""Bytes of the log that are read, of its beginning and of its end."""
+"""Bytes that are read from the start and from the end of the log."""
 _RATE_S = 3.0
 _SHOWN_S = 120.0
 _RUNNING = "running"
@@ -29,7 +28,7 @@ _RUNNING = "running"
 
 @dataclass(frozen=True)
 class Bar:
-    """Holds a second between two lines of the log; times in s since the run's start."""
+    """Holds per second between two lines of the log; times in s since the start of the run."""
 
     start_s: float
     end_s: float
@@ -39,9 +38,12 @@ class Bar:
 
 @dataclass(frozen=True)
 class Growth:
-    """`now` is None as long as nothing was written. `left_s`: for how long clients still work,
-    None where nobody knows. `judging`: its clients are done, and its verdict is being made;
-    `at_the_end`: it is not judged before that, as short runs are not."""
+    """The state of a run in progress.
+
+    `now` is None until the first status line. `left_s` is how long clients still have to work,
+    None if that is unknown. `judging`: the clients have finished and the checkers are running.
+    `at_the_end`: the run is too short to be judged before its end.
+    """
 
     now: Status | None
     phase: str
@@ -58,24 +60,24 @@ class Growth:
 
 
 def growth(run: Path) -> Growth:
-    """What is known of a run that goes on; of a long one, of the segment that does."""
+    """Return the state of a run in progress; of a long run, that of its current segment."""
     place, number = _place(run)
-    said = _statuses(place / "harness.log")
+    statuses = _statuses(place / "harness.log")
     judging = not locked.is_live(place / "history.jsonl") and (place / "history.jsonl").exists()
     test: dict[str, Any] = {}
-    with suppress(BadArguments):  # it is not written yet
+    with suppress(BadArguments):  # test.json is not written yet
         test = results.read_test(place)
     at_the_end = not test.get("until") and (test.get("time_s") or 0.0) < WHILE_S
-    if not said:
+    if not statuses:
         return Growth(None, "starting", 0.0, None, 0.0, [], False, at_the_end)
-    now = said[-1]
+    now = statuses[-1]
     phase = "judging" if judging else now.phase
-    left_s, part = _left(test, said) if now.phase == _RUNNING and not judging else (None, 0.0)
-    lately = [one for one in said if one.elapsed_s >= now.elapsed_s - _SHOWN_S]
+    left_s, part = _left(test, statuses) if now.phase == _RUNNING and not judging else (None, 0.0)
+    lately = [one for one in statuses if one.elapsed_s >= now.elapsed_s - _SHOWN_S]
     return Growth(
         now,
         f"segment {number}, {phase}" if number else phase,
-        _rate([one for one in said if one.elapsed_s >= now.elapsed_s - _RATE_S]),
+        _rate([one for one in statuses if one.elapsed_s >= now.elapsed_s - _RATE_S]),
         left_s,
         part,
         [
@@ -88,7 +90,7 @@ def growth(run: Path) -> Growth:
 
 
 def _place(run: Path) -> tuple[Path, int]:
-    """The folder that is written to, and the number of its segment, 0 if it is none."""
+    """Return the folder that the run writes to, and its segment's number (0 for a short run)."""
     if results.is_long(run):
         parts = sorted(run.glob(f"{results.SEGMENTS}/*/harness.log"))
         if parts:
@@ -97,31 +99,32 @@ def _place(run: Path) -> tuple[Path, int]:
 
 
 def _statuses(log: Path) -> list[Status]:
-    """Its first lines and its last ones, in order."""
+    """Return the statuses in the first and the last lines of a log, in order."""
     with suppress(OSError), log.open("rb") as file:
         head = file.read(_HEAD)
         size = file.seek(0, 2)
         file.seek(max(size - _TAIL, len(head)))
         if file.tell() > len(head):
-            # Lines that are cut on either side of the gap are none.
+            # Drop the lines that are cut on either side of the gap.
             head = head[: head.rfind(b"\n") + 1]
             file.readline()
         return read((head + file.read()).decode(errors="replace"))
     return []
 
 
-def _rate(said: Sequence[Status]) -> float:
-    """Holds a second. Nothing is known of them where the count is less than before."""
-    if len(said) < 2 or said[-1].elapsed_s <= said[0].elapsed_s:
+def _rate(statuses: Sequence[Status]) -> float:
+    """Return holds per second; 0 if the count restarted in between."""
+    if len(statuses) < 2 or statuses[-1].elapsed_s <= statuses[0].elapsed_s:
         return 0.0
-    return max(said[-1].holds - said[0].holds, 0) / (said[-1].elapsed_s - said[0].elapsed_s)
+    first, last = statuses[0], statuses[-1]
+    return max(last.holds - first.holds, 0) / (last.elapsed_s - first.elapsed_s)
 
 
-def _left(test: Mapping[str, Any], said: Sequence[Status]) -> tuple[float | None, float]:
-    """For how long clients still work, in s, and which part of it is done."""
+def _left(test: Mapping[str, Any], statuses: Sequence[Status]) -> tuple[float | None, float]:
+    """Return how long clients still have to work, in s, and the fraction that is done."""
     time_s = test.get("time_s")
     if not time_s or test.get("scenario"):
         return None, 0.0
-    began = next(one.elapsed_s for one in said if one.phase == _RUNNING)
-    done = min(said[-1].elapsed_s - began, time_s)
+    began = next(one.elapsed_s for one in statuses if one.phase == _RUNNING)
+    done = min(statuses[-1].elapsed_s - began, time_s)
     return time_s - done, done / time_s

@@ -1,14 +1,13 @@
-"""What keeps other sites out: each request is looked at before it is answered.
+"""Keeps other sites out: checks each request before it is answered.
 
-A page of another site may send requests here from the browser of the person who runs this. It reads
-no answer, but it could remove runs; so what changes anything must come from a page of ours
-(`Origin`). And a site may let its own name lead to this machine (DNS rebinding), to read answers as
-its own: a name other than localhost is refused, for no such site has an address in the place of a
-name (`Host`).
+A page of another site can send requests here from the user's browser (CSRF). It cannot read the
+answers, but it could delete runs. So a request that changes anything must come from a page of this
+server (`Origin`). A site can also point its own name at this machine to read answers (DNS
+rebinding). So a host name other than localhost is refused (`Host`); addresses are allowed, because
+an address cannot be rebound.
 
-Nothing that is shown loads from elsewhere (Content-Security-Policy). A run's files may be
-anybody's: they are shown in a sandbox, in which a script neither asks for anything nor counts as
-ours.
+Pages load nothing from other hosts (Content-Security-Policy). The files of a run are untrusted:
+they are shown in a sandbox, where scripts can make no requests and do not have this origin.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ STORED = (
     "form-action 'none'; base-uri 'none'; frame-ancestors 'none'; "
     "sandbox allow-scripts allow-downloads allow-modals"
 )
-"""Of a run's files. Their pages have all within them."""
+"""The policy for files of a run. Their pages are self-contained."""
 _ALWAYS = {
     "X-Content-Type-Options": "nosniff",
-    # With `no-referrer` browsers would say of our own pages, too, that their origin is null.
+    # With `no-referrer`, browsers would send a null origin for this server's own pages too.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
@@ -40,7 +39,7 @@ _ALWAYS = {
 
 
 class Guard:
-    """Wraps the application."""
+    """Wraps the application: refuses requests of other sites and adds the security headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -64,14 +63,14 @@ class Guard:
 
 
 def refused(method: str, headers: Headers) -> str:
-    """Why a request is not answered; empty if it is."""
+    """Return why a request is refused; empty if it is allowed."""
     host = headers.get("host", "")
     if not _is_address(host):
-        return "This is not reached by that name: open it by its address, or as localhost.\n"
+        return "Host name refused: open this server by its address, or as localhost.\n"
     if method in ("GET", "HEAD"):
         return ""
     if headers.get("origin") != f"http://{host}":
-        return "This was not asked from a page of fencepost serve: nothing was done.\n"
+        return "Request refused: it did not come from a page of this server. Nothing was changed.\n"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""The pages' templates, filled in."""
+"""Renders the templates of the pages."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ STYLE = page.source("page.css") + _FILES["web.css"]
 SCRIPT = _FILES["web.js"]
 
 
-def filled(template: str, values: Mapping[str, Any]) -> str:
+def render(template: str, values: Mapping[str, Any]) -> str:
     return _environment().get_template(template).render(values)
 
 
 def query(values: Any) -> str:
-    """A mapping, or pairs, as what stands behind the ? of an address; what is empty is left out."""
+    """Encode a mapping, or pairs, as the query of a URL; leave empty values out."""
     pairs = values.items() if isinstance(values, Mapping) else values
     return urlencode([(name, value) for name, value in pairs if value])
 
@@ -48,7 +48,7 @@ def _environment() -> Environment:
         "query": query,
         "place": lambda name: quote(name),
         "sized": run_index.sized,
-        "told": run_index.words,
+        "words": run_index.words,
         "valid": verdict,
         "verdict": verdict_of,
         "time": lambda text: text.replace("T", " ").removesuffix("Z"),
@@ -60,7 +60,7 @@ def _environment() -> Environment:
 
 
 def took(time_s: float | None) -> str:
-    """For how long something took: 4.2 s, 12 min 30 s, 7 h 5 min."""
+    """Format a duration: 4.2 s, 12 min 30 s, 7 h 5 min."""
     if time_s is None:
         return ""
     if time_s < 60:

@@ -1,9 +1,9 @@
-"""Names from a request as places in the results folder, of which none leads out of it.
+"""Resolves names from requests to paths in the results folder, and to nothing outside of it.
 
-A name may come in any disguise: with `..`, as an absolute path, with encoded slashes (which are
-slashes once a server has decoded them), or through a symbolic link that somebody put into the
-folder. So a name is taken apart first, and where it really leads is asked of the file system after
-that. Only what is in a run's folder is there: a results folder may have other files beside them.
+A name may try to escape: with `..`, as an absolute path, with encoded slashes (which the server
+has decoded by now), or through a symbolic link in the folder. So the parts of a name are checked
+first, and then the file system resolves the path. Only files in the folder of a run are served: a
+results folder may contain other files.
 """
 
 from __future__ import annotations
@@ -17,35 +17,38 @@ from fencepost.harness.results import results, run_index
 
 
 class NotHere(LookupError):
-    """There is no such file or run in the results folder."""
+    """The results folder has no such file or run."""
 
 
 def run(name: str) -> Path:
-    """The folder of TEST/TIME. Raises NotHere if there is none."""
+    """Return the folder of TEST/TIME. Raises NotHere if there is none."""
     place, run = _inside(name)
     if place != run:
-        raise NotHere(f"{name} is no run")
+        raise NotHere(f"{name} is not a run")
     return run
 
 
 def file(name: str) -> tuple[Path, Path]:
-    """A file of a run by its path, TEST/TIME/..., and the run's folder. Raises NotHere if there is
-    none."""
+    """Return the file of a run by its path, TEST/TIME/..., and the folder of the run.
+
+    Raises:
+        NotHere: there is no such file.
+    """
     place, run = _inside(name)
     if not place.is_file():
-        raise NotHere(f"{name} is no file of a run")
+        raise NotHere(f"{name} is not a file of a run")
     return place, run
 
 
 def _inside(name: str) -> tuple[Path, Path]:
-    """Where a name leads to, and the run that this is in."""
+    """Return the path that a name resolves to, and the run that contains it."""
     parts = name.split("/")
     if any(part in ("", ".", "..") or "\\" in part or not part.isprintable() for part in parts):
-        raise NotHere(f"{name!r} is no name of a run or a file here")
+        raise NotHere(f"{name!r} is not the name of a run or of a file")
     root = results.root().resolve()
     try:
         place = root.joinpath(*parts).resolve(strict=True)
-    except (OSError, RuntimeError) as error:  # nothing there, a loop of links, a name too long
+    except (OSError, RuntimeError) as error:  # no such file, a loop of links, a name too long
         raise NotHere(f"{name} is not in the results folder") from error
     if place.is_relative_to(root):
         run = root.joinpath(*place.relative_to(root).parts[:2])
@@ -55,7 +58,7 @@ def _inside(name: str) -> tuple[Path, Path]:
 
 
 def with_runs(folders: Iterable[Path]) -> list[Path]:
-    """These runs, and of what stands for many the runs that it names, each once."""
+    """Return these runs, and for a suite, matrix or the like the runs that it names, each once."""
     root = results.root().resolve()
     found: dict[Path, None] = {}
     for folder in folders:
@@ -69,7 +72,7 @@ def with_runs(folders: Iterable[Path]) -> list[Path]:
 
 
 def files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """The regular files below a folder by name, in order; what a link leads to is left out."""
+    """Yield the regular files below a folder by name, in order; links are left out."""
     for place, below, names in os.walk(folder):
         below.sort()
         for name in sorted(names):
@@ -77,6 +80,6 @@ def files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
             try:
                 found = path.lstat()
             except OSError:
-                continue  # a run that goes on replaces files
+                continue  # a run in progress replaces files
             if stat.S_ISREG(found.st_mode):
                 yield path.relative_to(folder).as_posix(), found

@@ -1,7 +1,7 @@
-"""The list of runs: each as a row, filtered and sorted as a request asks.
+"""Lists the runs as rows, filtered and sorted as a request asks.
 
-To read a run takes parsing its results, of which a night has megabytes. So the row of a run that is
-over is kept until one of its files changes.
+Reading a run means parsing its results, which can be megabytes. So the row of a finished run is
+cached until one of its files changes.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _FILES = (
     "campaign.json", "seeds.jsonl", "bench.json", "report.html",
 )  # fmt: skip
 COLUMNS = {
-    "began": "began", "run": "run", "kind": "kind", "what": "what came of it", "lock": "lock",
+    "began": "began", "run": "run", "kind": "kind", "what": "result", "lock": "lock",
     "guard": "guard", "faults": "faults", "holds": "holds", "duration_s": "length",
     "bytes": "size",
 }  # fmt: skip
-"""What can be sorted by, with its title."""
+"""The columns that the list can be sorted by, with their titles."""
 _FIGURES = ("began", "holds", "duration_s", "bytes")
-"""What is sorted from the largest down, unless it is asked for otherwise."""
+"""The columns that are sorted in descending order by default."""
 VERDICTS = {
     "valid": "valid", "invalid": "invalid", "unknown": "unknown", "none": "without a verdict",
     "running": "running",
@@ -35,8 +35,10 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Asked:
-    """What the list is to show. Empty: all. `sort` has a minus in front where it is from the end;
-    what nobody knows counts as not asked."""
+    """The filters and the order of a request. Empty: all.
+
+    `sort` is a column, with a minus in front for descending order. An unknown column is ignored.
+    """
 
     text: str = ""
     kind: str = ""
@@ -60,17 +62,17 @@ class Asked:
 
     @property
     def filters(self) -> dict[str, str]:
-        """What it asks of a run, by name."""
+        """The filters that are set, by name."""
         return {name: value for name, value in asdict(self).items() if value and name != "sort"}
 
     def sorted_by(self, column: str) -> dict[str, str]:
-        """The same runs, as a click on a column's title asks for them."""
+        """The query behind the title of a column: the same filters, sorted by that column."""
         first, second = both_ways(column)
         now = ("-" if self.falling else "") + self.column
         return self.filters | {"sort": second if now == first else first}
 
     def all(self) -> dict[str, str]:
-        """The same without a limit."""
+        """The same query without a limit on the number of rows."""
         return self.filters | {"sort": self.sort, "all": "1"}
 
     def takes(self, row: Row) -> bool:
@@ -84,18 +86,18 @@ class Asked:
 
 
 def both_ways(column: str) -> tuple[str, str]:
-    """How a column is sorted at first, and the other way."""
+    """Return the default order of a column and the opposite order."""
     return (f"-{column}", column) if column in _FIGURES else (column, f"-{column}")
 
 
 class Shelf:
-    """The rows of the results folder, as it is whenever it is asked."""
+    """The rows of the results folder; each call reads its current state."""
 
     def __init__(self) -> None:
         self._known: dict[Path, tuple[Any, Row]] = {}
 
     def rows(self) -> list[Row]:
-        """All of them, the newest first."""
+        """Return all rows, the newest first."""
         known, rows = {}, []
         for folder in run_index.folders():
             if folder.parent.is_symlink():
@@ -106,23 +108,23 @@ class Shelf:
                 if kept is None or kept[0] != signature or kept[1]["live"]:
                     kept = signature, row(run_index.stored(folder, run_index.name_of(folder)))
             except OSError:
-                continue  # it was removed just now
+                continue  # the run was removed just now
             known[folder] = kept
             rows.append(kept[1])
         self._known = known
         return rows
 
     def asked(self, asked: Asked) -> list[Row]:
-        """Those that are asked for, in the order that is."""
+        """Return the rows that a request asks for, in its order."""
         found = [row for row in self.rows() if asked.takes(row)]
         there = [one for one in found if one[asked.column] not in (None, "", [])]
         there.sort(key=lambda one: (one[asked.column], one["time"]), reverse=asked.falling)
-        # What has no such figure comes last, whatever the order.
+        # Rows without a value in this column come last in either order.
         return there + [one for one in found if one[asked.column] in (None, "", [])]
 
 
 def row(run: run_index.Stored) -> Row:
-    """What the list shows of a run."""
+    """Return the row that the list shows for a run."""
     locks = run.came.locks if run.came else [run.lock]
     page = (run.folder / "report.html").is_file()
     test, time = run.folder.parent.name, run.folder.name
@@ -131,7 +133,7 @@ def row(run: run_index.Stored) -> Row:
 
 
 def verdict_of(run: run_index.Stored) -> str:
-    """One of VERDICTS."""
+    """Return the verdict of a run, one of VERDICTS."""
     if run.live:
         return "running"
     if run.problem or run.valid is None:

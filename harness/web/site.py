@@ -1,4 +1,4 @@
-"""`fencepost serve`: the results folder as pages of a Starlette application."""
+"""Builds the Starlette application of `fencepost serve`: the results folder as pages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from fencepost.harness.web.shelf import COLUMNS, VERDICTS, Asked, Shelf, both_wa
 from fencepost.report.words.settings import again, settings
 
 _SHOWN = 200
-"""Runs that the list shows at once."""
+"""Number of runs on the list without `all=1`."""
 _SCRIPT = "text/javascript"
 _PIECE = 1 << 18
 _MOST_BODY = 1 << 20
@@ -44,11 +44,11 @@ _TYPES = {
     ".gz": "application/gzip",
     ".parquet": "application/octet-stream",
 }
-"""How files are shown; all others are text."""
+"""Media types of files by suffix; all others are plain text."""
 
 
 def site() -> ASGIApp:
-    """The application, guarded. It reads the results folder whenever it is asked."""
+    """Return the guarded application. Each request reads the results folder again."""
     shelf = Shelf()
 
     def listed(request: Request) -> Response:
@@ -84,17 +84,17 @@ def site() -> ASGIApp:
             NotHere: nothing, BadArguments: wrong, Crashed: failed, HTTPException: other,
         },
     )  # fmt: skip
-    # Around all of it, so that an answer to a defect of ours is guarded too.
+    # The guard wraps everything, so that answers to internal errors have its headers too.
     return guard.Guard(app)
 
 
 def _page(template: str, **values: Any) -> HTMLResponse:
-    return HTMLResponse(pages.filled(template, values))
+    return HTMLResponse(pages.render(template, values))
 
 
 def _sorry(code: int, words: str) -> HTMLResponse:
-    said = words if words.endswith((".", "?")) else f"{words}."
-    return HTMLResponse(pages.filled("sorry.html", {"words": said[:1].upper() + said[1:]}), code)
+    text = words if words.endswith((".", "?")) else f"{words}."
+    return HTMLResponse(pages.render("sorry.html", {"words": text[:1].upper() + text[1:]}), code)
 
 
 def _list(request: Request, shelf: Shelf) -> Response:
@@ -144,7 +144,7 @@ def _file(request: Request) -> Response:
     kind = _TYPES.get(path.suffix, "text/plain; charset=utf-8")
     headers = {"Content-Security-Policy": guard.STORED}
     if run_index.is_live(run):
-        # It may grow while it is sent, so that no length of it can be said before.
+        # The file may grow while it is sent, so its length cannot be announced.
         return StreamingResponse(_pieces(path), media_type=kind, headers=headers)
     return FileResponse(path, media_type=kind, headers=headers)
 
@@ -158,7 +158,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
 def _compare(request: Request) -> Response:
     names = request.query_params.getlist("run")
     if len(names) != 2:
-        raise BadArguments(f"choose two runs to compare, not {len(names)}")
+        raise BadArguments(f"select two runs to compare, not {len(names)}")
     one, other = map(_stored, names)
     run_index.must_compare(one, other)
     rows = [(label, run_index.words(mine), run_index.words(its))
@@ -181,7 +181,7 @@ def _zip(request: Request) -> Response:
 
 
 def _ask(request: Request) -> Response:
-    """Whether these are really to be removed."""
+    """Ask for confirmation before these runs are deleted."""
     found = [run_index.stored(one, run_index.name_of(one))
              for one in _chosen(request.query_params.getlist("run"))]  # fmt: skip
     return _page("remove.html", runs=found, live=[one.name for one in found if one.live])
@@ -192,7 +192,7 @@ async def _remove(request: Request) -> Response:
     async for chunk in request.stream():
         body += chunk
         if len(body) > _MOST_BODY:
-            raise HTTPException(413, "That is too long a list of runs.")
+            raise HTTPException(413, "The list of runs is too long.")
     names = parse_qs(body.decode(errors="replace")).get("run", [])
     await run_in_threadpool(lambda: run_index.remove(_chosen(names)))
     return RedirectResponse("/", 303)
@@ -205,5 +205,5 @@ def _stored(name: str) -> run_index.Stored:
 
 def _chosen(names: Sequence[str]) -> list[Path]:
     if not names:
-        raise BadArguments("choose some runs first")
+        raise BadArguments("no run is selected; select at least one")
     return list(dict.fromkeys(map(place.run, names)))

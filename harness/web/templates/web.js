@@ -1,4 +1,4 @@
-// Keeps what goes on up to date, and buttons in step with what is chosen. All else works without it.
+// Refreshes runs in progress and enables the buttons that fit the selection. Everything else works without it.
 "use strict";
 
 const chosen = () => document.querySelectorAll("[data-chosen] input:checked").length;
@@ -7,12 +7,12 @@ function count() {
   const many = chosen();
   for (const button of document.querySelectorAll("[data-needs]"))
     button.disabled = button.dataset.needs === "2" ? many !== 2 : many === 0;
-  const said = document.querySelector("[data-count]");
-  if (said) said.textContent = many ? `${many} chosen` : "choose two to compare";
+  const note = document.querySelector("[data-count]");
+  if (note) note.textContent = many ? `${many} selected` : "select two to compare";
 }
 
 async function refresh() {
-  // What somebody is choosing from stays as it is.
+  // Do not replace a list while the user selects from it.
   if (!document.hidden && !chosen()) {
     try {
       const answer = await fetch(location.href);
@@ -24,7 +24,7 @@ async function refresh() {
         if (now.dataset.refresh === undefined) delete part.dataset.refresh;
       }
     } catch {
-      // The server was ended; it may come back.
+      // The server has stopped; it may be started again.
     }
   }
   later();
@@ -40,6 +40,6 @@ document.addEventListener("change", (event) => {
   if (event.target.matches("[data-filters] select")) event.target.form.requestSubmit();
   count();
 });
-// A page that is come back to has its boxes as they were.
+// The browser's Back button restores the check boxes.
 addEventListener("pageshow", count);
 later();

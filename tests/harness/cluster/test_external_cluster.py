@@ -243,7 +243,7 @@ def test_a_start_by_a_fault_is_not_taken_for_one_by_others(docker):
     assert server.restarted() == ""
     docker.get("r1").end()
     docker.get("r1").start()
-    assert "was started anew" in server.restarted()
+    assert "was restarted, but not by a fault" in server.restarted()
 
 
 def test_with_its_container_every_process_of_a_server_is_gone(monkeypatch):

@@ -180,13 +180,13 @@ def test_a_host_with_another_key_is_refused(remote, server):
 def test_a_refused_login_names_the_key_that_was_tried(host, server, tmp_path):
     other = tmp_path / "other"
     paramiko.ECDSAKey.generate().write_private_key_file(str(other))
-    with pytest.raises(RemoteError, match=f"root is not let in by {other}"):
+    with pytest.raises(RemoteError, match=f"root cannot log in with {other}"):
         SshRemote("redis-1", replace(host, key=other)).run(["true"])
 
 
 def test_an_unreachable_host_is_named(host, server):
     server.stop_listening()
-    with pytest.raises(RemoteError, match=r"no connection to root@127.0.0.1:\d+: .*refused"):
+    with pytest.raises(RemoteError, match=r"cannot connect to root@127.0.0.1:\d+: .*refused"):
         SshRemote("redis-1", host).run(["true"])
 
 
@@ -238,7 +238,7 @@ def test_a_command_that_may_have_run_is_not_run_again(remote, server, tmp_path):
     with pipe.open("wb"):
         server.cut()
         asking.join(20)
-    assert "the connection was lost, and nobody knows whether it was done" in errors[0]
+    assert "the connection was lost, so whether this was done is unknown" in errors[0]
     assert (tmp_path / "runs").read_text() == "once\n"
     assert remote.run(["echo", "again"]).out == "again\n"
 
@@ -247,7 +247,7 @@ def test_a_write_to_a_hanging_node_times_out(remote, monkeypatch):
     """More than a pipe and a window hold: the write itself hangs."""
     monkeypatch.setattr(agent, "AGENT", ("sleep", "600"))
     monkeypatch.setattr(agent, "_SLACK_S", 0.1)
-    with pytest.raises(NoAnswer, match=r"redis-1: write it: .* takes nothing for 0 s"):
+    with pytest.raises(NoAnswer, match=r"redis-1: write it: .* read nothing for 0 s"):
         remote._ask({"put": "it", "content": "x" * (8 << 20)}, "write it", timeout_s=0.1)
 
 

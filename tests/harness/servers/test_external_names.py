@@ -45,12 +45,12 @@ def test_a_kind_may_come_from_the_user_s_file(tmp_path):
     [
         (["a b"], "server 'a b' cannot be read: write"),
         (["mysql=a"], "there is no kind of server 'mysql'; choose one of: redis"),
-        (["redis=a", "etcd=b"], "the servers of a lock are of one kind, not of redis, etcd"),
-        (["client-2"], "'client-2' means something else in a test"),
-        (["storage"], "'storage' means something else in a test"),
-        (["primary"], "'primary' means something else in a test"),
+        (["redis=a", "etcd=b"], "the servers of a lock must be of one kind, not redis, etcd"),
+        (["client-2"], "a server cannot have the name 'client-2'"),
+        (["storage"], "a server cannot have the name 'storage'"),
+        (["primary"], "a server cannot have the name 'primary'"),
         (["a", "a:1"], "server 'a' is named twice"),
-        (["./none.py=a"], "there is no file none.py with a kind of server"),
+        (["./none.py=a"], "the file none.py of a kind of server does not exist"),
     ],
 )
 def test_a_name_that_cannot_be_parsed_gives_one_sentence(entries, sentence):
@@ -62,8 +62,8 @@ def test_a_name_that_cannot_be_parsed_gives_one_sentence(entries, sentence):
     ("content", "sentence"),
     [
         ("import nothing_of_this_name", "ModuleNotFoundError"),
-        ("", "makes 0 kinds of servers, and should make one"),
-        (OWN_KIND + 'OTHER = Kind("b", __name__, port=1, health=print)', "makes 2 kinds"),
+        ("", "defines 0 kinds of servers, but must define one"),
+        (OWN_KIND + 'OTHER = Kind("b", __name__, port=1, health=print)', "defines 2 kinds"),
     ],
 )
 def test_a_file_without_a_valid_kind_is_named(tmp_path, content, sentence):

@@ -84,14 +84,17 @@ def test_in_an_image_its_program_may_be_a_file_of_the_image():
     "given, says",
     [
         ({"program": "./other"}, "build has no file other; it has app.jar, worker"),
-        ({"program": "./app.jar"}, "cannot be executed: chmod +x it"),
-        ({"program": "worker"}, "build has worker: write ./worker"),
-        ({"ship": ""}, "which folder has it? --ship DIR sends one to the clients' nodes"),
-        ({"ship": "nowhere"}, "--ship nowhere: there is no such folder"),
-        ({"program": "'worker"}, "is no command: No closing quotation"),
+        ({"program": "./app.jar"}, "is not executable: chmod +x it"),
+        ({"program": "worker"}, "to run worker of build, write ./worker"),
+        (
+            {"ship": ""},
+            "a relative path needs --ship DIR: the folder that is sent to the clients' nodes",
+        ),
+        ({"ship": "nowhere"}, "--ship nowhere: no such folder"),
+        ({"program": "'worker"}, "is not a command: No closing quotation"),
         ({"program": " "}, "--program is empty"),
-        ({"servers": ""}, "which servers does --program './worker' run on?"),
-        ({"lock": "mylock.py:MyLock"}, "are two locks: name one"),
+        ({"servers": ""}, "--program './worker' needs servers: add for example --servers redis:1"),
+        ({"lock": "mylock.py:MyLock"}, "name two locks: give only one"),
     ],
 )
 def test_a_program_that_cannot_run_is_refused_before_anything_starts(given, says):
@@ -135,14 +138,14 @@ def test_a_class_in_an_image_is_a_program_on_the_sdk(tmp_path, spawn, setup):
 def test_files_of_an_image_are_not_sent_to_it(tmp_path):
     (tmp_path / "mylock.py").write_text(LOCK)
     asked = Asked("redis:1", requirements=tmp_path / "mylock.py", client_image="myapp:3")
-    with pytest.raises(BadArguments, match="the image has what the lock needs"):
+    with pytest.raises(BadArguments, match="--requirements cannot be combined with --client-image"):
         given("mylock.py:MyLock", asked)
 
 
 def test_a_folder_without_a_program_is_refused():
-    with pytest.raises(BadArguments, match="--client-image is for a lock of your own"):
+    with pytest.raises(BadArguments, match="--client-image is for user locks"):
         given("redlock", Asked(client_image="myapp:3"))
-    with pytest.raises(BadArguments, match="--ship goes with a --program"):
+    with pytest.raises(BadArguments, match="--ship needs --program"):
         own(program="")
 
 

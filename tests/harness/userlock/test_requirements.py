@@ -106,7 +106,7 @@ def test_a_requirement_that_cannot_be_installed_is_named(tmp_path):
     needs = tmp_path / "requirements.txt"
     needs.write_text("--no-index\nno-such-helper==1\n")
     why = (
-        r"requirements.txt cannot be installed for the nodes \(Python 3.11, .*, wheels alone\): "
+        r"requirements.txt cannot be installed for the nodes \(Python 3.11, .*, wheels only\): "
         "Could not find a version that satisfies the requirement no-such-helper==1"
     )
     with pytest.raises(BadArguments, match=why):
@@ -121,7 +121,7 @@ def test_a_wheel_for_another_machine_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "why"),
-    [("nowhere.txt", "there is no such file"), ("", "the folder is no Python proj")],
+    [("nowhere.txt", "no such file"), ("", "the folder is not a Python project")],
 )
 def test_a_requirement_that_is_neither_a_file_nor_a_project_is_refused(tmp_path, name, why):
     with pytest.raises(BadArguments, match=why):

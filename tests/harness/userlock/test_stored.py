@@ -103,7 +103,10 @@ def test_its_grants_show_whether_it_has_tokens(cluster, spec):
         ({"servers": "redis:1", "ends_with": "lease", "python": "gone.py:X"}, r"has no gone\.py"),
         ({"servers": "redis:9", "ends_with": "lease", "python": "mylock.py:X"}, "with N from 1 to"),
         ({"servers": "redis:1", "ends_with": "x", "python": "mylock.py:X"}, "Invalid enum value"),
-        ({"servers": "redis:1", "ends_with": "lease"}, "it has either `python` or `program`"),
+        (
+            {"servers": "redis:1", "ends_with": "lease"},
+            "lock.own must have either `python` or `program`",
+        ),
         ({}, "missing required field `servers`"),
     ],
 )

@@ -118,7 +118,7 @@ def test_names_are_shown_as_they_are_and_are_no_markup(made, browser):
 def test_two_runs_are_shown_side_by_side(made, browser):
     one, other = made("one", True), made("one", False)
     page = browser.get("/compare", params={"run": [name_of(one), name_of(other)]})
-    assert heading(page) == "They came out differently."
+    assert heading(page) == "The results are different."
     assert re.search(r'class="differs"><th>resource</th><td>true</td><td>false</td>', page.text)
 
 
@@ -126,7 +126,7 @@ def test_two_runs_are_shown_side_by_side(made, browser):
 def test_it_takes_two_to_be_compared(made, browser, count):
     runs = [name_of(made("one", True)) for _ in range(count)]
     page = browser.get("/compare", params={"run": runs})
-    assert (page.status_code, heading(page)) == (400, f"Choose two runs to compare, not {count}.")
+    assert (page.status_code, heading(page)) == (400, f"Select two runs to compare, not {count}.")
 
 
 def unpacked(answer):
