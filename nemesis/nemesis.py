@@ -53,13 +53,3 @@ class Nemesis(Protocol):
 
     def heal(self, fault: Fault) -> Receipt:
         """Idempotent; a fault that was never injected is healed, too."""
-
-
-class NoFaults:
-    """Injects nothing, and says so."""
-
-    def inject(self, fault: Fault) -> Receipt:
-        return Receipt(False, "nothing was injected")
-
-    def heal(self, fault: Fault) -> Receipt:
-        return Receipt(True, "there was nothing to heal")

@@ -214,8 +214,8 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
         raise ValueError(f"a client is stopped at a failpoint as a whole, not its {RENEWAL} alone")
     if threads and at.renews is False:
         raise ValueError(
-            f"{RENEWAL}: no thread of this lock's clients renews anything: see the lock's options "
-            "with `fencepost list`, or leave it out"
+            f"{RENEWAL}: no thread of this lock's clients renews a lease; leave it out, or choose "
+            "another option of the lock: `fencepost locks LOCK` shows them"
         )
     if point is not None and len(targets) > 1:
         raise ValueError("one client at a time is stopped at a failpoint")

@@ -59,13 +59,6 @@ class Budget:
         """Return the seconds to the deadline, or None without one."""
         return None if self.deadline is None else self.deadline - time.monotonic()
 
-    def at_most(self, seconds: float) -> Budget:
-        """Return the same limits, but no longer than `seconds` from now."""
-        deadline = time.monotonic() + seconds
-        if self.deadline is not None and self.deadline < deadline:
-            return self
-        return Budget(deadline, self.ceiling, seconds, self.memory_limit)
-
     def growing(self, megabytes: float) -> Budget:
         """Return the same limits, but no more than `megabytes` more memory than now."""
         ceiling = resident() + int(megabytes * 1_000_000)

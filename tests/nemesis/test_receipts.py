@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from fencepost.checker import receipts
-from fencepost.nemesis.nemesis import NoFaults
 from tests.nemesis.receipt_faults import (
     CRASHES,
     CUT,
@@ -120,8 +119,3 @@ def test_a_clock_s_receipt_is_the_offset_that_the_server_shows(director, site):
     assert receipt.how == "wall clock set to -5.500 s; redis-3, wall: -5.500 s (±0.000)"
     director.heal("c")
     assert site.nodes["redis-3"].clocks.file_s == 0
-
-
-def test_a_nemesis_without_faults_reports_that():
-    assert NoFaults().inject(CUT).proved is False
-    assert NoFaults().heal(CUT).proved is True

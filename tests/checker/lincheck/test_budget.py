@@ -47,19 +47,6 @@ def test_memory_is_counted_from_now_on_in_mb(clock):
         limited.spend("in this test")
 
 
-def test_a_shorter_deadline_keeps_the_other_limit(clock):
-    limited = Budget.starting_now(time_limit=10, memory_limit=1)
-    shorter = limited.at_most(3)
-    assert shorter == Budget(103.0, 6_000_000, 3, 1)
-    assert limited.at_most(11) is limited
-    assert Budget().at_most(3) == Budget(103.0, None, 3, None)
-    clock["s"] = 101.0
-    assert limited.at_most(9).time_limit == 9  # the same deadline: named as in the last request
-    clock["s"] = 104.0
-    with pytest.raises(Exhausted, match=r"^time limit of 3 s reached here$"):
-        shorter.spend("here")
-
-
 def test_memory_in_use_is_the_system_s_figure_in_bytes():
     held = budget.resident()
     block = bytearray(50_000_000)
