@@ -76,7 +76,7 @@ def test_an_entry_has_a_family_and_may_have_a_target_a_variant_an_interval_and_a
             "is a server: failpoints, other-holds and renewal are for clients",
         ),
         ("pause:etcd-1/renewal", ETCD, "is a server: failpoints, other-holds and renewal are for"),
-        ("pause:client/renewal", ETCD, "no thread of this lock's clients renews anything"),
+        ("pause:client/renewal", ETCD, "no thread of this lock's clients renews a lease"),
         ("pause/asleep", ETCD, "there is no /asleep; choose one of: acquired, "),
         ("kill:all/wiped", ETCD, "see nemesis membership"),
         ("failover", ETCD, "a lock on one server cannot fail over"),
