@@ -129,7 +129,7 @@ def test_a_host_that_a_test_needs_and_the_file_lacks_is_named_before_anything_st
     )
     code, said = run("test", "redis", "--concurrency", "1", "--hosts", str(file))
     assert code == 254
-    assert f"{file} does not name storage, client-1, which this needs" in said
+    assert f"{file} does not name storage, client-1, which this test needs" in said
 
 
 @pytest.mark.parametrize("arguments", [[], ["cluster"]])
