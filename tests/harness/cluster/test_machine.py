@@ -38,7 +38,7 @@ def test_a_machine_that_meets_all_requirements_can_start_a_run(doctor):
     code, said = doctor()
     assert code == 0
     assert "lacks" not in said
-    assert said.strip().endswith("A run can start here.")
+    assert said.strip().endswith("This machine can run tests.")
 
 
 def lacking(monkeypatch, what):
@@ -70,7 +70,7 @@ def test_a_missing_requirement_is_named_with_a_remedy(doctor, monkeypatch, what,
     lacking(monkeypatch, what)
     code, said = doctor()
     assert (code, words in " ".join(said.split())) == (1, True), said
-    assert "to mend first" in said
+    assert "to fix first" in said
 
 
 def test_requirements_of_single_faults_do_not_prevent_a_run(doctor, monkeypatch):

@@ -234,8 +234,8 @@ def test_heal_leaves_a_running_command_s_cluster_alone_and_says_so(machine, monk
         assert (running.nodes, running.downs, running.calls) == (NODES, 0, [])
     assert machine["fencepost-2"].nodes == []
     said = capsys.readouterr().out
-    assert "Removed 1 nodes that a run had left behind." in said
-    assert f"Left alone: Another fencepost command (pid {os.getpid()}) is using fencepost" in said
+    assert "Removed 1 nodes that a run had left." in said
+    assert f"Skipped: Another fencepost command (pid {os.getpid()}) is using fencepost" in said
 
 
 def test_cluster_down_does_not_remove_a_cluster_in_use(machine):
