@@ -77,7 +77,7 @@ def test(
     lock: Annotated[
         str,
         typer.Argument(
-            help="The lock to test: a name (redlock), or your own lock (mylock.py:MyLock)."
+            help="The lock to test: a name (redlock) or a user lock (mylock.py:MyLock)."
         ),
     ] = "",
     context: typer.Context = None,  # type: ignore[assignment]
