@@ -1,10 +1,10 @@
 """Writes the history while the run goes on.
 
 A client's line is written as it came, with `index` added in front: at ten thousand ops a second
-there is no time to encode each again. It was checked before (hearing.py). Every chunk is written to
-the file before anything else is done with it, so that a killed run leaves all that it saw. The file
-is locked (flock) for as long as it is written: whoever reads it meanwhile knows by that to leave it
-where it is. `finish` sorts the ops by time, as a history has to be.
+there is no time to encode each again. It was checked before (client_events.py). Every chunk is
+written to the file before anything else is done with it, so that a killed run leaves all that it
+saw. The file is locked (flock) for as long as it is written: whoever reads it meanwhile knows by
+that to leave it where it is. `finish` sorts the ops by time, as a history has to be.
 
 Where the disk is full, the file ends with the last line that went in whole, and nothing follows: a
 history with a gap would pair the ops before it with those after it.

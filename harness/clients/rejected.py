@@ -3,7 +3,8 @@
 A library may print what it likes on the standard output of its client. That is not to end a run,
 nor to make its history unreadable: a line that is no event is set aside. A client whose connection
 is lost may do more than was heard of it. Both are in the run's folder, so that a killed run has
-them as well. From the time on at which an event may be missing no violation is certain (judge.py).
+them as well. From the time on at which an event may be missing no violation is certain
+(harness/judge/judge.py).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The harness' side of a worker: starts it, sends it ops, takes its events.
 
 Its program is read until it ends (streams.py). An op that it had begun by then is completed as
-`info`, because it is not known whether it happened. What it writes is checked first (hearing.py): a
-line that is no event is set aside. Answers to orders are kept until somebody waits for them
-(answers.py), and what the client is doing is told from its events (doing.py).
+`info`, because it is not known whether it happened. What it writes is checked first
+(client_events.py): a line that is no event is set aside. Answers to orders are kept until somebody
+waits for them (answers.py), and what the client is doing is told from its events (open_op.py).
 """
 
 from __future__ import annotations

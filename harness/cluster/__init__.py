@@ -1,1 +1,1 @@
-"""Where the nodes come from: the Docker engine, the nodes' image, and Compose."""
+"""Provides the nodes of a run: Docker engine, image, containers, external servers, hosts."""

@@ -1,8 +1,8 @@
-"""Who reaches the servers on hosts that are not ours: the test's nodes, and nobody else.
+"""Restricts access to the servers on the hosts of a hosts file to the nodes of the test.
 
-Locks and libraries under test are called as their documents show it, and most of them give no
-password. So each host drops what others send to the ports of servers, by a chain of its own: what
-it lets pass goes on through the host's own rules.
+The locks and libraries under test are used as their documentation shows, mostly without a password.
+So each host has an iptables chain that drops packets from other machines to the servers' ports. It
+returns all other packets to the host's own rules.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ CHAIN = "FENCEPOST-ADMIT"
 
 
 def ports() -> list[int]:
-    """Every port that a server of the test may listen on."""
+    """Return every port that a server of the test may listen on."""
     kinds = KINDS.sound()[0]
     return sorted({RESOURCE_PORT, *(port for kind in kinds for port in (kind.port, *kind.peers))})
 
 
 def admit(remote: Remote, addresses: Iterable[str]) -> None:
-    """Admit these addresses and the host itself to the ports of servers, and no others."""
+    """Admit only these addresses and the host itself to the ports of servers."""
     passing = [f"-A {CHAIN} -i lo -j RETURN"]
     passing += [f"-A {CHAIN} -s {address} -j RETURN" for address in sorted(set(addresses))]
     rows = ["*filter", f":{CHAIN} - [0:0]", *passing, f"-A {CHAIN} -j DROP", "COMMIT", ""]
@@ -35,14 +35,14 @@ def admit(remote: Remote, addresses: Iterable[str]) -> None:
 
 
 def undo(remote: Remote) -> None:
-    """Take the chain off again. Idempotent."""
+    """Remove the chain. Idempotent."""
     unhook = "".join(f"iptables -w -D {rule} 2>/dev/null\n" for rule in _hooks())
     empty = f"iptables -w -F {CHAIN} 2>/dev/null\niptables -w -X {CHAIN} 2>/dev/null\n"
     remote.run(["bash", "-c", f"{unhook}{empty}true"])
 
 
 def _hooks() -> list[str]:
-    # One rule takes 15 ports.
+    # One rule can list 15 ports.
     found = ports()
     parts = [found[start : start + 15] for start in range(0, len(found), 15)]
     return [

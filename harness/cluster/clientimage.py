@@ -1,11 +1,11 @@
-"""A client's program in a container of an image that knows nothing of us, beside its node.
+"""Runs a client's program in a container of the user's image, next to its node.
 
-The node stays ours: it has the agent, and all that faults and their proofs need. The container
-joins the node's network and its processes. So whatever cuts the node off cuts the program off, it
-is stopped and killed by its pid there, and nothing has to be in its image: no Python, no shell.
+The node has the agent and everything that faults and their receipts need. The container joins the
+node's network and process namespace. So a partition of the node also affects the program, the node
+can stop and kill the program by its pid, and the image needs neither Python nor a shell.
 
-It has no pump, so that what its program writes comes by Docker's own streams. And it is not started
-under a skewed clock (node/launch.py): only a running program can be skewed.
+The program has no pump: its output comes through Docker's streams. It does not start with a skewed
+clock (node/launch.py): only the clock of a running program can be skewed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from docker.types import LogConfig
 
 from fencepost.harness.cluster import docker_calls, labels
 from fencepost.harness.cluster.cluster import Spawn
-from fencepost.harness.cluster.docker_calls import asked
+from fencepost.harness.cluster.docker_calls import request
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.remote.processes import CLIENT
 from fencepost.harness.remote.remote import Program
@@ -32,7 +32,7 @@ from fencepost.node.places import MARK
 
 _LOOK_S = 60.0
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
-# How it ended, as the pump says it; but not where Docker itself failed (125).
+# Report the exit code as the pump does, unless Docker itself failed (125).
 _ATTACHED = """\
 docker start -ai "$1"; code=$?
 [ $code -eq 125 ] || printf '{"control":"over","code":%d}\\n' $code
@@ -40,26 +40,27 @@ docker start -ai "$1"; code=$?
 
 
 def must_serve(image: str, python: bool) -> None:
-    """Raise BadArguments if an image cannot be used: it is not here, or is of another machine.
+    """Raise BadArguments if an image is missing here, or is for another machine type.
 
-    `python`: it has to have one, for a lock that is a class.
+    `python`: it also needs Python, for a lock that is a class.
     """
     machine = _MACHINES.get(platform.machine(), platform.machine())
-    with closing(docker_calls.client()) as client, asked(f"show the image {image}"):
+    with closing(docker_calls.client()) as client, request(f"show the image {image}"):
         try:
             of = str(client.images.get(image).attrs.get("Architecture", machine))
         except ImageNotFound:
             of = ""
     if not of:
         raise BadArguments(
-            f"--client-image: there is no image {image} here: `docker pull` or build it"
+            f"--client-image: this machine has no image {image}: pull it (`docker pull`) or build "
+            "it"
         )
     if of != machine:
         raise BadArguments(f"--client-image: {image} is for {of}, and this machine is {machine}")
     if python and not _has_python(image):
         raise BadArguments(
-            f"--client-image: {image} has no python3 (3.9 or newer), which a lock in Python needs "
-            "there; a --program needs nothing of its image"
+            f"--client-image: {image} has no python3 (3.9 or newer), which a lock in Python needs; "
+            "add it to the image, or use --program"
         )
 
 
@@ -72,7 +73,7 @@ def _has_python(image: str) -> bool:
 
 @dataclass(frozen=True)
 class Place:
-    """The node that a program is to be beside, with its container and its project."""
+    """The node of a program, with its container and its project."""
 
     node: str
     container: str
@@ -80,13 +81,13 @@ class Place:
 
 
 def spawning(client: DockerClient, place: Place, image: str, archive: bytes) -> Spawn:
-    """What starts a command in such a container.
+    """Return the function that starts a command in such a container.
 
-    `archive` has files that it needs, by their path from the root on.
+    `archive` has the files that it needs, by absolute path.
     """
 
     def spawn(argv: Sequence[str]) -> Program:
-        with asked(f"start a container of {image} beside {place.node}"):
+        with request(f"start a container of {image} on {place.node}"):
             made = client.containers.create(
                 image,
                 entrypoint=list(argv[:1]),
@@ -109,7 +110,7 @@ def spawning(client: DockerClient, place: Place, image: str, archive: bytes) -> 
 
 
 class _Attached:
-    """A container's command, with its standard streams connected here."""
+    """The command of a container, with its standard streams as pipes."""
 
     def __init__(self, container: Container) -> None:
         self._container = container
@@ -119,7 +120,7 @@ class _Attached:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
-            # Ctrl-C is for the harness, which ends its programs in order.
+            # Only the harness gets a Ctrl-C; it ends its programs in order.
             start_new_session=True,
         )
         self.stdin, self.stdout = self._docker.stdin, self._docker.stdout
@@ -130,5 +131,5 @@ class _Attached:
 
     def kill(self) -> None:
         self._docker.kill()
-        with suppress(NotFound, DockerException):  # it is gone, or goes with its node
+        with suppress(NotFound, DockerException):  # it has ended, or ends with its node
             self._container.remove(force=True)

@@ -1,4 +1,4 @@
-"""What a run needs of its nodes, wherever they come from."""
+"""Defines the interface of a cluster of nodes: containers, external servers, or hosts."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from fencepost.harness.remote.remote import Program, Remote
 from fencepost.harness.servers.external import ForeignServer
 
 Spawn = Callable[[Sequence[str]], Program]
-"""Starts a command, with its standard streams connected here."""
+"""Starts a command, with its standard streams as pipes."""
 
 
 class Cluster(Protocol):
-    """Nodes by name. Whatever cannot be done raises Crashed, with the reason.
+    """Nodes by name. A method that fails raises Crashed with the reason.
 
-    `versions`: what test.json says about the cluster.
+    `versions`: the description of the cluster in test.json.
     """
 
     @property
@@ -24,21 +24,21 @@ class Cluster(Protocol):
     def versions(self) -> dict[str, str]: ...
     @property
     def foreign(self) -> Mapping[str, ForeignServer]:
-        """The servers by node that are not ours; empty for a cluster whose servers are."""
+        """The external servers by node; empty if the cluster has its own servers."""
 
     def up(self, nodes: Iterable[str], image: str) -> None:
-        """Bring these nodes up, each with its server started. Only containers need `image`."""
+        """Start these nodes, each with its server. Only containers need `image`."""
 
     def look(self) -> list[str]:
-        """Find the nodes that are up, even those of an earlier command; return their names."""
+        """Find the running nodes, also those of an earlier command; return their names."""
 
     def down(self) -> None:
-        """Undo `up`, and whatever a run left."""
+        """Undo `up`, and remove everything that a run left."""
 
     def remote(self, node: str) -> Remote: ...
 
     def in_image(self, node: str, image: str, archive: bytes) -> Spawn:
-        """What starts a command in an image of its own, beside a node, with an archive's files."""
+        """Return a function that starts a command in an image next to a node, with these files."""
 
     def address(self, node: str) -> str:
-        """The address by which the other nodes reach this one."""
+        """Return the address by which the other nodes reach this one."""

@@ -1,7 +1,7 @@
-"""A cluster of containers, a Compose project: nodes up, down, and the Remote of each.
+"""Manages a cluster of containers, which form a Compose project.
 
-Each command has a cluster of its own, under one of a few project names (projects.py), so that the
-next command finds what a killed run left behind.
+Each command has its own cluster, under one of a few project names (projects.py), so that the next
+command finds the containers that a killed run left.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from fencepost.harness.cluster import clientimage, containers, docker_calls, lab
 from fencepost.harness.cluster import image as images
 from fencepost.harness.cluster.cluster import Spawn
 from fencepost.harness.cluster.detach import undo
-from fencepost.harness.cluster.docker_calls import asked
+from fencepost.harness.cluster.docker_calls import request
 from fencepost.harness.cluster.docker_engine import Engine
 from fencepost.harness.cluster.project import brought_up
 from fencepost.harness.cluster.services import service
-from fencepost.harness.cluster.sidecar import is_helper, target_of
+from fencepost.harness.cluster.sidecar import is_sidecar, target_of
 from fencepost.harness.remote.docker import DockerRemote
 from fencepost.harness.remote.remote import Remote
 from fencepost.harness.servers.external import ForeignServer
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 class ComposeCluster:
-    """Whatever Docker refuses, or does not do in time, raises Crashed, with Docker's own message.
+    """A cluster of containers. An error or a timeout of Docker raises Crashed with its message.
 
-    `project`: the cluster's name among all of this machine. Docker gives its network a subnet that
-    no other network and no route of the host has. With `doors`, sshd is started on each node, and
-    the nodes are reached by SSH. `mounts`: see services.py. A node that is up with other rights
-    than these is brought up again.
+    `project`: the unique name of the cluster on this machine. Docker gives its network a subnet
+    that no other network and no route of the host uses. With `doors`, each node runs sshd and is
+    reached by SSH. `mounts`: see services.py. A running node with other rights than these is
+    replaced.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class ComposeCluster:
         self._doors = doors
         self._mounts = mounts
         self._engine = engine
-        self._image, self._base = images.REPOSITORY, "not looked at"
+        self._image, self._base = images.REPOSITORY, "unknown"
         self._client = docker_calls.client()
         self._remotes: dict[str, Remote] = {}
         self._containers: dict[str, str] = {}
@@ -68,10 +68,10 @@ class ComposeCluster:
         return {"docker": self._engine.version, "image": self._image, "base": self._base, **by}
 
     def up(self, nodes: Iterable[str], image: str) -> None:
-        """Start these nodes from an image; those that are up stay as they are.
+        """Start these nodes from an image; those that run already are not changed.
 
         Raises:
-            Crashed: naming what somebody else has under the project's name; nothing was started.
+            Crashed: the project's name is used by another program; nothing was started.
         """
         self._image, self._base = image, images.base(image)
         labels.must_be_alone(self._client, self._project)
@@ -83,7 +83,7 @@ class ComposeCluster:
             list(pool.map(self.remote, self.nodes))
 
     def _begin(self, node: str, container: str) -> None:
-        """Let a node's agent start up while other nodes do."""
+        """Start a node's agent while other nodes start."""
         if self._doors is None:
             if (before := self._remotes.get(node)) is not None:
                 before.close()
@@ -92,11 +92,11 @@ class ComposeCluster:
             remote.begin()
 
     def look(self) -> list[str]:
-        """Find the nodes that are up, even those of an earlier command; return their names."""
+        """Find the running nodes, also those of an earlier command; return their names."""
         self._addresses, found = {}, {}
-        with asked("list its containers"):
+        with request("list its containers"):
             for container in labels.containers(self._client, self._project, all=False):
-                if is_helper(container) or labels.PROGRAM_OF in container.labels:
+                if is_sidecar(container) or labels.PROGRAM_OF in container.labels:
                     continue
                 node = _service(container)
                 networks = container.attrs["NetworkSettings"]["Networks"]
@@ -106,7 +106,7 @@ class ComposeCluster:
                 self._addresses[node] = end.get("IPAddress", "")
                 found[node] = str(container.id)
         for node, remote in list(self._remotes.items()):
-            # If the image has changed, the node has another container.
+            # After a change of the image, the node has a new container.
             if found.get(node) != self._containers[node]:
                 remote.close()
                 del self._remotes[node]
@@ -114,9 +114,9 @@ class ComposeCluster:
         return self.nodes
 
     def join(self, network: str) -> None:
-        """Connect every node to a network that is not ours; by it they are reached from now on."""
+        """Connect every node to an external network, through which other nodes reach it then."""
         with (
-            asked(f"connect our nodes to the network {network}"),
+            request(f"connect the nodes to the network {network}"),
             ThreadPoolExecutor(containers.AT_ONCE) as pool,
         ):
             theirs = self._client.networks.get(network)
@@ -125,32 +125,32 @@ class ComposeCluster:
         self.look()
 
     def part(self) -> list[str]:
-        """Undo `join`, and what was done to servers that are not ours, also by an earlier command;
-        return what was, a sentence each. Our nodes stay up.
+        """Undo `join` and all changes to external servers, also those of an earlier command.
+
+        Return a sentence for each change that was undone. The nodes keep running.
 
         Raises:
-            Crashed: something could not be undone; all else is.
+            Crashed: some changes could not be undone; all others were.
         """
         self._joined = ""
-        with asked("disconnect our nodes from a network that is not ours"):
+        with request("disconnect the nodes from an external network"):
             own = {network.name for network in labels.networks(self._client, self._project)}
             for container in labels.containers(self._client, self._project):
                 ends = container.attrs["NetworkSettings"]["Networks"]
-                for network in [] if is_helper(container) else set(ends) - own:
+                for network in [] if is_sidecar(container) else set(ends) - own:
                     self._client.networks.get(network).disconnect(str(container.id), force=True)
         self.look()
         return undo(self._client, self._project)
 
     def down(self) -> None:
-        """Remove every node, its data and the network, even those of an earlier command. Undo first
-        what was done to servers that are not ours.
+        """Remove every node, its data and the network, also those of an earlier command.
 
-        Not by Compose: it removes whatever has the project's name.
+        First undo all changes to external servers. Compose is not used, because it would remove
+        everything with the project's name.
 
         Raises:
             NetworkLeft: every node is removed, but Docker cannot remove the network.
-            Crashed: a node cannot be removed, or Docker does not say so; the text names the nodes
-                that were up.
+            Crashed: Docker did not confirm the removal of all nodes; the text names them.
         """
         were = ", ".join(self.nodes) or "those of an earlier command"
         for remote in self._remotes.values():
@@ -160,23 +160,23 @@ class ComposeCluster:
             self.undone = undo(self._client, self._project)
         finally:
             with (
-                asked(f"remove every node ({were})"),
+                request(f"remove every node ({were})"),
                 ThreadPoolExecutor(containers.AT_ONCE) as pool,
             ):
                 every = labels.containers(self._client, self._project)
-                list(pool.map(docker_calls.remove, [one for one in every if not is_helper(one)]))
-            with asked("remove the nodes' network"):
+                list(pool.map(docker_calls.remove, [one for one in every if not is_sidecar(one)]))
+            with request("remove the nodes' network"):
                 network.remove(self._client, self._project)
 
     @property
     def remains(self) -> list[str]:
-        """What is there that is no node which is up: stopped nodes; networks where no node is."""
-        with asked("list what it keeps"):
+        """Return what Docker has of the cluster except running nodes: stopped nodes, networks."""
+        with request("list its containers and networks"):
             every = labels.containers(self._client, self._project)
             stopped = [one for one in every if one.id not in self._containers.values()]
             found = [
-                f"what was done beside {target_of(one.labels).name}"
-                if is_helper(one)
+                f"the sidecar of {target_of(one.labels).name}"
+                if is_sidecar(one)
                 else f"the stopped node {_service(one)}"
                 for one in stopped
             ]
@@ -205,5 +205,5 @@ class ComposeCluster:
 def _service(container: Container) -> str:
     served = container.labels.get(labels.PROGRAM_OF)
     if served is not None:
-        return f"the program beside {served}"
+        return f"the client program of {served}"
     return labels.service_of(container)

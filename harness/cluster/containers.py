@@ -1,9 +1,8 @@
-"""Brings the nodes' containers up, and the network between them, by the engine's SDK.
+"""Starts the nodes' containers and their network with the Docker SDK.
 
-They are a Compose project to whoever looks (`docker compose -p fencepost ps`): they have the labels
-of one. Compose itself is not asked. It is a program in Python on many machines, takes seconds to
-start, and lives on when the command that called it is killed: it would go on starting nodes that
-`fencepost heal` has just removed.
+Their labels make them a Compose project (`docker compose -p fencepost ps` shows them). Compose
+itself is not used: on many machines it takes seconds to start, and it survives the command that
+called it. So it might start nodes that `fencepost heal` has just removed.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from docker.models.containers import Container
 from docker.models.networks import Network
 
 from fencepost.harness.cluster import docker_calls, labels
-from fencepost.harness.cluster.docker_calls import Refused, asked
+from fencepost.harness.cluster.docker_calls import Refused, request
 from fencepost.harness.cluster.services import Service
 
 _FINGERPRINT = "com.docker.compose.config-hash"
 _SECOND = 1_000_000_000
-# What Docker makes or removes at a time: more than it has processors for is no faster, and where
-# several nodes join or leave a network at once, Docker 20.10 may miscount (network.py).
+# Number of parallel requests. More than the number of processors is not faster, and Docker 20.10
+# may miscount endpoints if several nodes join or leave a network at the same time (network.py).
 AT_ONCE = max(2, min(8, os.cpu_count() or 2))
 
 
@@ -34,16 +33,16 @@ def bring_up(
     wanted: Mapping[str, Service],
     started: Callable[[str, str], None] = lambda node, container: None,
 ) -> None:
-    """Start these nodes. One that runs and is what is wanted stays as it is; another is replaced.
+    """Start these nodes. A running node with the wanted configuration is kept; others are replaced.
 
-    `started` is called with each node that was started and the id of its container, while others
-    still are; it must not take long. Whatever ends this, nothing is started once it has returned.
+    `started` is called with each started node and the id of its container, while others are still
+    starting; it must return quickly. Even after an error, no node is started after this returns.
 
     Raises:
-        Refused: Docker does not start one, with its message and what to do.
+        Refused: Docker does not start a node; the text has its message and what to do.
     """
     try:
-        with asked("list what it keeps"):
+        with request("list its containers and networks"):
             network = _network(client, project)
             images = {one.image for one in wanted.values()}
             ids = {image: str(client.images.get(image).id) for image in images}
@@ -53,7 +52,7 @@ def bring_up(
 
         def work(node: str) -> None:
             service = wanted[node]
-            with asked(f"start the node {node}"):
+            with request(f"start the node {node}"):
                 if not _kept(there.get(node, []), service, ids[service.image]):
                     made = _create(client, project, network, node, service)
                     made.start()
@@ -65,7 +64,7 @@ def bring_up(
 
 
 def _network(client: DockerClient, project: str) -> Network:
-    """The project's network, which is created if it is not there."""
+    """Return the project's network; create it if it does not exist."""
     found = labels.networks(client, project)
     if found:
         return found[0]
@@ -79,7 +78,7 @@ def _network(client: DockerClient, project: str) -> Network:
 
 
 def _kept(there: Iterable[Container], service: Service, image: str) -> bool:
-    """Whether a node is there and is what is wanted: then it runs. One that is not is removed."""
+    """Return whether the node runs already with the wanted configuration; if not, remove it."""
     kept = False
     for container in there:
         same = container.labels.get(_FINGERPRINT) == service.fingerprint
@@ -118,13 +117,13 @@ def _create(
         mem_limit=service.memory,
         pids_limit=service.processes,
         healthcheck=health,
-        # No restart policy: what is down was taken down by a test, and must not come back.
+        # No restart policy: a container that a test has killed must stay down.
         labels={**labels.labels(project, node), _FINGERPRINT: service.fingerprint},
     )
 
 
 def _side_by_side(work: Callable[[str], None], nodes: Iterable[str]) -> None:
-    """Work on every node; after an error, or an interrupt, on none that was not begun."""
+    """Work on every node in parallel; after an error or an interrupt, start on no other node."""
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
         tasks = [pool.submit(work, node) for node in nodes]
@@ -138,12 +137,12 @@ def _side_by_side(work: Callable[[str], None], nodes: Iterable[str]) -> None:
 
 def _hint(said: str) -> str:
     if "non-overlapping" in said or "address pool" in said.lower():
-        return "\nEvery subnet Docker may use is taken: `docker network prune` removes unused ones."
+        return "\nDocker has no free subnet: `docker network prune` removes unused networks."
     if "active endpoints" in said or "already exists in network" in said:
         return (
-            "\nDocker keeps an endpoint whose container is gone: `fencepost heal` removes it, or "
-            "says what else to do."
+            "\nDocker has an endpoint whose container does not exist: `fencepost heal` removes it, "
+            "or says what else to do."
         )
     if "no space left" in said.lower():
-        return "\nThe disk is full: `docker system df` shows what Docker keeps."
+        return "\nThe disk is full: `docker system df` shows what Docker uses."
     return ""

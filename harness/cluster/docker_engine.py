@@ -1,7 +1,7 @@
-"""The Docker engine: the one that answers, or else the distribution's, installed and started here.
+"""Finds the Docker engine; if none runs, installs and starts the distribution's.
 
-It is called through its SDK. The docker command does what the SDK cannot: Compose, a build by
-BuildKit, a pull with a timeout, and a program in a container with its three streams.
+The engine is called through its SDK. The docker command does what the SDK cannot: Compose, a build
+with BuildKit, a pull with a timeout, and a program in a container with its three streams.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _PLUGINS = tuple(
     for place in ("/usr/local/lib", "/usr/local/libexec", "/usr/lib", "/usr/libexec")
 )
 _SYSTEMCTL_S = 90.0
-# How long a daemon that runs may take until it answers.
+# How long a running daemon may take to answer.
 _BEGINS_S = 20.0
-# A daemon that was killed leaves a containerd behind, for which the next one may wait in vain.
+# A killed daemon leaves a containerd behind, which may block the start of the next daemon.
 _ATTEMPTS = 3
 _PID_FILE = Path("/var/run/docker.pid")
 _PID_FILES = (_PID_FILE, Path("/var/run/docker/containerd/containerd.pid"))
@@ -38,13 +38,13 @@ _SOCKET = "unix:///var/run/docker.sock"
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine that answers."""
+    """A Docker engine that answers."""
 
     version: str
 
 
 class NoEngine(Crashed):
-    """Docker is not installed, so that no node can be up."""
+    """Docker is not installed, so no node can be running."""
 
 
 def find() -> Engine:
@@ -52,23 +52,23 @@ def find() -> Engine:
 
     Raises:
         NoEngine: Docker is not installed here.
-        Crashed: it is installed, and does not answer; the text says what to do.
+        Crashed: it is installed but does not answer; the text says what to do.
     """
     try:
         return Engine(version())
     except docker_calls.Refused as error:
         if not any(map(shutil.which, ("docker", "dockerd"))):
-            raise NoEngine("Docker is not installed here, so no node is up.") from error
+            raise NoEngine("Docker is not installed here, so no node is running.") from error
         _must_be_allowed(str(error))
         raise Crashed(
-            f"{error}. Until then what it keeps cannot be seen; this command does not start it."
+            f"{error}. This command does not start it, so it cannot tell what Docker has."
         ) from error
 
 
 def ensure(say: Say) -> Engine:
     """Return the engine that answers; as root on Debian or Ubuntu, install and start one first.
 
-    `say` is told first what is installed or started.
+    Reports to `say` before it installs or starts anything.
 
     Raises:
         Crashed: no engine answers, and none can be installed; the text says what to install.
@@ -78,7 +78,7 @@ def ensure(say: Say) -> Engine:
     try:
         found = version()
     except docker_calls.Hung:
-        raise  # it is alive: another one beside it would take its bridge from it
+        raise  # the engine runs: a second one would take its bridge
     except docker_calls.Refused as error:
         _provide(say, str(error))
         found = version()
@@ -87,7 +87,7 @@ def ensure(say: Say) -> Engine:
 
 def version() -> str:
     """Return the engine's version. Raise Refused if none answers."""
-    with contextlib.closing(docker_calls.client()) as client, docker_calls.asked("answer"):
+    with contextlib.closing(docker_calls.client()) as client, docker_calls.request("answer"):
         return str(client.version()["Version"])
 
 
@@ -97,8 +97,8 @@ def _provide(say: Say, refused: str = "") -> None:
     asked = os.environ.get("DOCKER_HOST") or _SOCKET
     if refused and asked != _SOCKET:
         raise Crashed(
-            f"DOCKER_HOST names {asked}, and no engine answers there: start it, or unset "
-            f"DOCKER_HOST to use this machine's own. {refused}"
+            f"no Docker engine answers at {asked} (DOCKER_HOST): start it, or unset DOCKER_HOST to "
+            f"use the engine of this machine. {refused}"
         )
     if os.geteuid() != 0 or not is_debian():
         raise Crashed(
@@ -112,7 +112,7 @@ def _provide(say: Say, refused: str = "") -> None:
 
 
 def _must_be_allowed(refused: str) -> None:
-    """Raise Crashed if what Docker said is that this user may not use it."""
+    """Raise Crashed if Docker refused this user."""
     if "permission denied" in refused.lower():
         raise Crashed(
             "A Docker engine is running, but this user may not use it. Run as root, or join the "
@@ -121,7 +121,7 @@ def _must_be_allowed(refused: str) -> None:
 
 
 def is_debian() -> bool:
-    """Whether this machine installs packages with apt."""
+    """Return whether this machine installs packages with apt."""
     try:
         release = Path("/etc/os-release").read_text()
     except OSError:
@@ -133,7 +133,7 @@ def is_debian() -> bool:
 def compose_there() -> tuple[str, ...]:
     """Return the command that calls Compose; empty if there is none.
 
-    The file of the plugin is looked for: to ask each for its version would take a second a run.
+    Looks for the plugin's file: running the plugin for its version would take a second.
     """
     own = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker") / "cli-plugins"
     plugins = (folder / "docker-compose" for folder in (own, *_PLUGINS))
@@ -146,14 +146,14 @@ def compose(say: Say) -> tuple[str, ...]:
     """Return the command that calls Compose; as root on Debian or Ubuntu, install it first.
 
     Raises:
-        Crashed: it is not there, and cannot be installed.
+        Crashed: it is not installed, and cannot be installed here.
     """
     if found := compose_there():
         return found
     if os.geteuid() == 0 and is_debian():
         install(say, "docker-compose")
         return ("docker-compose",)
-    raise Crashed("--compose needs Docker's Compose, which is not here: install its Compose plugin")
+    raise Crashed("--compose needs Docker Compose, which is not installed: install its plugin")
 
 
 def install(say: Say, *packages: str) -> None:
@@ -182,12 +182,12 @@ def _start(say: Say) -> None:
     def running() -> int | None:
         return _alive(_PID_FILE, "dockerd")
 
-    # Another one beside it would fail, and take its bridge and its sockets from it.
+    # A second daemon would fail, and would take the bridge and the sockets of the first.
     if running() and _wait(_BEGINS_S, lambda: not running()):
         return
     if pid := running():
         raise Crashed(
-            f"A Docker daemon is running (pid {pid}), and does not answer. Restart it (`systemctl "
+            f"A Docker daemon is running (pid {pid}) but does not answer. Restart it (`systemctl "
             "restart docker`)"
         )
     for attempt in range(_ATTEMPTS):
@@ -195,7 +195,7 @@ def _start(say: Say) -> None:
         if _began():
             return
         if attempt < _ATTEMPTS - 1:
-            # The new daemon does not start if an old bridge is there that it has no record of.
+            # The daemon does not start if a bridge exists that it has no record of.
             subprocess.run(["ip", "link", "delete", "docker0"], capture_output=True, check=False)
     said = _DAEMON_LOG.read_text(errors="replace")[-1500:]
     raise Crashed(f"The Docker daemon did not start. The end of {_DAEMON_LOG}:\n{said}")
@@ -216,10 +216,9 @@ def _clear_what_a_killed_daemon_left() -> None:
 
 
 def _alive(file: Path, *names: str) -> int | None:
-    """The pid that stands in a file, if a program of such a name runs under it.
+    """Return the pid in a file, if a program of one of these names runs with this pid.
 
-    One that has ended keeps its entry for as long as its parent does not ask after it: state Z
-    in proc(5).
+    A zombie (state Z in proc(5)) does not count.
     """
     try:
         pid = int(file.read_text())
@@ -231,7 +230,7 @@ def _alive(file: Path, *names: str) -> int | None:
 
 
 def _wait(seconds: float, over: Callable[[], bool] = lambda: False) -> bool:
-    """Wait until the engine answers; False if it does not, or as soon as it cannot any more."""
+    """Wait until the engine answers; return False on a timeout, or once `over` returns True."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with contextlib.suppress(docker_calls.Refused):

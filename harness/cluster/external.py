@@ -1,4 +1,4 @@
-"""Servers that are there already, in containers that are not ours: looked at, and not changed."""
+"""Inspects external servers, in containers that fencepost did not create, without changing them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from docker import DockerClient
 from docker.errors import NotFound
 from docker.models.containers import Container
 
-from fencepost.harness.cluster.docker_calls import asked
+from fencepost.harness.cluster.docker_calls import request
 from fencepost.harness.cluster.sidecar import Target
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.servers.external_names import Named
@@ -18,13 +18,13 @@ _BRIDGE = "bridge"
 
 
 def target(client: DockerClient, server: Named, container: str) -> Target:
-    """Look at a server's container.
+    """Inspect a server's container.
 
     Raises:
-        BadArguments: it does not run, nothing of it can be reached, or its port is not known.
+        BadArguments: it does not run, has no network of its own, or its port is not known.
     """
     found = None
-    with asked(f"show the container {container}"), suppress(NotFound):
+    with request(f"inspect the container {container}"), suppress(NotFound):
         found = client.containers.get(container)
     if found is None:
         raise BadArguments(f"there is no container {container!r}: `docker ps` lists those that run")
@@ -55,8 +55,8 @@ def _must_have_its_own_network(container: Container) -> None:
     mode = str(container.attrs["HostConfig"]["NetworkMode"])
     if mode in ("host", "none") or mode.startswith("container:"):
         raise BadArguments(
-            f"the container {container.name} has no network of its own (network mode {mode}): "
-            "faults of links would strike others, or nobody. Give it a network of its own"
+            f"the container {container.name} has no network of its own (network mode {mode}), so "
+            "link faults would affect other programs or none. Give it its own network"
         )
 
 
@@ -68,32 +68,32 @@ def _exposed(container: Container) -> int:
     ports = [port for port in container.attrs["Config"].get("ExposedPorts") or {} if "/tcp" in port]
     if len(ports) != 1:
         raise BadArguments(
-            f"which port does the server in {container.name} listen on? Its image exposes "
-            f"{', '.join(ports) or 'none'}: write NAME:PORT"
+            f"the port of the server in {container.name} is not known (its image exposes "
+            f"{', '.join(ports) or 'none'}): write NAME:PORT"
         )
     return int(ports[0].partition("/")[0])
 
 
 def common_network(client: DockerClient, targets: Sequence[Target]) -> str:
-    """The network that all of these containers are in, one of a project's own if there are several.
+    """Return a network that all these containers share, preferably one of a Compose project.
 
     Raises:
-        BadArguments: there is none, so that a client could not reach them all.
+        BadArguments: they share no network, so a client could not reach them all.
     """
     shared: dict[str, None] | None = None
     for one in targets:
-        with asked(f"show the container {one.name}"):
+        with request(f"inspect the container {one.name}"):
             found = client.containers.get(one.container).attrs["NetworkSettings"]["Networks"]
         named = [name for name, end in found.items() if end.get("IPAddress")]
         shared = dict.fromkeys(name for name in named if shared is None or name in shared)
     if not shared:
         raise BadArguments(
-            f"{', '.join(one.name for one in targets)} have no network in common, in which clients "
-            "could reach them all: connect them to one (`docker network connect`)"
+            f"{', '.join(one.name for one in targets)} have no network in common, so clients "
+            "cannot reach them all: connect them to one (`docker network connect`)"
         )
     return sorted(shared, key=lambda name: name == _BRIDGE)[0]
 
 
 def described(targets: Mapping[str, Target]) -> str:
-    """Which container each server is, for test.json."""
+    """Describe the container of each server, for test.json."""
     return ", ".join(f"{node}: {one.name}, {one.image}" for node, one in targets.items())

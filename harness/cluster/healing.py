@@ -1,6 +1,6 @@
 """Finds and undoes what a run left on its nodes, even a run that was killed.
 
-Each fault family knows what its faults leave (nemesis/family.py). This file knows what the run
+Each fault family finds what its faults leave (nemesis/family.py). This file finds what the run
 itself leaves: clients, files, a server that is down.
 """
 
@@ -40,16 +40,18 @@ _FILES = (
 
 
 def unusable() -> list[str]:
-    """Say which packages bring faults or servers that cannot be used, so that nobody knows what
-    theirs leave. All else is healed."""
+    """Return a sentence for each package whose faults or servers cannot be loaded.
+
+    What they leave cannot be healed.
+    """
     return [str(error) for error in (*FAMILIES.sound()[1], *KINDS.sound()[1])]
 
 
 def heal(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
-    """Heal nodes that stay up, and return what was undone, a sentence each. Idempotent.
+    """Heal nodes that keep running; return a sentence for each thing undone. Idempotent.
 
     Raises:
-        Crashed: some nodes could not be healed; all others are.
+        Crashed: some nodes could not be healed; all others were.
     """
 
     def mend(node: str) -> list[str]:
@@ -57,7 +59,7 @@ def heal(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
         found, failed = _left(remote, node)
         undone = _undone(found, failed)
         server = _server(remote, node)
-        # Last: a fault may have ended it, or undoing the fault may have.
+        # Last, because a fault or its undoing may have ended the server.
         if server is not None and not server.running():
             server.start()
             server.wait_ready()
@@ -69,10 +71,10 @@ def heal(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
 
 
 def mended(remote: Remote, server: ForeignServer) -> list[str]:
-    """Undo what faults left on a server that is not ours, and return what was, a sentence each.
+    """Undo what faults left on an external server; return a sentence for each thing undone.
 
     Raises:
-        Crashed: something could not be undone; all else is.
+        Crashed: some things could not be undone; all others were.
     """
     found, failed = _of_faults(remote, server)
     undone = _undone(found, failed)
@@ -81,8 +83,9 @@ def mended(remote: Remote, server: ForeignServer) -> list[str]:
 
 
 def leave(remote: Remote, node: str) -> list[str]:
-    """Clean up a machine that is not ours: clients, the server with its data, faults, and all files
-    but /opt/fencepost. Idempotent. Return what a family of faults could not undo; all else is done.
+    """Clean up a host of a hosts file: clients, server, data, faults and files. Idempotent.
+
+    /opt/fencepost is kept. Return a sentence for each fault that could not be undone.
     """
     for mark in (CLIENT, RESOURCE):
         for process in marked(remote, mark):
@@ -90,7 +93,7 @@ def leave(remote: Remote, node: str) -> list[str]:
     server = _server(remote, node)
     if server is not None:
         server.kill()
-        # This also unmounts the data's own disk, if it has one.
+        # This also unmounts the disk of the data, if it has its own.
         server.wipe()
     found, failed = _of_faults(remote, server)
     _undone(found, failed)
@@ -100,10 +103,10 @@ def leave(remote: Remote, node: str) -> list[str]:
 
 
 def problems(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
-    """Return what `heal` would undo, a sentence each, and change nothing.
+    """Return a sentence for each thing that `heal` would undo; change nothing.
 
     Raises:
-        Crashed: some nodes could not be looked at; the text has what the others showed.
+        Crashed: some nodes could not be checked; the text has the findings of the others.
     """
 
     def look(node: str) -> list[str]:
@@ -120,7 +123,7 @@ def problems(cluster: Cluster, nodes: Iterable[str]) -> list[str]:
 
 
 def _everywhere(work: Callable[[str], list[str]], nodes: Iterable[str], done: str) -> list[str]:
-    """Work on every node, even after one has failed, and return all that was found."""
+    """Work on every node, even after one has failed; return all findings."""
     found: list[str] = []
     failed: list[str] = []
     with ThreadPoolExecutor(8) as pool:
@@ -135,8 +138,8 @@ def _everywhere(work: Callable[[str], list[str]], nodes: Iterable[str], done: st
         others = f"\nOn the others: {'; '.join(found)}" if found else ""
         raise Crashed(
             f"{len(failed)} of {len(tasks)} nodes could not be {done}: {'; '.join(failed)}. "
-            "Try again; if it fails again, `fencepost cluster down` removes all nodes, also "
-            f"those that do not answer.{others}"
+            "Retry; if this fails again, run `fencepost cluster down`, which also removes nodes "
+            f"that do not answer.{others}"
         )
     return found
 
@@ -152,7 +155,7 @@ def _families() -> list[Family]:
 
 
 def _left(remote: Remote, node: str) -> tuple[list[Leftover], list[str]]:
-    """Return what clients and faults left on a node; and which families cannot tell, and why."""
+    """Return what clients and faults left on a node, and the errors of families that failed."""
     server = _server(remote, node)
     found = [
         Leftover(
@@ -177,22 +180,22 @@ def _of_faults(
         try:
             found += family.leftovers(remote, server)
         except (RemoteError, Crashed):
-            raise  # the node's doing: no family would fare better
-        except Exception as error:  # a family of a package may do anything; the others go on
+            raise  # the node failed, so every family would
+        except Exception as error:  # a family of a package may do anything
             words = f"{type(error).__name__}: {error}"
-            failed.append(f"what the fault {family.name} leaves cannot be looked for ({words})")
+            failed.append(f"cannot find what the fault {family.name} left: {words}")
     return found, failed
 
 
 def _undone(found: Iterable[Leftover], failed: list[str]) -> list[str]:
-    """Undo everything; return what was, and add to `failed` what could not be."""
+    """Undo everything; return what was undone, and add the errors to `failed`."""
     undone = []
     for thing in found:
         try:
             thing.undo()
         except (RemoteError, Crashed):
             raise
-        except Exception as error:  # as above
+        except Exception as error:  # from a family of a package
             failed.append(f"{thing.what}: undoing it failed ({type(error).__name__}: {error})")
         else:
             undone.append(thing.undone)

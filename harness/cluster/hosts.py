@@ -1,9 +1,8 @@
-"""Nodes on machines that exist already, reached by SSH, in the place of containers.
+"""Manages nodes on existing machines, reached by SSH, instead of containers.
 
-`up` installs what a node needs in /opt/fencepost, writes the nodes' names into /etc/hosts, admits
-the nodes and nobody else to the ports of servers, and starts these. `down` removes everything but
-/opt/fencepost, also what an older version has put elsewhere. The machines themselves are never
-started or stopped.
+`up` installs the node program in /opt/fencepost, writes the nodes' names into /etc/hosts, restricts
+the ports of servers to the nodes, and starts the servers. `down` removes everything but
+/opt/fencepost, also files of older versions. The machines themselves are never started or stopped.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from fencepost.node.places import ADDRESS, ETC_HOSTS, HOME, LIBRARIES, NAME, PRO
 _OLDER_PROGRAMS = ("node", "clocks", "cpu", "lazy", "vdso")
 _TOOLS = ("bash", "python3", "tar", "iptables", "iptables-restore", "setsid", "timeout")
 _CODE = f"set -e; rm -rf {HOME}/lib; mkdir -p {HOME}; tar -xf - -C {HOME}"
-# Older versions put these into everybody's PATH, where `node` hid Node.js.
+# Older versions put these into the PATH of all users, where `node` hid Node.js.
 _LINKS = " ".join(f"/usr/local/bin/{name}" for name in (*_OLDER_PROGRAMS, PROGRAM))
 _UNLINK = (
     f'for link in {_LINKS}; do case "$(readlink "$link")" in {HOME}/*) rm -f "$link";; esac; done'
@@ -46,7 +45,7 @@ _SLACK_S = 20.0
 
 
 class HostsCluster:
-    """A host that refuses or lacks something raises Crashed, which names it."""
+    """A cluster of hosts. An error of a host raises Crashed, which names the host."""
 
     def __init__(self, hosts: Hosts, say: Say = lambda words: None) -> None:
         self._hosts = hosts
@@ -66,7 +65,7 @@ class HostsCluster:
 
     def up(self, nodes: Iterable[str], image: str = "") -> None:
         wanted, self._up = list(nodes), []
-        # If one host lacks something the others are still set up, and `down` undoes that.
+        # If one host lacks something, the others are still set up; `down` undoes that.
         self._everywhere(self._install, wanted)
         self._up.sort(key=wanted.index)
         self._provide_client([node for node in self._up if node == "storage" or _client(node)])
@@ -74,7 +73,7 @@ class HostsCluster:
         self._everywhere(self._name)
         admitted = [self.address(node) for node in self._up]
         self._everywhere(lambda node: admission.admit(self._remotes[node], admitted))
-        # All names first: the servers of a cluster look for each other when they start.
+        # Write all names first: the servers of a cluster look each other up when they start.
         self._everywhere(self._start)
 
     def _clean(self, node: str) -> None:
@@ -86,7 +85,7 @@ class HostsCluster:
         return self._up
 
     def down(self) -> None:
-        """Undo `up` on every host that answers. Raise Crashed, naming all others."""
+        """Undo `up` on every host that answers. Raise Crashed, which names all others."""
         failed: list[str] = []
 
         def undo(node: str) -> None:
@@ -100,13 +99,13 @@ class HostsCluster:
         self._up = []
         if failed:
             raise Crashed(
-                "some hosts could not be cleaned up; `fencepost heal --hosts FILE` tries again: "
+                "some hosts could not be cleaned up; `fencepost heal --hosts FILE` retries: "
                 + "; ".join(failed)
             )
 
     def _undo(self, node: str) -> None:
         if node not in self._fresh:
-            # What an older version left is undone by this one's code.
+            # This version's code also undoes what an older version left.
             self._feed(node, _CODE, nodecode.archive(KINDS.sound()[0]))
         remote = self._remotes[node]
         failed = leave(remote, node)
@@ -119,7 +118,7 @@ class HostsCluster:
             raise Crashed(f"{node}: {'; '.join(failed)}")
 
     def close(self) -> None:
-        """Close the connections; the nodes stay as they are."""
+        """Close the connections; the nodes are not changed."""
         for remote in self._remotes.values():
             remote.close()
 
@@ -127,7 +126,10 @@ class HostsCluster:
         return self._remotes[node]
 
     def in_image(self, node: str, image: str, archive: bytes) -> Spawn:
-        raise Crashed(f"{node} is a machine of a hosts file: nothing runs in an image beside it")
+        raise Crashed(
+            f"{node} is a host of a hosts file, where a client cannot run in an image: omit "
+            "--client-image or --hosts"
+        )
 
     def address(self, node: str) -> str:
         return self._hosts.addresses[node]
@@ -155,7 +157,7 @@ class HostsCluster:
         self._up.append(node)
 
     def _provide_client(self, nodes: list[str]) -> None:
-        """Install the clients' Python environment where it is missing or of another version."""
+        """Install the clients' Python environment where it is missing or outdated."""
         pins = (COMPOSE / "requirements.txt").read_bytes()
         lacking = []
         for node in nodes:
@@ -186,7 +188,7 @@ class HostsCluster:
             return b""
 
     def _name(self, node: str) -> None:
-        """Write the nodes' names into /etc/hosts, on lines that `down` recognizes."""
+        """Write the nodes' names into /etc/hosts, on lines that `down` can recognize."""
         self._remotes[node].put(NAME, f"{node}\n".encode())
         self._remotes[node].put(ADDRESS, f"{self.address(node)}\n".encode())
         self._names(node, "set", *(w for name in self._up for w in (self.address(name), name)))
@@ -194,7 +196,7 @@ class HostsCluster:
     def _names(self, node: str, *words: str) -> None:
         done = json.loads(self._remotes[node].run([PROGRAM, "names", *words]).out)
         if done["in_place"]:
-            self._say(f"{node}: {ETC_HOSTS} is a mount of its own there, and was written in place")
+            self._say(f"{node}: {ETC_HOSTS} is a mount point, so it was written in place")
 
     def _start(self, node: str) -> None:
         kind = KINDS.get(role(node))
@@ -204,8 +206,8 @@ class HostsCluster:
             taken = ["timeout", "2", "bash", "-c", f"echo > /dev/tcp/{address}/{kind.port}"]
             if self._remotes[node].run(taken, check=False).code == 0:
                 raise Crashed(
-                    f"{node}: something listens on port {kind.port} already, and is not "
-                    f"fencepost's: stop the host's own {kind.name}"
+                    f"{node}: another program listens on port {kind.port}: stop the host's own "
+                    f"{kind.name}"
                 )
         Server(self._remotes[node], kind, {}).start()
 
@@ -217,7 +219,7 @@ class HostsCluster:
         return self._feed(node, script, b"").split()
 
     def _feed(self, node: str, script: str, content: bytes) -> str:
-        """Run a shell script with this on its standard input. It needs no agent on the node."""
+        """Run a shell script with `content` on its standard input. Needs no agent on the node."""
         try:
             program = self._remotes[node].spawn(
                 ["timeout", f"{_INSTALL_S:.0f}", "sh", "-c", script]
@@ -231,11 +233,11 @@ class HostsCluster:
                 said = program.stderr.read().decode(errors="replace").strip()
                 code = program.wait(_SLACK_S)
         except subprocess.TimeoutExpired as error:
-            raise Crashed(f"{node}: the connection is silent: try again") from error
+            raise Crashed(f"{node}: the connection timed out: retry") from error
         except OSError as error:
             raise Crashed(f"{node}: {error}") from error
         if code:
-            raise Crashed(f"{node}: it could not be set up (exit code {code}): {said[-500:]}")
+            raise Crashed(f"{node}: could not be set up (exit code {code}): {said[-500:]}")
         return out
 
 

@@ -1,4 +1,4 @@
-"""The file of `--hosts`: which machine is which node.
+"""Reads the file of `--hosts`, which names the machine of each node.
 
     [defaults]
     key = "~/.ssh/fencepost"
@@ -28,7 +28,7 @@ from fencepost.harness.servers.kinds import KINDS
 
 
 class _Shared(msgspec.Struct, forbid_unknown_fields=True):
-    """What `defaults` may say for all nodes."""
+    """The fields that `defaults` may set for all nodes."""
 
     port: Annotated[int, msgspec.Meta(ge=1, le=65535)] = 22
     user: str = "root"
@@ -54,7 +54,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Hosts:
-    """The host of each node, and the IPv4 address by which the other nodes reach it."""
+    """The host of each node, and the IPv4 address at which the other nodes reach it."""
 
     path: Path
     hosts: dict[str, Host]
@@ -65,18 +65,18 @@ class Hosts:
         lacking = [node for node in nodes if node not in self.hosts]
         if lacking:
             raise BadArguments(
-                f"{self.path} does not name {', '.join(lacking)}, which this needs: write "
+                f"{self.path} does not name {', '.join(lacking)}, which this test needs: add "
                 f"[nodes.{lacking[0]}] with its host"
             )
 
 
 def read(path: Path) -> Hosts:
-    """Read the file. Raise BadArguments, naming the file and the line or field that is wrong."""
+    """Read the file. Raise BadArguments, which names the wrong line or field."""
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadArguments(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:  # tomllib's says line and column
+    except (ValueError, RecursionError) as error:  # tomllib's error has line and column
         raise BadArguments(f"{path} is not a TOML file: {error}") from error
     return _Reader(path).hosts(found)
 
@@ -92,12 +92,12 @@ class _Reader:
         file = self._decode("", found, _File)
         self._decode("defaults", file.defaults, _Shared)
         if not file.nodes:
-            raise self._bad("nodes", "names no node: write [nodes.redis-1] and so on")
+            raise self._bad("nodes", "names no node: add for example [nodes.redis-1]")
         hosts, addresses = {}, {}
         known = every()
         for name, own in file.nodes.items():
             where = f"nodes.{name}"
-            # A package that is broken may bring its kind: `heal` does what it can there.
+            # Its kind may be in a package that cannot be loaded. `heal` still cleans up the node.
             if name not in known and not KINDS.sound()[1]:
                 raise self._bad(where, f"there is no such node; choose from: {', '.join(known)}")
             given = file.defaults | own if isinstance(own, dict) else own
@@ -120,7 +120,7 @@ class _Reader:
     def _host(self, where: str, node: _Node) -> Host:
         if node.user != "root" and not node.sudo:
             raise self._bad(
-                where, f"{node.user} is not root: write sudo = true, where `sudo -n` works"
+                where, f"{node.user} is not root: set sudo = true if `sudo -n` works there"
             )
         known_hosts = self._file(f"{where}.known_hosts", node.known_hosts)
         key = self._file(f"{where}.key", node.key) if node.key else None
@@ -141,8 +141,8 @@ class _Reader:
         except (OSError, UnicodeError) as error:
             raise self._bad(
                 f"{where}.address",
-                f"{text} has no IPv4 address here ({error}): write the address by which the "
-                "other nodes see it",
+                f"{text} has no IPv4 address here ({error}): write the address at which the "
+                "other nodes reach it",
             ) from error
 
     def _must_differ(self, addresses: dict[str, str]) -> None:
@@ -151,8 +151,8 @@ class _Reader:
             if address in nodes:
                 raise self._bad(
                     f"nodes.{node}",
-                    f"has the address {address} of {nodes[address]}: each node is a host of its "
-                    "own, or nothing could be cut between them",
+                    f"has the same address ({address}) as {nodes[address]}: each node needs its "
+                    "own host, or links between them could not be cut",
                 )
             nodes[address] = node
 

@@ -1,6 +1,6 @@
-"""The nodes' image: a base, pulled or made here, and one Dockerfile on top of it.
+"""Builds the nodes' image: a base, pulled or made here, and one Dockerfile on top of it.
 
-The image's tag is a hash of all that goes into it: it is built again exactly when that changes.
+The tag of the image is a hash of its inputs, so it is rebuilt exactly when they change.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from fencepost.harness.servers.kinds import KINDS
 BASE = "debian:bookworm-slim"
 REPOSITORY = "fencepost-node"
 PUBLISHED = "FENCEPOST_IMAGE"
-"""The environment variable that names where the nodes' image is published, HOST/NAME without a tag:
-it is pulled from there, where it is not here yet."""
+"""The environment variable with the registry of the nodes' image, HOST/NAME without a tag. If the
+image is missing on this machine, it is pulled from there."""
 COMPOSE = PACKAGE / "compose"
 
 _REGISTRY_S, _PULL_S = 8.0, 600.0
@@ -42,7 +42,7 @@ def ensure(say: Say, whole: bool = False) -> str:
     """Return the image's name. Build it if it is missing; with `whole`, also if it lacks a library.
 
     Raises:
-        Crashed: the build failed; the text has the end of its output.
+        Crashed: the build failed; the text has the end of the output.
     """
     name = f"{REPOSITORY}:{_fingerprint()}"
     if not _there(name) and (published := os.environ.get(PUBLISHED)):
@@ -54,28 +54,28 @@ def ensure(say: Say, whole: bool = False) -> str:
 
 
 def built() -> str | None:
-    """The image's name if it is there; None if it would have to be built. Raises Crashed."""
+    """Return the image's name; None if it must be built. Raises Crashed."""
     name = f"{REPOSITORY}:{_fingerprint()}"
     return name if _there(name) else None
 
 
 def _fetch(published: str, name: str, say: Say) -> None:
-    """Pull an image that was built elsewhere from the same files; without it, one is built here."""
+    """Pull the image with the same inputs from a registry; if that fails, it is built here."""
     if _pull(published, say):
         repository, _, tag = name.partition(":")
         with _client(f"name the image {name}") as client:
             client.images.get(published).tag(repository, tag)
     else:
-        say(f"{published} cannot be pulled, so the image is built here")
+        say(f"Cannot pull {published}, so the image is built here")
 
 
 def held(name: str) -> set[str]:
-    """The libraries under test that an image holds."""
+    """Return the libraries under test that an image contains."""
     return set(_label(name, _LABEL).split(","))
 
 
 def base(name: str) -> str:
-    """What an image was built from: the base by its digest, or how it was made here."""
+    """Return the base of an image: its digest, or that it was made on this machine."""
     return _label(name, _BASE_LABEL) or "not recorded"
 
 
@@ -85,14 +85,14 @@ def _label(name: str, label: str) -> str:
 
 
 def must_hold(name: str, wanted: Iterable[str]) -> None:
-    """Raise BadArguments, naming what the image has, if it lacks one of these libraries."""
+    """Raise BadArguments, with the libraries that exist, if the image lacks one of these."""
     there = held(name)
     lacking = sorted(set(wanted) - there)
     if lacking:
         raise BadArguments(
-            f"{', '.join(lacking)} is not installed on the nodes: their image was built without. "
-            "`fencepost cluster build` tries again, and says what is in the way. "
-            f"Installed are: {', '.join(sorted(there & set(libraries.names()))) or 'none'}"
+            f"{', '.join(lacking)} is not in the nodes' image: it could not be fetched during the "
+            "build. Run `fencepost cluster build` to retry and see the error. "
+            f"In the image: {', '.join(sorted(there & set(libraries.names()))) or 'none'}"
         )
 
 
@@ -107,7 +107,7 @@ def _fingerprint() -> str:
 
 
 def dockerfile() -> str:
-    """Return the text of compose/Dockerfile with what every kind of server adds."""
+    """Return the text of compose/Dockerfile with the additions of each kind of server."""
     images = [kind.image for kind in KINDS.values()]
     packages = sorted({package for image in images for package in image.packages})
     parts = {
@@ -133,13 +133,13 @@ def _there(name: str) -> bool:
 
 @contextmanager
 def _client(what: str) -> Iterator[docker.DockerClient]:
-    """The engine's client, for a call within: "Docker does not WHAT". Refusals raise Crashed."""
-    with contextlib.closing(docker_calls.client()) as client, docker_calls.asked(what):
+    """Yield the engine's client; an error in the block raises Crashed ("Docker failed to WHAT")."""
+    with contextlib.closing(docker_calls.client()) as client, docker_calls.request(what):
         yield client
 
 
 def _digest() -> str | None:
-    """The base by the digest of the registry that it was pulled from; None if it was made here."""
+    """Return the base with its digest in the registry; None if it was made on this machine."""
     with _client(f"show the image {BASE}") as client:
         known = client.images.get(BASE).attrs.get("RepoDigests") or []
     return next((str(one) for one in known), None)
@@ -151,8 +151,8 @@ def _base(say: Say) -> None:
     if shutil.which("debootstrap") is None:
         if os.geteuid() != 0:
             raise Crashed(
-                f"{BASE} cannot be pulled (no registry answers) and debootstrap, which could "
-                "make it, is not installed. Connect to a registry, or install debootstrap."
+                f"cannot pull {BASE} (no registry answers), and cannot make it, because "
+                "debootstrap is not installed. Connect to a registry, or install debootstrap."
             )
         install(say, "debootstrap")
     say(f"No registry answers: making {BASE} with debootstrap")
@@ -164,11 +164,11 @@ def _base(say: Say) -> None:
         with _client(f"take {BASE}") as client:
             client.api.import_image_from_stream(tar.stdout, repository=repository, tag=tag)
         if tar.wait():
-            raise Crashed(f"{BASE} could not be made: tar of {folder} failed")
+            raise Crashed(f"cannot make {BASE}: tar of {folder} failed")
 
 
 def _pull(image: str, say: Say) -> bool:
-    """Pull an image; give up if the registry says nothing for a few seconds."""
+    """Pull an image; give up if the registry does not answer for a few seconds."""
     pull = subprocess.Popen(
         ["docker", "pull", image], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
@@ -193,7 +193,7 @@ def _build(name: str, say: Say) -> None:
     with tempfile.TemporaryDirectory(prefix="fencepost-image-") as scratch:
         context = Path(scratch)
         nodecode.write(context / "node")
-        # By its digest, or else the build asks the registry anew what the tag means today.
+        # Use the digest. With the tag, the build would ask the registry for its current meaning.
         digest = _digest()
         pinned = dockerfile().replace(f"FROM {BASE}", f"FROM {digest or BASE}")
         (context / "Dockerfile").write_text(pinned)
@@ -205,7 +205,7 @@ def _build(name: str, say: Say) -> None:
         buildx = _run(["docker", "buildx", "version"]).returncode == 0
         environment = os.environ | ({} if buildx else {"DOCKER_BUILDKIT": "0"})
         started = time.monotonic()
-        # On the host's network: some firewalls keep a bridge from the package mirrors.
+        # Use the host's network: some firewalls keep a bridge from the package mirrors.
         _must(
             [
                 "docker", "build", "--network", "host", "-t", name,

@@ -1,7 +1,7 @@
-"""What Docker keeps for us, told from what it keeps for others, and of which of our clusters it is.
+"""Labels everything that fencepost creates in Docker, and finds it by these labels.
 
-A Compose project is known by its name alone, and somebody else may have one of the same name. So
-all that we create has a label of our own, and nothing without it is counted, used or removed.
+A Compose project is identified only by its name, and another project may have the same name. So
+all objects that fencepost creates have its label, and it counts, uses and removes no others.
 """
 
 from __future__ import annotations
@@ -13,74 +13,77 @@ from docker import DockerClient
 from docker.models.containers import Container
 from docker.models.networks import Network
 
-from fencepost.harness.cluster.docker_calls import asked
+from fencepost.harness.cluster.docker_calls import request
 from fencepost.harness.errors import Crashed
 
 LABEL = "io.fencepost.cluster"
 LABELS = {LABEL: "fencepost"}
-"""What every container and network of ours has. We create no volume with a name."""
+"""The label of every container and network of fencepost. It creates no named volumes."""
 PROGRAM_OF = "io.fencepost.program-of"
-"""Of a container that is no node, but beside the node that this names (clientimage.py)."""
+"""The label of a client program's container; its value is the program's node (clientimage.py)."""
 NETWORK = "cluster"
-"""What the nodes' network is called in its project."""
-# What containers of older versions have.
+"""The name of the nodes' network in its project."""
+# The label of containers of older versions.
 _OLDER_LABEL = "fencepost.node"
 
 _PROJECT, _SERVICE = "com.docker.compose.project", "com.docker.compose.service"
-# What Compose's own commands ask of a container beside: its number, and whether it is a service's.
+# Compose's commands also need a container's number, and whether it belongs to a service.
 _OF_ONE = {"com.docker.compose.container-number": "1", "com.docker.compose.oneoff": "False"}
 
 
 def labels(project: str, service: str) -> dict[str, str]:
-    """What a container of ours has, so that Compose shows it as one of a project."""
+    """Return the labels of a container, with those by which Compose shows it in a project."""
     return LABELS | {_PROJECT: project, _SERVICE: service, **_OF_ONE}
 
 
 def of_network(project: str) -> dict[str, str]:
-    """The labels of a project's network."""
+    """Return the labels of a project's network."""
     return LABELS | {_PROJECT: project, "com.docker.compose.network": NETWORK}
 
 
 def service_of(container: Container) -> str:
-    """What a container is called in its project; '' for a program beside a node."""
+    """Return the name of a container in its project; '' for a client program's container."""
     return str(container.labels.get(_SERVICE, ""))
 
 
 def program_of(node: str, project: str) -> dict[str, str]:
-    """The labels of a container beside a node of a project."""
+    """Return the labels of the container of a client program."""
     return {**LABELS, _PROJECT: project, PROGRAM_OF: node}
 
 
 def containers(
     client: DockerClient, project: str | None = None, all: bool = True
 ) -> list[Container]:
-    """Our containers, of one project or of all: all, or those that run. Called within `asked`."""
+    """Return fencepost's containers of one project or of all projects. Call in `request`.
+
+    `all`: also stopped ones.
+    """
     found = client.containers.list(all=all, filters=_of(project), ignore_removed=True)
     return [one for one in found if _is_ours(one.labels)]
 
 
 def networks(client: DockerClient, project: str | None = None) -> list[Network]:
-    """Our networks, of one project or of all, with or without a node. Called within `asked`."""
+    """Return fencepost's networks of one project or of all projects. Call in `request`."""
     found = client.networks.list(filters=_of(project))
     return [one for one in found if _is_ours(one.attrs.get("Labels"))]
 
 
 def projects(client: DockerClient) -> set[str]:
-    """The projects of which Docker keeps anything of ours. Called within `asked`."""
+    """Return the projects that have a container or network of fencepost. Call in `request`."""
     of_containers = {str(one.labels[_PROJECT]) for one in containers(client)}
     return of_containers | {str(one.attrs["Labels"][_PROJECT]) for one in networks(client)}
 
 
 def must_be_alone(client: DockerClient, project: str) -> None:
-    """Raise Crashed if somebody else has anything under the project's name, and name it."""
-    with asked("list what it keeps"):
+    """Raise Crashed, with its objects, if another project has the same name."""
+    with request("list its containers and networks"):
         foreign = list(_foreign(client, project))
     if foreign:
         raise Crashed(
-            f"There is a Compose project {project!r} that is not fencepost's own, with "
-            f"{', '.join(foreign)}. It is left alone, and no node can be started beside it. Give "
-            "it another name (`docker compose -p NAME ...`, or `name:` in its file). If an older "
-            "version of fencepost has left it, remove it (`docker network rm ...`)"
+            f"Another Compose project has the name {project!r}, with {', '.join(foreign)}, so no "
+            "node can be started. Give that project another name (`docker compose -p NAME ...`, "
+            "or `name:` in its file). If an older version of fencepost left it, remove it "
+            "(`docker network rm ...`)"
         )
 
 

@@ -1,8 +1,8 @@
-"""The lock libraries under test, fetched here, each into a folder of its own.
+"""Fetches the lock libraries under test, each into its own folder.
 
-Within an image's build pip and npm may not reach their index, so what they need is put into the
-build's context. A library that cannot be fetched is left out, because the other locks do not need
-it. The image's label lists the libraries that it has, and image.py checks it before a run.
+Within the build of an image, pip and npm may not reach their index, so the packages are put into
+the build's context. A library that cannot be fetched is left out, because other locks do not need
+it. The image's label lists its libraries, and image.py checks it before a run.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from fencepost.harness.errors import Crashed
 from fencepost.harness.package import PACKAGE
 
 PINS = PACKAGE / "compose" / "libraries"
-"""NAME.txt: what pip installs for a Python library; NAME/package.json: what npm installs. Both with
-a hash of each file that may be downloaded (`package-lock.json`), and without any address."""
+"""NAME.txt: the requirements of a Python library; NAME/package.json: those of an npm library. Both
+have a hash of each file to download (`package-lock.json`), and no address."""
 CURATOR = (
     *sorted((PACKAGE / "sdk" / "clients" / "curator").glob("*.java")),
     PACKAGE / "sdk" / "java" / "Fencepost.java",
 )
-"""The client of Debian's Curator, compiled in the image's build."""
+"""The client of Debian's Curator, compiled when the image is built."""
 
 
 def inputs() -> Iterator[Path]:
-    """Every file of the repository that decides which libraries the image has."""
+    """Yield every file of the repository that determines the image's libraries."""
     yield from sorted(PINS.glob("*.txt"))
     yield from sorted(PINS.glob("*/package*.json"))
     yield from CURATOR
 
 
 def fetch(context: Path, say: Say) -> dict[str, str]:
-    """Put libraries into a build's context, as libraries/NAME; return why some are left out."""
+    """Put libraries into a build's context, as libraries/NAME; return the errors by library."""
     folder = context / "libraries"
     folder.mkdir()
     (context / "curator").mkdir()
@@ -60,12 +60,12 @@ def fetch(context: Path, say: Say) -> dict[str, str]:
             except Crashed as error:
                 left_out[name] = str(error)
                 shutil.rmtree(folder / name, ignore_errors=True)
-                say(f"The image goes without {name}: {error}")
+                say(f"The image is built without {name}: {error}")
     return left_out
 
 
 def names() -> list[str]:
-    """Every library that an image can hold."""
+    """Return every library that an image can contain."""
     return [
         *(pins.stem for pins in sorted(PINS.glob("*.txt"))),
         *(package.parent.name for package in sorted(PINS.glob("*/package.json"))),
@@ -74,7 +74,7 @@ def names() -> list[str]:
 
 
 def version(name: str) -> str:
-    """Return the version that is pinned here, or where the library comes from if none is."""
+    """Return the pinned version, or the library's source if no version is pinned."""
     pins = PINS / f"{name}.txt"
     if pins.is_file():
         lines = [line.partition("==") for line in pins.read_text().split()]
@@ -84,14 +84,14 @@ def version(name: str) -> str:
     if package.is_file():
         pinned: dict[str, str] = json.loads(package.read_text())["dependencies"]
         return pinned[name.removeprefix("node-")]
-    return "as Debian has it"
+    return "Debian's version"
 
 
 def download(requirements: Path, folder: Path, *options: str) -> None:
     """Download the packages of a requirements file, for the nodes' Python: wheels, or else sources.
 
     Raises:
-        Crashed: a package cannot be downloaded, or is not one of those whose hashes are known.
+        Crashed: a package cannot be downloaded, or its hash is not in the file.
     """
     machine = platform.machine()
     _must(
@@ -107,8 +107,10 @@ def download(requirements: Path, folder: Path, *options: str) -> None:
 
 
 def without_hashes(pins: Path) -> str:
-    """A requirements file for what was downloaded: its hashes were right, and a wheel that is
-    built from sources here has none that is known."""
+    """Return a requirements file without hashes, for packages whose hashes have been verified.
+
+    A wheel that is built here from sources has no known hash.
+    """
     lines = (line.removesuffix("\\").rstrip() for line in pins.read_text().splitlines())
     return "".join(f"{line}\n" for line in lines if not line.lstrip().startswith("--hash"))
 
@@ -119,7 +121,7 @@ def _python(pins: Path, home: Path) -> None:
     (home / "requirements.txt").write_text(without_hashes(pins))
     download(pins, wheels)
     for source in wheels.glob("*.tar.gz"):
-        # Some have no wheel. They are pure Python, so this machine can build it.
+        # Some packages have no wheel. They are pure Python, so this machine can build one.
         _must(
             [
                 sys.executable,
@@ -150,7 +152,7 @@ def _node(package: Path, home: Path, say: Say) -> None:
          "--omit=dev", "--loglevel=error"],
         "npm ci",
     )  # fmt: skip
-    # A record of where each package came from, which nobody reads.
+    # The record of each package's origin is not needed.
     (home / "node_modules" / ".package-lock.json").unlink(missing_ok=True)
 
 

@@ -1,6 +1,6 @@
-"""What this machine has, and lacks, for a run: looked at before a long one finds out.
+"""Checks whether this machine can carry out a run, so that a long run does not fail late.
 
-Nothing is installed, started or changed. Each look gives a Finding, with what to do about it.
+Nothing is installed, started or changed. Each check returns a Finding with what to do.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from fencepost.harness.cluster import docker_engine, image
 from fencepost.harness.errors import Crashed
 
 _GB = 1 << 30
-# The image has 2 GB, and is built beside its layers; servers and clients may take 2 GB each at the
-# most, and take a tenth of it.
+# The image has 2 GB, in addition to the layers of its build. Servers and clients are limited to
+# 2 GB each, and use about a tenth of that.
 _IMAGE_GB, _RESULTS_GB, _MEMORY_GB = 6, 1, 2
-# The vDSO of these is rewritten where a clock fault is asked.
+# Machine types on which clock faults can rewrite the vDSO.
 _MACHINES = ("x86_64", "aarch64")
 _SLOW_CLOCKS = ("acpi_pm", "hpet", "pit", "jiffies")
-# How far the two clocks may part within the look, and how long it takes.
+# The maximum drift between the two clocks during the check, and the duration of the check.
 _LOOK_S, _APART_S = 0.2, 0.02
 
 
 @dataclass(frozen=True)
 class Finding:
-    """`ok`: it is there; None: only some faults need it. `how`: what was found, or what to do."""
+    """The result of a check. `ok` None: only some faults need it. `how`: the details or remedy."""
 
     ok: bool | None
     what: str
@@ -40,7 +40,7 @@ class Finding:
 
 
 def findings(results: Path) -> Iterator[Finding]:
-    """Look at everything, one after the other; `results` is where runs are to be stored."""
+    """Yield the result of each check; `results` is the folder for the results of runs."""
     yield _python()
     found, there = _engine()
     yield found
@@ -73,7 +73,7 @@ def _engine() -> tuple[Finding, bool]:
         found = docker_engine.find()
     except docker_engine.NoEngine as error:
         if os.geteuid() == 0 and docker_engine.is_debian():
-            return Finding(True, what, "none yet: the first run installs docker.io"), False
+            return Finding(True, what, "not installed: the first run installs docker.io"), False
         how = f"{error} Install Docker Engine"
         return Finding(False, what, how), False
     except Crashed as error:
@@ -88,9 +88,7 @@ def _image() -> Finding:
     except Crashed as error:
         return Finding(False, what, str(error))
     if name is None:
-        how = (
-            "not built yet: the first run builds it (some minutes; needs a way to Debian and PyPI)"
-        )
+        how = "not built: the first run builds it (some minutes; needs access to Debian and PyPI)"
         return Finding(True, what, how)
     return Finding(True, what, name)
 
@@ -99,7 +97,7 @@ def _memory() -> Finding:
     lines = Path("/proc/meminfo").read_text().splitlines()
     sizes = dict(line.split(":", 1) for line in lines)
     free = int(sizes["MemAvailable"].split()[0]) << 10
-    return _enough(f"{_MEMORY_GB} GB of memory", free, _MEMORY_GB, "end what else runs here")
+    return _enough(f"{_MEMORY_GB} GB of memory", free, _MEMORY_GB, "end other programs")
 
 
 def _room(what: str, folder: Path, gigabytes: int) -> Finding:
@@ -115,10 +113,10 @@ def _enough(what: str, free: int, gigabytes: int, otherwise: str) -> Finding:
 
 
 def _clock() -> Finding:
-    """A monotonic clock that is fine and cheap, and a wall clock that goes at its pace."""
-    what = "a clock to order events by"
+    """Check for a fast monotonic clock, and for a wall clock that runs at the same rate."""
+    what = "a clock to order events"
     source = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-    name = source.read_text().strip() if source.is_file() else "not named by the kernel"
+    name = source.read_text().strip() if source.is_file() else "unknown"
     if name in _SLOW_CLOCKS:
         how = f"the kernel's clock source is {name}, which is slow: boot with tsc or kvm-clock"
         return Finding(False, what, how)
@@ -126,35 +124,35 @@ def _clock() -> Finding:
     time.sleep(_LOOK_S)
     apart_s = abs((time.time() - wall) - (time.monotonic() - monotonic))
     if apart_s > _APART_S:
-        how = f"the wall clock moved by {apart_s:.3f} s in {_LOOK_S:g} s: wait until it is set"
+        how = f"the wall clock drifted by {apart_s:.3f} s in {_LOOK_S:g} s: wait until it is set"
         return Finding(False, what, how)
     return Finding(True, what, f"clock source {name}")
 
 
 def _skew() -> Finding:
     machine = platform.machine()
-    how = machine if machine in _MACHINES else f"{machine}: no clock faults here but of Redis"
+    how = machine if machine in _MACHINES else f"{machine}: clock faults only for Redis"
     return Finding(machine in _MACHINES or None, "clock faults: x86_64 or aarch64", how)
 
 
 def _fuse() -> Finding:
     there = Path("/dev/fuse").exists()
-    how = "/dev/fuse" if there else "no /dev/fuse (`modprobe fuse`): no `power` faults until then"
+    how = "/dev/fuse" if there else "no /dev/fuse, so no `power` faults: load it (`modprobe fuse`)"
     return Finding(there or None, "power faults: file systems in user space", how)
 
 
 def _cgroups() -> Finding:
     root = Path("/sys/fs/cgroup")
     there = (root / "cgroup.controllers").is_file() or (root / "cpu").is_dir()
-    how = "cgroups" if there else "the kernel limits no CPU time here: no `cpu` faults"
+    how = "cgroups" if there else "this kernel cannot limit CPU time, so no `cpu` faults"
     return Finding(there or None, "cpu faults: cgroups", how)
 
 
 def _firewall() -> Finding:
-    """Partitions are iptables rules in the nodes, which the kernel here has to know."""
+    """Check that this kernel supports iptables rules, which partitions use."""
     what = "partitions: the kernel's packet filter"
     if os.geteuid() != 0 or shutil.which("iptables") is None:
-        return Finding(True, what, "not looked at: that takes root and iptables")
+        return Finding(True, what, "not checked: that needs root and iptables")
     done = subprocess.run(
         ["iptables", "-w", "2", "-n", "-L", "INPUT"], capture_output=True, text=True, check=False
     )
@@ -166,11 +164,11 @@ def _firewall() -> Finding:
 
 def _compose() -> Finding:
     found = docker_engine.compose_there()
-    how = " ".join(found) or "none here: install Docker's Compose plugin before you use --compose"
-    return Finding(bool(found) or None, "--compose: Docker's Compose", how)
+    how = " ".join(found) or "not installed: install Docker's Compose plugin to use --compose"
+    return Finding(bool(found) or None, "--compose: Docker Compose", how)
 
 
 def _pip() -> Finding:
     there = find_spec("pip") is not None
-    how = "pip" if there else f"no pip beside fencepost: `{sys.executable} -m ensurepip`"
+    how = "pip" if there else f"not installed: `{sys.executable} -m ensurepip`"
     return Finding(there or None, "--requirements: pip", how)

@@ -1,6 +1,6 @@
-"""What is put on every node: `fencepost-node`, and the file of every kind of server.
+"""Packs the code for nodes: `fencepost-node`, and the file of every kind of server.
 
-An image gets it when it is built, a machine that is not ours before each run.
+An image gets it when it is built; a host of a hosts file gets it before each run.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from fencepost.node.kind import Kind
 from fencepost.node.places import HOME, PROGRAM
 from fencepost.node.vdso import FILE as SKEW
 
-# Without what is installed beside Python, and without the caller's environment. Where no skew is
-# kept, `launch` is what it starts: that is done for each client, and needs no Python.
+# Run without site packages and without the caller's environment. Without a clock skew, `launch`
+# executes the command directly: it runs for each client, and starting Python would be slow.
 _ENTRY = f"""\
 #!/bin/sh
 if [ "$1" = launch ] && [ ! -e {SKEW} ] && command -v "$2" > /dev/null; then shift; exec "$@"; fi
@@ -30,7 +30,7 @@ from fencepost.node.command import main; main()' "$@"
 
 
 def files(kinds: Iterable[Kind] | None = None) -> dict[str, bytes]:
-    """The content of each file by its path below /opt/fencepost, for all kinds or these."""
+    """Return the content of each file by its path below /opt/fencepost, for all or these kinds."""
     kinds = list(KINDS.values() if kinds is None else kinds)
     node = "fencepost.node"
     modules = {
@@ -56,7 +56,7 @@ def files(kinds: Iterable[Kind] | None = None) -> dict[str, bytes]:
 
 
 def write(folder: Path) -> None:
-    """Put the files into a folder of a build's context."""
+    """Write the files into a folder of a build's context."""
     for path, content in files().items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def write(folder: Path) -> None:
 
 
 def archive(kinds: Iterable[Kind] | None = None) -> bytes:
-    """The files as a tar archive, for all kinds of servers or these."""
+    """Return the files as a tar archive, for all kinds of servers or these."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for path, content in files(kinds).items():

@@ -1,4 +1,4 @@
-"""The nodes by name: those of each kind of server, the store of the resource, and the clients."""
+"""Names the nodes: those of each kind of server, the store of the resource, and the clients."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ MOST_CLIENTS = 10
 
 
 def every() -> list[str]:
-    """The names of all nodes that a cluster can have."""
+    """Return the names of all nodes that a cluster can have."""
     kinds = [kind for kind in KINDS.sound()[0] if not kind.serves]
     servers = [f"{kind.name}-{n}" for kind in kinds for n in range(1, kind.nodes + 1)]
     return [*servers, STORAGE, *(f"{CLIENT}-{n}" for n in range(1, MOST_CLIENTS + 1))]
 
 
 def role(node: str) -> str:
-    """What runs on a node, such as redis, etcd or client. The store is a Redis."""
+    """Return the role of a node, such as redis, etcd or client. The store is a Redis."""
     return "redis" if node == STORAGE else node.rpartition("-")[0]

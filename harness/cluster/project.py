@@ -1,9 +1,9 @@
-"""The Compose project of a user's own file: used as it is where it is up, else brought up and down.
+"""Uses the services of a user's Compose file: the running project, or a temporary one.
 
-What is up is left as it was. What is not up is brought up under a name of ours, beside whatever the
-user has of that project, and all of it is removed at the end: containers, networks, volumes, and
-images that were built for it. The name has a random part, so that nobody else's project has it by
-chance, and begins with that of our cluster, so that whoever removes that finds it.
+A running project is used and kept. Otherwise the services are started as a new project, separate
+from the user's, and everything is removed at the end: containers, networks, volumes, and images
+built for it. The new project's name has a random part, so that it is unique, and starts with the
+cluster's name, so that it is removed with the cluster.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from docker import DockerClient
 from docker.errors import NotFound
 
 from fencepost.harness.cluster import docker_calls
-from fencepost.harness.cluster.docker_calls import asked
+from fencepost.harness.cluster.docker_calls import request
 from fencepost.harness.cluster.docker_engine import Say
 from fencepost.harness.errors import BadArguments, Crashed
 
@@ -27,7 +27,7 @@ _READ_S, _UP_S = 60.0, 900.0
 
 
 class Project:
-    """`compose` is the command that calls Compose; `ours` is the name of our cluster."""
+    """A Compose file. `compose`: the command that calls Compose; `ours`: the cluster's name."""
 
     def __init__(self, compose: Sequence[str], file: Path, ours: str, client: DockerClient) -> None:
         self._command = [*compose, "-f", str(file)]
@@ -36,11 +36,11 @@ class Project:
         self._client = client
 
     def containers(self, services: Sequence[str], say: Say) -> tuple[dict[str, str], bool]:
-        """The container of each service; and whether the project was up, and so stays.
+        """Return the container of each service, and whether the project ran already (is kept).
 
         Raises:
-            BadArguments: the file cannot be used, has no such service, or is up in part.
-            Crashed: it cannot be brought up.
+            BadArguments: the file is invalid, has no such service, or only some of them run.
+            Crashed: the services cannot be started.
         """
         self._must_have(services)
         found = self._of(self._command, services)
@@ -48,19 +48,19 @@ class Project:
         if running:
             if missing := [one for one in services if one not in running]:
                 raise BadArguments(
-                    f"of {self._file}, {', '.join(running)} is running and {', '.join(missing)} is "
-                    "not: bring them all up (`docker compose up -d`), or none"
+                    f"{', '.join(running)} of {self._file} is running, but {', '.join(missing)} is "
+                    "not: start them all (`docker compose up -d`), or stop them all"
                 )
-            say(f"{self._file} is up: its servers are used as they are, and stay")
+            say(f"{self._file} is running: its servers are used and kept")
             return running, True
-        say(f"Bringing up {', '.join(services)} of {self._file}, to be removed afterwards")
+        say(f"Starting {', '.join(services)} of {self._file}, to be removed afterwards")
         name = f"{self._ours}-servers-{secrets.token_hex(4)}"
         command = [*self._command, "-p", name]
         done = docker_calls.command(
             [*command, "up", "-d", *services], _UP_S, start_new_session=True
         )
         if done.returncode:
-            raise Crashed(f"{self._file} cannot be brought up: {_said(done.stdout + done.stderr)}")
+            raise Crashed(f"cannot start {self._file}: {_end(done.stdout + done.stderr)}")
         return self._of(command, services), False
 
     def _must_have(self, services: Sequence[str]) -> None:
@@ -68,7 +68,7 @@ class Project:
             raise BadArguments(f"there is no Compose file {self._file}")
         done = docker_calls.command([*self._command, "config", "--services"], _READ_S)
         if done.returncode:
-            raise BadArguments(f"{self._file} cannot be used: {_said(done.stderr)}")
+            raise BadArguments(f"{self._file} is not a valid Compose file: {_end(done.stderr)}")
         there = done.stdout.split()
         for service in services:
             if service not in there:
@@ -78,21 +78,21 @@ class Project:
                 )
 
     def _of(self, command: Sequence[str], services: Sequence[str]) -> dict[str, str]:
-        """The container of each service that has one which runs; "" for those that have none."""
+        """Return the running container of each service; "" for a service without one."""
         found = {}
         for service in services:
             done = docker_calls.command([*command, "ps", "-q", service], _READ_S)
             running = [one for one in done.stdout.split() if self._runs(one)]
             if len(running) > 1:
                 raise BadArguments(
-                    f"service {service} of {self._file} has {len(running)} containers: name those "
-                    "that are the servers with --containers"
+                    f"service {service} of {self._file} has {len(running)} containers: name the "
+                    "servers' containers with --containers"
                 )
             found[service] = running[0] if running else ""
         return found
 
     def _runs(self, container: str) -> bool:
-        with asked(f"show the container {container}"):
+        with request(f"inspect the container {container}"):
             try:
                 return bool(self._client.containers.get(container).attrs["State"]["Running"])
             except NotFound:
@@ -100,17 +100,17 @@ class Project:
 
 
 def brought_up(client: DockerClient, ours: str) -> list[str]:
-    """The projects that were brought up for a cluster of ours, by name. Called within `asked`."""
+    """Return the names of the projects that were started for a cluster. Call in `request`."""
     return sorted(name for name, owner in _brought_up(client).items() if owner == ours)
 
 
 def owners(client: DockerClient) -> set[str]:
-    """The clusters of ours for which a project was brought up. Called within `asked`."""
+    """Return the clusters for which a project was started. Call in `request`."""
     return set(_brought_up(client).values())
 
 
 def _brought_up(client: DockerClient) -> dict[str, str]:
-    """Each project that was brought up here, and for which cluster of ours."""
+    """Return each project that fencepost started, with its cluster."""
     any: dict[str, str | list[str] | bool] = {"label": _PROJECT}
     kept = [
         *(one.labels for one in client.containers.list(all=True, filters=any, ignore_removed=True)),
@@ -122,30 +122,30 @@ def _brought_up(client: DockerClient) -> dict[str, str]:
 
 
 def remove(client: DockerClient, name: str) -> None:
-    """Remove all that Docker keeps of a project that was brought up here.
+    """Remove everything of a project that fencepost started.
 
     Raises:
-        Refused: Docker does not remove something.
+        Refused: Docker failed to remove something.
     """
     of: dict[str, str | list[str] | bool] = {"label": f"{_PROJECT}={name}"}
-    with asked(f"remove the project {name}"):
+    with request(f"remove the project {name}"):
         for container in client.containers.list(all=True, filters=of, ignore_removed=True):
             docker_calls.remove(container)
         for network in client.networks.list(filters=of):
             network.reload()
             for id, end in (network.attrs.get("Containers") or {}).items():
-                # Clients of ours, where a command was killed.
+                # After a killed command, fencepost's clients may still be connected.
                 network.disconnect(end.get("Name") or id, force=True)
             network.remove()
         for volume in client.volumes.list(filters=of):
             volume.remove(force=True)
         for image in client.images.list():
-            # What was built for it; what was pulled has its own name.
+            # Images built for it have its name; pulled images do not.
             if image.tags and all(tag.startswith((f"{name}_", f"{name}-")) for tag in image.tags):
                 client.images.remove(str(image.id), force=True)
 
 
-def _said(text: str) -> str:
-    """The end of what Compose said, on one line."""
+def _end(text: str) -> str:
+    """Return the end of Compose's output, on one line."""
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
     return " ".join(lines[-3:])[-600:]

@@ -1,7 +1,7 @@
-"""The clusters that one machine can have at a time: a project name and a reservation each.
+"""Assigns clusters to commands: a machine has a few, each with a project name and a reservation.
 
-The names are few and known, so that any command finds what a killed one left. A command takes the
-first cluster that nobody uses; one that is kept up (`cluster up`) comes before all others.
+The names are fixed, so that any command finds what a killed one left. A command takes the first
+unused cluster, and prefers one that is kept running (`cluster up`).
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from fencepost.harness.cluster.reservation import SETUP, InUse, Reservation
 from fencepost.harness.errors import Crashed
 
 NAMES = ("fencepost", *(f"fencepost-{n}" for n in range(2, 17)))
-"""The Compose projects. The first is the one of a machine on which one command runs at a time."""
+"""The Compose projects. A machine that runs one command at a time uses only the first."""
 
 _LOOK_S = 0.2
 
 
 def kept() -> list[str]:
-    """The clusters that stay up after a run."""
+    """Return the clusters that are kept running after a run."""
     return [name for name in NAMES if Reservation(name).keep]
 
 
 def take() -> tuple[str, Reservation]:
-    """Reserve a cluster that nobody uses; return its name and the reservation.
+    """Reserve an unused cluster; return its name and the reservation.
 
     Raises:
-        Crashed: all are in use, or a reservation's file cannot be trusted.
+        Crashed: all are in use, or the file of a reservation cannot be trusted.
     """
     first = kept()
     for name in (*first, *(name for name in NAMES if name not in first)):
@@ -39,14 +39,14 @@ def take() -> tuple[str, Reservation]:
             continue
         return name, reservation
     raise Crashed(
-        f"{len(NAMES)} fencepost commands are using a cluster each, and a machine has no more. "
-        "Wait for one to end, or stop one."
+        f"all {len(NAMES)} clusters of this machine are in use by other fencepost commands. Wait "
+        "for one to end, or stop one."
     )
 
 
 @contextmanager
 def setting_up(say: Callable[[str], None]) -> Iterator[None]:
-    """Engine and image are set up by one command at a time: the next one waits, and finds them."""
+    """Let only one command at a time set up engine and image; others wait for it."""
     reservation = Reservation(SETUP)
     told = False
     while True:
@@ -55,7 +55,7 @@ def setting_up(say: Callable[[str], None]) -> Iterator[None]:
             break
         except InUse as busy:
             if not told:
-                say(f"Waiting: engine and image are set up by one command at a time. {busy}")
+                say(f"Waiting for another command to set up the engine and the image. {busy}")
             told = True
             time.sleep(_LOOK_S)
     try:

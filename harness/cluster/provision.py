@@ -1,8 +1,8 @@
-"""A cluster for the length of a command: engine, image, nodes up, and everything down again.
+"""Provides a cluster for the duration of a command: engine, image, nodes, and their removal.
 
-The nodes are removed however the command ends. A command that is killed cannot remove them: the
-next one finds them by their project's name, and removes them first. What belongs to a command that
-lives is left alone: it has the reservation of its project.
+The nodes are removed however the command ends. After a killed command, the next command finds them
+by their project's name and removes them first. It does not touch the nodes of a running command,
+which holds the reservation of its project.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fencepost.harness.cluster import (
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.docker_engine import Say
-from fencepost.harness.cluster.external_cluster import BesideCluster, Check
+from fencepost.harness.cluster.external_cluster import Check, ExternalCluster
 from fencepost.harness.cluster.healing import heal
 from fencepost.harness.cluster.network import NetworkLeft
 from fencepost.harness.cluster.nodes import CLIENT, role
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Way:
-    """How nodes are reached, docker or ssh. `hosts` are machines in the place of containers.
+    """How nodes are reached, docker or ssh. `hosts`: machines to use instead of containers.
 
-    `mounts`: whether servers' containers get the rights that faults need which mount something.
-    `foreign`: servers that are there already and not ours; `check` is called once they are known.
-    `images`: those that clients' programs run in, and whether each has to have a Python.
+    `mounts`: give the servers' containers the rights for faults that mount file systems.
+    `foreign`: external servers; `check` is called when they have been inspected.
+    `images`: the images of client programs, and whether each needs Python.
     """
 
     remote: str = "docker"
@@ -65,15 +65,15 @@ def brought_up(
     libraries: Iterable[str] = (),
     way: Way | None = None,
 ) -> Iterator[Cluster]:
-    """Bring these nodes up, healed, and remove them afterwards.
+    """Start these nodes, or heal running ones, and remove them afterwards.
 
-    Nodes of `cluster up` stay up. From machines that are not ours, only what was put there is
+    Nodes of `cluster up` are kept running. From hosts of a hosts file, only fencepost's files are
     removed.
 
     Raises:
-        Crashed: there is no engine, no image or no node, or no cluster that nobody uses.
-        BadArguments: a library that is needed is not in the image, or there is no image for a
-            client's program; nothing was started.
+        Crashed: the engine, the image or a node cannot be provided, or all clusters are in use.
+        BadArguments: the image lacks a library, or the image of a client program is missing;
+            nothing was started.
     """
     wanted, way = list(nodes), way or Way()
     if way.hosts is not None:
@@ -104,7 +104,7 @@ def brought_up(
                     yield whole
             finally:
                 try:
-                    if isinstance(whole, BesideCluster):
+                    if isinstance(whole, ExternalCluster):
                         whole.part()
                 finally:
                     if leave_up:
@@ -116,21 +116,21 @@ def brought_up(
 @contextmanager
 def _whole(
     cluster: ComposeCluster, way: Way, compose: tuple[str, ...], say: Say
-) -> Iterator[ComposeCluster | BesideCluster]:
-    """The cluster of a test: our nodes, and the servers beside them if these are not ours."""
+) -> Iterator[ComposeCluster | ExternalCluster]:
+    """Yield the cluster of a test, together with external servers if it uses such."""
     if way.foreign is None:
         yield cluster
         return
     with contextlib.closing(docker_calls.client()) as client:
-        yield BesideCluster(cluster, client, way.foreign, say, way.check, compose)
+        yield ExternalCluster(cluster, client, way.foreign, say, way.check, compose)
 
 
 def _say_removing(say: Say) -> None:
-    say("Removing what an earlier run left behind")
+    say("Removing what an earlier run left")
 
 
 def _remove_others(found: docker_engine.Engine, say: Say) -> None:
-    """Remove what killed commands left of clusters that nobody uses and nobody wants kept."""
+    """Remove what killed commands left of clusters that are neither in use nor kept."""
     for name in there():
         try:
             with reserved(found, name=name) as (cluster, reservation):
@@ -142,21 +142,21 @@ def _remove_others(found: docker_engine.Engine, say: Say) -> None:
 
 
 def there() -> list[str]:
-    """The names of all clusters that are kept, or of which Docker keeps anything.
+    """Return the names of all clusters that are kept, or of which Docker has anything.
 
     Raises:
         Refused: no engine answers.
     """
     with (
         contextlib.closing(docker_calls.client()) as client,
-        docker_calls.asked("list what it keeps"),
+        docker_calls.request("list its containers and networks"),
     ):
         found = labels.projects(client) | owners(client) | set(projects.kept())
     return [name for name in projects.NAMES if name in found]
 
 
 def _down(cluster: ComposeCluster) -> None:
-    """Remove the nodes. A network that stays is only a warning: the run's own result counts."""
+    """Remove the nodes. A network that cannot be removed only causes a warning."""
     try:
         cluster.down()
     except NetworkLeft as left:
@@ -167,11 +167,12 @@ def _down(cluster: ComposeCluster) -> None:
 def reserved(
     found: docker_engine.Engine, way: Way | None = None, name: str = ""
 ) -> Iterator[tuple[ComposeCluster, Reservation]]:
-    """A cluster of an engine as it is, for this command alone: the one of this name, or any that
-    nobody uses. Nothing is started or stopped.
+    """Reserve a cluster in its present state: the one of this name, or any unused one.
+
+    Nothing is started or stopped.
 
     Raises:
-        InUse: another command uses the one of this name.
+        InUse: another command uses the cluster of this name.
     """
     if name:
         reservation = Reservation(name)
@@ -181,7 +182,7 @@ def reserved(
     way = way or Way()
     doors = None
     if way.remote == "ssh":
-        # Imported here: to load what speaks SSH takes longer than all else of Docker's SDK.
+        # Imported here, because loading the SSH library is slow.
         from fencepost.harness.cluster.ssh_keys import Doors
 
         doors = Doors()
@@ -196,10 +197,10 @@ def reserved(
 def each(
     found: docker_engine.Engine, work: Callable[[ComposeCluster, Reservation], None]
 ) -> list[InUse]:
-    """Work on every cluster that is there, even after one has failed; return those in use.
+    """Work on every existing cluster, even after one has failed; return those in use.
 
     Raises:
-        Crashed: with what all that failed said.
+        Crashed: the work failed on some clusters; the text has all errors.
     """
     busy: list[InUse] = []
     failed: list[Crashed] = []
@@ -227,7 +228,7 @@ def _hosted(
         clients = [node for node in nodes if role(node) == CLIENT]
         if lacking := cluster.lacking(libraries, clients):
             raise BadArguments(
-                f"{', '.join(lacking)} is not in /opt/fencepost/libraries on every client's host"
+                f"a client's host lacks {', '.join(lacking)} in /opt/fencepost/libraries"
             )
         say(f"Setting up {len(nodes)} hosts")
         with undisturbed():
@@ -242,7 +243,7 @@ def _hosted(
 
 @contextmanager
 def reserved_hosts(hosts: Hosts, say: Say) -> Iterator[HostsCluster]:
-    """The hosts of a file, for this command alone. Nothing is changed on them."""
+    """Reserve the hosts of a file. Nothing is changed on them."""
     from fencepost.harness.cluster.hosts import HostsCluster
 
     reservation = Reservation(HOSTS)

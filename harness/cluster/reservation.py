@@ -1,9 +1,10 @@
-"""Keeps a cluster, or what else only one may use, for one command at a time, by a locked file.
+"""Reserves a cluster, or another exclusive thing, for one command at a time, with a locked file.
 
-The file also says whether a cluster stays up after a run. Where it is depends on the user alone,
-never on the environment: root's is where nobody else can write, everybody else's where everybody
-can. Each command locks its own and the other one too, if it is there. Of two commands that begin
-at once one finds the other's lock, or each does; never do both get the cluster.
+The file also records whether a cluster is kept running after a run. Its folder depends only on the
+user, never on the environment: root's folder is writable only by root, that of all other users by
+everyone. Each command locks the file in its own folder, and the one in the other folder if it
+exists. If two commands start at the same time, at least one finds the other's lock, so they never
+both get the cluster.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ _MOST_BYTES = 4096
 
 
 def places() -> list[Path]:
-    """The folders that may have a reservation's file, this user's own first."""
+    """Return the folders that may have the file of a reservation, this user's first."""
     locks = Path("/run/lock")
     shared = locks if locks.is_dir() and locks.stat().st_mode & stat.S_IWOTH else Path("/tmp")
     return [_ROOTS, shared] if os.geteuid() == 0 else [shared, _ROOTS]
 
 
 class InUse(Crashed):
-    """Another command has it."""
+    """Another command holds the reservation."""
 
 
 class Reservation:
-    """The right to use something by its name. It ends with the process at the latest."""
+    """The exclusive right to use something, by name. It ends with the process at the latest."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -44,11 +45,11 @@ class Reservation:
         self._held: list[int] = []
 
     def take(self) -> None:
-        """Lock this user's file, and then the others' that are there.
+        """Lock this user's file, and then the existing files of other users.
 
         Raises:
-            InUse: another process has it, and the text names that.
-            Crashed: a file cannot be trusted, and the text says why.
+            InUse: another process holds it; the text has its pid.
+            Crashed: a file cannot be trusted; the text says why.
         """
         keep = self.keep
         if self._own.parent == _ROOTS:
@@ -56,7 +57,7 @@ class Reservation:
         try:
             self._lock(self._own, _open(self._own, create=True))
             for path in self._others:
-                # Where one's own is locked first, of two at once one at least finds the other.
+                # Each locks its own file first, so of two at once at least one finds the other.
                 if (found := _open(path, create=False)) is not None:
                     self._lock(path, found)
         except BaseException:
@@ -78,11 +79,11 @@ class Reservation:
 
     @property
     def keep(self) -> bool:
-        """Whether the cluster stays up after a run (`cluster up`)."""
+        """Whether the cluster is kept running after a run (`cluster up`)."""
         return self._newest()[1]
 
     def _newest(self) -> tuple[int, bool]:
-        """What was written last: a number that counts the writings, and `keep`."""
+        """Return the latest record: its number, counted over all writes, and `keep`."""
         found = [_read(path) for path in (self._own, *self._others)]
         return max((int(one.get("turn", 0)), bool(one.get("keep"))) for one in found)
 
@@ -102,26 +103,26 @@ class Reservation:
 
 
 def _make_safe(folder: Path) -> None:
-    """Make a folder that root alone can write to. Raise Crashed if something else is there."""
+    """Make a folder that only root can write to. Raise Crashed if it is unsafe."""
     try:
         folder.mkdir(mode=0o755, exist_ok=True)
         found = folder.lstat()
     except OSError as error:
-        raise Crashed(f"{folder} cannot be made: {error.strerror}") from error
+        raise Crashed(f"cannot make {folder}: {error.strerror}") from error
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != 0:
         raise Crashed(
-            f"{folder} is not root's own folder, so that others could lead this command astray: "
-            "look who made it, and remove it"
+            f"{folder} is not a folder that only root can write to, so other users could redirect "
+            "this command: check who made it, and remove it"
         )
     if found.st_mode & 0o022:
         folder.chmod(0o755)
 
 
 def _open(path: Path, create: bool) -> int | None:
-    """Open a reservation's file, to write to it if it is to be created; None if it is not there.
+    """Open the file of a reservation, for writing if `create`; None if it does not exist.
 
     Raises:
-        Crashed: it is a symbolic link, or something else than a file of its own.
+        Crashed: it is a symbolic link, a hard link, or not a regular file.
     """
     try:
         file = _open_file(path, create)
@@ -130,16 +131,15 @@ def _open(path: Path, create: bool) -> int | None:
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise Crashed(
-                f"{path} is a symbolic link. fencepost follows none there: it could lead to any "
-                "file. Look who made it, and remove it."
+                f"{path} is a symbolic link, which fencepost does not follow there: it could lead "
+                "to any file. Check who made it, and remove it."
             ) from error
-        raise Crashed(f"{path} cannot be opened: {error.strerror}") from error
+        raise Crashed(f"cannot open {path}: {error.strerror}") from error
     found = os.fstat(file)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
         os.close(file)
         raise Crashed(
-            f"{path} is no file of its own (a hard link, or something else): look who made it, and "
-            "remove it"
+            f"{path} is a hard link or not a regular file: check who made it, and remove it"
         )
     return file
 
@@ -149,12 +149,13 @@ def _open_file(path: Path, create: bool) -> int:
     if not create:
         return os.open(path, os.O_RDONLY | safe)
     try:
-        # Another user's file, in a folder of everybody's, is not opened to be created.
+        # In a folder that everyone can write to, the kernel refuses to open another user's file
+        # with O_CREAT.
         return os.open(path, os.O_RDWR | safe)
     except FileNotFoundError:
         made = os.open(path, os.O_RDWR | os.O_CREAT | safe, 0o644)
         if path.parent != _ROOTS:
-            os.fchmod(made, 0o666)  # the next user's command writes there as well
+            os.fchmod(made, 0o666)  # other users' commands write to it too
         return made
 
 

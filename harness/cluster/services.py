@@ -1,7 +1,7 @@
-"""What the container of each node is: its image, rights, limits, labels, and what runs in it.
+"""Defines the container of each node: its image, rights, limits, labels and command.
 
-A run starts only the nodes that it needs. No port is published and the network is internal:
-nothing here can be reached from outside, and nothing in it can reach the world.
+A run starts only the nodes that it needs. No port is published and the network is internal, so the
+nodes cannot be reached from outside and cannot reach other networks.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from fencepost.harness.cluster import nodes
 from fencepost.nemesis.targets import STORAGE
 from fencepost.node.places import PROGRAM
 
-# A node that is to mount something: it may, also FUSE's device, and AppArmor does not forbid it.
+# The rights of a node that mounts file systems: mount, FUSE's device, no AppArmor profile.
 _CAPABILITIES = ("NET_ADMIN", "SYS_PTRACE")
 _MOUNTS, _FUSE = "SYS_ADMIN", "c 10:229 rwm"
 _UNCONFINED, _NO_MORE = "apparmor:unconfined", "no-new-privileges:true"
-# What `fencepost-node run` becomes where there is no server to start.
+# The command of a node without a server.
 _IDLE = ("tini", "-g", "--", "sleep", "infinity")
 
 
 @dataclass(frozen=True)
 class Service:
-    """A node's container. `command`: the kind of server that it starts by itself. `entrypoint`:
-    what is run in the place of the image's own, which would start nothing.
+    """A node's container. `command`: the kind of server that it starts. `entrypoint`: replaces the
+    image's entry point, for a node without a server.
 
-    `health`: the command by which Docker asks whether the server serves.
+    `health`: the command with which Docker checks that the server serves.
     """
 
     image: str
@@ -37,20 +37,20 @@ class Service:
     entrypoint: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     health: tuple[str, ...] = ()
-    # Far more than any node uses: one that runs wild takes the machine from nobody.
+    # Far more than any node uses. They protect the machine from a runaway process.
     memory: str = "2g"
     processes: int = 4000
 
     @property
     def fingerprint(self) -> str:
-        """Differs from that of a container which is anything else."""
+        """A hash of all fields: containers with different configurations differ in it."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
 def service(node: str, image: str, mounts: bool = True, sudo: bool = False) -> Service:
-    """The container of a node.
+    """Return the container of a node.
 
-    `mounts`: servers' nodes may mount file systems and cgroups, as some families of faults do.
+    `mounts`: servers' nodes may mount file systems and cgroups, which some fault families need.
     `sudo`: users in a node may become root.
     """
     role = nodes.role(node)

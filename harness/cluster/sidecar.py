@@ -1,13 +1,13 @@
-"""A helper container beside a server's container that is not ours, and what the engine does to it.
+"""Manages the sidecar of an external server's container, and controls that container.
 
-The helper is of the nodes' image, and shares the network and the processes of that container
-(`docker run --network container:X --pid container:X`, as pumba and kubectl debug do it). So rules
-and signals reach the server although its image has neither iptables nor a shell, and nothing is
-installed in it. What a helper is for stands in its labels: whoever finds one can undo what was done
-by it (`fencepost heal`).
+The sidecar has the nodes' image, and shares the network and the processes of that container
+(`docker run --network container:X --pid container:X`, as pumba and kubectl debug do). So rules and
+signals reach the server without installing anything in it, although its image may have neither
+iptables nor a shell. The labels of a sidecar describe its server, so `fencepost heal` can undo the
+changes of a killed command.
 
-The first process of a container takes no SIGSTOP and no SIGKILL from within, not even from beside
-it. Those the engine sends. A container that ends takes its network with it, and its helper.
+The first process of a container accepts SIGSTOP and SIGKILL only from the engine, not from a
+sidecar. When a container ends, its network and its sidecar end too.
 """
 
 from __future__ import annotations
@@ -24,25 +24,24 @@ from docker.models.containers import Container
 
 from fencepost.harness.cluster import docker_calls
 from fencepost.harness.cluster import labels as ours
-from fencepost.harness.cluster.docker_calls import asked
+from fencepost.harness.cluster.docker_calls import request
 from fencepost.harness.servers.wait import until
 from fencepost.node.places import RUN
 
 _LABEL = "io.fencepost.beside."
-# Rules, and looking into processes of others; signals are root's by default.
+# For rules, and for inspecting other processes; root may send signals by default.
 _CAPABILITIES = ["NET_ADMIN", "SYS_PTRACE"]
-# Written before the server is killed, and gone once it is started again: in a helper's own files,
-# which stay when it ends.
+# Exists in the sidecar's files from a kill of the server until its restart. The files of a
+# container outlive its end.
 _KILLED = f"{RUN}/killed"
 _GONE_S, _END_S = 20.0, 5.0
 
 
 @dataclass(frozen=True)
 class Target:
-    """A server in a container that is not ours. All of it stands in its helper's labels.
+    """An external server, as the labels of its sidecar describe it.
 
-    `network` is the one by which our clients reach it, "" for a container of the default bridge
-    before it was looked at. `kind` "" is one that fencepost does not know.
+    `network` is the one through which clients reach it. `kind` "": fencepost does not know it.
     """
 
     node: str
@@ -58,14 +57,14 @@ class Target:
 
 
 def target_of(labels: dict[str, str]) -> Target:
-    """The server that a helper with these labels is beside."""
+    """Return the server of a sidecar with these labels."""
     return Target(**{one.name: labels.get(f"{_LABEL}{one.name}", "") for one in fields(Target)})
 
 
-class Helper:
-    """One server's helper. Whatever the engine refuses raises Crashed.
+class Sidecar:
+    """The sidecar of one server. An error of the engine raises Crashed.
 
-    `started` is called when the server's container was started again from here.
+    `started` is called after `start` has restarted the server's container.
     """
 
     def __init__(self, client: DockerClient, target: Target, container: Container) -> None:
@@ -76,56 +75,58 @@ class Helper:
         self.started: Callable[[], None] = lambda: None
 
     @staticmethod
-    def place(client: DockerClient, project: str, image: str, target: Target) -> Helper:
-        """Put a helper beside a server.
+    def place(client: DockerClient, project: str, image: str, target: Target) -> Sidecar:
+        """Start a sidecar for a server.
 
         Raises:
-            Crashed: the engine refuses it, or what it is for.
+            Crashed: the engine refuses to create or start it.
         """
-        beside = f"container:{target.container}"
-        with asked(f"put a helper container beside {target.name}"):
+        server = f"container:{target.container}"
+        with request(f"create a sidecar of {target.name}"):
             made = client.containers.create(
                 image,
                 name=f"{project}_helper-{target.node}",
-                # Alone: a child of it would become one of the server's when it is removed.
+                # A single process: when the sidecar is removed, the server would adopt a child.
                 entrypoint=["sleep", "infinity"],
-                network_mode=beside,
-                pid_mode=beside,
+                network_mode=server,
+                pid_mode=server,
                 cap_add=_CAPABILITIES,
                 mem_limit="512m",
                 labels=ours.labels(project, f"helper-{target.node}") | target.labels(),
             )
-        helper = Helper(client, target, made)
+        sidecar = Sidecar(client, target, made)
         try:
-            with asked(f"start the helper container beside {target.name}"):
+            with request(f"start the sidecar of {target.name}"):
                 made.start()
         except BaseException:
-            helper.remove()
+            sidecar.remove()
             raise
-        return helper
+        return sidecar
 
     def beside(self) -> tuple[str, str] | None:
-        """The id of the helper, which is there now, and since when the server's container runs;
-        None if that is down."""
-        with self._lock, asked(f"put the helper beside {self.target.name} again"):
+        """Restart the sidecar if it has ended with the server's container.
+
+        Return its id and the start time of that container; None if the container is down.
+        """
+        with self._lock, request(f"restart the sidecar of {self.target.name}"):
             since = self.since()
             if since is None:
                 return None
             if not self._is_beside(since):
-                # It ended with the container, which is another one by now.
+                # It ended with the server's container, which was restarted.
                 until(lambda: not _running(self._container), _GONE_S)
                 self._container.start()
             return str(self._container.id), since
 
     def _is_beside(self, since: str) -> bool:
-        """Whether it was started after the server's container, and still runs."""
+        """Return whether it was started after the server's container, and still runs."""
         self._container.reload()
         state = self._container.attrs["State"]
-        # RFC 3339 in UTC with up to nine digits: compared as text, with equal lengths.
+        # RFC 3339 in UTC with up to nine fraction digits: comparable as text of equal length.
         return bool(state["Running"]) and _moment(state["StartedAt"]) >= _moment(since)
 
     def since(self) -> str | None:
-        """When the server's container was started; None if it does not run."""
+        """Return when the server's container was started; None if it does not run."""
         state = self._state()
         return str(state["StartedAt"]) if state.get("Running") else None
 
@@ -140,8 +141,8 @@ class Helper:
         return self._client.containers.get(self.target.container)
 
     def signal(self, name: str) -> bool:
-        """Send a signal to the first process of the server's container; False if it is down."""
-        with asked(f"send SIG{name} to {self.target.name}"):
+        """Send a signal to the container's first process; return False if the container is down."""
+        with request(f"send SIG{name} to {self.target.name}"):
             try:
                 self._theirs().kill(signal=name)
             except NotFound:
@@ -153,7 +154,7 @@ class Helper:
         return True
 
     def kill(self) -> bool:
-        """Kill the server's container, and wait until it is down; False if it was."""
+        """Kill the server's container, and wait until it ends; return False if it was down."""
         if self.since() is None:
             return False
         self._mark_killed()
@@ -164,7 +165,7 @@ class Helper:
     def start(self) -> None:
         """Start the server's container, unless it runs."""
         if self.since() is None:
-            with asked(f"start {self.target.name} again"):
+            with request(f"restart {self.target.name}"):
                 self._theirs().start()
         self.beside()
         self._unmark_killed()
@@ -172,10 +173,10 @@ class Helper:
 
     @property
     def killed(self) -> bool:
-        """Whether the server's container is down because it was killed from here."""
+        """Whether the server's container is down because `kill` killed it."""
         if not self._state() or self.since() is not None:
             return False
-        with asked(f"show the files of the helper beside {self.target.name}"):
+        with request(f"read a file of the sidecar of {self.target.name}"):
             try:
                 self._container.get_archive(_KILLED)
             except NotFound:
@@ -185,32 +186,30 @@ class Helper:
     @property
     def mortal(self) -> bool:
         """Whether Docker removes the server's container when it ends."""
-        with asked(f"show {self.target.name}"):
+        with request(f"inspect {self.target.name}"):
             return bool(self._theirs().attrs["HostConfig"].get("AutoRemove"))
 
     def address(self) -> str:
-        """The server's address in the network by which it is reached. It may have another one after
-        each start."""
-        with asked(f"show {self.target.name}"):
+        """Return the server's address in the shared network; it may change with each restart."""
+        with request(f"inspect {self.target.name}"):
             networks = self._theirs().attrs["NetworkSettings"]["Networks"]
         return str(networks.get(self.target.network, {}).get("IPAddress", ""))
 
     def logs(self, since_s: int) -> bytes:
-        """What the server's container wrote to its standard output and error since then."""
-        with asked(f"give the log of {self.target.name}"):
-            said: bytes = self._theirs().logs(since=since_s)
-        return said
+        """Return the output of the server's container since a Unix time, in s."""
+        with request(f"return the log of {self.target.name}"):
+            output: bytes = self._theirs().logs(since=since_s)
+        return output
 
     def remove(self) -> None:
-        """Remove the helper, once what was run in it has ended: a child of what is killed would
-        become one of the server's own."""
+        """Remove the sidecar after its programs have ended: the server would adopt the programs."""
         until(lambda: not self._busy(), _END_S)
-        with asked(f"remove the helper beside {self.target.name}"):
+        with request(f"remove the sidecar of {self.target.name}"):
             docker_calls.remove(self._container)
 
     def _busy(self) -> bool:
-        """Whether more than its first process runs in it."""
-        with asked(f"list the processes of the helper beside {self.target.name}"):
+        """Return whether a program runs in it, besides its first process."""
+        with request(f"list the processes of the sidecar of {self.target.name}"):
             try:
                 return len(self._container.top()["Processes"]) > 1
             except APIError:
@@ -220,7 +219,7 @@ class Helper:
         self._put(_KILLED, b"")
 
     def _unmark_killed(self) -> None:
-        with asked(f"reach the helper beside {self.target.name}"):
+        with request(f"run a command in the sidecar of {self.target.name}"):
             self._container.exec_run(["rm", "-f", _KILLED])
 
     def _put(self, path: str, content: bytes) -> None:
@@ -229,18 +228,18 @@ class Helper:
             member = tarfile.TarInfo(path.lstrip("/"))
             member.size = len(content)
             tar.addfile(member, io.BytesIO(content))
-        with asked(f"write into the helper beside {self.target.name}"):
+        with request(f"write into the sidecar of {self.target.name}"):
             self._container.put_archive("/", buffer.getvalue())
 
 
-def helpers(client: DockerClient, project: str | None = None) -> list[Helper]:
-    """Every helper of one cluster of ours, or of all, also those that have ended."""
-    with asked("list its containers"):
+def sidecars(client: DockerClient, project: str | None = None) -> list[Sidecar]:
+    """Return the sidecars of one cluster, or of all, also those that have ended."""
+    with request("list its containers"):
         found = ours.containers(client, project)
-    return [Helper(client, target_of(one.labels), one) for one in found if is_helper(one)]
+    return [Sidecar(client, target_of(one.labels), one) for one in found if is_sidecar(one)]
 
 
-def is_helper(container: Container) -> bool:
+def is_sidecar(container: Container) -> bool:
     return f"{_LABEL}node" in container.labels
 
 
@@ -250,6 +249,6 @@ def _running(container: Container) -> bool:
 
 
 def _moment(text: str) -> tuple[str, str]:
-    """A time as Docker writes it, so that two can be compared: it leaves zeros at the end out."""
+    """Make a time of Docker comparable: Docker omits trailing zeros of the fraction."""
     seconds, _, parts = text.rstrip("Z").partition(".")
     return seconds, parts.ljust(9, "0")

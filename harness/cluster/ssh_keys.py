@@ -1,4 +1,4 @@
-"""SSH access to containers, with keys that are deleted when the command ends."""
+"""Sets up SSH access to containers, with keys that are deleted when the command ends."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _BITS = 256
 
 
 class Doors:
-    """A key of the harness', and the file with the host keys of the nodes that let it in."""
+    """The harness' key, and a known_hosts file with the keys of the nodes that accept it."""
 
     def __init__(self) -> None:
-        # Only this user can read it, and it is deleted when the command ends.
+        # Only this user can read the folder, and it is deleted when the command ends.
         self._folder = tempfile.TemporaryDirectory(prefix="fencepost-ssh-")
         home = Path(self._folder.name)
         self.key, self.known_hosts = home / "key", home / "known_hosts"
@@ -33,10 +33,10 @@ class Doors:
         self._lock = threading.Lock()
 
     def open(self, inside: Remote, address: str) -> SshRemote:
-        """Start sshd on a node, which another Remote reaches now; the Remote by SSH.
+        """Start sshd on a node through another Remote; return the Remote by SSH.
 
         Raises:
-            Crashed: sshd does not start there.
+            Crashed: sshd does not start.
         """
         try:
             inside.put(f"{_HOME}/authorized_keys", self._public)
@@ -44,14 +44,14 @@ class Doors:
             host_key = inside.get(f"{_HOME}/host_key.pub").decode()
         except RemoteError as error:
             raise Crashed(
-                f"SSH does not start: {error}. A node that was kept up may be of an older image: "
-                "then `fencepost cluster down` comes first"
+                f"SSH does not start: {error}. If the node was kept running from an older image, "
+                "run `fencepost cluster down` first"
             ) from error
         finally:
             inside.close()
         kind, code = host_key.split()[:2]
         with self._lock:
-            # A node that is brought up anew may have the address that another one had.
+            # A new node may have an address that another node had before.
             self._known[address] = f"{address} {kind} {code}\n"
             self.known_hosts.write_text("".join(self._known.values()))
         return SshRemote(inside.node, Host(address, self.known_hosts, key=self.key))

@@ -1,8 +1,8 @@
-"""How far the clocks of other machines are from the harness' own.
+"""Measures the offset between the clocks of other machines and the harness' clock.
 
-A worker stamps its ops with CLOCK_MONOTONIC of its own kernel. On another machine that clock
-started at another time. The offset is measured by round trips, as NTP does: the node reads its
-clock in the middle of each. The shortest trip is the most exact one, to half of its length.
+A worker stamps its ops with CLOCK_MONOTONIC of its kernel, which starts at a different time on each
+machine. The offset is measured by round trips, as in NTP: the node reads its clock in the middle of
+each. The shortest trip gives the smallest error, half of its length.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from fencepost.harness.remote.remote import Remote
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 MOST_ERROR_NS = 5_000_000
-"""With a larger error the order of events is lost: some ops take no longer than this."""
+"""With a larger error the order of events would be unknown: some ops take no longer than this."""
 _TRIPS = 20
 
 
 @dataclass(frozen=True)
 class Clock:
-    """A node's CLOCK_MONOTONIC minus the harness', and the bound of the error, in ns."""
+    """A node's CLOCK_MONOTONIC minus the harness', and the maximum error, both in ns."""
 
     offset_ns: int
     error_ns: int
@@ -39,7 +39,7 @@ SAME = Clock(0, 0)
 def measure(
     remote: Remote, now: Callable[[], int] = time.monotonic_ns, boot_id: Path = Path(BOOT_ID)
 ) -> Clock:
-    """Measure a node's clock in 20 round trips. SAME if the node runs on the harness' kernel.
+    """Measure a node's clock in 20 round trips; return SAME if it runs on the harness' kernel.
 
     Raises:
         RemoteError: the node does not answer.
@@ -59,17 +59,17 @@ def measure(
 
 
 def drifted(node: str, before: Clock, after: Clock) -> str | None:
-    """Why the times of a node cannot be compared with others'; None if they can be."""
+    """Return why a node's times are not comparable with others'; None if they are."""
     moved = abs(after.offset_ns - before.offset_ns)
     error = max(before.error_ns, after.error_ns)
     if error > MOST_ERROR_NS:
         return (
-            f"When things happened on {node} is known to {error / 1e6:.1f} ms only: its clock "
-            f"is read over a slow way (at most {MOST_ERROR_NS / 1e6:.0f} ms are allowed)."
+            f"The times of {node} are uncertain by {error / 1e6:.1f} ms, because the connection to "
+            f"it is slow (at most {MOST_ERROR_NS / 1e6:.0f} ms are allowed)."
         )
     if moved > before.error_ns + after.error_ns:
         return (
-            f"The clock of {node} moved by {moved / 1e6:.3f} ms against the harness' during the "
-            f"run, and was known to {before.error_ns / 1e6:.3f} ms."
+            f"The clock of {node} drifted by {moved / 1e6:.3f} ms from the harness' clock during "
+            f"the run; the measurement's error is {before.error_ns / 1e6:.3f} ms."
         )
     return None

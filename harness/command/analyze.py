@@ -1,4 +1,4 @@
-"""`fencepost analyze`, `explain` and `report`: a run that is over, judged or shown again."""
+"""`fencepost analyze`, `explain` and `report`: judges or shows a stored run again."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def report(
 
 
 def _list() -> None:
-    """The newest runs here."""
+    """Print the newest runs of the results folder."""
     found = newest(_SHOWN)
     if not found:
-        screen.write("No run is here: `fencepost test redis --time 10` makes one.")
+        screen.write("No runs yet: start one with `fencepost test redis --time 10`.")
         return
-    screen.write("The newest runs here; `fencepost report RUN` writes a report again:")
+    screen.write("The newest runs; `fencepost report RUN` writes a report again:")
     for name in found:
         screen.write(f"  {name}")

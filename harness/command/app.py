@@ -1,7 +1,7 @@
-"""The command line: every command by name, of which only the one that is called is imported.
+"""Defines the command line: every command by name; only the called command is imported.
 
-So `fencepost --help` loads no Docker, no SSH and no table library. A line of COMMANDS is a
-command: the module that has it, and its line in the help.
+So `fencepost --help` loads neither Docker, SSH nor a table library. Each entry of COMMANDS names
+the module of a command and its line in the help.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fencepost.harness.interrupts import interrupt_on_signals
 
 @dataclass(frozen=True)
 class Command:
-    """`home` is "module:function" in this folder, or a module that has a group of commands."""
+    """A command. `home`: "module:function" in this folder, or a module with a group of commands."""
 
     name: str
     home: str
@@ -32,7 +32,7 @@ class Command:
     examples: tuple[str, ...] = ()
 
     def epilog(self, action: str = "") -> str | None:
-        """The examples, below its help; of a group's command, those of that one."""
+        """Return the examples below the help; for `action` of a group, only its examples."""
         of = f"fencepost {self.name} {action}".strip()
         found = [one for one in self.examples if f"{one} ".startswith(f"{of} ")]
         return "\n\n".join(("Examples:", *found)) if found else None
@@ -42,19 +42,19 @@ COMMANDS = (
     Command(
         "init",
         "init:init",
-        "Begin a project: a lock of your own, its fencepost.toml, a test and a workflow.",
+        "Create a project: an example lock, its fencepost.toml, a test and a workflow.",
         examples=("fencepost init", "fencepost init my-project"),
     ),
     Command(
         "doctor",
         "doctor:doctor",
-        "Say what this machine lacks for a run, and what to do.",
+        "Check whether this machine can run tests, and how to fix what is missing.",
         examples=("fencepost doctor",),
     ),
     Command(
         "test",
         "test:test",
-        "Test a lock: clients write under it, faults strike; then judge.",
+        "Test a lock: run clients, inject faults, judge the history.",
         examples=(
             "fencepost test redlock --faults partition,pause,clock --time 60 --seed 7",
             "fencepost test mylock.py:MyLock --servers redis:1 --faults pause --fail-on service",
@@ -64,7 +64,7 @@ COMMANDS = (
     Command(
         "hunt",
         "hunt:hunt",
-        "Search simulated runs for a schedule that breaks a lock; no Docker.",
+        "Search simulated runs for a schedule that breaks a lock (no Docker).",
         examples=(
             "fencepost hunt redlock --budget 20",
             "fencepost hunt redlock --faults clock,partition --seed 13",
@@ -74,7 +74,7 @@ COMMANDS = (
     Command(
         "check",
         "check:check",
-        "Check whether a lock of your own keeps the contract, step by step.",
+        "Check step by step whether a user lock keeps the contract.",
         examples=(
             "fencepost check mylock.py:MyLock --servers redis:1",
             "fencepost check --program ./worker --ship build --servers redis:1",
@@ -84,13 +84,13 @@ COMMANDS = (
     Command(
         "suite",
         "suite:suite",
-        "Run scenarios, each against its published outcome.",
+        "Run scenarios and compare each with its published outcome.",
         examples=("fencepost suite redlock", "fencepost suite redlock --only clock-jump"),
     ),
     Command(
         "matrix",
         "matrix:matrix",
-        "Test every lock under every fault, and show what came of it in one table.",
+        "Run every lock under every fault and print the results as one table.",
         examples=(
             "fencepost matrix --quick",
             "fencepost matrix --locks redis,etcd --faults none,pause:client,kill --budget 20m",
@@ -100,7 +100,7 @@ COMMANDS = (
     Command(
         "sweep",
         "sweep:sweep",
-        "Show where safety ends: a lock over a grid of a setting and a fault.",
+        "Find where safety ends: test a lock over a grid of two settings.",
         examples=(
             "fencepost sweep redlock --x ttl=0.5s..10s --y pause=0.5s..20s",
             "fencepost sweep redlock --x ttl=1s..8s --y restart-delay=0.1s..8s --steps 4x4",
@@ -110,7 +110,7 @@ COMMANDS = (
     Command(
         "track-record",
         "track_record:track_record",
-        "Show every defect that was found in software which people use once more.",
+        "Reproduce every known defect in third-party lock libraries.",
         examples=(
             "fencepost track-record",
             "fencepost track-record --only redis-py --simulated",
@@ -119,7 +119,7 @@ COMMANDS = (
     Command(
         "nightly",
         "nightly",
-        "Run everything within a budget, and say which outcomes changed.",
+        "Run everything within a time budget and report changed outcomes.",
         examples=(
             "fencepost nightly run --budget 8h",
             "fencepost nightly baseline latest",
@@ -137,7 +137,7 @@ COMMANDS = (
     Command(
         "bench",
         "bench:bench",
-        "Measure what locks cost, without faults, against one Redis.",
+        "Measure the cost of locks without faults, relative to one Redis.",
         examples=("fencepost bench redlock zookeeper --time 5",),
     ),
     Command(
@@ -149,25 +149,25 @@ COMMANDS = (
     Command(
         "guards",
         "lists:guards",
-        "List every guard by which a resource accepts writes.",
+        "List the guards by which a resource accepts writes.",
         examples=("fencepost guards",),
     ),
     Command(
         "sdk",
         "sdk:sdk",
-        "Write the file by which a client in another language is tested.",
+        "Write the client SDK for another language.",
         examples=("fencepost sdk go", "fencepost sdk java --to src"),
     ),
     Command(
         "analyze",
         "analyze:analyze",
-        "Judge a stored history again, also a killed run's.",
+        "Judge a stored history again, also that of a killed run.",
         examples=("fencepost analyze redlock/latest --fail-on service",),
     ),
     Command(
         "explain",
         "analyze:explain",
-        "Say what came out of a run, without a browser.",
+        "Print the verdict of a run with its evidence.",
         examples=("fencepost explain", "fencepost explain redlock/latest"),
     ),
     Command(
@@ -179,13 +179,13 @@ COMMANDS = (
     Command(
         "show",
         "store:show",
-        "Show how a run was set up, its verdicts and its files.",
+        "Show the settings, the verdicts and the files of a run.",
         examples=("fencepost show", "fencepost show redlock/latest --json"),
     ),
     Command(
         "compare",
         "store:compare",
-        "Show two runs side by side; exit code 1 if a verdict differs.",
+        "Compare two runs side by side; exit with 1 if a verdict differs.",
         examples=("fencepost compare redlock/20261122T010203.000001Z redlock/latest",),
     ),
     Command(
@@ -197,19 +197,19 @@ COMMANDS = (
     Command(
         "serve",
         "serve:serve",
-        "Show the results folder in a browser: runs listed, compared, watched.",
+        "Serve the results folder to a browser: list, compare and watch runs.",
         examples=("fencepost serve", "fencepost serve --port 8090 --results nightly"),
     ),
     Command(
         "report",
         "analyze:report",
-        "Write a run's report.html again; alone, list the runs.",
+        "Write the report.html of a run again; without RUN, list the runs.",
         examples=("fencepost report", "fencepost report redlock/latest"),
     ),
     Command(
         "heal",
         "heal:heal",
-        "Undo and remove whatever a killed run left behind.",
+        "Undo and remove everything that a killed run left.",
         examples=("fencepost heal", "fencepost heal --check", "fencepost heal --hosts hosts.toml"),
     ),
     Command(
@@ -223,7 +223,7 @@ COMMANDS = (
     Command(
         "cluster",
         "cluster",
-        "Bring the cluster of containers up and down, apart from tests.",
+        "Start and stop a cluster of containers independently of tests.",
         examples=(
             "fencepost cluster up",
             "fencepost cluster up redis client",
@@ -236,7 +236,7 @@ COMMANDS = (
 
 
 def app(called: str) -> typer.Typer:
-    """The command line: the called command with its options, all others by name only."""
+    """Return the command line: the called command with its options, others by name only."""
     made = _typer(
         "Tests distributed locks: real servers, real faults, a verdict from the history.", True
     )
@@ -276,21 +276,21 @@ def _load(module: str) -> Any:
 
 
 def _not_called() -> None:
-    """Takes the place of a command that is not called, only listed."""
+    """Stands for a command that the help lists but that is not called."""
 
 
 def _main(
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version and end.", is_eager=True)
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
     ] = False,
 ) -> None:
-    """`--version` stands here for the help alone: harness/__main__.py answers it."""
+    """Declare `--version` for the help; harness/__main__.py handles it."""
 
 
 def run() -> int:
-    """Carry out the command line, and return the exit code."""
+    """Run the command line; return the exit code."""
     interrupt_on_signals()
-    # The shell that asks how a line goes on tells the line in its environment.
+    # For completion, the shell passes the incomplete line in the environment.
     words = sys.argv[1:] or os.environ.get("COMP_WORDS", "").split()[1:]
     try:
         made = app(words[0] if words else "")
@@ -301,13 +301,13 @@ def run() -> int:
         return error.exit_code
     except Exception as error:
         return _failed(error)
-    if code == INTERRUPTED:  # what typer makes of an interrupt
+    if code == INTERRUPTED:  # typer's code for an interrupt
         return _interrupted()
     return code if isinstance(code, int) else 0
 
 
 def _defaults(words: list[str], made: typer.Typer) -> dict[str, Any]:
-    """What a fencepost.toml in this folder says of the command that is called."""
+    """Return the defaults of the called command from fencepost.toml in the current folder."""
     from fencepost.harness.command import project
 
     if not project.read_by(words):
@@ -317,7 +317,7 @@ def _defaults(words: list[str], made: typer.Typer) -> dict[str, Any]:
 
 
 def _interrupted() -> int:
-    return _say("interrupted; what it had started is removed", INTERRUPTED)
+    return _say("interrupted; everything that it had started was removed", INTERRUPTED)
 
 
 _POSIX = frozenset(("fcntl", "pwd", "resource", "termios"))
@@ -325,8 +325,8 @@ _POSIX = frozenset(("fcntl", "pwd", "resource", "termios"))
 
 
 def _failed(error: Exception) -> int:
-    """Print what went wrong, and return the exit code, which is never that of a verdict."""
-    # What raises them has imported these already.
+    """Print the error; return the exit code, which is never that of a verdict."""
+    # The code that raises these errors has imported these modules already.
     from fencepost.checker.history.history import HistoryError
     from fencepost.harness.remote.remote import RemoteError
     from fencepost.registry import BadPlugin
@@ -339,14 +339,14 @@ def _failed(error: Exception) -> int:
             return _say(error, CRASHED)
         case ModuleNotFoundError(name=name) if name in _POSIX:
             return _say(
-                f"this needs a POSIX system, Linux or macOS: Python has no {name} here. "
-                "`fencepost hunt` without --confirm runs everywhere",
+                f"this command needs Linux or macOS (Python has no module {name} here). "
+                "`fencepost hunt` without --confirm runs on every system",
                 CRASHED,
             )
         case OSError():
             where = error.filename or "a file of the run"
             return _say(f"{where}: {error.strerror or error}", CRASHED)
-    # click's own errors of usage: it would exit with 2, which means "unknown" here.
+    # click's usage errors: click would exit with 2, which means "unknown" here.
     usage: Callable[[], str] | None = getattr(error, "format_message", None)
     if usage is not None:
         if type(error).__name__ == "NoArgsIsHelpError":
@@ -355,7 +355,7 @@ def _failed(error: Exception) -> int:
         return _say(usage(), BAD_ARGUMENTS)
     # Python would exit with 1, which means "invalid" here.
     traceback.print_exception(error)
-    return _say("crashed: this is a defect of fencepost's own", CRASHED)
+    return _say("crashed: this is a defect of fencepost; please report it", CRASHED)
 
 
 def _say(error: object, code: int) -> int:

@@ -1,4 +1,4 @@
-"""`fencepost check`: does a client of one's own keep the contract?"""
+"""`fencepost check`: checks whether a user lock keeps the contract of clients."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WORD: dict[Valid, str] = {True: "ok", False: "WRONG", "unknown": "-"}
 
 @with_settings(("containers", "compose"))
 def check(
-    lock: Annotated[str, typer.Argument(help="The lock: mylock.py:MyLock, or one by name.")] = "",
+    lock: Annotated[str, typer.Argument(help="The lock: mylock.py:MyLock, or a name.")] = "",
     servers: OwnServers = "",
     ends_with: EndsWith = "",
     requirements: Requirements = None,
@@ -42,7 +42,7 @@ def check(
     ship: Ship = None,
     client_image: ClientImage = "",
     option: Annotated[
-        list[str] | None, typer.Option("--option", "-o", help="The lock's own, NAME=VALUE.")
+        list[str] | None, typer.Option("--option", "-o", help="An option of the lock, NAME=VALUE.")
     ] = None,
     ttl: Annotated[str, typer.Option(help="The lease of a grant.")] = "2s",
     remote: Remote = "docker",
@@ -74,15 +74,15 @@ def check(
         ended = carry_out(folder, spec, cluster, progress, [], play=play)
     if ended.failure is not None:
         raise ended.failure
-    return _told(found, str(folder))
+    return _report(found, str(folder))
 
 
-def _told(found: list[Found], folder: str) -> int:
+def _report(found: list[Found], folder: str) -> int:
     table = screen.table("", "", "", whole=1)
     for one in found:
         table.add_row(_WORD[one.valid], one.what, one.how)
     screen.console().print(table)
     wrong = sum(one.valid is False for one in found)
-    words = "It keeps the contract." if not wrong else f"{wrong} to change."
-    screen.write(f"{words} What the clients wrote: {folder}/history.jsonl")
+    words = "It keeps the contract." if not wrong else f"{wrong} to fix."
+    screen.write(f"{words} Events of the clients: {folder}/history.jsonl")
     return EXIT[not wrong]

@@ -1,4 +1,4 @@
-"""`fencepost cluster`: the cluster of containers, apart from any test."""
+"""`fencepost cluster`: manages a cluster of containers independently of tests."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def up(
         list[str] | None, typer.Argument(help="Nodes or kinds (redis, client); all by default.")
     ] = None,
 ) -> None:
-    """Bring nodes up, and leave them up until `cluster down`."""
+    """Start nodes and keep them running until `cluster down`."""
     wanted = _expand(nodes or [])
     with brought_up(wanted, screen.say, leave_up=True, way=Way(mounts=False)) as cluster:
         servers = _servers(cluster, wanted)
-        # All at one time: while the members of a cluster come in, one may go out once more.
+        # All must be ready at the same time: a member may leave again while others join.
         while True:
             for server in servers:
                 server.wait_ready(screen.say, START_S)
@@ -39,10 +39,10 @@ def up(
 
 
 def down() -> None:
-    """Remove every node and network, but for those of a command that is running."""
+    """Remove all nodes and networks except those of running commands."""
 
     def work(cluster: ComposeCluster, reservation: Reservation) -> None:
-        # Nobody wants it kept, whatever of it cannot be removed now.
+        # First, so that the cluster is not kept even if its removal fails.
         reservation.set_keep(False)
         cluster.down()
 
@@ -57,7 +57,7 @@ def down() -> None:
 
 
 def status() -> int:
-    """Which nodes are up, and whether they serve; 0 if all that are up do."""
+    """List the running nodes; exit with 1 if one of them is not healthy."""
     codes: list[int] = []
     try:
         busy = each(docker_engine.find(), lambda cluster, _: codes.append(_status(cluster)))
@@ -67,7 +67,7 @@ def status() -> int:
     for one in busy:
         screen.write(str(one))
     if not codes and not busy:
-        screen.write("No node is up.")
+        screen.write("No node is running.")
     return max(codes, default=0)
 
 
@@ -81,17 +81,17 @@ def _status(cluster: ComposeCluster) -> int:
         state = "healthy" if healthy else "NOT HEALTHY"
         screen.write(f"{node:12} {cluster.address(node):15} {state}")
     if not nodes:
-        screen.write("Of a kept cluster no node is up.")
+        screen.write("No node of a kept cluster is running.")
     return 1 if bad else 0
 
 
 def build() -> None:
-    """Provide the engine and the nodes' image, and start nothing."""
+    """Install the engine and build the nodes' image, without starting nodes."""
     with setting_up(screen.say):
         docker_engine.ensure(screen.say)
         name = image.ensure(screen.say, whole=True)
         screen.write(
-            f"The engine answers and the nodes' image {name} is there, with the libraries "
+            f"The engine answers, and the nodes' image {name} exists. Libraries in it: "
             f"{', '.join(sorted(image.held(name)))}."
         )
 

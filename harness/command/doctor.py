@@ -1,4 +1,4 @@
-"""`fencepost doctor`: what this machine lacks for a run."""
+"""`fencepost doctor`: checks whether this machine can run tests."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _WORD = {True: "ok", False: "lacks", None: "-"}
 
 
 def doctor() -> int:
-    """Say what is there, and what to do about what is not; exit 1 if no run can work."""
+    """Print each check with its remedy; return exit code 1 if no run can work."""
     table = screen.table("", "", "", whole=1)
     found = list(machine.findings(results.root()))
     for one in found:
         table.add_row(_WORD[one.ok], one.what, one.how)
     screen.console().print(table)
     lacking = sum(one.ok is False for one in found)
-    screen.write("A run can start here." if not lacking else f"{lacking} to mend first.")
+    screen.write("This machine can run tests." if not lacking else f"{lacking} to fix first.")
     return EXIT[not lacking]

@@ -25,7 +25,7 @@ def heal(
         bool,
         typer.Option(
             "--check",
-            help="List what needs healing and change nothing; exit with 1 if anything does.",
+            help="List what needs healing without changing anything; exit with 1 if anything does.",
         ),
     ] = False,
     hosts: HostsFile = None,
@@ -35,20 +35,20 @@ def heal(
         print(f"fencepost: warning: {words}", file=sys.stderr)
     code, stays = _containers(check) if hosts is None else (_hosts(hosts, check), True)
     if bad and stays:
-        # What goes with its node needs no package.
+        # If all nodes are removed, nothing of these packages can remain.
         raise Crashed(
-            "all is healed but what the packages named above know alone: repair or uninstall them, "
-            "and heal again"
+            "everything is healed except what the packages named above may have left: repair or "
+            "uninstall them, and heal again"
         )
     return code
 
 
 def _containers(check: bool) -> tuple[int, bool]:
-    """The exit code, and whether nodes stay up."""
+    """Heal or check containers; return the exit code, and whether nodes keep running."""
     try:
         found = docker_engine.find()
     except docker_engine.NoEngine as none:
-        screen.write(f"{none} Nothing is left behind.")
+        screen.write(f"{none} Nothing is left.")
         return 0, False
     codes: list[int] = []
     stay: list[bool] = []
@@ -63,9 +63,9 @@ def _containers(check: bool) -> tuple[int, bool]:
             _heal(cluster, nodes, remains, keep)
 
     for busy in each(found, work):
-        screen.write(f"Left alone: {busy}")
+        screen.write(f"Skipped: {busy}")
     if not codes and not stay:
-        screen.write("Nothing is left behind, and nothing needs healing.")
+        screen.write("Nothing is left, and nothing needs healing.")
     return max(codes, default=0), any(stay)
 
 
@@ -75,32 +75,34 @@ def _heal(cluster: ComposeCluster, nodes: list[str], remains: list[str], keep: b
         for words in cluster.undone:
             screen.write(words)
         for what in remains:
-            screen.write(f"Removed {what} that a run had left behind.")
-        screen.write("No node is up; nothing is left behind.")
+            screen.write(f"Removed {what} that a run had left.")
+        screen.write("No node is running, and nothing is left.")
     elif keep:
         healed = [*cluster.part(), *heal_nodes(cluster, nodes)]
-        screen.write("\n".join(healed) or "The cluster is up, and nothing needs healing.")
+        screen.write("\n".join(healed) or "The cluster is running, and nothing needs healing.")
     else:
         cluster.down()
         for words in cluster.undone:
             screen.write(words)
         many = len(nodes) + len(remains)
-        screen.write(f"Removed {many} nodes that a run had left behind.")
+        screen.write(f"Removed {many} nodes that a run had left.")
 
 
 def _hosts(path: Path, check: bool) -> int:
     hosts = hostsfile.read(path)
     if check:
-        raise BadArguments("--check is about containers: leave it out with --hosts")
+        raise BadArguments("--check works only for containers: omit it with --hosts")
     with reserved_hosts(hosts, screen.say) as cluster:
         nodes = cluster.look()
         cluster.down()
-    screen.write(f"{len(nodes)} hosts are cleaned up: nothing of a run is left on them.")
+    screen.write(f"Cleaned up {len(nodes)} hosts: nothing of a run is left on them.")
     return 0
 
 
 def _check(cluster: Cluster, nodes: list[str], remains: list[str], kept: bool) -> int:
-    found = problems(cluster, nodes) if kept else [f"{node}: a run left it up" for node in nodes]
+    found = (
+        problems(cluster, nodes) if kept else [f"{node}: a run left it running" for node in nodes]
+    )
     found += [f"{what}: a run left it" for what in remains]
-    screen.write("\n".join(found) or "Nothing is left behind, and nothing needs healing.")
+    screen.write("\n".join(found) or "Nothing is left, and nothing needs healing.")
     return 1 if found else 0

@@ -1,4 +1,4 @@
-"""`fencepost init`: a project of one's own to start from."""
+"""`fencepost init`: creates a project with an example lock."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from fencepost.harness.userlock.project import begin
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(help="Where to write.")] = Path(),
+    folder: Annotated[Path, typer.Argument(help="The folder to write to.")] = Path(),
 ) -> None:
-    written, kept = begin(folder)
+    written, existing = begin(folder)
     for path in written:
         screen.write(f"wrote {path}")
-    for path in kept:
-        screen.write(f"kept {path}, which is there already")
+    for path in existing:
+        screen.write(f"kept {path}, which exists already")
     if written:
-        there = "" if folder == Path() else f"cd {folder}; "
-        screen.write(f"Next: {there}fencepost check, then fencepost test")
+        change = "" if folder == Path() else f"cd {folder}; "
+        screen.write(f"Next: {change}fencepost check, then fencepost test")

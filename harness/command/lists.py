@@ -1,4 +1,4 @@
-"""`fencepost locks` and `fencepost guards`: what can be tested, and with what."""
+"""`fencepost locks` and `fencepost guards`: lists the locks and guards of the registries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fencepost.workloads.resources.registry import GUARDS
 
 
 def locks(
-    name: Annotated[str, typer.Argument(help="Show this lock's options.")] = "",
+    name: Annotated[str, typer.Argument(help="Show the options of this lock.")] = "",
 ) -> None:
     if name:
         _one_lock(LOCKS[choose("lock", name, LOCKS)])
@@ -35,11 +35,11 @@ def _all_locks(locks: Iterable[LockType]) -> None:
 
 
 def _one_lock(lock: LockType) -> None:
-    """A lock, what it promises, and every option with its default and its meaning."""
+    """Print a lock, its promises, and each option with its default and its meaning."""
     screen.write(f"{lock.name}: {lock.what}")
     instead = f" (as {lock.server})" if lock.server else ""
     screen.write(f"servers: {lock.kind} x{lock.servers}{instead}")
-    screen.write(f"promises: {', '.join(lock.promised()) or 'exclusion alone'}")
+    screen.write(f"promises: {', '.join(lock.promised()) or 'only exclusion'}")
     if not lock.options:
         screen.write("options: none")
         return
@@ -52,7 +52,7 @@ def _one_lock(lock: LockType) -> None:
 def _values(option: Option) -> str:
     if option.choices:
         return ", ".join(_shown(choice) for choice in option.choices)
-    return f"a whole number from {option.least} on"
+    return f"an integer, at least {option.least}"
 
 
 def _shown(value: object) -> str:
@@ -71,5 +71,5 @@ def _all_guards(guards: Iterable[Guard]) -> None:
 
 
 def lincheck() -> None:
-    """The checker's own program, which `fencepost.harness.__main__` calls before all else."""
-    raise BadArguments("call it as `fencepost lincheck FILE... --model M`")
+    """Declare the command for the help; `fencepost.harness.__main__` runs the checker itself."""
+    raise BadArguments("lincheck takes no options before it: `fencepost lincheck FILE --model M`")

@@ -1,4 +1,4 @@
-"""What a person sees in a terminal while a run goes on."""
+"""Renders the live view of a run in a terminal."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _BAR = 30
 _RATE_S = 3.0
 _LAST = "last holds"
 RUNNING = "running"
-"""The phase in which clients work and faults come."""
+"""The phase in which clients work and faults are injected."""
 
 
 class View:
-    """The frames of one run: it remembers when clients began, and how many holds there were then.
+    """Renders the frames of one run; remembers when the clients began, and recent counts.
 
-    `time_s`: for how long clients are to work; None where nobody knows, as in a scripted run.
+    `time_s`: how long the clients work; None if unknown, as in a scripted run.
     """
 
     def __init__(self, title: str, time_s: float | None) -> None:
@@ -29,20 +29,20 @@ class View:
         self._seen: list[tuple[float, int]] = []
 
     def frame(self, status: Status) -> RenderableType:
-        """What is shown of this status."""
+        """Return the rendering of a status."""
         if status.phase == RUNNING and self._began_s is None:
             self._began_s = status.elapsed_s
         self._seen.append((status.elapsed_s, status.holds))
         self._seen = [one for one in self._seen if one[0] >= status.elapsed_s - _RATE_S]
         rows = Table(box=None, padding=(0, 2, 0, 2), show_header=False, expand=True)
-        # The first one whole, however long what stands beside it is.
+        # Never shorten the first column in favour of the second.
         rows.add_column(style="dim", no_wrap=True, min_width=len(_LAST))
         rows.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
         rows.add_row(
             "holds",
-            f"{self._rate():.0f} a second, {status.holds:,} in all, {status.ops:,} events",
+            f"{self._rate():.0f} per second, {status.holds:,} in total, {status.ops:,} events",
         )
-        rows.add_row("held by", ", ".join(status.holders) or "nobody")
+        rows.add_row("held by", ", ".join(status.holders) or "none")
         rows.add_row(_LAST, ", ".join(status.last) or "none yet")
         rows.add_row(
             "faults on", Text("; ".join(status.on) or "none", style="yellow" * bool(status.on))
@@ -51,7 +51,7 @@ class View:
             found = Text(f"{checker}: {what}", style="bold red", no_wrap=False, overflow="fold")
             rows.add_row("broken", found)
         if status.unjudged:
-            rows.add_row("judging", f"at the end only: {status.unjudged}")
+            rows.add_row("judging", f"only at the end: {status.unjudged}")
         return Group(self._head(status), rows)
 
     def _rate(self) -> float:

@@ -1,4 +1,4 @@
-"""`fencepost nemesis`: the faults."""
+"""`fencepost nemesis`: lists the faults."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fencepost.nemesis.families import FAMILIES
 
 
 def list_families() -> None:
-    """Every family of faults, and what proves that one took hold."""
+    """List every fault family, with the receipt that proves that a fault took effect."""
     table = screen.table("family", "what it does", "where (:)", "how (/)", "receipt", whole=1)
     for family in FAMILIES.values():
         where = ", ".join((*family.targets, *(["a node"] if family.strikes else [])))

@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Declares the options that several commands share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fencepost.settings import SETTINGS
 
 
 def _in_folder(folder: Path | None) -> Path | None:
-    """All that this command reads and writes of runs is in this folder."""
+    """Make this folder the results folder of the command."""
     if folder is not None:
         os.environ["FENCEPOST_RESULTS"] = str(folder)
     return folder
@@ -28,20 +28,20 @@ FailOn = Annotated[
     typer.Option(
         "--fail-on",
         metavar="NAME,...",
-        help="What the exit code answers: service, clients, data, or checkers by name. "
+        help="What determines the exit code: service, clients, data, or names of checkers. "
         "[default: all]",
     ),
 ]
 Junit = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Also write the verdicts as JUnit's XML to this file."),
+    typer.Option(metavar="FILE", help="Write the verdicts to this file as JUnit XML."),
 ]
 Summary = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Append what came out to this file, in Markdown."),
+    typer.Option(metavar="FILE", help="Append the result to this file as Markdown."),
 ]
 Badge = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Also draw the verdict, as SVG, into this file.")
+    Path | None, typer.Option(metavar="FILE", help="Write the verdict to this file as SVG badge.")
 ]
 Results = Annotated[
     Path | None,
@@ -49,12 +49,10 @@ Results = Annotated[
         metavar="DIR",
         callback=_in_folder,
         is_eager=True,
-        help="The folder of results. [default: FENCEPOST_RESULTS, or results]",
+        help="The results folder. [default: FENCEPOST_RESULTS, or results]",
     ),
 ]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print what came out, and nothing before.")
-]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object a line; the last one is the result.")
 ]
@@ -68,7 +66,9 @@ Engine = Annotated[
 Scheduler = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="Dask's scheduler: tcp://HOST:8786.")
 ]
-LeaveUp = Annotated[bool, typer.Option("--leave-db-running", help="Leave the nodes up afterwards.")]
+LeaveUp = Annotated[
+    bool, typer.Option("--leave-db-running", help="Keep the nodes running afterwards.")
+]
 Remote = Annotated[str, typer.Option(help="How nodes are reached: docker, ssh.")]
 HostsFile = Annotated[
     Path | None,
@@ -84,39 +84,37 @@ OwnServers = Annotated[
     str,
     typer.Option(
         metavar="SERVERS",
-        help="The servers of a lock of your own: redis:1, say; with --compose, services of it.",
+        help="The servers of a user lock (for example redis:1); with --compose, its services.",
     ),
 ]
 EndsWith = Annotated[
     str,
     typer.Option(
-        help="What ends a grant of a lock of your own beside its release: lease, close, connection "
-        "(docs/your-lock.md). [default: as is usual on its servers]"
+        help="What ends a grant of a user lock, except its release: lease, close, connection "
+        "(docs/your-lock.md). [default: depends on the servers]"
     ),
 ]
 OwnProgram = Annotated[
     str,
     typer.Option(
         metavar="COMMAND",
-        help="A lock of your own in any language: the command of its client (docs/your-lock.md).",
+        help="A user lock in any language: the command of its client (docs/your-lock.md).",
     ),
 ]
 Ship = Annotated[
     Path | None,
     typer.Option(
-        metavar="DIR", help="The folder that goes to the clients' nodes; --program is run in it."
+        metavar="DIR", help="The folder to send to the clients' nodes; --program runs in it."
     ),
 ]
 ClientImage = Annotated[
     str,
-    typer.Option(
-        metavar="IMAGE", help="An image of yours, in which the clients of your own lock run."
-    ),
+    typer.Option(metavar="IMAGE", help="The image in which the clients of a user lock run."),
 ]
 Requirements = Annotated[
     Path | None,
     typer.Option(
-        help="What a lock of your own needs: a requirements file, a wheel, or a project's folder."
+        help="Packages of a user lock: a requirements file, a wheel, or a project's folder."
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""fencepost.toml: what `fencepost test` and `fencepost check` do where no lock is named.
+"""Reads fencepost.toml: the defaults of `fencepost test` and `fencepost check` without a lock.
 
     lock = "mylock.py:MyLock"
     servers = "redis:1"
@@ -6,8 +6,8 @@
     time = "30s"
     option = ["retries=3"]
 
-Its keys are the long options of `fencepost test`, without the dashes. What is given on the command
-line comes before what the file says.
+Its keys are the long options of `fencepost test`, without the dashes. Options of the command line
+take precedence over the file.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from fencepost.harness.errors import BadArguments, choose
 
 NAME = "fencepost.toml"
 COMMANDS = ("test", "check")
-"""Those that read it."""
+"""The commands that read it."""
 
 
 def read_by(words: Sequence[str]) -> bool:
-    """Whether this command line may take something from the file of this folder."""
+    """Return whether this command line may use defaults from the current folder's file."""
     return words[:1] != [] and words[0] in COMMANDS and Path(NAME).is_file()
 
 
 def defaults(words: Sequence[str], group: Any, testing: Any) -> dict[str, Any]:
-    """What the file gives each parameter of the command, by name; empty where a lock is named.
+    """Return the file's value of each parameter of the command; none if the line names a lock.
 
-    `group` is the command line, and `testing` the one that has `test` with all its options.
+    `group`: the command line; `testing`: a command line that has `test` with all its options.
 
     Raises:
-        BadArguments: the file cannot be read, or a key or a value makes no sense.
+        BadArguments: the file cannot be read, or a key or a value is invalid.
     """
     command = group.commands[words[0]]
     with command.make_context(words[0], list(words[1:]), resilient_parsing=True) as context:
@@ -46,14 +46,14 @@ def defaults(words: Sequence[str], group: Any, testing: Any) -> dict[str, Any]:
     found = {}
     for key, value in _read().items():
         word = choose(f"setting of {NAME}", key.replace("_", "-"), known)
-        # What another command alone has is no concern of this one's.
+        # Ignore the options that only the other command has.
         if word in by_word:
             found[by_word[word].name] = _value(key, value, by_word[word])
     return {words[0]: found}
 
 
 def _by_word(command: Any) -> dict[str, Any]:
-    """A command's parameters by their words: `ends-with`; `nemesis` and `faults` are one."""
+    """Return a command's parameters by name (`ends-with`), also by each alias (`faults`)."""
     return {
         word.removeprefix("--").replace("_", "-"): parameter
         for parameter in command.params
@@ -70,12 +70,12 @@ def _read() -> dict[str, Any]:
 
 
 def _value(key: str, value: Any, parameter: Any) -> Any:
-    """As the command line would have it: text, a list of texts, or a flag."""
+    """Convert a value to the form of the command line: text, a list of texts, or a flag."""
     if isinstance(value, Mapping):
-        raise BadArguments(f"{NAME}: {key} is a table; write it as a value, a text say")
+        raise BadArguments(f"{NAME}: {key} is a table; write it as a value (for example: a text)")
     if getattr(parameter, "is_flag", False):
         if not isinstance(value, bool):
-            raise BadArguments(f"{NAME}: {key} is true or false, and not {value!r:.40}")
+            raise BadArguments(f"{NAME}: {key} must be true or false, not {value!r:.40}")
         return value
     many = [str(each) for each in (value if isinstance(value, list) else [value])]
     return many if getattr(parameter, "multiple", False) else ",".join(many)

@@ -1,8 +1,8 @@
 """Reports a run and its verdict to a person, quietly (only the end), or to a program.
 
-`fencepost test` has one voice, and may write a JUnit file beside it. A voice is told what is being
-done, how the run goes, and what came out. What goes wrong instead is told by the command line
-(app.py); the JUnit file and a program's lines have it as well.
+`fencepost test` has one voice, and may also write files such as JUnit's. A voice gets the progress
+and the verdict of the run. The command line (app.py) prints errors; the JUnit file and the lines
+for programs have them too.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ from fencepost.runfiles import SCHEMA
 
 class Voice(Protocol):
     def begin(self, spec: Spec, faults: int | None) -> None:
-        """A test begins; `faults`: how many were given, where they were."""
+        """Report the start of a test; `faults`: the number of given faults, None without such."""
 
     def say(self, text: str) -> None:
-        """Something is being set up."""
+        """Report a step of the set-up."""
 
     def progress(self, spec: Spec) -> AbstractContextManager[Progress]:
-        """How the run goes, within the block."""
+        """Report the progress of the run within the block."""
 
     def verdict(self, outcome: Outcome, asked: Sequence[str]) -> None: ...
 
     def error(self, error: BaseException) -> None:
-        """The run ends without a verdict."""
+        """Report that the run ended without a verdict."""
 
 
 class Screen:
-    """A person, at a terminal or with a log."""
+    """Reports to a person, in a terminal or a log."""
 
     def begin(self, spec: Spec, faults: int | None) -> None:
-        told = "" if faults is None else f", {faults} faults as scheduled"
-        screen.say(f"Testing {spec.lock}, seed {spec.seed}{told}")
+        given = "" if faults is None else f", {faults} faults as scheduled"
+        screen.say(f"Testing {spec.lock}, seed {spec.seed}{given}")
 
     def say(self, text: str) -> None:
         screen.say(text)
@@ -65,7 +65,7 @@ class Screen:
 
 
 class Quiet:
-    """A person who wants to know what came out, and nothing before."""
+    """Reports only the result to a person."""
 
     def begin(self, spec: Spec, faults: int | None) -> None:
         pass
@@ -85,7 +85,7 @@ class Quiet:
 
 
 class Lines:
-    """A program: one JSON object a line (report/results.schema.json)."""
+    """Reports to a program: one JSON object per line (report/results.schema.json)."""
 
     def begin(self, spec: Spec, faults: int | None) -> None:
         _line(
@@ -102,11 +102,11 @@ class Lines:
 
     @contextmanager
     def progress(self, spec: Spec) -> Iterator[Progress]:
-        def tell(status: Status) -> None:
+        def report(status: Status) -> None:
             row = asdict(status)
             _line("progress", faults_on=row.pop("on"), **row)
 
-        yield tell
+        yield report
 
     def verdict(self, outcome: Outcome, asked: Sequence[str]) -> None:
         answer = counted(outcome.results, asked)
@@ -132,14 +132,14 @@ class Lines:
 
 @dataclass(frozen=True)
 class Files:
-    """What is written of a run beside its folder, where it is asked for."""
+    """The optional files about a run outside its folder; None: not written."""
 
     junit: Path | None = None
     summary: Path | None = None
     badge: Path | None = None
 
     def must_be_writable(self) -> None:
-        """Raise BadArguments if one of them is not: before a long run, not after it."""
+        """Raise BadArguments if one cannot be written. Call before the run, which may be long."""
         for option, file in vars(self).items():
             if file is None:
                 continue
@@ -152,7 +152,7 @@ class Files:
                 ) from error
 
     def write(self, outcome: Outcome, asked: Sequence[str]) -> None:
-        """What came out."""
+        """Write the verdict."""
         folder, found = str(outcome.folder), outcome.results
         if self.junit is not None:
             test = results.read_test(outcome.folder)
@@ -164,15 +164,15 @@ class Files:
             self.badge.write_text(svg(str(found["test"]), counted(found, asked)), "utf-8")
 
     def failed(self, test: str, error: BaseException) -> None:
-        """That there is no verdict."""
+        """Write that the run ended without a verdict."""
         if self.junit is not None:
             self.junit.write_bytes(junit.failed(test, error))
         if self.badge is not None:
             self.badge.write_text(svg(test, "unknown"), "utf-8")
 
 
-class Telling:
-    """A voice, and the files that are asked for; `asked` is what `--fail-on` names."""
+class Reporter:
+    """Reports to a voice and writes the files; `asked` are the names of `--fail-on`."""
 
     def __init__(self, voice: Voice, files: Files, asked: Sequence[str]) -> None:
         self._voice = voice
@@ -192,7 +192,7 @@ class Telling:
         return self._voice.progress(spec)
 
     def verdict(self, outcome: Outcome) -> int:
-        """Tell what came out; return the exit code."""
+        """Report the verdict; return the exit code."""
         self._judged = True
         self._voice.verdict(outcome, self._asked)
         self._files.write(outcome, self._asked)
@@ -206,20 +206,20 @@ class Telling:
 
 
 @contextmanager
-def telling(quiet: bool, as_json: bool, files: Files, asked: Sequence[str]) -> Iterator[Telling]:
-    """Who is told of a run, in the block: also if it fails.
+def reporting(quiet: bool, as_json: bool, files: Files, asked: Sequence[str]) -> Iterator[Reporter]:
+    """Yield the reporter of a run; report an error of the block too.
 
     Raises:
-        BadArguments: two voices are asked for, or the file cannot be written.
+        BadArguments: both voices are requested, or a file cannot be written.
     """
     if quiet and as_json:
-        raise BadArguments("--quiet and --json exclude one another: both say what is printed")
+        raise BadArguments("--quiet and --json cannot be combined: choose one output")
     files.must_be_writable()
-    told = Telling(Lines() if as_json else Quiet() if quiet else Screen(), files, asked)
+    reporter = Reporter(Lines() if as_json else Quiet() if quiet else Screen(), files, asked)
     try:
-        yield told
+        yield reporter
     except BaseException as error:
-        told.error(error)
+        reporter.error(error)
         raise
 
 

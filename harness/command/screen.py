@@ -1,4 +1,4 @@
-"""What a person sees while a command runs, and after it."""
+"""Prints progress, answers, tables and verdicts to the terminal."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from fencepost.harness.judge.judge import Outcome
 
 _LINE_EVERY_S = 5.0
-# A log has no width: tables keep theirs.
+# The width of tables in a log, which has no width of its own.
 _LOG_WIDTH = 140
 STYLE: dict[Valid, str] = {True: "green", False: "red", "unknown": "yellow"}
 
 
 @cache
 def console() -> Console:
-    """Standard output, made when something is first written to it."""
+    """Return the console of standard output, created on first use."""
     from rich.console import Console
 
     made = Console(highlight=False)
@@ -33,18 +33,20 @@ def console() -> Console:
 
 
 def say(text: str) -> None:
-    """Tell what is being done."""
+    """Print a line about the progress of a command."""
     console().print(text, style="dim", markup=False, soft_wrap=True)
 
 
 def write(text: str) -> None:
-    """Give an answer."""
+    """Print a line of the result."""
     console().print(text, markup=False, soft_wrap=True)
 
 
 def table(*titles: str, title: str = "", right: bool = False, whole: int = 0) -> Table:
-    """An empty table, its first `whole` columns never wrapped; under a title it has lines, and
-    `right` puts all columns but the first to the right."""
+    """Return an empty table whose first `whole` columns never wrap.
+
+    With a title, it has borders. `right`: align all columns but the first to the right.
+    """
     from rich.table import Table
 
     made = (
@@ -62,9 +64,9 @@ def word(valid: Valid) -> str:
 
 @contextmanager
 def progress(title: str, time_s: float | None = None) -> Iterator[Progress]:
-    """Shows a run's status: a view that changes in a terminal, a line now and then elsewhere.
+    """Show a run's status: a live view in a terminal, or a line every few seconds.
 
-    `time_s`: for how long clients are to work, if that is known.
+    `time_s`: how long the clients work, if known.
     """
     if console().is_terminal:
         from rich.live import Live
@@ -77,13 +79,13 @@ def progress(title: str, time_s: float | None = None) -> Iterator[Progress]:
         return
     shown = time.monotonic()
 
-    def tell(status: Status) -> None:
+    def report(status: Status) -> None:
         nonlocal shown
         if time.monotonic() - shown >= _LINE_EVERY_S:
             shown = time.monotonic()
             say(_line(title, status))
 
-    yield tell
+    yield report
 
 
 def _line(title: str, status: Status) -> str:
@@ -100,9 +102,11 @@ _PIECES = 2
 
 
 def verdict(outcome: Outcome, asked: Iterable[str] = (), pieces: int | None = _PIECES) -> None:
-    """A run's verdict: each checker's answer under its question, the first pieces of evidence, and
-    in words what came out. `asked`: the questions and checkers that the exit code answers.
-    `pieces`: so many of each checker's evidence; None means all."""
+    """Print a run's verdict: the checkers' answers by question, evidence, and a sentence.
+
+    `asked`: the questions and checkers that determine the exit code. `pieces`: the maximum of
+    evidence for each checker; None means all.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -128,7 +132,7 @@ def verdict(outcome: Outcome, asked: Iterable[str] = (), pieces: int | None = _P
 
 
 def summary(outcome: Outcome, asked: Iterable[str]) -> None:
-    """What came out, in a sentence; what was asked of it; and where the report is."""
+    """Print the result in a sentence, the answer to `asked`, and the path of the report."""
     from rich.text import Text
 
     from fencepost.report.words.answer import sentence

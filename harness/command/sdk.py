@@ -1,4 +1,4 @@
-"""`fencepost sdk`: the file by which a client in another language speaks to fencepost."""
+"""`fencepost sdk`: writes the SDK for clients in another language, a single file."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def sdk(
     file = to / name
     try:
         if file.exists() and file.read_bytes() != content:
-            raise BadArguments(f"{file} is there, and is another: move it away first")
+            raise BadArguments(f"{file} exists with other content: move it away first")
         to.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
     except OSError as error:
-        raise Crashed(f"{file} cannot be written: {error.strerror}") from error
-    screen.write(f"{file}: its first lines say how it is used, docs/your-lock.md shows a whole one")
+        raise Crashed(f"cannot write {file}: {error.strerror}") from error
+    screen.write(f"wrote {file}: its first lines explain its use, docs/your-lock.md has an example")

@@ -1,4 +1,4 @@
-"""`fencepost serve`: the results folder in a browser."""
+"""`fencepost serve`: serves the results folder to a browser."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.results.results import root
 
 _OPEN_S = 2
-"""How long answers that are being sent may take once the command is to end."""
+"""How long responses in progress may take when the command ends."""
 
 
 def serve(
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any that is free.")
+        int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any free port.")
     ] = 8080,
     host: Annotated[
         str,
         typer.Option(
             metavar="ADDRESS",
-            help="The address to listen on. Who reaches another than this machine's own sees and "
-            "deletes all runs: there is no password.",
+            help="The address to listen on. There is no password: everyone who can reach the "
+            "address can see and delete all runs.",
         ),
     ] = "127.0.0.1",
     results: Results = None,
@@ -37,7 +37,8 @@ def serve(
         raise BadArguments(f"serve needs {' and '.join(lacking)}: pip install 'fencepost[serve]'")
     if not root().is_dir():
         raise BadArguments(
-            f"there is no results folder {root()}: a run makes it, or name another with --results"
+            f"the results folder {root()} does not exist: run a test, or name another folder with "
+            "--results"
         )
     with _listening(host, port) as listening:
         import uvicorn
@@ -51,22 +52,22 @@ def serve(
         try:
             uvicorn.Server(settings).run(sockets=[listening])
         except KeyboardInterrupt:
-            return  # that is how it ends
+            return  # Ctrl-C is the normal end
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens there.
+    """Return a socket that listens at this address and port.
 
     Raises:
-        BadArguments: that is no address, or none of this machine's.
-        Crashed: the port is taken, or not to be had.
+        BadArguments: the address is invalid, or not one of this machine.
+        Crashed: the port is in use, or the system refuses it.
     """
     try:
         address = ip_address("127.0.0.1" if host == "localhost" else host)
     except ValueError as error:
         raise BadArguments(
-            f"{host!r} is no address to listen on: say 127.0.0.1, or 0.0.0.0 for all of this "
-            "machine's"
+            f"{host!r} is not an address to listen on: write for example 127.0.0.1, or 0.0.0.0 for "
+            "all addresses of this machine"
         ) from error
     family = socket.AF_INET6 if isinstance(address, IPv6Address) else socket.AF_INET
     try:
@@ -74,12 +75,14 @@ def _listening(host: str, port: int) -> socket.socket:
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise Crashed(
-                f"port {port} of {address} is in use: end what has it, or name another with --port"
+                f"port {port} of {address} is in use: end its user, or name another with --port"
             ) from error
         if error.errno == errno.EADDRNOTAVAIL:
-            raise BadArguments(f"{address} is no address of this machine") from error
+            raise BadArguments(
+                f"{address} is not an address of this machine: write one of its own, or 0.0.0.0"
+            ) from error
         why = f"{error.strerror or error}"
-        raise Crashed(f"port {port} of {address} cannot be had: {why}") from error
+        raise Crashed(f"cannot listen on port {port} of {address}: {why}") from error
 
 
 def _address(listening: socket.socket) -> str:

@@ -1,4 +1,4 @@
-"""`fencepost ls`, `show`, `compare` and `rm`: the runs in the results folder."""
+"""`fencepost ls`, `show`, `compare` and `rm`: manages the runs in the results folder."""
 
 from __future__ import annotations
 
@@ -24,18 +24,22 @@ VERDICTS = {"valid": True, "invalid": False, "unknown": "unknown", "none": None}
 _SHOWN = 20
 
 Json = Annotated[
-    bool, typer.Option("--json", help="Print a JSON object for each run, a line each.")
+    bool, typer.Option("--json", help="Print one JSON object per line, one for each run.")
 ]
 
 
 def ls(
-    test: Annotated[str, typer.Argument(help="The runs of this test alone. [default: all]")] = "",
-    wanted: Annotated[
-        str, typer.Option("--verdict", help=f"Those that came out so: {', '.join(VERDICTS)}.")
+    test: Annotated[
+        str, typer.Argument(help="List only the runs of this test. [default: all]")
     ] = "",
-    lock: Annotated[str, typer.Option(help="Those of this lock.")] = "",
-    kind: Annotated[str, typer.Option(help=f"Those of this kind: {', '.join(KINDS)}.")] = "",
-    newest: Annotated[int, typer.Option(min=1, help="How many to list, the newest.")] = _SHOWN,
+    wanted: Annotated[
+        str, typer.Option("--verdict", help=f"Only runs with this verdict: {', '.join(VERDICTS)}.")
+    ] = "",
+    lock: Annotated[str, typer.Option(help="Only runs of this lock.")] = "",
+    kind: Annotated[str, typer.Option(help=f"Only runs of this kind: {', '.join(KINDS)}.")] = "",
+    newest: Annotated[
+        int, typer.Option(min=1, help="The number of runs to list, newest first.")
+    ] = _SHOWN,
     as_json: Json = False,
     results: Results = None,
 ) -> None:
@@ -61,7 +65,7 @@ def ls(
             print(json.dumps(run.to_json()))
         return
     if not found:
-        screen.write(f"{root()} has no such run: `fencepost test redis --time 10` makes one.")
+        screen.write(f"No run in {root()} matches. `fencepost test redis --time 10` starts one.")
         return
     table = screen.table("run", "kind", "verdict", "lock", "faults", "holds", "size", whole=2)
     for run in found:
@@ -85,7 +89,7 @@ def show(run: Run = "latest", as_json: Json = False, results: Results = None) ->
         return
     screen.write(f"{found.name}: {found.said}")
     if found.came is not None:
-        _came(found.came)
+        _collected(found.came)
     else:
         _one(found)
     screen.write("")
@@ -93,11 +97,11 @@ def show(run: Run = "latest", as_json: Json = False, results: Results = None) ->
         if file.is_file():
             screen.write(f"  {run_index.sized(file.stat().st_size):>9}  {file}")
     if not found.came and (command := again(found.test, found.folder)):
-        screen.write(f"again: {command}")
+        screen.write(f"repeat: {command}")
 
 
-def _came(came: Collected) -> None:
-    table = screen.table("", "what came of it", "", whole=1)
+def _collected(came: Collected) -> None:
+    table = screen.table("", "result", "", whole=1)
     for name, line in came.lines.items():
         table.add_row(name, line.outcome, line.more)
     screen.console().print(table)
@@ -110,13 +114,13 @@ def _one(run: run_index.Stored) -> None:
             table.add_row(label, words)
     screen.console().print(table)
     for name, one in (run.results.get("checkers") or {}).items():
-        said = screen.word(verdict(one.get("valid")))
-        screen.write(f"{name}: {said}. {one.get('summary', '')}")
+        word = screen.word(verdict(one.get("valid")))
+        screen.write(f"{name}: {word}. {one.get('summary', '')}")
 
 
 def compare(
     one: Annotated[str, typer.Argument(help="A run's folder, or TEST, or TEST/TIME.")],
-    other: Annotated[str, typer.Argument(help="The run beside it.")],
+    other: Annotated[str, typer.Argument(help="The run to compare it with.")],
     as_json: Json = False,
     results: Results = None,
 ) -> int:
@@ -136,7 +140,7 @@ def compare(
             style=None if mine == its else "bold",
         )
     screen.console().print(table)
-    screen.write(f"They came out {'alike' if same else 'differently'}.")
+    screen.write(f"The results are {'the same' if same else 'different'}.")
     return EXIT[same]
 
 
@@ -145,23 +149,24 @@ def rm(
         list[str] | None, typer.Argument(help="Runs: their folders, or TEST, or TEST/TIME.")
     ] = None,
     older: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Those that began so long ago: 168h, say.")
+        str | None,
+        typer.Option(metavar="TIME", help="Remove runs older than this (for example: 168h)."),
     ] = None,
     keep: Annotated[
-        int | None, typer.Option(min=0, help="All but so many of each test, the newest.")
+        int | None, typer.Option(min=0, help="Keep this number of newest runs of each test.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     results: Results = None,
 ) -> None:
     if not run and older is None and keep is None:
-        raise BadArguments("rm what? Name runs, or say --older TIME or --keep N")
+        raise BadArguments("rm needs the names of runs, --older TIME or --keep N")
     if run and (older is not None or keep is not None):
-        raise BadArguments("rm takes the names of runs, or --older and --keep, not both")
+        raise BadArguments("names of runs cannot be combined with --older or --keep: use one")
     folders = [run_index.find(name).folder for name in run or ()]
     if not run:
         old = _old(older, keep)
         if not old:
-            screen.write("No run is as old as that.")
+            screen.write("No run matches.")
             return
         all_of_them = run_index.sized(sum(one.size for one in old))
         folders = [one.folder for one in old]
@@ -173,8 +178,10 @@ def rm(
 
 
 def _old(older: str | None, keep: int | None) -> list[run_index.Stored]:
-    """The runs that are both older than that and beyond the newest so many of their test. One that
-    goes on is not among them."""
+    """Return the runs older than `older` that are not among the `keep` newest of their test.
+
+    Runs in progress are never among them.
+    """
     before = datetime.now(UTC)
     if older is not None:
         try:

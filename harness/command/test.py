@@ -1,6 +1,6 @@
-"""`fencepost test`: one test of one lock.
+"""`fencepost test`: runs one test of one lock.
 
-Its options for what may be set of a run come from the table of settings (fencepost/settings.py).
+The options for the settings of a run come from the table of settings (fencepost/settings.py).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fencepost.harness.command.options import (
     Summary,
     with_settings,
 )
-from fencepost.harness.command.reporter import Files, telling
+from fencepost.harness.command.reporter import Files, reporting
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.execute import scripted
 from fencepost.harness.execute.interrupted import Interrupted
@@ -46,7 +46,7 @@ from fencepost.nemesis.schedule import Scheduled
 from fencepost.settings import SETTINGS
 from fencepost.workloads.scenarios.scenario import Scenario
 
-# What may be given beside --replay, which takes all else from its run.
+# The options that can be combined with --replay, which takes all other settings from its run.
 _BESIDE = (
     "lock",
     "program",
@@ -75,7 +75,10 @@ _BESIDE = (
 @with_settings()
 def test(
     lock: Annotated[
-        str, typer.Argument(help="The lock to test: redlock, say, or your own: mylock.py:MyLock.")
+        str,
+        typer.Argument(
+            help="The lock to test: a name (redlock) or a user lock (mylock.py:MyLock)."
+        ),
     ] = "",
     context: typer.Context = None,  # type: ignore[assignment]
     until_violation: Annotated[
@@ -84,21 +87,21 @@ def test(
     schedule: Annotated[
         Path | None,
         typer.Option(
-            help="The faults from a file: JSON, or a run's test.json; or the scenario that a hunt "
-            "wrote (schedule.json)."
+            help="Read the faults from a file (JSON, or the test.json of a run), or the scenario "
+            "of a hunt (schedule.json)."
         ),
     ] = None,
     replay: Annotated[
         str | None,
         typer.Option(
-            help="A stored run's test once more, with the faults at the same offsets; on another "
-            "LOCK, if one is named."
+            help="Repeat the test of a stored run with the faults at the same offsets, optionally "
+            "with another LOCK."
         ),
     ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option(
-            "--option", "-o", help="The lock's own, NAME=VALUE: `fencepost locks LOCK` shows them."
+            "--option", "-o", help="An option of the lock, NAME=VALUE (`fencepost locks LOCK`)."
         ),
     ] = None,
     servers: OwnServers = "",
@@ -120,7 +123,7 @@ def test(
     **settings: Any,
 ) -> int:
     asked = fail_ons.read(fail_on)
-    with telling(quiet, as_json, Files(junit, summary, badge), asked) as told:
+    with reporting(quiet, as_json, Files(junit, summary, badge), asked) as reporter:
         beside = from_arguments.beside(servers, settings)
         own = Asked(servers, ends_with, requirements, beside, program, ship, client_image)
         named = given_lock(lock, own)
@@ -132,16 +135,16 @@ def test(
         else:
             spec, faults = _scripted(named, context, scenario, option, settings), None
         fail_ons.must_be_judged(asked, spec.to_json()["not_checked"])
-        told.begin(spec, None if faults is None else len(faults))
-        with cluster_for([spec], told.say, leave_up, remote, hosts) as cluster:
+        reporter.begin(spec, None if faults is None else len(faults))
+        with cluster_for([spec], reporter.say, leave_up, remote, hosts) as cluster:
             try:
-                with told.progress(spec) as progress:
+                with reporter.progress(spec) as progress:
                     outcome = run(spec, cluster, progress, scenario, faults)
             except Interrupted as interrupted:
-                told.verdict(interrupted.outcome)
+                reporter.verdict(interrupted.outcome)
                 raise
-            # Before the nodes are removed: that may fail, and this be the last that is said.
-            return told.verdict(outcome)
+            # Report before the nodes are removed, because the removal may fail.
+            return reporter.verdict(outcome)
 
 
 def _scripted(
@@ -151,7 +154,7 @@ def _scripted(
     option: list[str] | None,
     settings: dict[str, Any],
 ) -> Spec:
-    """The test of a scenario that stands in a file."""
+    """Return the test of a scenario that was read from a file."""
     _alone("schedule", context, (*_BESIDE, "schedule", "seed"), "the scenario that it names")
     lock, own = named
     lock = lock or scenario.lock
@@ -169,14 +172,16 @@ def _described(
     option: list[str] | None,
     settings: dict[str, Any],
 ) -> tuple[Spec, list[Scheduled] | None]:
-    """The test that the options describe, and its faults where they were given. `named`: the lock,
-    and what there is to know of it where it is in no registry."""
+    """Return the test that the options describe, and its faults if they were given.
+
+    `named`: the lock, and its Own if it is a user lock.
+    """
     lock, own = named
     given = {word: value for word, value in settings.items() if value not in (None, [])}
     if until_violation:
         if "until" in given:
             raise BadArguments(
-                "--until and --until-violation exclude one another: the latter means any violation"
+                "--until and --until-violation cannot be combined: the latter means any violation"
             )
         given["until"] = ANY
     options = from_arguments.pairs(option or [])
@@ -193,10 +198,10 @@ def _alone(
     beside: tuple[str, ...] = _BESIDE,
     what: str = "the run that it names",
 ) -> None:
-    """BadArguments where something was given that the option decides already."""
+    """Raise BadArguments if another option was given that this option determines."""
     for name in context.params:
         source = context.get_parameter_source(name)
         if name not in beside and source is not None and source.name == "COMMANDLINE":
             raise BadArguments(
-                f"--{option} takes all from {what}: leave {name.replace('_', '-')} out"
+                f"--{option} takes all settings from {what}: omit {name.replace('_', '-')}"
             )

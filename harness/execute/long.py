@@ -3,8 +3,9 @@
 A history of a night can neither be judged nor shown in one piece in reasonable time and memory. So
 the run is cut into segments, as Jepsen cuts its long histories into keys. Servers go on with what
 they have; faults are healed, clients end and begin anew, and lock and resource have new names. Each
-segment is judged in a process of its own while the next one goes on (judging.py), and the sum of
-those that are over is in the run's results.json and on its page at any time (segments.py).
+segment is judged in a process of its own while the next one goes on
+(harness/judge/judge_process.py), and the sum of those that are over is in the run's results.json
+and on its page at any time (harness/judge/segments.py).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """A test whose faults are the steps of a scenario: a suite's, or one in a file that was kept, by a
-hunt say (hunting.py)."""
+hunt say (harness/hunting/hunts.py)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A fork has imported already all that judging takes, which is half a second that each new process
 would need. It gives all its memory back when it is over, and one that is killed takes no other with
-it. A process that carries out a run has threads and must not fork: see judging.py.
+it. A process that carries out a run has threads and must not fork: see judge_process.py.
 """
 
 from __future__ import annotations

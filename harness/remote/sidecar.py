@@ -22,7 +22,7 @@ Place = tuple[str, str]
 """A sidecar's id, and the start time of the container that it belongs to."""
 
 
-class HelperRemote(AgentRemote):
+class SidecarRemote(AgentRemote):
     """A Remote through a sidecar.
 
     `place` starts the sidecar if necessary and returns where it is; None if the container is down.

@@ -1,7 +1,7 @@
 """The runs of the results folder: listed, compared, and removed.
 
 A folder is a run if it has a test.json or a history.jsonl; what stands for many runs, suites and
-matrices say (collected.py), is listed with them. One that cannot be read is listed all the same,
+matrices say (batch_index.py), is listed with them. One that cannot be read is listed all the same,
 with the reason in the place of its verdict.
 """
 

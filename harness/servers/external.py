@@ -29,7 +29,7 @@ from fencepost.node.places import PROGRAM
 _INIT = 1
 
 
-class Helper(Protocol):
+class Sidecar(Protocol):
     """The engine's operations on the server's container (harness/cluster/sidecar.py)."""
 
     def signal(self, name: str) -> bool:
@@ -63,17 +63,17 @@ class ForeignServer:
     """
 
     def __init__(
-        self, remote: Remote, helper: Helper, kind: Kind | None, port: int, stays: bool
+        self, remote: Remote, sidecar: Sidecar, kind: Kind | None, port: int, stays: bool
     ) -> None:
         self.node = remote.node
         self.port = port
         self._remote = remote
-        self._helper = helper
+        self._sidecar = sidecar
         self._stays = stays
         # Answers the queries that depend on the kind, over the port.
         self._asked = Server(remote, kind, {}) if kind is not None else None
         self._begun_s = int(time.time())
-        self._since = helper.since()
+        self._since = sidecar.since()
         self._clocks: tuple[str, ...] = ()
 
     @property
@@ -84,19 +84,19 @@ class ForeignServer:
 
     @property
     def mortal(self) -> bool:
-        return self._helper.mortal
+        return self._sidecar.mortal
 
     def running(self) -> bool:
-        return self._helper.since() is not None
+        return self._sidecar.since() is not None
 
     def start(self, **changed: str) -> None:
         """Start its container, unless it runs. Its settings are never changed."""
-        self._helper.start()
-        self._since = self._helper.since()
+        self._sidecar.start()
+        self._since = self._sidecar.since()
 
     def restarted(self) -> str:
         """Say that its container was restarted or has ended, and not by a fault; "" if neither."""
-        now = self._helper.since()
+        now = self._sidecar.since()
         if now == self._since:
             return ""
         what = "has ended" if now is None else "was restarted"
@@ -108,7 +108,7 @@ class ForeignServer:
     def kill(self) -> int | None:
         """Kill its container (SIGKILL); return the server's pid, None if it did not run."""
         pid = self.pid()
-        return pid if self._helper.kill() else None
+        return pid if self._sidecar.kill() else None
 
     def log(self) -> str:
         """Return its container's output since `begin_log`; of a long one, the start and the end.
@@ -117,7 +117,7 @@ class ForeignServer:
         may have written nothing.
         """
         try:
-            output = self._helper.logs(self._begun_s)
+            output = self._sidecar.logs(self._begun_s)
         except Crashed:
             return ""
         first = f"The log of its container since {datetime.fromtimestamp(self._begun_s, UTC)}:\n"
@@ -150,7 +150,7 @@ class ForeignServer:
     def _signal(self, name: str, number: signal.Signals) -> int | None:
         # The first process comes first, so that it starts no more children. It accepts this signal
         # only from the engine.
-        if not self._helper.signal(name):
+        if not self._sidecar.signal(name):
             return None
         tree = self._tree()
         for pid in tree.pids:

@@ -1,9 +1,9 @@
 """Makes a scenario of a schedule that was found: what real clients and servers do to do it again.
 
 The run is played once more and listened to (trace.py); what happened up to the broken promise
-(deeds.py) is put in an order that real clients can keep (order.py), and written as steps
-(writer.py). Times are those of the simulation, stretched: real servers need some of a lease for
-themselves.
+(events.py) is put in an order that real clients can keep (schedule_order.py), and written as steps
+(to_scenario.py). Times are those of the simulation, stretched: real servers need some of a lease
+for themselves.
 
 What real means cannot do as the simulation did it is said in `notes`; what they cannot do at all in
 `cannot`, and then nothing that comes of it confirms anything.

@@ -1,7 +1,8 @@
 """What a simulated run did, message by message: as much as it takes to do it again elsewhere.
 
-The record of a run (record.py) has ops and faults. Here are the steps of each op (steps.py), in the
-order in which they and the rows of the record came, and when each request was carried out.
+The record of a run (hunt/sim/record.py) has ops and faults. Here are the steps of each op
+(workloads/client/steps.py), in the order in which they and the rows of the record came, and when
+each request was carried out.
 """
 
 from __future__ import annotations

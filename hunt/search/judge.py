@@ -15,7 +15,7 @@ from fencepost.hunt.sim.record import to_history
 def violations(run: Run, goals: Iterable[str], surely: bool = False) -> dict[str, Verdict]:
     """The checkers among `goals` that find a violation, with what they say.
 
-    A checker is asked only where a quick look leaves its verdict open (screen.py); with `surely`
+    A checker is asked only where a quick look leaves its verdict open (prefilter.py); with `surely`
     in any case.
     """
     setting = run.setting

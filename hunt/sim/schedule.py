@@ -1,9 +1,9 @@
 """A schedule: the list of integers that says all that is not the default in a run.
 
 Its head sets up the workload (`HEAD` numbers for all, `EACH` for every client); then comes a number
-for each step of the run: 0 goes on, n strikes with the action n of the table (actions.py). A list
-that ends early goes on with zeros, so the empty list is the run in which nothing goes wrong.
-Nearly all numbers are 0: in memory a schedule has only the others.
+for each step of the run: 0 goes on, n strikes with the action n of the table
+(hunt/faults/actions.py). A list that ends early goes on with zeros, so the empty list is the run in
+which nothing goes wrong. Nearly all numbers are 0: in memory a schedule has only the others.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ STORAGE = "storage"
 
 @dataclass(frozen=True)
 class Setting:
-    """`test` describes it as test.json does. `faults`: which may strike (actions.py).
+    """`test` describes it as test.json does. `faults`: which may strike (hunt/faults/actions.py).
 
     `goals`: the checkers whose violation ends the hunt. `restart_ns`: how long a server that was
     killed stays away, None for good. `slow`: a client may hold the lock for longer than its lease.

@@ -136,7 +136,7 @@ def test_two_runs_are_chosen_and_compared(root, address, window):
         box.check()
     assert page.locator("[data-count]").inner_text() == "2 chosen"
     compare.click()
-    assert page.locator("h1").inner_text().startswith("They came out")
+    assert page.locator("h1").inner_text().startswith("The results are")
     assert page.locator("tr.differs").count() > 0
 
 

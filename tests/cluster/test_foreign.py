@@ -218,7 +218,7 @@ def test_after_a_sigkill_in_the_middle_of_faults_heal_leaves_everything_as_it_wa
     for words in (
         "k1: took fencepost's iptables chains away",
         "k2: resumed its stopped processes (1)",
-        "k3: started its container, which had been killed",
+        "k3: restarted its killed container",
     ):
         assert words in said
     assert kept() == before

@@ -74,7 +74,10 @@ def test_an_image_only_has_to_exist_and_be_for_this_machine(engine, monkeypatch)
 @pytest.mark.parametrize(
     "image, says",
     [
-        ("none:1", "--client-image: there is no image none:1 here: `docker pull` or build it"),
+        (
+            "none:1",
+            "--client-image: this machine has no image none:1: pull it (`docker pull`) or build it",
+        ),
         ("other:1", "--client-image: other:1 is for riscv64, and this machine is amd64"),
     ],
 )

@@ -24,7 +24,7 @@ def test_a_command_that_only_lists_or_removes_installs_and_starts_nothing(
     monkeypatch, capsys, command, installed
 ):
     def silent():
-        raise docker_calls.Refused("Docker does not answer: no socket")
+        raise docker_calls.Refused("Docker failed to answer: no socket")
 
     def never(*_, **__):
         raise AssertionError("something was started")
@@ -40,10 +40,10 @@ def test_a_command_that_only_lists_or_removes_installs_and_starts_nothing(
     said = "".join(capsys.readouterr())
     if installed:
         assert code == 255
-        assert "does not answer" in said and "this command does not start it" in said
+        assert "failed to answer" in said and "This command does not start it" in said
     else:
         assert code == 0
-        assert "Docker is not installed here, so no node is up." in said
+        assert "Docker is not installed here, so no node is running." in said
 
 
 def test_the_engine_s_packages_are_announced_before_they_are_installed_and_started(monkeypatch):
@@ -78,7 +78,7 @@ def test_an_engine_without_compose_is_enough_for_a_run_without_a_compose_file(mo
     monkeypatch.setattr(docker_engine.os, "geteuid", lambda: 1000)
     said = []
     assert docker_engine.ensure(said.append).version == "20.10"
-    with pytest.raises(Crashed, match="--compose needs Docker's Compose"):
+    with pytest.raises(Crashed, match="--compose needs Docker Compose, which is not installed"):
         docker_engine.compose(said.append)
     assert said == []
 
@@ -132,10 +132,10 @@ def http(body, status="200 OK"):
 STRANGE = {
     "silent": (None, "The engine hangs: restart it"),
     "dying": (b"", "Start it"),
-    "torn": (http("[" * 99)[:-40], "does not answer"),
-    "no HTTP": (b"220 mail.example.org\r\n", "does not answer"),
-    "no JSON": (http("<html>"), "makes no sense"),
-    "another shape": (http("[1]"), "makes no sense"),
+    "torn": (http("[" * 99)[:-40], "failed to answer"),
+    "no HTTP": (b"220 mail.example.org\r\n", "failed to answer"),
+    "no JSON": (http("<html>"), "its answer is invalid"),
+    "another shape": (http("[1]"), "its answer is invalid"),
     "an error": (http('{"message": "out of order"}', "500 Broken"), "out of order"),
 }
 
@@ -169,7 +169,7 @@ def root(monkeypatch):
         raise AssertionError("something was started or removed")
 
     def silent():
-        raise docker_calls.Refused("Docker does not answer: no socket")
+        raise docker_calls.Refused("Docker failed to answer: no socket")
 
     monkeypatch.delenv("DOCKER_HOST", raising=False)
     monkeypatch.setattr(docker_engine, "version", silent)
@@ -190,7 +190,7 @@ def test_next_to_a_running_daemon_without_answers_none_is_started(root, monkeypa
     monkeypatch.setattr(docker_engine, "_PID_FILE", pid)
     alive = docker_engine._alive
     monkeypatch.setattr(docker_engine, "_alive", lambda file, *_: alive(file, name))
-    with pytest.raises(Crashed, match=rf"is running \(pid {os.getpid()}\), and does not answer"):
+    with pytest.raises(Crashed, match=rf"is running \(pid {os.getpid()}\) but does not answer"):
         docker_engine.ensure(lambda text: None)
 
 
@@ -208,5 +208,7 @@ def test_a_daemon_that_has_ended_and_was_not_waited_for_does_not_run(tmp_path):
 
 def test_where_docker_host_names_an_engine_no_other_one_is_started(root, monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", "tcp://10.0.0.9:2375")
-    with pytest.raises(Crashed, match=r"DOCKER_HOST names tcp://10\.0\.0\.9:2375, and no"):
+    with pytest.raises(
+        Crashed, match=r"no Docker engine answers at tcp://10\.0\.0\.9:2375 \(DOCKER_HOST\)"
+    ):
         docker_engine.ensure(lambda text: None)

@@ -18,11 +18,11 @@ from fencepost.harness.cluster import detach, docker_calls, external, project
 from fencepost.harness.cluster import labels as ours
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.docker_engine import Engine
-from fencepost.harness.cluster.sidecar import Helper, Target, helpers
+from fencepost.harness.cluster.sidecar import Sidecar, Target, sidecars
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.remote import sidecar as module
 from fencepost.harness.remote.remote import NoAnswer, Result
-from fencepost.harness.remote.sidecar import HelperRemote
+from fencepost.harness.remote.sidecar import SidecarRemote
 from fencepost.harness.servers.external import ForeignServer
 from fencepost.harness.servers.external_names import Named
 
@@ -127,40 +127,40 @@ def docker():
 def place(docker, name="r1"):
     docker.run(name)
     target = external.target(docker, Named(name, None), name)
-    return Helper.place(docker, "fencepost", "image", target)
+    return Sidecar.place(docker, "fencepost", "image", target)
 
 
 def test_a_sidecar_is_found_by_its_labels_with_its_server_s_description(docker):
-    helper = place(docker)
-    (found,) = helpers(docker, "fencepost")
-    assert found.target == helper.target
+    sidecar = place(docker)
+    (found,) = sidecars(docker, "fencepost")
+    assert found.target == sidecar.target
     assert (found.target.name, found.target.port) == ("r1", "6379")
     assert found.target.image == "redis:7 (sha256:0123456789ab)"
     assert ours.LABEL in docker.get("fencepost_helper-r1").labels
 
 
 def test_a_sidecar_ends_with_the_server_s_container_and_returns_with_it(docker):
-    helper = place(docker)
+    sidecar = place(docker)
     before = docker.get("fencepost_helper-r1").attrs["State"]["StartedAt"]
     since = docker.get("r1").attrs["State"]["StartedAt"]
-    assert helper.beside() == ("id-fencepost_helper-r1", since)
+    assert sidecar.beside() == ("id-fencepost_helper-r1", since)
     assert docker.get("fencepost_helper-r1").attrs["State"]["StartedAt"] == before
-    assert helper.kill()
-    assert helper.beside() is None
+    assert sidecar.kill()
+    assert sidecar.beside() is None
     moved = []
-    helper.started = lambda: moved.append(1)
-    helper.start()
+    sidecar.started = lambda: moved.append(1)
+    sidecar.start()
     again = docker.get("r1").attrs["State"]["StartedAt"]
-    assert helper.beside() == ("id-fencepost_helper-r1", again) and again != since
+    assert sidecar.beside() == ("id-fencepost_helper-r1", again) and again != since
     assert moved == [1]
     assert docker.get("fencepost_helper-r1").attrs["State"]["StartedAt"] > before
 
 
 def test_a_server_that_was_restarted_by_others_gets_its_sidecar_back(docker):
-    helper = place(docker)
+    sidecar = place(docker)
     docker.get("r1").end()
     docker.get("r1").start()
-    assert helper.beside() is not None
+    assert sidecar.beside() is not None
     assert docker.get("fencepost_helper-r1").attrs["State"]["Running"]
 
 
@@ -170,7 +170,7 @@ def test_only_a_server_that_fencepost_killed_is_started_again(docker):
     docker.get("r2").end()
     assert (by_us.killed, by_others.killed) == (True, False)
     undone = detach.undo(docker, "fencepost")
-    assert undone == ["r1: started its container, which had been killed"]
+    assert undone == ["r1: restarted its killed container"]
     assert docker.get("r1").attrs["State"]["Running"]
     assert not docker.get("r2").attrs["State"]["Running"]
     assert [one.name for one in docker.all.values()] == ["r1", "r2"]
@@ -185,16 +185,16 @@ def quiet(monkeypatch):
             return Result(0, json.dumps({"pid": 1, "tree": [1, 7]}), "")
         return Result(0, "", "")
 
-    monkeypatch.setattr(HelperRemote, "run", run)
-    monkeypatch.setattr(HelperRemote, "state", lambda self, pid, started=None: "S")
+    monkeypatch.setattr(SidecarRemote, "run", run)
+    monkeypatch.setattr(SidecarRemote, "state", lambda self, pid, started=None: "S")
 
 
 def test_the_engine_s_refusal_of_a_sidecar_is_reported_with_the_reason(docker):
     docker.run("r1")
     docker.refused = "authorization denied by plugin"
     target = external.target(docker, Named("r1", None), "r1")
-    with pytest.raises(Crashed, match=r"helper container beside r1: authorization denied"):
-        Helper.place(docker, "fencepost", "image", target)
+    with pytest.raises(Crashed, match=r"create a sidecar of r1: authorization denied"):
+        Sidecar.place(docker, "fencepost", "image", target)
     assert list(docker.all) == ["id-r1"]
 
 
@@ -218,8 +218,8 @@ class Remote:
 
 
 def test_the_engine_stops_the_first_process_and_the_sidecar_the_others(docker):
-    helper, remote = place(docker), Remote()
-    server = ForeignServer(remote, helper, None, 6379, stays=True)
+    sidecar, remote = place(docker), Remote()
+    server = ForeignServer(remote, sidecar, None, 6379, stays=True)
     assert server.pause() == 1
     assert docker.get("r1").signals == ["STOP"]
     assert remote.signals == [(7, signal.SIGSTOP)]
@@ -228,16 +228,16 @@ def test_the_engine_stops_the_first_process_and_the_sidecar_the_others(docker):
 
 
 def test_a_server_that_is_down_is_neither_stopped_nor_killed_and_has_no_pid(docker):
-    helper = place(docker)
-    server = ForeignServer(Remote(), helper, None, 6379, stays=True)
+    sidecar = place(docker)
+    server = ForeignServer(Remote(), sidecar, None, 6379, stays=True)
     docker.get("r1").end()
     assert (server.pause(), server.kill(), server.pid()) == (None, None, None)
     assert "has ended" in server.restarted()
 
 
 def test_a_start_by_a_fault_is_not_taken_for_one_by_others(docker):
-    helper = place(docker)
-    server = ForeignServer(Remote(), helper, None, 6379, stays=True)
+    sidecar = place(docker)
+    server = ForeignServer(Remote(), sidecar, None, 6379, stays=True)
     server.kill()
     server.start()
     assert server.restarted() == ""
@@ -248,7 +248,7 @@ def test_a_start_by_a_fault_is_not_taken_for_one_by_others(docker):
 
 def test_with_its_container_every_process_of_a_server_is_gone(monkeypatch):
     monkeypatch.undo()
-    remote = HelperRemote("r1", lambda: None)
+    remote = SidecarRemote("r1", lambda: None)
     assert remote.state(1) is None
     assert remote.signal(1, signal.SIGCONT) is False
     with pytest.raises(NoAnswer, match="its container is not running"):
@@ -257,8 +257,8 @@ def test_with_its_container_every_process_of_a_server_is_gone(monkeypatch):
 
 def test_a_connection_into_an_ended_sidecar_is_not_used(monkeypatch):
     monkeypatch.undo()
-    places = [("helper", "then"), ("helper", "now")]
-    remote = HelperRemote("r1", lambda: places[0])
+    places = [("sidecar", "then"), ("sidecar", "now")]
+    remote = SidecarRemote("r1", lambda: places[0])
     spawned = []
 
     def exec_in(container, argv):
@@ -316,21 +316,21 @@ def test_a_sidecar_that_a_killed_command_left_without_any_node_is_found_and_remo
     monkeypatch.setattr(docker_calls, "client", lambda: docker)
     cluster = ComposeCluster(Engine("20"), "fencepost")
     assert cluster.look() == []
-    assert cluster.remains == ["what was done beside r1"]
+    assert cluster.remains == ["the sidecar of r1"]
     cluster.down()
-    assert cluster.undone == ["r1: started its container, which had been killed"]
+    assert cluster.undone == ["r1: restarted its killed container"]
     assert [one.name for one in docker.all.values()] == ["r1"]
     assert cluster.remains == []
 
 
 def test_a_kept_cluster_detaches_from_the_servers_and_stays(docker, monkeypatch):
-    helper = place(docker)
-    helper.kill()
+    sidecar = place(docker)
+    sidecar.kill()
     client = docker.run("client-1", labels=ours.labels("fencepost", "client-1"))
     monkeypatch.setattr(docker_calls, "client", lambda: docker)
     left = []
     network = SimpleNamespace(disconnect=lambda container, force: left.append(container))
     docker.networks = SimpleNamespace(list=lambda **_: [], get=lambda name: network)
     cluster = ComposeCluster(Engine("20"), "fencepost")
-    assert cluster.part() == ["r1: started its container, which had been killed"]
+    assert cluster.part() == ["r1: restarted its killed container"]
     assert left == [client.id] and cluster.nodes == ["client-1"]

@@ -69,7 +69,7 @@ address = "10.0.0.2"
         ),
         ("[nodes.redis-1]\nhost = 'h'\nport = 0", "nodes.redis-1.port: Expected `int` >= 1"),
         ("[nodes.redis-1]\nhost = 'h'\nsudo = 1", "nodes.redis-1.sudo: Expected `bool`, got `int`"),
-        ("[nodes.redis-1]\nhost = 'h'\nuser = 'u'", "u is not root: write sudo = true"),
+        ("[nodes.redis-1]\nhost = 'h'\nuser = 'u'", "u is not root: set sudo = true"),
         ("[nodes.redis-1]\nhost = '127.0.0.1'\nkey = 'no'", "no cannot be read: No such file"),
         (
             "[nodes.redis-1]\nhost = 'no.invalid'",
@@ -77,7 +77,7 @@ address = "10.0.0.2"
         ),
         (
             "[nodes.redis-1]\nhost = '127.0.0.1'\n[nodes.redis-2]\nhost = '127.0.0.1'",
-            "nodes.redis-2: has the address 127.0.0.1 of redis-1",
+            "nodes.redis-2: has the same address (127.0.0.1) as redis-1",
         ),
         ("nodes = 3", "defaults: contains unknown field `nodes`; choose from: port,"),
         ("[nodes]\nredis-1 = 3", "nodes.redis-1: Expected `object`, got `int`"),
@@ -109,5 +109,7 @@ def test_a_file_that_can_not_be_read(tmp_path):
 def test_a_node_that_a_test_needs_must_be_there(write):
     found = read(write("[nodes.redis-1]\nhost = '127.0.0.1'"))
     found.must_name(["redis-1"])
-    with pytest.raises(BadArguments, match=r"does not name storage, client-1, which this needs"):
+    with pytest.raises(
+        BadArguments, match=r"does not name storage, client-1, which this test needs"
+    ):
         found.must_name(["redis-1", "storage", "client-1"])

@@ -112,7 +112,7 @@ def test_no_node_starts_next_to_another_project_of_that_name_and_the_error_gives
     docker.add(name, FOREIGN, **networks(""))
     with pytest.raises(Crashed) as error:
         cluster.up(["redis-1"], "image")
-    assert f"not fencepost's own, with the {name.partition('-')[0]} {name}" in str(error.value)
+    assert f"the name 'fencepost', with the {name.partition('-')[0]} {name}" in str(error.value)
     assert "docker compose -p NAME" in str(error.value)
     assert docker.brought_up == []
 

@@ -23,14 +23,14 @@ def test_missing_libraries_are_bad_arguments_with_a_remedy_and_the_available_one
     with pytest.raises(BadArguments) as error:
         image.must_hold("fencepost-node:1", ["node-redlock"])
     assert str(error.value) == (
-        "node-redlock is not installed on the nodes: their image was built without. `fencepost "
-        "cluster build` tries again, and says what is in the way. Installed are: kazoo, pottery"
+        "node-redlock is not in the nodes' image: it could not be fetched during the build. Run "
+        "`fencepost cluster build` to retry and see the error. In the image: kazoo, pottery"
     )
 
 
 def test_an_image_without_a_label_holds_none(monkeypatch):
     holding(monkeypatch, "")
-    with pytest.raises(BadArguments, match="Installed are: none"):
+    with pytest.raises(BadArguments, match="In the image: none"):
         image.must_hold("fencepost-node:1", ["kazoo"])
 
 
@@ -47,7 +47,7 @@ def test_a_library_that_cannot_be_downloaded_is_omitted_and_the_others_are_not(
     said = []
     left_out = libraries.fetch(tmp_path, said.append)
     assert left_out == {"kazoo": "no index answers"}
-    assert said == ["The image goes without kazoo: no index answers"]
+    assert said == ["The image is built without kazoo: no index answers"]
     fetched = {path.name for path in (tmp_path / "libraries").iterdir()}
     assert fetched == set(libraries.names()) - {"kazoo", "curator"}
     assert (tmp_path / "curator" / "Worker.java").is_file()

@@ -141,7 +141,7 @@ def test_leftovers_of_an_earlier_run_are_removed_first(engine):
     said = []
     with brought_up(NODES, said.append) as cluster:
         assert cluster.nodes == NODES
-    assert said[0] == "Removing what an earlier run left behind"
+    assert said[0] == "Removing what an earlier run left"
 
 
 def test_kept_nodes_stay_and_the_next_command_heals_them(engine):
@@ -209,14 +209,17 @@ def test_the_next_command_removes_leftovers_of_unused_clusters(machine):
             assert cluster is machine["fencepost-2"] and cluster.nodes == NODES
             assert machine["fencepost-3"].nodes == []
             assert living.nodes == NODES
-    assert said.count("Removing what an earlier run left behind") == 2
+    assert said.count("Removing what an earlier run left") == 2
 
 
 def test_where_all_clusters_are_in_use_nothing_is_started(machine):
     with contextlib.ExitStack() as others:
         for _ in projects.NAMES:
             others.enter_context(reserved(None))
-        with pytest.raises(Crashed, match="16 fencepost commands"), brought_up(NODES, print):
+        with (
+            pytest.raises(Crashed, match="all 16 clusters of this machine are in use"),
+            brought_up(NODES, print),
+        ):
             raise AssertionError("there is none")
     assert not any(cluster.ups for cluster in machine.clusters.values())
 
@@ -231,8 +234,8 @@ def test_heal_leaves_a_running_command_s_cluster_alone_and_says_so(machine, monk
         assert (running.nodes, running.downs, running.calls) == (NODES, 0, [])
     assert machine["fencepost-2"].nodes == []
     said = capsys.readouterr().out
-    assert "Removed 1 nodes that a run had left behind." in said
-    assert f"Left alone: Another fencepost command (pid {os.getpid()}) is using fencepost" in said
+    assert "Removed 1 nodes that a run had left." in said
+    assert f"Skipped: Another fencepost command (pid {os.getpid()}) is using fencepost" in said
 
 
 def test_cluster_down_does_not_remove_a_cluster_in_use(machine):
@@ -285,7 +288,7 @@ def test_engine_and_image_are_set_up_by_one_command_at_a_time(machine, monkeypat
     for thread in threads:
         thread.join()
     assert inside == ["in", "out"] * 3
-    assert any(words.startswith("Waiting: engine and image") for words in said)
+    assert any(words.startswith("Waiting for another command to set up") for words in said)
 
 
 def test_a_signal_that_is_ignored_stays_ignored_and_others_interrupt():

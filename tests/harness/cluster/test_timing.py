@@ -76,10 +76,10 @@ def test_the_true_offset_is_within_the_bound_for_any_asymmetry_of_a_round_trip(o
     [
         (Clock(1000, 500), Clock(1900, 500), None),
         (Clock(0, 5 * MS), Clock(0, 5 * MS), None),
-        (Clock(0, 6 * MS), Clock(0, MS), "is known to 6.0 ms only"),
-        (Clock(0, MS), Clock(0, 7 * MS), "is known to 7.0 ms only"),
-        (Clock(0, MS), Clock(3 * MS, MS), "moved by 3.000 ms"),
-        (Clock(0, MS), Clock(-3 * MS, MS), "moved by 3.000 ms"),
+        (Clock(0, 6 * MS), Clock(0, MS), "are uncertain by 6.0 ms"),
+        (Clock(0, MS), Clock(0, 7 * MS), "are uncertain by 7.0 ms"),
+        (Clock(0, MS), Clock(3 * MS, MS), "drifted by 3.000 ms"),
+        (Clock(0, MS), Clock(-3 * MS, MS), "drifted by 3.000 ms"),
     ],
 )
 def test_a_clock_that_moved_or_has_a_wide_bound_is_noted(before, after, words):

@@ -61,7 +61,7 @@ def test_the_newest_runs_are_named_by_time_and_not_by_name(run, tmp_path):
 
 
 def test_report_alone_says_how_to_make_a_run_where_there_is_none(run):
-    assert run("report") == (0, "No run is here: `fencepost test redis --time 10` makes one.\n")
+    assert run("report") == (0, "No runs yet: start one with `fencepost test redis --time 10`.\n")
 
 
 def test_suite_alone_lists_the_suites(run):

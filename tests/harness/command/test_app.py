@@ -59,7 +59,10 @@ def run(monkeypatch, capsys, tmp_path):
         (["test", "redlock", "--schedule", "/dev/null"], "schedule /dev/null is not JSON"),
         (["test", "redlock", "--schedule", "x", "--nemesis", "pause"], "exclude one another"),
         (["test", "--replay", "nowhere"], "'nowhere' is no run (a folder with test.json or"),
-        (["test", "--replay", "x", "--seed", "4"], "--replay takes all from the run that it names"),
+        (
+            ["test", "--replay", "x", "--seed", "4"],
+            "--replay takes all settings from the run that it names",
+        ),
         (["test"], "which LOCK? `fencepost locks` lists them"),
         (["test", "redlock", "--guard", "high"], "there is no guard 'high'; choose one of: none,"),
         (["test", "redlock", "--guard", "fenced"], "guard fenced needs a fencing token"),
@@ -80,7 +83,7 @@ def run(monkeypatch, capsys, tmp_path):
         (["test", "redlock", "--until", "fencing"], "does not run it (the lock issues no token"),
         (["test", "redlock", "--until", "ownership,liveness"], "judged only once the run is over"),
         (["test", "redlock", "--until", "faults"], "until faults: it is judged only once the run"),
-        (["test", "redlock", "--until", "store", "--until-violation"], "exclude one another"),
+        (["test", "redlock", "--until", "store", "--until-violation"], "cannot be combined"),
         (["test", "redlock", "-o", "quorum=2"], "lock redlock has no option quorum; it has"),
         (["test", "redlock", "-o", "token"], "option 'token' has no value: write -o token=VALUE"),
         (["test", "redlock", "-o", "token=x"], "choose one of none, value, one, majority"),
@@ -129,7 +132,7 @@ def test_a_host_that_a_test_needs_and_the_file_lacks_is_named_before_anything_st
     )
     code, said = run("test", "redis", "--concurrency", "1", "--hosts", str(file))
     assert code == 254
-    assert f"{file} does not name storage, client-1, which this needs" in said
+    assert f"{file} does not name storage, client-1, which this test needs" in said
 
 
 @pytest.mark.parametrize("arguments", [[], ["cluster"]])
@@ -185,7 +188,7 @@ def test_a_lock_s_options_are_shown_with_defaults_values_and_meaning(run):
     assert code == 0
     row = next(row for row in said.splitlines() if "retry_delay_ms" in row)
     assert "-o retry_delay_ms=   100 " in row
-    assert "a whole number from 1 on" in row
+    assert "an integer, at least 1" in row
     assert LOCKS["redlock"].options["retry_delay_ms"].what in row
 
 
@@ -221,7 +224,7 @@ def test_missing_packages_are_reported_with_the_command_that_installs_them():
         (Crashed("no engine"), 255, "fencepost: no engine"),
         (OSError(28, "No space left on device", "x.jsonl"), 255, "x.jsonl: No space left"),
         (KeyboardInterrupt(), 130, "fencepost: interrupted"),
-        (ZeroDivisionError("oops"), 255, "a defect of fencepost's own"),
+        (ZeroDivisionError("oops"), 255, "a defect of fencepost; please report it"),
     ],
 )
 def test_however_a_command_ends_its_exit_code_is_never_that_of_a_verdict(

@@ -29,7 +29,7 @@ def test_a_frame_has_the_phase_the_time_left_the_rate_the_holders_and_the_faults
                ["client-2 orders 0.120 s"], ["client-1 orders 0.020 s"]),
     )  # fmt: skip
     assert "running" in said and "18 s left" in said
-    assert "50 a second, 102 in all, 800 events" in said
+    assert "50 per second, 102 in total, 800 events" in said
     assert "held by" in said and "client-2 orders 0.120 s" in said
     assert "client-1 orders 0.020 s" in said
     assert "client-1 is paused" in said

@@ -98,7 +98,7 @@ def test_a_junit_file_that_cannot_be_written_is_refused_before_the_run(run, mach
 
 def test_quiet_and_json_exclude_one_another(run):
     code, _, err = run("-q", "--json")
-    assert code == 254 and "--quiet and --json exclude one another" in err
+    assert code == 254 and "--quiet and --json cannot be combined" in err
 
 
 def test_an_interrupted_run_ends_with_the_verdict_so_far_and_its_path(run, monkeypatch):

@@ -28,7 +28,7 @@ def test_its_file_is_written_and_may_be_written_again(tmp_path, language, capsys
 
 def test_a_file_that_is_another_stays(tmp_path):
     (tmp_path / "fencepost.go").write_text("package mine")
-    with pytest.raises(BadArguments, match="is there, and is another: move it away first"):
+    with pytest.raises(BadArguments, match="exists with other content: move it away first"):
         sdk("go", tmp_path)
     assert (tmp_path / "fencepost.go").read_text() == "package mine"
 

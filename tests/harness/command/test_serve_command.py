@@ -36,7 +36,7 @@ def test_a_port_that_is_in_use_is_a_sentence(call):
         code, said = call("--port", str(port))
     assert (code, said) == (
         255,
-        f"fencepost: port {port} of 127.0.0.1 is in use: end what has it, or name another with "
+        f"fencepost: port {port} of 127.0.0.1 is in use: end its user, or name another with "
         "--port\n",
     )
 
@@ -44,10 +44,10 @@ def test_a_port_that_is_in_use_is_a_sentence(call):
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--host", "example.org"], "'example.org' is no address to listen on"),
-        (["--host", "192.0.2.1"], "192.0.2.1 is no address of this machine"),
+        (["--host", "example.org"], "'example.org' is not an address to listen on"),
+        (["--host", "192.0.2.1"], "192.0.2.1 is not an address of this machine"),
         (["--port", "70000"], "--port"),
-        (["--results", "nowhere"], "there is no results folder nowhere"),
+        (["--results", "nowhere"], "the results folder nowhere does not exist"),
     ],
 )
 def test_an_error_of_serve_is_one_sentence(call, words, why, monkeypatch):

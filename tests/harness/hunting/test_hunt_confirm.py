@@ -120,7 +120,7 @@ def test_without_a_counterexample_no_cluster_starts(machine, monkeypatch, tmp_pa
         (
             {},
             ("--ttl", "3s"),
-            "--schedule takes all from the scenario that it names: leave ttl out",
+            "--schedule takes all settings from the scenario that it names: omit ttl",
         ),
         ({}, ("-o", "colour=red"), "colour"),
     ],

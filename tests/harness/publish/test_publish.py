@@ -143,7 +143,7 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path, monkeypatch, cap
         sys, "argv", ["fencepost", "site", str(tmp_path / "s"), "--results", "none"]
     )
     assert app.run() == 254
-    assert "there is no results folder none" in capsys.readouterr().err
+    assert "the results folder none does not exist" in capsys.readouterr().err
 
 
 def test_a_document_keeps_its_links_and_shows_html_as_text():

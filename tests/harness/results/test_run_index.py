@@ -113,7 +113,7 @@ def test_the_number_of_further_runs_is_shown(call):
     for _ in range(3):
         made("one")
     assert "1 more: --newest 3 lists them." in call("ls", "--newest", "2")[1]
-    assert "has no such run" in call("ls", "--lock", "none")[1]
+    assert "matches. `fencepost test redis --time 10` starts one" in call("ls", "--lock", "none")[1]
 
 
 def test_a_run_is_shown_with_its_settings_verdicts_files_and_how_to_run_it_again(call):
@@ -123,7 +123,7 @@ def test_a_run_is_shown_with_its_settings_verdicts_files_and_how_to_run_it_again
     assert "INVALID resource" in said
     assert "resource: INVALID. Two held it." in said
     assert f"{run.resolve()}/history.jsonl" in said
-    assert "again: fencepost test redis" in said
+    assert "repeat: fencepost test redis" in said
     assert "--seed 5" in said
     found = json.loads(call("show", "one", "--json")[1])
     assert (found["test"]["seed"], found["results"]["valid"], found["holds"]) == (5, False, 12)
@@ -191,9 +191,9 @@ def test_two_runs_are_compared_and_the_exit_code_says_whether_their_outcomes_agr
     assert "verdict true true" in lines
     assert "holds a second 4.0 4.0" in lines
     assert not any(line.startswith("Seed") for line in lines)
-    assert lines[-1] == "They came out alike."
+    assert lines[-1] == "The results are the same."
     code, said = call("compare", name_of(one), name_of(other))
-    assert (code, "They came out differently." in said) == (1, True)
+    assert (code, "The results are different." in said) == (1, True)
     assert "resource not judged false" in " ".join(said.split())
     assert call("compare", name_of(one), name_of(unjudged))[0] == 254
 

@@ -122,7 +122,7 @@ def test_a_check_of_a_service_of_no_compose_file_is_refused(here, run):
         ),
         ("lock = \n", "fencepost.toml cannot be read: "),
         ("[lock]\nname = 'x'\n", "fencepost.toml: lock is a table; write it as a value"),
-        ("quiet = 'yes'\n", "fencepost.toml: quiet is true or false, and not 'yes'"),
+        ("quiet = 'yes'\n", "fencepost.toml: quiet must be true or false, not 'yes'"),
         (
             "lock = 'mylock.py:MyLock'\n",
             "mylock.py:MyLock needs servers: add for example --servers redis:1",
@@ -153,7 +153,7 @@ def test_init_writes_a_project_that_a_test_can_be_made_of(here, run, described):
 
 def test_init_changes_no_existing_file(here, run):
     code, said = run("init")
-    assert (code, "kept mylock.py, which is there already" in said) == (0, True)
+    assert (code, "kept mylock.py, which exists already" in said) == (0, True)
     assert (here / "mylock.py").read_text() == "class MyLock: ...\n"
     assert run("init")[1].count("kept ") == len(PLACES)
     assert "wrote " not in run("init")[1]
