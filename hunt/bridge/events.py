@@ -13,13 +13,14 @@ from typing import Any
 
 from fencepost.checker.history.history import NEMESIS, SPONTANEOUS
 from fencepost.hunt.bridge.trace import Call, Moment, Trace
+from fencepost.hunt.faults.registry import SIMULATED
+from fencepost.hunt.models.registry import MODELS
 from fencepost.hunt.run import Run
 from fencepost.hunt.sim.network import LATENCY
 from fencepost.hunt.sim.record import Row
 from fencepost.hunt.sim.setting import Setting
 from fencepost.workloads.client.steps import Step
 
-_MESSAGES = ("delay", "packet")
 _OF_LOCK = ("acquire", "extend", "release")
 LOST, LATE = "lost", "late"
 REQUEST, REPLY, REPLICATION = "request", "reply", "replication"
@@ -121,9 +122,9 @@ def long_ns(setting: Setting) -> int:
 
 
 def unseen(setting: Setting, trace: Trace) -> set[str]:
-    """The clients whose lock sends what is no step of an op: through etcd's gateway, or from a
-    thread of its own."""
-    if setting.kind != "redis":
+    """The clients whose lock sends requests that are no steps of an op: all of them by the model of
+    the servers, or those whose lock has threads of its own."""
+    if not MODELS[setting.model].steps:
         return set(setting.clients)
     return trace.aside if setting.outside else set()
 
@@ -223,7 +224,7 @@ class _Reader:
         if value["phase"] == "end":
             fault = self._faults[name]
             self._ends[name] = time
-            if family not in _MESSAGES and time < self._run.healed_ns:
+            if not SIMULATED[family].messages and time < self._run.healed_ns:
                 client = _client_of(fault, self._clients)
                 found = Deed("heal", time, place, client, fault=fault)
                 found.nodes, found.links = _where(fault, self._clients)
@@ -234,12 +235,12 @@ class _Reader:
         words = value["arguments"]["words"]
         fault = Struck(name, family, targets, arguments, links, time, words)
         self._faults[name] = fault
-        if family in _MESSAGES:
+        if SIMULATED[family].messages:
             self._message(place, fault)
             return
-        if family == "failover":
+        if SIMULATED[family].unsynced:
             self._unreplicated(fault)
-        begins = self._cut_in_flight(place, fault) if family == "partition" else place
+        begins = self._cut_in_flight(place, fault) if links else place
         client = _client_of(fault, self._clients)
         found = Deed("strike", time, begins, client, fault=fault)
         found.nodes, found.links = _where(fault, self._clients)
@@ -384,7 +385,7 @@ def _merged(rows: Sequence[Row], moments: Sequence[Moment]) -> Iterator[Row | Mo
 def _client_of(fault: Struck, clients: dict[str, _At]) -> str:
     """The client that a pause or a kill strikes; "" where it strikes a server."""
     target = fault.targets[0]
-    return target if fault.family in ("pause", "kill") and target in clients else ""
+    return target if not fault.links and target in clients else ""
 
 
 def _where(

@@ -12,7 +12,7 @@ from fencepost.harness.spec import from_arguments
 from fencepost.hunt.bridge.bridge import bridge
 from fencepost.hunt.bridge.events import unseen
 from fencepost.hunt.bridge.trace import Trace
-from fencepost.hunt.faults.actions import table
+from fencepost.hunt.faults.registry import table
 from fencepost.hunt.run import Run
 from fencepost.hunt.search.hunt import Find, hunt
 from fencepost.hunt.search.judge import violations
@@ -277,7 +277,7 @@ def test_a_duplicated_message_cannot_be_replayed_and_is_reported(setting):
     actions = table(asked)
     _, met = hunt(asked, 3, 30, 1)
     twice = next(number for number, one in enumerate(actions, 1) if one.kind == "duplicate")
-    schedule = Schedule(met.schedule.head, ((3, twice), *met.schedule.strikes))
+    schedule = Schedule(met.schedule.head, ((3, twice), *met.schedule.injections))
     found = bridge(asked, told_of(asked, schedule))
     assert len(found.cannot) == 1
     assert "arrives a second time" in found.cannot[0]

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from fencepost.hunt.faults.actions import table
+from fencepost.hunt.faults.registry import table
 from fencepost.hunt.intercept import patches
 from fencepost.hunt.run import Run
 from fencepost.hunt.search.draw import Drawer
@@ -137,7 +137,7 @@ def test_its_threads_leave_nothing_behind_where_python_ends():
     code = """
 from fencepost.harness.spec import written
 from fencepost.harness.hunting.hunts import setting_of
-from fencepost.hunt.faults.actions import table
+from fencepost.hunt.faults.registry import table
 from fencepost.hunt.run import Run
 from fencepost.hunt.sim.schedule import Schedule
 one = setting_of(written.spec("pottery", {}, {"concurrency": 2, "seed": 1}), None, None, False)

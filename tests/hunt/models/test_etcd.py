@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from fencepost.hunt.faults.actions import table
+from fencepost.hunt.faults.registry import table
 from fencepost.hunt.models.etcd.server import Cluster, EtcdServer
 from fencepost.hunt.models.etcd.state import Refused, State
 from fencepost.hunt.models.http import Pool

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fencepost.checker.history.history import NEMESIS
-from fencepost.hunt.faults.actions import table
+from fencepost.hunt.faults.registry import table
 from fencepost.hunt.run import Run
 from fencepost.hunt.search.exhaustive import Every, Probe, batches
 from fencepost.hunt.search.search import search, search_all
@@ -107,9 +107,9 @@ def test_it_hits_the_one_step_that_as_many_random_schedules_miss(setting):
     one = setting("broken-check-then-delete", "pause", "ownership")
     tried = search_all(one, 1, 60, processes=1)
     assert tried.found is not None
-    (strike,) = tried.found[0].strikes
+    (strike,) = tried.found[0].injections
     run = Run(one, tried.found[0], table(one)).carry_out()
-    assert run.struck == [strike]
+    assert run.injected == [strike]
     missed = sum(
         search(one, seed, 60, processes=1, most=tried.schedules).found is None for seed in range(5)
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fencepost.hunt.faults.actions import table
+from fencepost.hunt.faults.registry import table
 from fencepost.hunt.run import Run
 from fencepost.hunt.search.hunt import hunt
 from fencepost.hunt.search.judge import violations
@@ -73,7 +73,7 @@ def test_a_known_defect_is_found_and_explained(setting, name):
     found = find(one)
     story = "\n".join(numbered(found.story))
     assert all(word in story for word in words), story
-    assert len(found.schedule.strikes) <= 4
+    assert len(found.schedule.injections) <= 4
 
 
 @pytest.mark.oracle
@@ -81,9 +81,9 @@ def test_no_injection_of_a_shrunk_counterexample_can_be_removed(setting):
     one = setting("redlock", "clock,partition,delay,kill")
     found = find(one)
     first, actions = next(iter(found.broken)), table(one)
-    strikes = found.schedule.strikes
+    strikes = found.schedule.injections
     for place in range(len(strikes)):
-        less = replace(found.schedule, strikes=strikes[:place] + strikes[place + 1 :])
+        less = replace(found.schedule, injections=strikes[:place] + strikes[place + 1 :])
         assert not violations(Run(one, less, actions).carry_out(), [first], surely=True)
 
 
@@ -123,7 +123,7 @@ def test_a_sound_setting_has_no_counterexample(setting, lock, faults, options, s
     assert tried.found is None
     assert tried.schedules == 300
     assert len(tried.states) > 50
-    assert set(tried.struck) == set(faults.split(","))
+    assert set(tried.injected) == set(faults.split(","))
 
 
 def test_the_counterexample_is_the_same_with_any_number_of_processes(setting):
