@@ -43,7 +43,7 @@ def test_a_counterexample_exits_with_1_its_story_and_a_report(run, tmp_path):
     assert test["hunt"]["story"][0].startswith("1. ")
     report = (folder / "report.html").read_text()
     assert "The story" in report
-    assert "No server was real" in report
+    assert "No real server was involved" in report
     assert json.loads((folder / "results.json").read_text())["valid"] is False
 
 
@@ -62,7 +62,7 @@ def test_a_sound_lock_exits_with_0_and_the_number_of_schedules(run):
         (("etcd9",), "there is no lock 'etcd9'"),
         (("zookeeper",), "there is no model of zookeeper"),
         (("etcd", "--faults", "memory"), "only servers of Redis have such a limit"),
-        (("redis", "--server", "redis=valkey"), "cannot be simulated on valkey: there is no model"),
+        (("redis", "--server", "redis=valkey"), "there is no model of valkey, only of redis, etcd"),
         (("etcd", "--server", "etcd=9"), "there is no etcd '9'; choose one of: 3.5, 3.4"),
         (("etcd", "--faults", "clock"), "run on monotonic clocks"),
         (("./mine.py:Lock", "--servers", "redis:1"), "there is no file ./mine.py"),

@@ -195,13 +195,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from random import Random
 from fencepost.harness.hunting.hunts import setting_of
-from fencepost.harness.spec import written
-from fencepost.hunt import record
+from fencepost.harness.spec import from_arguments
+from fencepost.hunt.sim import record
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.run import Run
 
-one = setting_of(written.spec("redlock", {}, {"concurrency": 2, "seed": 1}), None, None, False)
+one = setting_of(from_arguments.spec("redlock", {}, {"concurrency": 2, "seed": 1}), None, None, False)
 actions, random, found = table(one), Random("bytes"), hashlib.sha256()
 drawer = Drawer(one, actions, 300, {})
 for _ in range(30):
