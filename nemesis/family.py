@@ -30,6 +30,17 @@ class Colour:
 
 
 @dataclass(frozen=True)
+class Column:
+    """A column that every matrix has: the `entry` of --nemesis, its title, and how a sentence about
+    it begins. `place` orders the columns of all families."""
+
+    entry: str
+    title: str
+    sentence: str
+    place: int
+
+
+@dataclass(frozen=True)
 class Strike:
     """What a fault of a family, by its name, may strike: the primary may be any of the servers,
     the holder any of the clients."""
@@ -93,7 +104,8 @@ class Family:
     - `links`: the pairs of nodes that it keeps apart.
     - `forgets`: whether servers may lose what they have granted, or end it before its time.
 
-    How it is shown: `describe` says in a sentence what a fault does; `colour` is the report's.
+    How it is shown: `describe` says in a sentence what a fault does; `colour` is the report's;
+    `columns` are those of a matrix that names no faults.
     """
 
     name: str
@@ -120,6 +132,7 @@ class Family:
     links: Callable[[list[str], dict[str, Any]], list[list[str]]] = _no_links
     forgets: bool = False
     colour: Colour = Colour()
+    columns: tuple[Column, ...] = ()
 
     def nodes(self, at: Layout) -> list[str]:
         """The nodes that a fault of this family may strike."""

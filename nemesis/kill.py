@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from fencepost.nemesis.chains import Chains
-from fencepost.nemesis.family import Colour, Family, Strike
+from fencepost.nemesis.family import Colour, Column, Family, Strike
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault, Receipt, together
 from fencepost.nemesis.restart import NEVER_S, revive, rolling
@@ -154,4 +154,5 @@ FAMILY = Family(
     clashes=clashes,
     forgets=True,
     colour=Colour("#6d7278", "#9aa0a8"),
+    columns=(Column("kill", "crash", "Under crashes", 5),),
 )

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.family import Colour, Family
+from fencepost.nemesis.family import Colour, Column, Family
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Receipt, together
@@ -266,4 +266,8 @@ FAMILY = Family(
     over=held,
     leftovers=leftovers,
     colour=Colour("#7d9a3c", "#a3c25e"),
+    columns=(
+        Column("pause:client", "client pause", "Under client pauses", 1),
+        Column("pause:server", "server pause", "Under server pauses", 2),
+    ),
 )

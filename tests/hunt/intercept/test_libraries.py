@@ -81,7 +81,8 @@ from fencepost.harness.hunting.hunts import setting_of
 from fencepost.hunt.sim import record
 from tests.hunt.intercept.test_libraries import drawn
 
-one = setting_of(from_arguments.spec(sys.argv[2], {}, {"concurrency": 2, "seed": 1}), None, None, False)
+spec = from_arguments.spec(sys.argv[2], {}, {"concurrency": 2, "seed": 1})
+one = setting_of(spec, None, None, False)
 found = hashlib.sha256()
 # The library may have been loaded before the first run, or is in it.
 if sys.flags.hash_randomization:
@@ -140,7 +141,8 @@ from fencepost.harness.hunting.hunts import setting_of
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.run import Run
 from fencepost.hunt.sim.schedule import Schedule
-one = setting_of(from_arguments.spec("pottery", {}, {"concurrency": 2, "seed": 1}), None, None, False)
+spec = from_arguments.spec("pottery", {}, {"concurrency": 2, "seed": 1})
+one = setting_of(spec, None, None, False)
 Run(one, Schedule(), table(one)).carry_out()
 """
     done = subprocess.run(

@@ -201,7 +201,8 @@ from fencepost.hunt.faults.registry import table
 from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.run import Run
 
-one = setting_of(from_arguments.spec("redlock", {}, {"concurrency": 2, "seed": 1}), None, None, False)
+spec = from_arguments.spec("redlock", {}, {"concurrency": 2, "seed": 1})
+one = setting_of(spec, None, None, False)
 actions, random, found = table(one), Random("bytes"), hashlib.sha256()
 drawer = Drawer(one, actions, 300, {})
 for _ in range(30):
