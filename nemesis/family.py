@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from fencepost.nemesis.axis import FaultAxis
 from fencepost.nemesis.chains import Chains
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.leftover import Leftover
@@ -105,7 +106,7 @@ class Family:
     - `forgets`: whether servers may lose what they have granted, or end it before its time.
 
     How it is shown: `describe` says in a sentence what a fault does; `colour` is the report's;
-    `columns` are those of a matrix that names no faults.
+    `columns` are those of a matrix that names no faults; `axes`: what a sweep can vary about it.
     """
 
     name: str
@@ -133,6 +134,7 @@ class Family:
     forgets: bool = False
     colour: Colour = Colour()
     columns: tuple[Column, ...] = ()
+    axes: tuple[FaultAxis, ...] = ()
 
     def nodes(self, at: Layout) -> list[str]:
         """The nodes that a fault of this family may strike."""
