@@ -87,8 +87,8 @@ class Writer:
                     self._end(place, deed)
                 case "arrive":
                     self._arrive(place, deed)
-                case "strike":
-                    self._strike(place, deed)
+                case "inject":
+                    self._inject(place, deed)
                 case "heal" if deed.fault is not None:
                     self._heal(deed.client, deed.fault.name)
         return tuple(self._steps)
@@ -152,9 +152,9 @@ class Writer:
         return op.type
 
     def _whole(self, place: int, op: Op) -> bool:
-        """Whether an op is over before anything else happens, with nothing that strikes it."""
+        """Whether an op is over before anything else happens, with no fault in it."""
         for deed in self._deeds[place:]:
-            if deed.op is not op or deed.hit is not None or deed.what == "strike":
+            if deed.op is not op or deed.hit is not None or deed.what == "inject":
                 return False
             if deed.what == "end":
                 return True
@@ -170,7 +170,7 @@ class Writer:
     def _point(self, place: int) -> str:
         """Where the client stops before it does this; "" where it does not."""
         deed = self._deeds[place]
-        if deed.what == "strike" and deed.number:
+        if deed.what == "inject" and deed.number:
             return before(deed.number)
         if deed.what == "send" and deed.call is not None:
             if deed.hit is not None:
@@ -187,7 +187,7 @@ class Writer:
         earlier = self._deeds[before_]
         if deed.hit is not None or self._reopens(place, deed):
             return True
-        if earlier.what == "strike":
+        if earlier.what == "inject":
             return False  # it is paused until now
         if earlier.what == "arrive" and not (earlier.hit and earlier.hit.waits):
             return True
@@ -205,7 +205,7 @@ class Writer:
         """The place of what the client does next in the same op."""
         for later in range(place + 1, len(self._deeds)):
             other = self._deeds[later]
-            if other.op is deed.op and other.what in ("send", "end", "strike"):
+            if other.op is deed.op and other.what in ("send", "end", "inject"):
                 return later
         return None
 
@@ -248,7 +248,7 @@ class Writer:
 
     # Faults.
 
-    def _strike(self, place: int, deed: Deed) -> None:
+    def _inject(self, place: int, deed: Deed) -> None:
         fault = deed.fault
         assert fault is not None
         family = SIMULATED[fault.family]

@@ -50,4 +50,4 @@ def _refuses(setting: Setting) -> str:
     return f"{setting.lock} cannot fail over; these can: redis-replicated"
 
 
-SIMULATED = Simulated("failover", _failover, refuses=_refuses, unsynced=True)
+SIMULATED = Simulated("failover", _failover, refuses=_refuses, unreplicated_lost=True)

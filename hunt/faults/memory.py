@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol, runtime_checkable
 
 from fencepost.hunt.faults.action import Action, Inject
 from fencepost.hunt.faults.simulated import Simulated
-from fencepost.hunt.models.redis.server import RedisServer
 from fencepost.hunt.models.registry import MODELS
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import Event
 from fencepost.nemesis.memory import POLICIES
+
+
+@runtime_checkable
+class Limited(Protocol):
+    """A server of a model that `evicts`."""
+
+    def run_out(self) -> None:
+        """Other data comes in, and all that was there is evicted."""
+
+    def limit(self, reached: bool) -> None:
+        """From now on refuse what needs memory, or take it again."""
 
 
 def _memory(setting: Setting) -> Iterator[Action]:
@@ -23,7 +34,7 @@ def _memory(setting: Setting) -> Iterator[Action]:
 def _run_out(index: int, policy: str) -> Inject:
     def inject(run: Run, event: Event | None) -> bool:
         server = run.servers[index]
-        assert isinstance(server, RedisServer)
+        assert isinstance(server, Limited)
         if not server.up:
             return True
         words = f"{server.name} runs out of memory under {policy}"

@@ -30,7 +30,8 @@ class Simulated:
     What real servers and clients can do of it (hunt/bridge):
     - `messages`: it concerns single messages, not nodes or links.
     - `kills`: a client that it concerns does not come back.
-    - `unsynced`: what its first target had carried out last never reaches its second one.
+    - `unsynced_lost`: its servers lose what they had not synced.
+    - `unreplicated_lost`: what its first target had carried out last never reaches its second one.
     """
 
     name: str
@@ -42,7 +43,8 @@ class Simulated:
     slows: bool = False
     messages: bool = False
     kills: bool = False
-    unsynced: bool = False
+    unsynced_lost: bool = False
+    unreplicated_lost: bool = False
 
     @property
     def all_kinds(self) -> tuple[str, ...]:
