@@ -4,7 +4,7 @@ Depth by depth: what strikes the undisturbed run once; then what strikes each of
 more, later; and so on. The set-up is the usual one (all ask at once, holds are short), because the
 head of a schedule has more settings than there is time for.
 
-A strike is left out where it leads to a state that is known (known.py): to the one that the run was
+A strike is left out where it leads to a state that is known (state_hash.py): to the one that the run was
 in anyway, because there was nothing to strike; or to one that the same strike has led to at an
 earlier step, as it does where nothing was done in between that it could change. What is left out is
 stopped at once. It is known among what follows one schedule by one action, so that what is left out
@@ -99,7 +99,7 @@ class Probe(Run):
 
 
 def mergeable(setting: Setting) -> bool:
-    """Whether all that a client or server sees goes through what known.py knows of."""
+    """Whether all that a client or server sees goes through what state_hash.py covers."""
     return not setting.outside and setting.store != "server"
 
 
