@@ -4,11 +4,11 @@ Depth by depth: what strikes the undisturbed run once; then what strikes each of
 more, later; and so on. The set-up is the usual one (all ask at once, holds are short), because the
 head of a schedule has more settings than there is time for.
 
-A strike is left out where it leads to a state that is known (state_hash.py): to the one that the run was
-in anyway, because there was nothing to strike; or to one that the same strike has led to at an
-earlier step, as it does where nothing was done in between that it could change. What is left out is
-stopped at once. It is known among what follows one schedule by one action, so that what is left out
-does not depend on who tries which batch.
+An injection is left out where it leads to a state that is known (state_hash.py): to the one that
+the run was in anyway, because the fault found nothing to act on; or to one that the same injection
+has led to at an earlier step, because nothing that it could change was done in between. What is
+left out is stopped at once. A state is known among what follows one schedule by one action, so that
+what is left out does not depend on which process tries which batch.
 """
 
 from __future__ import annotations

@@ -56,6 +56,14 @@ def test_a_sound_lock_exits_with_0_and_the_number_of_schedules(run):
     assert "safe" not in said
 
 
+def test_a_name_of_the_last_version_is_taken_with_one_line_that_has_the_new_one(run):
+    code, said = run("redis", "--faults", "drop", "--budget", "1s", *ONE)
+    warnings = [line for line in said.splitlines() if "warning" in line]
+    assert (code, len(warnings)) == (0, 1)
+    assert "--faults drop is called packet/loss now" in warnings[0]
+    assert "Hunting redis, seed 1: packet/loss;" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
