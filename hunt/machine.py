@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from fencepost.hunt.intercept.context import load
-from fencepost.hunt.intercept.sockets import PORT
 from fencepost.hunt.models.http import Pool
 from fencepost.hunt.sim.link import Dialled, SimLink
+from fencepost.hunt.sim.network import Network, Server
 from fencepost.hunt.sim.record import Outbox
-from fencepost.hunt.sim.world import World
+from fencepost.hunt.sim.schedule import Schedule
+from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.sim.world import Node, World
 from fencepost.workloads.client.machine import Machine
 
-if TYPE_CHECKING:
-    from fencepost.hunt.run import ClientNode, Run
+
+class Host(Protocol):
+    """What a machine needs of the run that it is in (hunt/run.py)."""
+
+    setting: Setting
+    schedule: Schedule
+    world: World
+    network: Network
+    nodes: Mapping[str, Server]
+
+    def thread(self, work: Callable[[], None]) -> Callable[[], None]: ...
 
 
 class Failpoints:
@@ -47,7 +58,7 @@ class Mutex:
         self._taken = False
 
 
-def simulated(run: Run, node: ClientNode, out: Outbox) -> Machine:
+def simulated(run: Host, node: Node, out: Outbox) -> Machine:
     """The machine of the client on this node, whose process is `out`'s now."""
     world = run.world
     if run.setting.library:
@@ -70,7 +81,7 @@ def simulated(run: Run, node: ClientNode, out: Outbox) -> Machine:
         return Mutex(world)
 
     def address(name: str) -> tuple[str, int]:
-        return name, PORT
+        return name, run.nodes[name].port
 
     pools: dict[str, Pool] = {}
 

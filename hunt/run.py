@@ -5,23 +5,23 @@ from __future__ import annotations
 import gc
 import logging
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from heapq import heappop, heappush
 
 from greenlet import GreenletExit
 
-from fencepost.hunt.faults.actions import Action
-from fencepost.hunt.faults.deaths import BOOT
-from fencepost.hunt.faults.faults import Faults
+from fencepost.hunt.faults.action import Action
+from fencepost.hunt.faults.kill import BOOT
 from fencepost.hunt.intercept import patches
 from fencepost.hunt.intercept.context import Place, enter
 from fencepost.hunt.intercept.watch import watched
 from fencepost.hunt.machine import Failpoints, simulated
-from fencepost.hunt.models.etcd.server import Cluster, EtcdServer
-from fencepost.hunt.models.redis.server import RedisServer
-from fencepost.hunt.models.sequencer import SequencerServer
+from fencepost.hunt.models.model import Storage
+from fencepost.hunt.models.registry import MODELS, storage
+from fencepost.hunt.sim.client_node import ClientNode
 from fencepost.hunt.sim.code_location import where_in, where_now
+from fencepost.hunt.sim.faults import Faults
 from fencepost.hunt.sim.network import Network, Request, Server, Tap
 from fencepost.hunt.sim.record import Outbox, Row
 from fencepost.hunt.sim.schedule import Aim, Schedule
@@ -43,40 +43,13 @@ class LockError(Exception):
     """The lock's code raised what a lock may not raise, or does not come to an end."""
 
 
-class ClientNode(Node):
-    """A client's machine. `doing` is the op that it is in."""
-
-    __slots__ = ("_aims", "doing", "out", "strike_after")
-
-    def __init__(self, run: Run, name: str, index: int, aims: Iterable[Aim]) -> None:
-        super().__init__(name, index)
-        self.strike_after: Callable[[int, int], None] = run.strike_after
-        self._aims = [aim for aim in aims if aim.client == index]
-        self.doing = ""
-        self.out = Outbox(run.world, run.rows, index, name)
-
-    def begins(self, f: str) -> None:
-        """It begins an op, which an aim may have been waiting for."""
-        self.doing = f
-        if self._aims:
-            left = []
-            for aim in self._aims:
-                if aim.f != f:
-                    left.append(aim)
-                elif aim.nth:
-                    left.append(aim._replace(nth=aim.nth - 1))
-                else:
-                    self.strike_after(aim.after, aim.action)
-            self._aims = left
-
-
 class Run:
-    """Everything of one run. `seen` are pairs of what struck and what the clients were doing.
+    """Everything of one run. `seen` are pairs of what was injected and what the clients were doing.
 
     `watch` gives who is told of each step of a client's ops. `worked_ns`: when all had done their
     work, and one only looked whether the lock comes back; `healed_ns`: when all faults were over.
     `working`: how many are at it still. `denied`: beside a few dead servers it did not come back.
-    `missed`: an action waited for a message to strike, and none came.
+    `missed`: an action waited for a message, and none came.
     """
 
     def __init__(
@@ -97,11 +70,13 @@ class Run:
         self.network = Network(world, tap)
         self.faults = Faults(world, self.rows)
         self.tap = tap
-        self.servers = _servers(setting, self.network)
-        self.storage = self._made_storage()
-        self.nodes: dict[str, Server] = {one.name: one for one in (*self.servers, self.storage)}
+        self.servers = MODELS[setting.model].servers(setting, self.network)
+        site = Storage(STORAGE, _STORAGE, self.network, self.servers, self._begin)
+        self.storage = storage(setting.store, site)
+        self.nodes: Mapping[str, Server] = {one.name: one for one in (*self.servers, self.storage)}
         self.clients = [
-            ClientNode(self, name, index, aims) for index, name in enumerate(setting.clients)
+            ClientNode(name, index, Outbox(world, self.rows, index, name), aims, self.inject_after)
+            for index, name in enumerate(setting.clients)
         ]
         self.failure: BaseException | None = None
         self.came_back = True
@@ -111,17 +86,15 @@ class Run:
         self.seen: dict[tuple[str, ...], None] = {}
         self._actions = actions
         # Steps rise, so that this is a heap.
-        self._strikes = list(schedule.strikes)
-        self.struck: list[tuple[int, int]] = []
+        self._injections = list(schedule.injections)
+        self.injected: list[tuple[int, int]] = []
         self._pending: Action | None = None
         self.missed = False
         self.working = len(self.clients)
         self._making = len(self.clients) if setting.own else 0
 
-    def _made_storage(self) -> Server:
-        if self.setting.store == "server":
-            return SequencerServer(STORAGE, _STORAGE, self)
-        return RedisServer(STORAGE, _STORAGE, self.network, "always")
+    def _begin(self, node: Node, work: Callable[[], None]) -> None:
+        self.world.start(node, self.thread(work), self.world.now)
 
     def carry_out(self) -> Run:
         """Run it. Raises LockError where the lock's own code fails."""
@@ -155,7 +128,7 @@ class Run:
         for server in self.nodes.values():
             server.forget()
         for client in self.clients:
-            client.strike_after = _never
+            client.inject_after = _never
 
     @contextmanager
     def _outside(self) -> Iterator[None]:
@@ -195,13 +168,13 @@ class Run:
     # Decisions.
 
     def _next(self) -> int:
-        return min(self._strikes[0][0], _MOST_STEPS) if self._strikes else _MOST_STEPS
+        return min(self._injections[0][0], _MOST_STEPS) if self._injections else _MOST_STEPS
 
-    def strike_after(self, steps: int, action: int) -> None:
-        """Let an action strike so many steps from now."""
+    def inject_after(self, steps: int, action: int) -> None:
+        """Let an action be injected so many steps from now."""
         world = self.world
         step = world.step + 1 + steps
-        heappush(self._strikes, (step, action))
+        heappush(self._injections, (step, action))
         world.decision = min(world.decision, step)
 
     def decide(self, event: Event | None) -> int:
@@ -217,18 +190,18 @@ class Run:
         if self._pending is not None:
             if self._over_faults:
                 self.missed = True
-            elif not self._pending.strike(self, event):
+            elif not self._pending.inject(self, event):
                 return step + 1
             self._pending = None
-        elif self._strikes and self._strikes[0][0] <= step:
-            number = heappop(self._strikes)[1]
+        elif self._injections and self._injections[0][0] <= step:
+            number = heappop(self._injections)[1]
             if not self._over_faults and number <= len(self._actions):
-                self.struck.append((step, number))
+                self.injected.append((step, number))
                 action = self._actions[number - 1]
                 doing = [client.doing for client in self.clients]
                 met = "" if event is None else _of(event)
                 self.seen[action.kind, action.way, met, *doing] = None
-                if not action.strike(self, event):
+                if not action.inject(self, event):
                     self._pending = action
                     return step + 1
         return max(step + 1, self._next())
@@ -240,7 +213,7 @@ class Run:
 
     @property
     def pending(self) -> Action | None:
-        """The action that waits for a message to strike."""
+        """The action that waits for a message."""
         return self._pending
 
     def end(self) -> None:
@@ -250,7 +223,7 @@ class Run:
     @property
     def played(self) -> Schedule:
         """The schedule that gives this very run once more, aims and all."""
-        return Schedule(self.schedule.head, tuple(self.struck))
+        return Schedule(self.schedule.head, tuple(self.injected))
 
     # Clients.
 
@@ -345,19 +318,7 @@ class Run:
 
 
 def _never(steps: int, action: int) -> None:
-    """The run is over: nothing strikes any more."""
-
-
-def _servers(setting: Setting, network: Network) -> list[Server]:
-    names = list(enumerate(setting.servers))
-    if setting.kind == "etcd":
-        cluster = Cluster(network, looks=setting.version != "3.4")
-        return [EtcdServer(name, index, cluster) for index, name in names]
-    redis = [RedisServer(name, index, network, setting.persistence) for index, name in names]
-    if setting.replicated:
-        for follower in redis[1:]:
-            follower.follow(redis[0])
-    return [*redis]
+    """The run has ended: nothing is injected any more."""
 
 
 def _on_its_own(work: Callable[[], None]) -> Callable[[], None]:

@@ -125,14 +125,14 @@ class Aim:
         on: list[tuple[str, int]] = []
         seen = replace(play, holder=None, at_s=None)
         try:
-            for blow in play.before:
-                self._strike(blow, strikes, on)
+            for injection in play.before:
+                self._strike(injection, strikes, on)
             found, holder = self._moment(play)
             if found:
                 seen = replace(seen, holder=holder, at_s=round(self._watch.now() / 1e9, 3))
                 before = self._watch.grants(holder) if holder else 0
-                for blow in play.strike:
-                    self._strike(blow.at(holder), strikes, on)
+                for injection in play.strike:
+                    self._strike(injection.at(holder), strikes, on)
                 self._wait(play, holder, before)
         finally:
             self.played.append(seen)
@@ -140,17 +140,17 @@ class Aim:
                 strikes.heal(place)
                 self._healed(place, begun_ns)
 
-    def _strike(self, blow: Injection, strikes: Strikes, on: list[tuple[str, int]]) -> None:
+    def _strike(self, injection: Injection, strikes: Strikes, on: list[tuple[str, int]]) -> None:
         number = next(self._count)
         name = f"aim-{number}"
         begun_ns = self._watch.now()
         on.append((name, begun_ns))
-        words = describe(blow.family, blow.targets, blow.arguments)
-        arguments = blow.arguments | {"words": words}
+        words = describe(injection.family, injection.targets, injection.arguments)
+        arguments = injection.arguments | {"words": words}
         self.schedule.append(
-            Scheduled(round(begun_ns / 1e9, 3), 0.0, blow.family, blow.targets, arguments)
+            Scheduled(round(begun_ns / 1e9, 3), 0.0, injection.family, injection.targets, arguments)
         )
-        strikes.inject(Fault(name, blow.family, blow.targets, blow.arguments))
+        strikes.inject(Fault(name, injection.family, injection.targets, injection.arguments))
 
     def _healed(self, name: str, begun_ns: int) -> None:
         place = int(name.removeprefix("aim-")) - 1

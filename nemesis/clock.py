@@ -30,7 +30,8 @@ from random import Random
 from typing import Any
 
 from fencepost.nemesis import skewed
-from fencepost.nemesis.family import Colour, Family, Strike
+from fencepost.nemesis.clock_axes import AXES
+from fencepost.nemesis.family import Colour, Column, Family, Strike
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Receipt
@@ -294,4 +295,6 @@ FAMILY = Family(
     impairs=lambda targets, arguments: [],  # it answers, and wrongly
     forgets=True,
     colour=Colour("#1f9d94", "#45c4ba"),
+    columns=(Column("clock", "clock", "Under clock faults", 4),),
+    axes=AXES,
 )

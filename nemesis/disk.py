@@ -12,7 +12,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.family import Colour, Family
+from fencepost.nemesis.family import Colour, Column, Family
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Receipt, together
@@ -117,4 +117,5 @@ FAMILY = Family(
     forgets=True,  # a server may end on it (PostgreSQL), and every session with it
     ours_alone="it needs a disk of fencepost's under the server's data",
     colour=Colour("#c07a3e", "#e0a06a"),
+    columns=(Column("disk", "disk full", "Under full disks", 7),),
 )

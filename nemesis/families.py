@@ -20,7 +20,7 @@ from fencepost.nemesis import (
     pause,
     power,
 )
-from fencepost.nemesis.family import Family, Strike
+from fencepost.nemesis.family import Column, Family, Strike
 from fencepost.nemesis.fault_spec import Asked, parse
 from fencepost.nemesis.targets import HOLDER, PRIMARY, Layout, renamed
 from fencepost.registry import Registry
@@ -43,6 +43,12 @@ FAMILIES: Registry[Family] = Registry(
         cpu.FAMILY,
     ),
 )
+
+
+def columns() -> list[Column]:
+    """The columns of a matrix that names no faults, in order."""
+    found = (column for family in FAMILIES.values() for column in family.columns)
+    return sorted(found, key=lambda column: column.place)
 
 
 def collide(mine: Strike, other: Strike, at: Layout) -> bool:

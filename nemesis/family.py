@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from fencepost.nemesis.axis import FaultAxis
 from fencepost.nemesis.chains import Chains
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.leftover import Leftover
@@ -27,6 +28,17 @@ class Colour:
 
     light: str = "#8a8f98"
     dark: str = "#a0a5ad"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that every matrix has: the `entry` of --nemesis, its title, and how a sentence about
+    it begins. `place` orders the columns of all families."""
+
+    entry: str
+    title: str
+    sentence: str
+    place: int
 
 
 @dataclass(frozen=True)
@@ -93,7 +105,8 @@ class Family:
     - `links`: the pairs of nodes that it keeps apart.
     - `forgets`: whether servers may lose what they have granted, or end it before its time.
 
-    How it is shown: `describe` says in a sentence what a fault does; `colour` is the report's.
+    How it is shown: `describe` says in a sentence what a fault does; `colour` is the report's;
+    `columns` are those of a matrix that names no faults; `axes`: what a sweep can vary about it.
     """
 
     name: str
@@ -120,6 +133,8 @@ class Family:
     links: Callable[[list[str], dict[str, Any]], list[list[str]]] = _no_links
     forgets: bool = False
     colour: Colour = Colour()
+    columns: tuple[Column, ...] = ()
+    axes: tuple[FaultAxis, ...] = ()
 
     def nodes(self, at: Layout) -> list[str]:
         """The nodes that a fault of this family may strike."""

@@ -13,13 +13,15 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
 
+from fencepost.nemesis.axis import LONG, FaultAxis
 from fencepost.nemesis.chains import Chains
-from fencepost.nemesis.family import Colour, Family, Strike
+from fencepost.nemesis.family import Colour, Column, Family, Strike
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault, Receipt, together
 from fencepost.nemesis.restart import NEVER_S, revive, rolling
 from fencepost.nemesis.site import Site
 from fencepost.nemesis.targets import HOLDER, SERVERS, Drawn, Layout, pick, sentence
+from fencepost.setting import TIME_S
 
 DATA = ("kept", "wiped")
 TARGETS = (*SERVERS, "rolling", "client", HOLDER)
@@ -140,6 +142,10 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
     )
 
 
+def _majority(away_s: float, at: Layout, random: Random) -> Drawn:
+    return Drawn(pick(random, at, "majority"), {}, duration_s=away_s)
+
+
 FAMILY = Family(
     name="kill",
     what="kills servers or a client (SIGKILL) and restarts them, with their data or without",
@@ -154,4 +160,18 @@ FAMILY = Family(
     clashes=clashes,
     forgets=True,
     colour=Colour("#6d7278", "#9aa0a8"),
+    columns=(Column("kill", "crash", "Under crashes", 5),),
+    axes=(
+        FaultAxis(
+            "restart-delay",
+            "restart delay",
+            "how long a majority of the servers is away "
+            "after a crash, with what its persistence keeps",
+            TIME_S,
+            0.05,
+            600,
+            _majority,
+            LONG,
+        ),
+    ),
 )

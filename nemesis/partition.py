@@ -19,7 +19,7 @@ from typing import Any
 
 from fencepost.nemesis import chains, iptables
 from fencepost.nemesis.chains import Chains, datagram, probe
-from fencepost.nemesis.family import Colour, Family, Strike
+from fencepost.nemesis.family import Colour, Column, Family, Strike
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.iptables import Rule
 from fencepost.nemesis.nemesis import Fault, Receipt
@@ -285,4 +285,5 @@ FAMILY = Family(
     impairs=impairs,
     links=links,
     colour=Colour("#8a74c9", "#a593e0"),
+    columns=(Column("partition", "partition", "Under partitions", 3),),
 )

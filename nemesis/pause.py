@@ -18,12 +18,14 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.family import Colour, Family
+from fencepost.nemesis.axis import SHORT, FaultAxis
+from fencepost.nemesis.family import Colour, Column, Family
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Receipt, together
 from fencepost.nemesis.site import Client, Remote, Server, Site
 from fencepost.nemesis.targets import HOLDER, SERVERS, Drawn, Layout, holder, listed, pick, sentence
+from fencepost.setting import TIME_S
 
 FAILPOINTS = ("acquired", "before-write", "replies-in-flight")
 """Those that every client reaches, or nearly every one."""
@@ -248,6 +250,10 @@ def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
     return [Leftover(what, f"resumed its stopped server (pid {pid})", server.resume)]
 
 
+def _before_write(lasts_s: float, at: Layout, random: Random) -> Drawn:
+    return Drawn(pick(random, at, "client"), {"point": "before-write"}, duration_s=lasts_s)
+
+
 FAMILY = Family(
     name="pause",
     what="stops servers (SIGSTOP), or a client at a failpoint or until another holds the lock, or "
@@ -266,4 +272,20 @@ FAMILY = Family(
     over=held,
     leftovers=leftovers,
     colour=Colour("#7d9a3c", "#a3c25e"),
+    columns=(
+        Column("pause:client", "client pause", "Under client pauses", 1),
+        Column("pause:server", "server pause", "Under server pauses", 2),
+    ),
+    axes=(
+        FaultAxis(
+            "pause",
+            "pause",
+            "how long a client is paused, right before it writes under its hold",
+            TIME_S,
+            0.05,
+            600,
+            _before_write,
+            SHORT,
+        ),
+    ),
 )

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.family import Colour, Family
+from fencepost.nemesis.family import Colour, Column, Family
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault, Receipt, together
 from fencepost.nemesis.restart import NEVER_S, revive, rolling
@@ -117,4 +117,5 @@ FAMILY = Family(
     forgets=True,
     ours_alone="it needs a disk of fencepost's under the server's data",
     colour=Colour("#3f444a", "#c3c8ce"),
+    columns=(Column("power", "power loss", "Under losses of power", 6),),
 )

@@ -88,9 +88,9 @@ def must_fit(entries: Sequence[str], at: Layout) -> None:
 def must_make_sense(found: Sequence[Play], at: Layout) -> None:
     """Raise ValueError if this layout cannot have a fault of these plays."""
     for number, play in enumerate(found, 1):
-        for blow in (*play.before, *(one.at(at.clients[0]) for one in play.strike)):
+        for injection in (*play.before, *(one.at(at.clients[0]) for one in play.strike)):
             try:
-                validate(blow.family, blow.targets, blow.arguments, at)
+                validate(injection.family, injection.targets, injection.arguments, at)
             except (TypeError, ValueError) as error:
                 raise ValueError(f"play {number}: {error}") from error
 
@@ -112,10 +112,10 @@ def draw(entries: Sequence[str], seed: int, number: int, at: Layout) -> Play:
         until_grant = drawn.arguments.get("until") == pause.UNTIL
         return Play("point", [], [drawn], 0.0, lasts_s, until_grant, rest_s)
     share = 1 - LEFT if kind == "edge" else random.uniform(0.05, 0.6)
-    blow, lasts_s, until_grant = _blow(random, at, one, length_s)
-    if HOLDER in blow.targets and blow.arguments.get("point"):
+    injection, lasts_s, until_grant = _injection(random, at, one, length_s)
+    if HOLDER in injection.targets and injection.arguments.get("point"):
         kind, share = "point", 0.0
-    return Play(kind, [], [blow], share, lasts_s, until_grant, rest_s)
+    return Play(kind, [], [injection], share, lasts_s, until_grant, rest_s)
 
 
 def _turn(random: Random, asked: Sequence[Asked], seed: int, number: int) -> Asked:
@@ -155,7 +155,7 @@ def _split(
     if None in strikes:
         return None
     share = random.uniform(0.05, 0.4)
-    found = [blow for blow in strikes if blow is not None]
+    found = [injection for injection in strikes if injection is not None]
     return Play("split", [cut], found, share, 1.2 * at.ttl_s, True, rest_s)
 
 
@@ -175,7 +175,7 @@ def _forgetting(random: Random, at: Layout, asked: Asked, server: str) -> Inject
     return None
 
 
-def _blow(
+def _injection(
     random: Random, at: Layout, asked: Asked, length_s: float
 ) -> tuple[Injection, float, bool]:
     """A strike in a hold, for how long at the most, and whether another's grant ends it."""
@@ -210,8 +210,8 @@ def _blow(
     if family == "clock" and at.kind.lease_clock == "wall" and not (asked.target or asked.variant):
         some = random.sample(at.servers, len(at.servers) // 2 + 1)
         return Injection("clock", some, _ahead(random, at)), 1.2 * at.ttl_s, True
-    blow, lasts_s = _own(random, at, asked, length_s)
-    return blow, lasts_s, _forgets(FAMILIES[family])
+    injection, lasts_s = _own(random, at, asked, length_s)
+    return injection, lasts_s, _forgets(FAMILIES[family])
 
 
 def _ahead(random: Random, at: Layout) -> dict[str, Any]:

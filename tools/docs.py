@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.harness.campaigns.bench import BASELINE
+from fencepost.harness.campaigns.matrix_plan import columns_of
 from fencepost.harness.cluster import libraries as installed
 from fencepost.nemesis.families import FAMILIES
 from fencepost.report.pages import suite as suite_page
@@ -172,7 +173,7 @@ def matrix(name: str) -> Rows:
     stored = _kept(name)
     plan = stored["plan"]
     cells = {(row["lock"], row["guard"], row["fault"]): row["sum"] for row in stored["cells"]}
-    yield "lock", "guard", *map(title, plan["faults"])
+    yield "lock", "guard", *(title(fault, columns_of([fault])) for fault in plan["faults"])
     for lock in plan["locks"]:
         for guard in plan["guards"]:
             row = [cells[lock, guard, fault] for fault in plan["faults"]]

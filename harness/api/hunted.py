@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -118,6 +119,8 @@ def hunt(
         choose("setting of a hunt", name, _SETTINGS)
     given = {name: str(value) for name, value in settings.items() if value is not None}
     given_faults, goals = _list(faults), _list(until)
+    for warning in hunts.renamed(given_faults):
+        warnings.warn(warning, FutureWarning, stacklevel=2)
     versions = [server] if isinstance(server, str) else server or []
     budget = budget if isinstance(budget, str) else f"{budget:g}s"
     lock = lock if isinstance(lock, str) else named(lock)

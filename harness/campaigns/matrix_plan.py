@@ -16,16 +16,12 @@ from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.servers.kinds import independent
 from fencepost.harness.spec.spec import Spec, layout_of, schedule_of
 from fencepost.harness.spec.validation import validate
-from fencepost.nemesis.families import FAMILIES, check
+from fencepost.nemesis.families import FAMILIES, check, columns
 from fencepost.nemesis.fault_spec import families
 from fencepost.settings import SETTINGS
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS
 
-COLUMNS = (
-    "none", "pause:client", "pause:server", "partition", "clock", "kill", "power", "disk", "all",
-)  # fmt: skip
-"""The faults that are asked for if none are named. `all` stands for all of these together."""
 GUARD_ROWS = ("none", "fenced")
 QUICK_S = 14 * 60.0
 _USUAL_S, _SHORTEST_S, _LONGEST_S, _MOST_S = 20.0, 2.5, 60.0, 600.0
@@ -68,6 +64,7 @@ class Plan:
             "hold": self.hold,
             "think": self.think,
             "aim": self.aim,
+            "columns": columns_of(self.faults),
         }
 
 
@@ -108,13 +105,13 @@ def plan(
         BadArguments: there is no such lock, fault or guard.
     """
     chosen = tuple(choose("lock", name, LOCKS) for name in locks) or tuple(usual_locks())
-    columns = tuple(map(_fault, faults)) or COLUMNS
+    asked_for = tuple(map(_fault, faults)) or usual_faults()
     rows = tuple(choose("guard", name, GUARDS) for name in guards)
     rows = rows or (GUARD_ROWS[:1] if quick else GUARD_ROWS)
     if time_s is not None and not 1 <= time_s <= _MOST_S:
         raise BadArguments(f"time {time_s:g} s is out of range (1 s to {_MOST_S / 60:.0f} min)")
-    chosen, columns, rows = map(_each_once, (chosen, columns, rows))
-    asked = Plan(chosen, columns, rows, seed, time_s or _USUAL_S, _TTL_MS, aim=aim)
+    chosen, asked_for, rows = map(_each_once, (chosen, asked_for, rows))
+    asked = Plan(chosen, asked_for, rows, seed, time_s or _USUAL_S, _TTL_MS, aim=aim)
     if quick:
         asked = replace(
             asked,
@@ -139,6 +136,17 @@ def _fault(entry: str) -> str:
     for family in families([] if entry in ("none", "all") else [entry]):
         choose("fault", family, ("none", "all", *FAMILIES))
     return entry
+
+
+def columns_of(faults: Sequence[str]) -> dict[str, dict[str, str]]:
+    """How a report names these faults, of those that their families say it of."""
+    found = (column for column in columns() if column.entry in faults)
+    return {one.entry: {"title": one.title, "sentence": one.sentence} for one in found}
+
+
+def usual_faults() -> tuple[str, ...]:
+    """The faults of a matrix that names none. `all` stands for all others of a matrix together."""
+    return ("none", *(column.entry for column in columns()), "all")
 
 
 def usual_locks() -> list[str]:
@@ -225,7 +233,7 @@ def _entries(fault: str, asked: Plan, spec: Spec) -> tuple[str, ...]:
     if fault != "all":
         return (fault,)
     others = [one for one in asked.faults if one not in ("none", "all")] or [
-        one for one in COLUMNS if one not in ("none", "all")
+        column.entry for column in columns()
     ]
     found = tuple(one for one in others if _possible(one, spec))
     if not found:

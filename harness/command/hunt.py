@@ -23,12 +23,12 @@ from fencepost.harness.errors import BadArguments
 from fencepost.harness.execute.run import run
 from fencepost.harness.hunting.confirm import TRIES
 from fencepost.harness.hunting.confirm import confirm as confirm_
-from fencepost.harness.hunting.hunts import DEPTH, SEARCHES, Hunt, described
+from fencepost.harness.hunting.hunts import DEPTH, SEARCHES, Hunt, described, renamed
 from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.needs import cluster_for
 from fencepost.hunt.bridge.bridge import Bridge
-from fencepost.hunt.faults.actions import KINDS
+from fencepost.hunt.faults.registry import SIMULATED
 from fencepost.hunt.search.hunt import Find
 from fencepost.hunt.search.search import Tried
 from fencepost.hunt.story.story import drawn, numbered
@@ -57,7 +57,11 @@ def hunt(
     ] = None,
     faults: Annotated[
         str | None,
-        typer.Option(help=f"What may go wrong, of: {', '.join(KINDS)}. All that fit, if left out."),
+        typer.Option(
+            metavar="FAMILY[/VARIANT],...",
+            help=f"Faults, named as for --nemesis, of: {', '.join(SIMULATED)}. All that fit, if "
+            "left out.",
+        ),
     ] = None,
     budget: Annotated[str, typer.Option(help="How long to search.")] = "60s",
     seed: Annotated[str | None, typer.Option(help="Where all random choices come from.")] = None,
@@ -107,6 +111,8 @@ def hunt(
         typer.Option("--confirm", help="Play what is found on real servers: it needs Docker."),
     ] = False,
 ) -> int:
+    for warning in renamed(faults):
+        print(f"fencepost: warning: {warning}", file=sys.stderr)
     settings = {
         "guard": guard,
         "ttl": ttl,
@@ -182,7 +188,7 @@ def _nothing(asked: Hunt, tried: Tried) -> None:
         f"  tried: {tried.steps:,} steps, {tried.events:,} events; {len(tried.states):,} different "
         f"histories (order of ops and outcomes, times left out)"
     )
-    struck = ", ".join(f"{kind} {count:,}" for kind, count in sorted(tried.struck.items()))
+    struck = ", ".join(f"{kind} {count:,}" for kind, count in sorted(tried.injected.items()))
     screen.write(f"  struck: {struck or 'nothing'}")
     screen.write(
         f"  covered: {len(tried.covered):,} pairs of a fault and what the clients were doing"

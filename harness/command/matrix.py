@@ -47,7 +47,7 @@ def matrix(
         typer.Option(
             metavar="FAULT,...",
             help="The columns: none, entries as --nemesis has them, or all of these together. "
-            f"[default: {','.join(matrix_plan.COLUMNS)}]",
+            f"[default: {','.join(matrix_plan.usual_faults())}]",
         ),
     ] = "",
     guards: Annotated[
@@ -222,7 +222,7 @@ def _announce(found: Matrix, lanes: int) -> None:
         if cell.reason:
             reasons.setdefault(cell.reason, []).append(cell)
     for reason, cells in reasons.items():
-        which = dict.fromkeys(f"{one.lock} {title(one.fault)}" for one in cells)
+        which = dict.fromkeys(f"{one.lock} {_title(one.fault)}" for one in cells)
         rows = dict.fromkeys(f"{one.lock}, guard {one.guard}" for one in cells)
         named = list(which if len(which) <= len(rows) else rows)
         more = f" and {len(named) - 4} more" if len(named) > 5 else ""
@@ -234,7 +234,7 @@ def _say(cell: Cell, number: int, row: dict[str, Any]) -> None:
     """One line as soon as a run is over."""
     came = summed({"runs": [row], "reason": ""})
     state = STATES[came["state"]]
-    text = Text(f"{cell.lock}, {title(cell.fault)}, guard {cell.guard}: ")
+    text = Text(f"{cell.lock}, {_title(cell.fault)}, guard {cell.guard}: ")
     text.append(state.word, style=_STYLE.get(came["state"], "yellow"))
     text.append(f"  {came['words']}")
     screen.console().print(text, soft_wrap=True)
@@ -245,7 +245,7 @@ def _tell(found: Matrix, page: Path) -> None:
     rows = found.to_json()["cells"]
     places = {(row["lock"], row["guard"], row["fault"]): row["sum"] for row in rows}
     asked = found.plan
-    table = screen.table("lock", "guard", *map(title, asked.faults), whole=2)
+    table = screen.table("lock", "guard", *map(_title, asked.faults), whole=2)
     for lock in asked.locks:
         for guard in asked.guards:
             sums = [places[lock, guard, fault] for fault in asked.faults]
@@ -256,6 +256,10 @@ def _tell(found: Matrix, page: Path) -> None:
     screen.write(", ".join(key))
     screen.write(headline(rows))
     screen.write(f"page: {page}")
+
+
+def _title(fault: str) -> str:
+    return title(fault, matrix_plan.columns_of([fault]))
 
 
 def _shown(total: dict[str, Any]) -> Text:

@@ -15,14 +15,16 @@ from fencepost.harness.errors import BadArguments, Crashed, choose
 from fencepost.harness.execute import scripted
 from fencepost.harness.judge.judge import Outcome, judge
 from fencepost.harness.results import results
-from fencepost.harness.servers.kinds import chosen
+from fencepost.harness.servers.kinds import KINDS, chosen
 from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.spec import Spec, seconds
 from fencepost.harness.userlock.hunt_support import installed, outside_of_reach
 from fencepost.harness.userlock.resolve import Asked
 from fencepost.harness.userlock.resolve import given as given_lock
 from fencepost.hunt.bridge.bridge import Bridge, bridge
-from fencepost.hunt.faults.actions import FAMILY, KINDS
+from fencepost.hunt.faults import registry as simulated
+from fencepost.hunt.models.model import Model
+from fencepost.hunt.models.registry import MODELS, stores
 from fencepost.hunt.run import LockError
 from fencepost.hunt.search.hunt import Find
 from fencepost.hunt.search.hunt import hunt as carry_out
@@ -36,13 +38,9 @@ from fencepost.workloads.locks.user_lock import modules as own_modules
 from fencepost.workloads.scenarios import file
 from fencepost.workloads.scenarios.scenario import Scenario
 
-MODELS = ("redis", "etcd")
-"""The kinds of servers that there are models of."""
-STORES = (*MODELS, "server")
-"""What a resource may be kept in (workloads/resources)."""
 SEARCHES = ("random", "exhaustive")
 DEPTH = 2
-"""How many strikes an exhaustive search goes up to, unless told otherwise."""
+"""How many injections an exhaustive search goes up to, unless told otherwise."""
 # In the order in which their stories are told: what says most first.
 GOALS = (
     *("lease_exclusion", "ownership", "fencing", "liveness", "linearizable"),
@@ -61,7 +59,7 @@ class Hunt:
     """A hunt that makes sense: the lock's test, what is simulated of it, and for how long.
 
     `lock` is what a person calls it, and `beside` what a test of it has to be given beside that.
-    `depth`: try every schedule with up to so many strikes; None: draw them.
+    `depth`: try every schedule with up to so many injections; None: draw them.
     """
 
     spec: Spec
@@ -103,7 +101,7 @@ class Hunt:
             "hunt": {
                 "command": command,
                 "schedule": find.schedule.numbers(len(self.setting.clients)),
-                "strikes": [[step, action] for step, action in find.schedule.strikes],
+                "strikes": [[step, action] for step, action in find.schedule.injections],
                 "faults": list(self.setting.faults),
                 "story": numbered(find.story),
                 "drawing": drawn(find.story, find.run),
@@ -166,11 +164,7 @@ def described(
 def setting_of(spec: Spec, faults: str | None, until: str | None, guarded: bool) -> Setting:
     """What to hunt for. BadArguments where this lock cannot be simulated so."""
     lock = spec.lock_type
-    if lock.kind not in MODELS:
-        raise BadArguments(
-            f"{spec.lock} cannot be simulated: there is no model of {lock.kind}, only of "
-            f"{', '.join(MODELS)}. `fencepost test {spec.lock}` runs it on real servers"
-        )
+    model, version = _model(spec)
     if lock.make is None:
         port = _PORTS.get(spec.lock)
         hunted = f"`fencepost hunt {port}` hunts our port of its algorithm, and " if port else ""
@@ -180,22 +174,20 @@ def setting_of(spec: Spec, faults: str | None, until: str | None, guarded: bool)
         )
     outside = bool(lock.library) or spec.own is not None
     if outside:
-        _must_be_simulated(spec)
+        _must_be_simulated(spec, model)
     if not guarded and spec.own is None and lock.has_token(spec.options):
         # The data are no goal then, and tokens meet a resource that heeds them.
         spec = replace(spec, guard="fenced")
-    kinds = _faults(faults, spec)
     goals = _goals(spec, until, guarded)
-    families = dict.fromkeys(FAMILY.get(kind, kind) for kind in kinds)
-    if spec.stored_in not in STORES:
+    if spec.stored_in not in stores():
         raise BadArguments(f"guard {spec.guard} is kept in {spec.stored_in}, which has no model")
-    return Setting(
+    setting = Setting(
         test=_description(spec),
         lock=spec.lock,
         options=spec.options,
         servers=tuple(spec.servers),
         clients=tuple(spec.clients),
-        faults=kinds,
+        faults=(),
         goals=goals,
         guard=spec.guard,
         store=spec.stored_in,
@@ -205,22 +197,25 @@ def setting_of(spec: Spec, faults: str | None, until: str | None, guarded: bool)
         bound_ns=round(spec.liveness_bound_s * 1e9),
         replicated=lock.replicated,
         kind=lock.kind,
-        version=_version(spec),
+        model=model.name,
+        version=version,
         extends=lock.extends,
-        slow="pause" in families,
         ends_with=lock.ends_with,
         outside=outside,
         library=_module(lock.library),
         **_own(spec),
     )
+    setting = replace(setting, faults=_faults(faults, setting))
+    return replace(setting, slow=simulated.slow(setting))
 
 
-def _must_be_simulated(spec: Spec) -> None:
+def _must_be_simulated(spec: Spec, model: Model) -> None:
     """BadArguments where a lock that brings its own connections cannot have simulated ones."""
     lock = spec.lock_type
     why = ""
-    if lock.kind != "redis":
-        why = f"it brings its own connections to {lock.kind}, and hunt has those to Redis alone"
+    if not model.sockets:
+        able = ", ".join(one.name for one in MODELS.values() if one.sockets)
+        why = f"it brings its own connections to {lock.kind}, and hunt has those to {able} alone"
     elif lock.library and not installed(_module(lock.library)):
         why = f"{lock.library} is not installed here: pip install {lock.library}"
     elif spec.own is not None and (found := outside_of_reach(spec.own.files)):
@@ -236,17 +231,22 @@ def _module(library: str) -> str:
     return _MODULES.get(library, library)
 
 
-def _version(spec: Spec) -> str:
-    """The version of the lock's servers, '' for the usual one. BadArguments where there is no model
-    of them."""
-    asked = spec.server_version
-    kind, version = chosen(spec.lock_type.kind, asked)
-    if kind.name not in MODELS:
+def _model(spec: Spec) -> tuple[Model, str]:
+    """The model of the lock's servers, and their version, '' for the usual one.
+
+    Raises:
+        BadArguments: there is no model of them.
+    """
+    asked, role = spec.server_version, spec.lock_type.kind
+    if role not in KINDS:
+        raise BadArguments(f"{spec.lock} cannot be simulated: fencepost does not know its servers")
+    kind, version = chosen(role, asked)
+    if kind.model not in MODELS:
         raise BadArguments(
-            f"{spec.lock} cannot be simulated on {kind.name}: there is no model of it, only of "
-            f"{', '.join(MODELS)}"
+            f"{spec.lock} cannot be simulated: there is no model of {kind.name}, only of "
+            f"{', '.join(MODELS)}. `fencepost test {spec.lock}` runs it on real servers"
         )
-    return version if asked else ""
+    return MODELS[kind.model], version if asked else ""
 
 
 def _own(spec: Spec) -> dict[str, Any]:
@@ -267,30 +267,25 @@ def _description(spec: Spec) -> dict[str, Any]:
     return test
 
 
-def _faults(asked: str | None, spec: Spec) -> tuple[str, ...]:
-    """The kinds of faults, in the table's order: those that were asked for, or all that fit."""
+def _faults(asked: str | None, setting: Setting) -> tuple[str, ...]:
+    """The faults, in the table's order: those that were asked for, or all that fit."""
     if asked is None:
-        # No TCP connection does the one, and the other comes of a server that is shared.
-        left_out = {"duplicate", "memory"}
-        if not spec.lock_type.replicated:
-            left_out.add("failover")
-        if spec.persistence == "none":
-            left_out.add("power")  # which takes no more than a crash
-        if spec.lock_type.kind == "etcd":
-            left_out.add("clock")  # its leases do not run by wall clocks
-        return tuple(kind for kind in KINDS if kind not in left_out)
+        return simulated.usual(setting)
     names = [name.strip() for name in asked.split(",") if name.strip()]
-    for name in names:
-        choose("fault", name, KINDS)
-    if "clock" in names and spec.lock_type.kind == "etcd":
-        raise BadArguments(
-            "faults clock: etcd's leases run on monotonic clocks, and hunt skews wall clocks alone"
-        )
-    if "memory" in names and spec.lock_type.kind != "redis":
-        raise BadArguments("faults memory: only servers of Redis have such a limit")
-    if "failover" in names and not spec.lock_type.replicated:
-        raise BadArguments(f"{spec.lock} cannot fail over; these can: redis-replicated")
-    return tuple(kind for kind in KINDS if kind in names)
+    try:
+        return simulated.asked(names, setting)
+    except ValueError as error:
+        raise BadArguments(str(error)) from error
+
+
+def renamed(asked: str | None) -> list[str]:
+    """A warning for each fault that is asked for by a name of 0.1.0."""
+    names = [name.strip() for name in (asked or "").split(",")]
+    return [
+        f"--faults {name} is called {simulated.BEFORE[name]} now; the next version will refuse it"
+        for name in names
+        if name in simulated.BEFORE
+    ]
 
 
 def _goals(spec: Spec, asked: str | None, guarded: bool) -> tuple[str, ...]:

@@ -11,20 +11,18 @@ from fencepost.nemesis.families import facts
 def with_facts(history: History) -> History:
     """The history with the facts that its families state, where ops lack them.
 
-    Every fencepost writes these facts since 0.1.0; a history from elsewhere, or an older one, may
-    name a family alone. What an op states itself stays as it is.
+    fencepost writes these facts itself; a history from elsewhere, or one from before 0.1.0, may
+    name the family alone. What an op states itself stays as it is.
     """
-    lacking = {place for place, op in enumerate(history.ops) if _lacks(op)}
-    if not lacking:
+    if not any(map(_lacks, history.nemesis())):
         return history
-    ops = [_stated(op) if place in lacking else op for place, op in enumerate(history.ops)]
+    ops = [_stated(op) if op.process == NEMESIS and _lacks(op) else op for op in history.ops]
     return History(ops, history.notes)
 
 
 def _lacks(op: Op) -> bool:
-    if op.process != NEMESIS or op.value.get("phase") == "end":
-        return False
-    return not {"impairs", "links", "forgets"} <= op.value.keys()
+    starts = op.value.get("phase") != "end"
+    return starts and not {"impairs", "links", "forgets"} <= op.value.keys()
 
 
 def _stated(op: Op) -> Op:

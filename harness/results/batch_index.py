@@ -133,9 +133,9 @@ def _suite(folder: Path) -> Collected:
 
 def _matrix(folder: Path) -> Collected:
     stored = matrix.read(folder)
-    rows = stored["cells"]
+    rows, columns = stored["cells"], stored["plan"].get("columns", {})
     lines = {
-        f"{row['lock']}, {matrix.title(row['fault'])}, guard {row['guard']}": _cell(row)
+        f"{row['lock']}, {matrix.title(row['fault'], columns)}, guard {row['guard']}": _cell(row)
         for row in rows
     }
     return Collected(

@@ -22,7 +22,7 @@ from fencepost.hunt.bridge.events import Deed, deeds, long_ns, unseen
 from fencepost.hunt.bridge.schedule_order import segments, straightened
 from fencepost.hunt.bridge.to_scenario import Writer
 from fencepost.hunt.bridge.trace import Trace
-from fencepost.hunt.faults.actions import table
+from fencepost.hunt.faults.registry import SIMULATED, table
 from fencepost.hunt.run import Run
 from fencepost.hunt.search.hunt import Find
 from fencepost.hunt.sim.record import to_history
@@ -129,7 +129,7 @@ def _unsynced(steps: tuple[Timed, ...], writer: Writer) -> tuple[Timed, ...]:
     losses = [
         place
         for place, timed in enumerate(steps)
-        if isinstance(timed.step, Inject) and timed.step.family == "power"
+        if isinstance(timed.step, Inject) and SIMULATED[timed.step.family].unsynced_lost
     ]
     for loss in reversed(losses):
         ahead = [place for place in grants if place < loss]

@@ -1,8 +1,8 @@
 """What happened in a simulated run that has to happen again on real servers, in order.
 
 A request is one deed, at the moment at which it is carried out: there it meets what others did.
-The rest of its way is the network's, unless something struck it there (`Struck.hits`). A client is
-paused or killed at a step of its op; all else strikes nodes or links.
+The rest of its way is the network's, unless a fault met it there (`Hit`). A client is
+paused or killed at a step of its op; all else concerns nodes or links.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ from typing import Any
 
 from fencepost.checker.history.history import NEMESIS, SPONTANEOUS
 from fencepost.hunt.bridge.trace import Call, Moment, Trace
+from fencepost.hunt.faults.registry import SIMULATED
+from fencepost.hunt.models.registry import MODELS
 from fencepost.hunt.run import Run
 from fencepost.hunt.sim.network import LATENCY
 from fencepost.hunt.sim.record import Row
 from fencepost.hunt.sim.setting import Setting
 from fencepost.workloads.client.steps import Step
 
-_MESSAGES = ("delay", "packet")
 _OF_LOCK = ("acquire", "extend", "release")
 LOST, LATE = "lost", "late"
 REQUEST, REPLY, REPLICATION = "request", "reply", "replication"
 
 
 @dataclass(eq=False)
-class Struck:
+class Injected:
     """A fault of the run, by its name there, and when it ended, if it did."""
 
     name: str
@@ -78,7 +79,7 @@ class Deed:
     """One thing that happened.
 
     `what`: `begin` and `end` of an op, `send` of a request (`call`, `hit`), `arrive` of one that
-    was late; of a fault `strike` and `heal`. Of a client that is struck, `number` is the step of
+    was late; of a fault `inject` and `heal`. Of a client that it concerns, `number` is the step of
     its op before which that is; 0: it is in no op, or waits for its servers on a connection of its
     lock's own.
     """
@@ -90,7 +91,7 @@ class Deed:
     op: Op | None = None
     call: Call | None = None
     hit: Hit | None = None
-    fault: Struck | None = None
+    fault: Injected | None = None
     number: int = 0
     nodes: frozenset[str] = frozenset()
     links: frozenset[tuple[str, str]] = frozenset()
@@ -121,9 +122,9 @@ def long_ns(setting: Setting) -> int:
 
 
 def unseen(setting: Setting, trace: Trace) -> set[str]:
-    """The clients whose lock sends what is no step of an op: through etcd's gateway, or from a
-    thread of its own."""
-    if setting.kind != "redis":
+    """The clients whose lock sends requests that are no steps of an op: all of them by the model of
+    the servers, or those whose lock has threads of its own."""
+    if not MODELS[setting.model].steps:
         return set(setting.clients)
     return trace.aside if setting.outside else set()
 
@@ -145,7 +146,7 @@ class _Reader:
         self._handled = self._places("handled")
         self._over = self._places("over")
         self._clients = {name: _At() for name in run.setting.clients}
-        self._faults: dict[str, Struck] = {}
+        self._faults: dict[str, Injected] = {}
         self._ends: dict[str, int] = {}
         self._hits: dict[Call, Hit] = {}
         self._sends: dict[Call, Deed] = {}
@@ -223,7 +224,7 @@ class _Reader:
         if value["phase"] == "end":
             fault = self._faults[name]
             self._ends[name] = time
-            if family not in _MESSAGES and time < self._run.healed_ns:
+            if not SIMULATED[family].messages and time < self._run.healed_ns:
                 client = _client_of(fault, self._clients)
                 found = Deed("heal", time, place, client, fault=fault)
                 found.nodes, found.links = _where(fault, self._clients)
@@ -232,16 +233,16 @@ class _Reader:
         arguments = {k: v for k, v in value["arguments"].items() if k != "words"}
         links = frozenset((a, b) for a, b in arguments.get("links", ()))
         words = value["arguments"]["words"]
-        fault = Struck(name, family, targets, arguments, links, time, words)
+        fault = Injected(name, family, targets, arguments, links, time, words)
         self._faults[name] = fault
-        if family in _MESSAGES:
+        if SIMULATED[family].messages:
             self._message(place, fault)
             return
-        if family == "failover":
+        if SIMULATED[family].unreplicated_lost:
             self._unreplicated(fault)
-        begins = self._cut_in_flight(place, fault) if family == "partition" else place
+        begins = self._cut_in_flight(place, fault) if links else place
         client = _client_of(fault, self._clients)
-        found = Deed("strike", time, begins, client, fault=fault)
+        found = Deed("inject", time, begins, client, fault=fault)
         found.nodes, found.links = _where(fault, self._clients)
         if client:
             at = self._clients[client]
@@ -262,9 +263,9 @@ class _Reader:
         going = [self._handled[call] for call in sent if call in self._handled]
         return max([place, *(handled + 0.5 for handled in going if handled > place)])
 
-    def _message(self, place: int, fault: Struck) -> None:
+    def _message(self, place: int, fault: Injected) -> None:
         """A message was lost or held back."""
-        unplayed = Deed("strike", fault.start_ns, place, fault=fault)
+        unplayed = Deed("inject", fault.start_ns, place, fault=fault)
         if fault.arguments.get("kind") == "duplicate":
             self._found.append(unplayed)
             return
@@ -281,7 +282,7 @@ class _Reader:
             words = fault.words if before is None else f"{before.words}, and then {fault.words}"
             self._hits[call] = Hit(fault.name, which, how, words, (client, server))
 
-    def _cut_in_flight(self, place: int, fault: Struck) -> float:
+    def _cut_in_flight(self, place: int, fault: Injected) -> float:
         """A cut leaves alone the requests that are on their way: it comes after them. Where it cuts
         off a reply, that alone is lost before."""
         begins = float(place)
@@ -298,7 +299,7 @@ class _Reader:
                 self._hits[call] = Hit(f"{fault.name}-reply", REPLY, LOST, words, (client, server))
         return begins
 
-    def _unreplicated(self, fault: Struck) -> None:
+    def _unreplicated(self, fault: Injected) -> None:
         """What the primary had carried out last and not sent on yet, its replica never hears of."""
         old, new = fault.targets
         last: Call | None = None
@@ -381,16 +382,16 @@ def _merged(rows: Sequence[Row], moments: Sequence[Moment]) -> Iterator[Row | Mo
         moment = next(left, None)
 
 
-def _client_of(fault: Struck, clients: dict[str, _At]) -> str:
-    """The client that a pause or a kill strikes; "" where it strikes a server."""
+def _client_of(fault: Injected, clients: dict[str, _At]) -> str:
+    """The client that a pause or a kill concerns; "" where that is a server."""
     target = fault.targets[0]
-    return target if fault.family in ("pause", "kill") and target in clients else ""
+    return target if not fault.links and target in clients else ""
 
 
 def _where(
-    fault: Struck, clients: dict[str, _At]
+    fault: Injected, clients: dict[str, _At]
 ) -> tuple[frozenset[str], frozenset[tuple[str, str]]]:
-    """The nodes and the links that a fault strikes: a cut between a client and servers strikes no
+    """The nodes and the links that a fault concerns: a cut between a client and servers has no
     node as such."""
     apart = bool(fault.links) and all(near in clients for near, _ in fault.links)
     return (frozenset() if apart else frozenset(fault.targets)), fault.links

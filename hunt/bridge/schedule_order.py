@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fencepost.hunt.bridge.events import Deed
+from fencepost.hunt.faults.registry import SIMULATED
 
 
 def segments(found: Sequence[Deed], gap_ns: int) -> list[list[Deed]]:
@@ -72,7 +73,11 @@ def _in_order(one: Deed, other: Deed) -> bool:
 
 def _hastes(deed: Deed) -> bool:
     """Whether it has to come before a real server has synced: within a second."""
-    return deed.what == "strike" and deed.fault is not None and deed.fault.family == "power"
+    return (
+        deed.what == "inject"
+        and deed.fault is not None
+        and SIMULATED[deed.fault.family].unsynced_lost
+    )
 
 
 def _idle(deed: Deed) -> bool:

@@ -11,6 +11,8 @@ from typing import Any
 
 from fencepost.hunt.bridge.events import LOST, REPLICATION, REQUEST, Deed, Hit, Op, long_ns
 from fencepost.hunt.bridge.trace import Call
+from fencepost.hunt.faults.registry import SIMULATED
+from fencepost.hunt.models.registry import MODELS
 from fencepost.hunt.sim.setting import STORAGE, Setting
 from fencepost.nemesis.families import describe
 from fencepost.workloads.client.steps import before, connected
@@ -26,7 +28,6 @@ from fencepost.workloads.scenarios.scenario import (
     Timed,
 )
 
-_PLAYED = ("clock", "pause", "partition", "kill", "power", "failover", "memory")
 _DATA = ("resource",)
 _SETTLES_S = 1.0
 """Until a message that was held back is there, once it is let go: TCP's longest wait after a hold
@@ -86,8 +87,8 @@ class Writer:
                     self._end(place, deed)
                 case "arrive":
                     self._arrive(place, deed)
-                case "strike":
-                    self._strike(place, deed)
+                case "inject":
+                    self._inject(place, deed)
                 case "heal" if deed.fault is not None:
                     self._heal(deed.client, deed.fault.name)
         return tuple(self._steps)
@@ -151,9 +152,9 @@ class Writer:
         return op.type
 
     def _whole(self, place: int, op: Op) -> bool:
-        """Whether an op is over before anything else happens, with nothing that strikes it."""
+        """Whether an op is over before anything else happens, with no fault in it."""
         for deed in self._deeds[place:]:
-            if deed.op is not op or deed.hit is not None or deed.what == "strike":
+            if deed.op is not op or deed.hit is not None or deed.what == "inject":
                 return False
             if deed.what == "end":
                 return True
@@ -169,7 +170,7 @@ class Writer:
     def _point(self, place: int) -> str:
         """Where the client stops before it does this; "" where it does not."""
         deed = self._deeds[place]
-        if deed.what == "strike" and deed.number:
+        if deed.what == "inject" and deed.number:
             return before(deed.number)
         if deed.what == "send" and deed.call is not None:
             if deed.hit is not None:
@@ -186,7 +187,7 @@ class Writer:
         earlier = self._deeds[before_]
         if deed.hit is not None or self._reopens(place, deed):
             return True
-        if earlier.what == "strike":
+        if earlier.what == "inject":
             return False  # it is paused until now
         if earlier.what == "arrive" and not (earlier.hit and earlier.hit.waits):
             return True
@@ -204,7 +205,7 @@ class Writer:
         """The place of what the client does next in the same op."""
         for later in range(place + 1, len(self._deeds)):
             other = self._deeds[later]
-            if other.op is deed.op and other.what in ("send", "end", "strike"):
+            if other.op is deed.op and other.what in ("send", "end", "inject"):
                 return later
         return None
 
@@ -247,10 +248,11 @@ class Writer:
 
     # Faults.
 
-    def _strike(self, place: int, deed: Deed) -> None:
+    def _inject(self, place: int, deed: Deed) -> None:
         fault = deed.fault
         assert fault is not None
-        if fault.family not in _PLAYED:
+        family = SIMULATED[fault.family]
+        if family.messages:
             self.cannot.append(f"cannot be played: {fault.words}")
             return
         if any(self._clients[name].begun for name in self.unseen):
@@ -262,7 +264,7 @@ class Writer:
         for name in ("offset_s", "period_s"):
             if name in arguments:
                 arguments[name] = round(arguments[name] * self.scale, 6)
-        if fault.family == "partition":
+        if fault.links:
             arguments["sent"] = "lost"
         if deed.client:
             client = self._clients[deed.client]
@@ -270,11 +272,11 @@ class Writer:
                 return
             if deed.number and client.stopped_at:
                 arguments["point"] = client.stopped_at
-            client.held = fault.name if fault.family == "pause" else ""
+            client.held = "" if family.kills else fault.name
             if client.begun and not deed.number:
                 self._in_waits.add(fault.name)
-            client.gone = fault.family == "kill"
-            done = "paused" if fault.family == "pause" else "killed"
+            client.gone = family.kills
+            done = "killed" if family.kills else "paused"
             arguments["words"] = f"{deed.client} is {done}"
         else:
             arguments["words"] = describe(fault.family, list(fault.targets), arguments)
@@ -327,7 +329,7 @@ class Writer:
         connection it goes by."""
         call = deed.call
         other = call is None or (call.step.node == STORAGE and self.setting.store != "redis")
-        return self.setting.kind == "redis" and not other
+        return MODELS[self.setting.model].steps and not other
 
     def _arrive(self, place: int, deed: Deed) -> None:
         """What was held back comes."""

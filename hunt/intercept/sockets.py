@@ -1,4 +1,4 @@
-"""TCP sockets to simulated Redis servers, for clients that bring their own.
+"""TCP sockets to simulated servers, for clients that bring their own.
 
 A connection is what the kernel shows of one: bytes arrive in order, a reply that comes late is
 still there to be read, a server that dies ends it, and what is sent into a cut gets no answer. Left
@@ -11,18 +11,13 @@ from __future__ import annotations
 import errno
 import io
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fencepost.hunt.intercept.context import Place, here
 from fencepost.hunt.intercept.stream import Talk
-from fencepost.hunt.models.redis.resp import Decoder, Session
-from fencepost.hunt.sim.network import Network, Request, Server
-from fencepost.hunt.sim.world import Task, Wake
+from fencepost.hunt.sim.network import Network, Request, Server, Session
+from fencepost.hunt.sim.world import Node, Task, Wake
 
-if TYPE_CHECKING:
-    from fencepost.hunt.sim.world import Node
-
-PORT = 6379
 # How long Linux tries to connect, and to send (tcp_syn_retries 6, tcp_retries2 15).
 _CONNECTS_NS, _SENDS_NS = 127_000_000_000, 924_000_000_000
 
@@ -36,18 +31,19 @@ class Socket:
         self.proto = 0
         self._timeout = socket.getdefaulttimeout()
         self._place: Place | None = None
-        self._decoder = Decoder()
         self._inbox = b""
         self._under_way: list[Talk] = []
         self._waiting: Task | None = None
         self._alarm: Wake | None = None
         self._ended = False
         self.closed = False
-        self.session = Session()
+        self.waits = False
+        self.unread: list[Talk] = []
         self.command: tuple[Any, ...] = ()
         self.network: Network
         self.client: Node
         self.server: Server
+        self.session: Session
         self.ends = (-1, -1)
         self.latency = 0
 
@@ -75,7 +71,7 @@ class Socket:
 
     def getpeername(self) -> tuple[str, int]:
         self._must_be_open()
-        return self.server.name, PORT
+        return self.server.name, self.server.port
 
     def getsockname(self) -> tuple[str, int]:
         self._must_be_open()
@@ -88,7 +84,7 @@ class Socket:
         assert place is not None, "a simulated socket is used outside of its run"
         host, port = address[0], address[1]
         server = place.servers.get(host)
-        if server is None or port != PORT:
+        if server is None or port != server.port:
             raise place.unknown(f"it connects to {host}:{port}, which is none of its servers")
         if self._timeout == 0:
             raise place.unknown("it connects without waiting, which is not simulated")
@@ -101,6 +97,7 @@ class Socket:
     def _open(self, place: Place, server: Server) -> None:
         place.step()
         self._place, self.network, self.server = place, place.network, server
+        self.session = server.session()
         self.client = place.task.node
         self.ends = (self.client.index, server.index)
         self.latency = self.network.latency(*self.ends)
@@ -132,7 +129,7 @@ class Socket:
         place.step()
         if self._ended:
             raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
-        commands = tuple((one[0].upper(), *one[1:]) for one in self._decoder.feed(bytes(data)))
+        commands = tuple(self.session.commands(bytes(data)))
         if not commands:
             return
         self.command = commands
@@ -248,7 +245,7 @@ class Socket:
         """What was sent may still arrive. No step: Python closes sockets when it likes."""
         if not self.closed and self._place is not None:
             self.network.open.get(self.server.index, {}).pop(self, None)
-            if self.session.waits:
+            if self.waits:
                 self.server.left(self)
         self.closed = True
 

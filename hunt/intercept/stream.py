@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from fencepost.hunt.models.redis.resp import CONNECTION, Command, bytes_of
-from fencepost.hunt.sim.network import LATER, Request, Tap
+from fencepost.hunt.sim.network import LATER, Request, Session, Tap, Wire
 from fencepost.hunt.sim.world import Timer
 
-if TYPE_CHECKING:
-    from fencepost.hunt.intercept.sockets import Socket
+Command = tuple[Any, ...]
+
+
+class Stream(Wire, Protocol):
+    """A connection of a library. `waits`: for the answer to a command that takes its time; what
+    comes meanwhile is `unread`."""
+
+    session: Session
+    waits: bool
+    unread: list[Talk]
+    closed: bool
+
+    def parted(self, whole: Talk, parts: list[Talk]) -> None:
+        """What was sent at once is answered in parts."""
 
 
 class Talk(Request):
@@ -21,7 +32,7 @@ class Talk(Request):
 
     __slots__ = ("replies",)
 
-    link: Socket
+    link: Stream
     command: tuple[Command, ...]
 
     @property
@@ -33,8 +44,8 @@ class Talk(Request):
         if self.back:
             link.arrived(self)
         elif self.server.up and self.server.boots == self.boot:
-            if link.session.waits or link.session.unread:
-                link.session.unread.append(self)
+            if link.waits or link.unread:
+                link.unread.append(self)
             else:
                 self._carry_out()
         elif self.server.up:
@@ -43,7 +54,6 @@ class Talk(Request):
 
     def _carry_out(self) -> None:
         session = self.link.session
-        version = session.version
         self.replies: list[Any] = []
         data = b""
         for place, command in enumerate(self.command):
@@ -52,48 +62,47 @@ class Talk(Request):
                 self._wait(place)
                 break
             self.replies.append(reply)
-            data += bytes_of(command, reply, session.version or version)
+            data += session.encoded(command, reply)
         if self.replies:
             self.link.network.answer(self, data)
 
     def _wait(self, place: int) -> None:
         """The command at this place has to wait."""
-        link, session = self.link, self.link.session
+        link = self.link
         cuts = self.command[:place], self.command[place : place + 1], self.command[place + 1 :]
         parts = [commands for commands in cuts if commands]
         self.command = parts[0]
         talks = [self, *(Talk(link, part, self.sent, self.boot) for part in parts[1:])]
         link.parted(self, talks)
         waiting = talks[1 if place else 0]
-        session.waits = True
-        session.unread += talks[talks.index(waiting) + 1 :]
+        link.waits = True
+        link.unread += talks[talks.index(waiting) + 1 :]
         self.server.wait(waiting)
         if link.closed:
             self.server.left(link)
 
     def give(self, reply: Any) -> None:
         """Answer the one command that this is, after it had to wait."""
-        link, session = self.link, self.link.session
+        link = self.link
         self.replies = [reply]
-        link.network.answer(self, bytes_of(self.asked, reply, session.version))
-        session.waits = False
-        if session.unread:
+        link.network.answer(self, link.session.encoded(self.asked, reply))
+        link.waits = False
+        if link.unread:
             world = link.network.world
             world.at(world.now, Timer(self.server, lambda: read_on(link, self.boot)))
 
     def tell(self, tap: Tap, reply: Any) -> None:
         for command, answer in zip(self.command, self.replies, strict=True):
-            if command[0] not in CONNECTION:
+            if self.link.session.is_about_data(command):
                 tap.handled(self.link, command, answer)
 
     def miss(self, tap: Tap) -> None:
         for command in self.command:
-            if command[0] not in CONNECTION:
+            if self.link.session.is_about_data(command):
                 tap.lost(self.link, command)
 
 
-def read_on(link: Socket, boot: int) -> None:
+def read_on(link: Stream, boot: int) -> None:
     """The server reads what has come while the connection waited."""
-    session = link.session
-    while session.unread and not session.waits and link.server.boots == boot:
-        session.unread.pop(0)._carry_out()
+    while link.unread and not link.waits and link.server.boots == boot:
+        link.unread.pop(0)._carry_out()

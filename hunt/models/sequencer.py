@@ -8,17 +8,15 @@ takes one request at a time, in a task of its own, because a write waits for etc
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fencepost.hunt.models.http import Pool
+from fencepost.hunt.models.model import Storage
 from fencepost.hunt.models.redis.server import RedisServer
 from fencepost.hunt.sim.network import LATER, Refusal, Request, Server
 from fencepost.workloads.contract.lock import Failed
 from fencepost.workloads.resources.server import ASK_S, Store
 from fencepost.workloads.transport.etcd_gateway import Gateway
-
-if TYPE_CHECKING:
-    from fencepost.hunt.run import Run
 
 _REDIS = 98
 
@@ -26,20 +24,20 @@ _REDIS = 98
 class SequencerServer(Server):
     """A command is one JSON object, as its client sends it."""
 
-    __slots__ = ("_answers", "_busy", "_run", "_waiting")
+    __slots__ = ("_answers", "_begin", "_busy", "_network", "_waiting")
 
-    def __init__(self, name: str, index: int, run: Run) -> None:
-        super().__init__(name, index)
-        self._run = run
+    def __init__(self, site: Storage) -> None:
+        super().__init__(site.name, site.index)
+        self._begin, self._network = site.begin, site.network
         self._waiting: deque[Request] = deque()
         self._busy = False
-        world, network = run.world, run.network
-        etcd = {server.name: server for server in run.servers}
+        network, world = site.network, site.network.world
+        etcd = {server.name: server for server in site.servers}
 
         def pool(host: str, port: int) -> Pool:
             return Pool(network, self, etcd[host])
 
-        beside = RedisServer(f"{name}-redis", _REDIS, network, "always")
+        beside = RedisServer(f"{site.name}-redis", _REDIS, network, "always")
         addresses = [(server, 0) for server in etcd]
         self._answers = Store(_Beside(beside), Gateway(addresses, ASK_S, lambda: world.now, pool))
 
@@ -50,13 +48,12 @@ class SequencerServer(Server):
         self._waiting.append(request)
         if not self._busy:
             self._busy = True
-            run = self._run
-            run.world.start(self, run.thread(self._serve), run.world.now)
+            self._begin(self, self._serve)
 
     def _serve(self) -> None:
         while self._waiting:
             request = self._waiting.popleft()
-            self._run.network.answer(request, self._answers.answer(request.command[0]))
+            self._network.answer(request, self._answers.answer(request.command[0]))
         self._busy = False
 
     def crash(self, power: bool) -> None:
@@ -65,7 +62,7 @@ class SequencerServer(Server):
     def start(self) -> None: ...
 
     def forget(self) -> None:
-        del self._run, self._answers
+        del self._begin, self._network, self._answers
 
 
 class _Beside:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
-from fencepost.hunt.faults.actions import table
+from fencepost.hunt.faults.registry import table
 from fencepost.hunt.run import LockError, Run
 from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.search.exhaustive import Every, Probe, probes
@@ -54,7 +54,7 @@ class Batch:
     kept: list[Schedule] = field(default_factory=list)
     states: set[int] = field(default_factory=set)
     covered: dict[Covered, int] = field(default_factory=dict)
-    struck: Counter[str] = field(default_factory=Counter)
+    injected: Counter[str] = field(default_factory=Counter)
     found: tuple[Schedule, tuple[str, ...]] | None = None
     failure: str = ""
 
@@ -66,7 +66,7 @@ class Batch:
         self.states.add(shape(run.rows))
         for pair in run.seen:
             self.covered[pair] = self.covered.get(pair, 0) + 1
-            self.struck[pair[0]] += 1
+            self.injected[pair[0]] += 1
         broken = violations(run, run.setting.goals, surely)
         if broken:
             self.found = run.played, tuple(broken)

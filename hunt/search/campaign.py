@@ -63,14 +63,14 @@ def work(item: Item) -> Outcome:
         found = {
             "schedule": find.schedule.numbers(len(item.setting.clients)),
             "broken": list(find.broken),
-            "strikes": len(find.schedule.strikes),
+            "strikes": len(find.schedule.injections),
             "story": [step.words for step in find.story],
         }
     return Outcome(
         item.seed,
         tried.schedules,
         round(tried.seconds, 3),
-        struck=dict(sorted(tried.struck.items())),
+        struck=dict(sorted(tried.injected.items())),
         covered=sorted(list(pair) for pair in tried.covered),
         states=sorted(tried.states),
         **found,

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from random import Random
 
-from fencepost.hunt.faults.actions import Action
+from fencepost.hunt.faults.action import Action
 from fencepost.hunt.sim.schedule import Aim, Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.work import begin_times, work_times
@@ -74,7 +74,7 @@ class Drawer:
             ]
         if random.random() < _AIMED:
             return Schedule(tuple(head)), self._aims(random)
-        return Schedule(tuple(head), self._strikes(random)), ()
+        return Schedule(tuple(head), self._injections(random)), ()
 
     def _aims(self, random: Random) -> list[Aim]:
         """Strikes at ops: each op is as likely, however few of a run's steps it takes."""
@@ -103,13 +103,13 @@ class Drawer:
         groups = random.choices(self._groups, cum_weights=self._weights)[0]
         way = groups[int(random.random() * len(groups))]
         many = min(len(way), 1 + int(random.random() * max(2, len(self._setting.servers))))
-        struck = random.sample(way, many)
-        found = [Aim(client, f, 0, after + place, action) for place, action in enumerate(struck)]
+        chosen = random.sample(way, many)
+        found = [Aim(client, f, 0, after + place, action) for place, action in enumerate(chosen)]
         if random.random() < 0.5:
             found.append(Aim(client, "acquire", 0, 0, self._action(random)))
         return found
 
-    def _strikes(self, random: Random) -> tuple[tuple[int, int], ...]:
+    def _injections(self, random: Random) -> tuple[tuple[int, int], ...]:
         if not self._groups:
             return ()
         steps = self._steps

@@ -4,11 +4,11 @@ Depth by depth: what strikes the undisturbed run once; then what strikes each of
 more, later; and so on. The set-up is the usual one (all ask at once, holds are short), because the
 head of a schedule has more settings than there is time for.
 
-A strike is left out where it leads to a state that is known (state_hash.py): to the one that the
-run was in anyway, because there was nothing to strike; or to one that the same strike has led to at
-an earlier step, as it does where nothing was done in between that it could change. What is left out
-is stopped at once. It is known among what follows one schedule by one action, so that what is left
-out does not depend on who tries which batch.
+An injection is left out where it leads to a state that is known (state_hash.py): to the one that
+the run was in anyway, because the fault found nothing to act on; or to one that the same injection
+has led to at an earlier step, because nothing that it could change was done in between. What is
+left out is stopped at once. A state is known among what follows one schedule by one action, so that
+what is left out does not depend on which process tries which batch.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from fencepost.hunt.faults.actions import Action
+from fencepost.hunt.faults.action import Action
 from fencepost.hunt.run import Run
+from fencepost.hunt.search.state_hash import Seen, state
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
-from fencepost.hunt.sim.state_hash import Seen, state
 from fencepost.hunt.sim.world import Event
 
 # Actions of a batch.
@@ -40,7 +40,7 @@ class Every:
 
 def batches(after: Schedule, actions: Sequence[Action]) -> Iterator[Every]:
     """All that may strike after a schedule."""
-    bare = not after.strikes
+    bare = not after.injections
     if bare and not actions:
         yield Every(after, 1, 0, bare)
     for first in range(1, len(actions) + 1, _BATCH):
@@ -57,7 +57,7 @@ class Probe(Run):
     ) -> None:
         self._seen = Seen(len(setting.clients))
         super().__init__(setting, schedule, actions, self._seen)
-        self._last = schedule.strikes[-1][0]
+        self._last = schedule.injections[-1][0]
         self._known = known
         self._merges = mergeable(setting)
         self.is_known = False
@@ -99,7 +99,7 @@ class Probe(Run):
 
 
 def mergeable(setting: Setting) -> bool:
-    """Whether all that a client or server sees goes through what state_hash.py knows of."""
+    """Whether all that a client or server sees goes through what state_hash.py covers."""
     return not setting.outside and setting.store != "server"
 
 
@@ -110,9 +110,9 @@ def probes(setting: Setting, actions: Sequence[Action], every: Every) -> Iterato
         yield bare
     else:
         bare.carry_out()
-    begin = every.after.strikes[-1][0] if every.after.strikes else 0
+    begin = every.after.injections[-1][0] if every.after.injections else 0
     for number in range(every.first, every.last + 1):
         known: set[int] = set()
         for step in range(begin + 1, bare.worked_step + 1):
-            schedule = replace(every.after, strikes=(*every.after.strikes, (step, number)))
+            schedule = replace(every.after, injections=(*every.after.injections, (step, number)))
             yield Probe(setting, schedule, actions, known)

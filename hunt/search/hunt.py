@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from fencepost.checker.verdict import Verdict
-from fencepost.hunt.faults.actions import table
+from fencepost.hunt.faults.registry import table
 from fencepost.hunt.run import LockError, Run
 from fencepost.hunt.search.batch import Drawn, Searcher
 from fencepost.hunt.search.judge import violations
@@ -104,7 +104,7 @@ class _Small:
     @property
     def roundabout(self) -> bool:
         """Whether there is likely to be a shorter way to break this."""
-        many = len(self.schedule.strikes)
+        many = len(self.schedule.injections)
         return many > 3 or (many > 1 and any(self.schedule.head))
 
     def told(self, met: Schedule) -> Find:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from fencepost.hunt.faults.actions import table
+from fencepost.hunt.faults.registry import table
 from fencepost.hunt.search.batch import Batch, Covered, Drawn, Work
 from fencepost.hunt.search.exhaustive import batches
 from fencepost.hunt.search.pool import Crew, Do, local
@@ -41,7 +41,7 @@ class Tried:
     depth: int | None = None
     states: set[int] = field(default_factory=set)
     covered: set[Covered] = field(default_factory=set)
-    struck: Counter[str] = field(default_factory=Counter)
+    injected: Counter[str] = field(default_factory=Counter)
     weights: dict[str, float] = field(default_factory=dict)
     seconds: float = 0.0
     found: tuple[Schedule, tuple[str, ...]] | None = None
@@ -54,7 +54,7 @@ class Tried:
         self.known += made.known
         self.states |= made.states
         self.covered.update(made.covered)
-        self.struck.update(made.struck)
+        self.injected.update(made.injected)
         if made.found is not None:
             self.found, self.failure = made.found, made.failure
 
@@ -129,19 +129,19 @@ def search_all(
         budget = _Budget(do, budget_s, None, tell)
         tried = budget.tried
         tried.depth, parents = 0, [Schedule()]
-        for struck in range(1, depth + 1):
+        for number in range(1, depth + 1):
             kept: list[Schedule] = []
 
             def keep(
-                made: Batch, kept: list[Schedule] = kept, last: bool = struck == depth
+                made: Batch, kept: list[Schedule] = kept, last: bool = number == depth
             ) -> None:
                 if not last:
-                    kept += [one for one in made.kept if one.strikes]
+                    kept += [one for one in made.kept if one.injections]
 
             works = (work for parent in parents for work in batches(parent, actions))
             if not budget.spend(works, keep) and tried.found is None:
                 break
-            tried.depth, parents = struck, kept
+            tried.depth, parents = number, kept
             if budget.over:
                 break
     return tried
@@ -150,6 +150,6 @@ def search_all(
 def _learnt(tried: Tried) -> dict[str, float]:
     """Weights by what each kind has shown that was new, for each time that it struck."""
     new = Counter(pair[0] for pair in tried.covered)
-    rates = {kind: new[kind] / count for kind, count in tried.struck.items() if count}
+    rates = {kind: new[kind] / count for kind, count in tried.injected.items() if count}
     mean = sum(rates.values()) / len(rates) if rates else 1.0
     return {kind: max(_LEAST_WEIGHT, min(3.0, rate / mean)) for kind, rate in rates.items()}

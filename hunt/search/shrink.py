@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import count
 from random import Random
 
-from fencepost.hunt.faults.actions import Action
+from fencepost.hunt.faults.action import Action
 from fencepost.hunt.sim.schedule import Schedule
 
 Breaks = Callable[[Schedule], bool]
@@ -68,7 +68,7 @@ def settled(schedule: Schedule, breaks: Breaks, inside: Inside) -> Schedule:
         if number >= len(grants):
             break
         begin, end = grants[number]
-        there = [strike for strike in schedule.strikes if begin <= strike[0] < end]
+        there = [one for one in schedule.injections if begin <= one[0] < end]
         for first in range(len(there)):
             later = _after(schedule, there[first:], end)
             if breaks(later):
@@ -79,11 +79,11 @@ def settled(schedule: Schedule, breaks: Breaks, inside: Inside) -> Schedule:
 
 def _after(schedule: Schedule, moved: Sequence[tuple[int, int]], step: int) -> Schedule:
     """With these strikes after a step, in the order that they had, all others where they are."""
-    stay = [strike for strike in schedule.strikes if strike not in moved]
+    stay = [one for one in schedule.injections if one not in moved]
     taken = {at for at, _ in stay}
     free = (at for at in count(step + 1) if at not in taken)
     return replace(
-        schedule, strikes=tuple(sorted([*stay, *zip(free, (n for _, n in moved), strict=False)]))
+        schedule, injections=tuple(sorted([*stay, *zip(free, (n for _, n in moved), strict=False)]))
     )
 
 
@@ -93,30 +93,30 @@ Best = Callable[[], Schedule]
 
 def _fewer(best: Best, actions: Sequence[Action], better: Better) -> None:
     """Leave strikes out: halves first, then ever smaller parts, then one by one."""
-    size = max(1, len(best().strikes) // 2)
+    size = max(1, len(best().injections) // 2)
     while size:
         place = 0
-        while place < len(best().strikes):
-            strikes = best().strikes
-            left = strikes[:place] + strikes[place + size :]
+        while place < len(best().injections):
+            injections = best().injections
+            left = injections[:place] + injections[place + size :]
             if not any(better(one) for one in _moved(best(), left, place)):
                 place += size
         size //= 2
 
 
 def _moved(
-    schedule: Schedule, strikes: tuple[tuple[int, int], ...], place: int
+    schedule: Schedule, injections: tuple[tuple[int, int], ...], place: int
 ) -> Iterator[Schedule]:
     """With these strikes; and with those from a place on a little earlier or later, because what
     was left out took steps of its own."""
-    yield replace(schedule, strikes=strikes)
-    if place and place >= len(strikes):
+    yield replace(schedule, injections=injections)
+    if place and place >= len(injections):
         return
     for by in (-2, 2, -6, 6, -14, 14, -30, 30):
-        moved = tuple((step + by, n) for step, n in strikes[place:])
-        first = strikes[place - 1][0] if place else 0
+        moved = tuple((step + by, n) for step, n in injections[place:])
+        first = injections[place - 1][0] if place else 0
         if moved and moved[0][0] > first:
-            yield replace(schedule, strikes=strikes[:place] + moved)
+            yield replace(schedule, injections=injections[:place] + moved)
 
 
 def _plainer(best: Best, actions: Sequence[Action], better: Better) -> None:
@@ -130,8 +130,8 @@ def _plainer(best: Best, actions: Sequence[Action], better: Better) -> None:
 
 def _simpler(best: Best, actions: Sequence[Action], better: Better) -> None:
     """Strike with simpler actions of the same kind."""
-    for place in range(len(best().strikes)):
-        step, number = best().strikes[place]
+    for place in range(len(best().injections)):
+        step, number = best().injections[place]
         kind = actions[number - 1].kind
         for lower in range(1, number):
             if actions[lower - 1].kind == kind and better(_with(best(), place, step, lower)):
@@ -140,9 +140,9 @@ def _simpler(best: Best, actions: Sequence[Action], better: Better) -> None:
 
 def _earlier(best: Best, actions: Sequence[Action], better: Better) -> None:
     """Strike earlier."""
-    for place in range(len(best().strikes)):
-        step, number = best().strikes[place]
-        first = best().strikes[place - 1][0] + 1 if place else 1
+    for place in range(len(best().injections)):
+        step, number = best().injections[place]
+        first = best().injections[place - 1][0] + 1 if place else 1
         far = step - first
         for target in (first, *(step - far // part for part in (2, 4, 8)), step - 1):
             if better(_with(best(), place, target, number)):
@@ -155,13 +155,13 @@ def _elsewhere(best: Best, actions: Sequence[Action], better: Better) -> None:
     What was met first is often a roundabout way to break a lock, and no small change of it leads
     to the straight one.
     """
-    kinds = {actions[number - 1].kind for _, number in best().strikes}
+    kinds = {actions[number - 1].kind for _, number in best().injections}
     numbers = [n for n, action in enumerate(actions, 1) if action.kind in kinds]
-    last = max((step for step, _ in best().strikes), default=1)
-    random = Random(repr(best()))
-    many_ways = len(best().strikes) > 2 or (any(best().head) and best().strikes)
+    last = max((step for step, _ in best().injections), default=1)
+    random = Random(f"Schedule(head={best().head!r}, strikes={best().injections!r})")
+    many_ways = len(best().injections) > 2 or (any(best().head) and best().injections)
     for _ in range(_ELSEWHERE if many_ways else 0):
-        many = 1 + random.randrange(min(3, len(best().strikes)))
+        many = 1 + random.randrange(min(3, len(best().injections)))
         # What is so from the beginning on is easily told, and often all that is needed.
         first = [random.randrange(1, _EARLY)] if random.random() < 0.5 else []
         steps = sorted({*first, *random.sample(range(_EARLY, last + 60), many - len(first))})
@@ -170,5 +170,5 @@ def _elsewhere(best: Best, actions: Sequence[Action], better: Better) -> None:
 
 
 def _with(schedule: Schedule, place: int, step: int, number: int) -> Schedule:
-    strikes = schedule.strikes
-    return replace(schedule, strikes=(*strikes[:place], (step, number), *strikes[place + 1 :]))
+    found = schedule.injections
+    return replace(schedule, injections=(*found[:place], (step, number), *found[place + 1 :]))

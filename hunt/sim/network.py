@@ -12,6 +12,7 @@ from collections import defaultdict
 from typing import Any, Protocol
 
 from fencepost.hunt.sim.clock import WallClock
+from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.sim.world import NEVER, Node, World
 
 LATENCY = 250_000
@@ -32,9 +33,11 @@ LATER = Later()
 
 class Server(Node, ABC):
     """A node that answers requests. `boots`: how often it was started anew; `kept`: its data
-    outlive a crash."""
+    outlive a crash. `port`: where libraries that bring their own connections reach it."""
 
     __slots__ = ("boots", "clock", "kept")
+
+    port = 0
 
     def __init__(self, name: str, index: int) -> None:
         super().__init__(name, index)
@@ -49,6 +52,10 @@ class Server(Node, ABC):
     @abstractmethod
     def wait(self, request: Request) -> None:
         """Answer a request, whose reply was to come later, by `Request.give`."""
+
+    def session(self) -> Session:
+        """What the server makes of the bytes on a new connection."""
+        raise Unknown(f"{self.name} has no model of its connections")
 
     def left(self, link: Wire) -> None:
         """Whoever waited for an answer on this connection has closed it."""
@@ -66,6 +73,22 @@ class Server(Node, ABC):
 
     def forget(self) -> None:
         """The run is over: let go of whatever refers back to it."""
+
+
+class Session(Protocol):
+    """The bytes on one connection of a library, as the server reads and writes them."""
+
+    def commands(self, data: bytes) -> list[tuple[Any, ...]]:
+        """The commands that are complete with these bytes."""
+
+    def carry_out(self, server: Server, command: tuple[Any, ...]) -> Any:
+        """The reply to one command, or LATER. Raises Unknown for one that the model lacks."""
+
+    def encoded(self, command: tuple[Any, ...], reply: Any) -> bytes:
+        """The reply to a command, as it is sent."""
+
+    def is_about_data(self, command: tuple[Any, ...]) -> bool:
+        """Whether the command is about more than the connection itself."""
 
 
 class Tap(Protocol):

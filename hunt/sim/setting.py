@@ -14,11 +14,13 @@ STORAGE = "storage"
 
 @dataclass(frozen=True)
 class Setting:
-    """`test` describes it as test.json does. `faults`: which may strike (hunt/faults/actions.py).
+    """`test` describes it as test.json does. `faults`: which can be injected, by
+    the names of hunt/faults/registry.py.
 
     `goals`: the checkers whose violation ends the hunt. `restart_ns`: how long a server that was
     killed stays away, None for good. `slow`: a client may hold the lock for longer than its lease.
-    `version`: that of the servers, '' for the usual one.
+    `kind`: that of the servers, `version` theirs, '' for the usual one; `model`: what simulates
+    them (hunt/models).
     `outside`: it brings its own connections (hunt/intercept); `library`: the module that does;
     `own`: it is in no registry.
     """
@@ -40,6 +42,7 @@ class Setting:
     replicated: bool = False
     extends: bool = True
     kind: str = "redis"
+    model: str = "redis"
     slow: bool = False
     ends_with: str = "lease"
     version: str = ""

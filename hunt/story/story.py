@@ -27,7 +27,6 @@ _DOES = {
     "write": "writes",
     "close": "closes",
 }
-_FORGETS = ("kill", "power", "failover", "memory")
 _DATA = ("resource", "fencing", "store")
 
 
@@ -193,14 +192,14 @@ class Teller:
         mine = not other or other == who or since == at
         if run is None or mine or at - since >= run.setting.ttl_ns:
             return ""
-        struck = [
-            (row[3], row[0])
-            for row in run.rows
-            if row[1] == NEMESIS and row[0] <= at and server in row[4]["targets"]
-        ]
-        if any(family in _FORGETS and since <= time for family, time in struck):
+        ops = [row for row in run.rows if row[1] == NEMESIS and row[0] <= at]
+        # The facts stand where a fault starts.
+        impairs = {row[4]["fault"]: row[4]["impairs"] for row in ops if row[4].get("forgets")}
+        met = [(row[4]["fault"], row[0]) for row in ops if server in row[4]["targets"]]
+        if any(impairs.get(fault) and since <= time for fault, time in met):
             return f"which forgot {other}'s key"
-        if any(family == "clock" for family, _ in struck):
+        # A server that answers all the while has its data, and ends leases before their time.
+        if any(impairs.get(fault) == [] for fault, _ in met):
             return f"{other}'s key has expired there"
         if self._gave_away(run, other, server, since, at):
             return f"{other} has deleted its key there, while it extended its lease"

@@ -11,16 +11,7 @@ from fencepost.report.pages import heatmap, page
 from fencepost.report.words import cells
 from fencepost.report.words.findings import findings, headline
 
-TITLES = {
-    "none": "no fault",
-    "pause:client": "client pause",
-    "pause:server": "server pause",
-    "kill": "crash",
-    "power": "power loss",
-    "disk": "disk full",
-    "all": "all of these",
-}
-"""What the columns of the usual faults are called; others have the name that was given."""
+_TITLES = {"none": "no fault", "all": "all of these"}
 _FIRST = 2
 """So many findings of a sort are shown at once."""
 
@@ -60,20 +51,21 @@ def render(folder: Path) -> Path:
 def contents(name: str, stored: Mapping[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Everything that the template shows."""
     plan = stored["plan"]
+    columns = plan.get("columns", {})
     shown = [
         {"lock": row["lock"], "guard": row["guard"], "fault": row["fault"]}
-        | heatmap.cell(f"cell-{number}", _title(row), row)
+        | heatmap.cell(f"cell-{number}", _title(row, columns), row)
         for number, row in enumerate(rows)
     ]
     by_place = {(one["lock"], one["guard"], one["fault"]): one for one in shown}
-    found = findings(rows)
+    found = findings(rows, columns)
     return {
         "name": f"matrix, {name}",
         "headline": headline(rows),
         "states": heatmap.states(shown),
         "findings": [one for sort in found for one in sort[:_FIRST]],
         "more": [one for sort in found for one in sort[_FIRST:]],
-        "columns": [{"name": fault, "title": title(fault)} for fault in plan["faults"]],
+        "columns": [{"name": fault, "title": title(fault, columns)} for fault in plan["faults"]],
         "rows": [
             _row(lock, guard, [by_place[lock, guard, fault] for fault in plan["faults"]])
             for lock in plan["locks"]
@@ -89,13 +81,13 @@ def contents(name: str, stored: Mapping[str, Any], rows: list[dict[str, Any]]) -
     }
 
 
-def title(fault: str) -> str:
-    """What a column is called."""
-    return TITLES.get(fault, fault)
+def title(fault: str, columns: Mapping[str, Mapping[str, str]]) -> str:
+    """Return a column's title: as the plan has it of its family, or what was asked for."""
+    return columns.get(fault, {}).get("title") or _TITLES.get(fault, fault)
 
 
-def _title(row: Mapping[str, Any]) -> str:
-    return f"{row['lock']}, {title(row['fault'])}, guard {row['guard']}"
+def _title(row: Mapping[str, Any], columns: Mapping[str, Mapping[str, str]]) -> str:
+    return f"{row['lock']}, {title(row['fault'], columns)}, guard {row['guard']}"
 
 
 def _row(lock: str, guard: str, row: list[dict[str, Any]]) -> dict[str, Any]:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from fencepost.report.words import cells
 from fencepost.report.words.cells import STATES, between, figure, unseen
 
-_SENTENCES = {
-    "none": "Without faults",
-    "pause:client": "Under client pauses",
-    "pause:server": "Under server pauses",
-    "partition": "Under partitions",
-    "clock": "Under clock faults",
-    "kill": "Under crashes",
-    "power": "Under losses of power",
-    "disk": "Under full disks",
-    "all": "Under all faults together",
-}
+_SENTENCES = {"none": "Without faults", "all": "Under all faults together"}
+Under = Callable[[str], str]
+"""Gives the beginning of a sentence about a fault."""
 _LOW = 0.5
 """The share of its usual holds a second below which a lock's availability is a finding."""
 
@@ -40,14 +32,24 @@ def headline(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"Of {_count(len(tested), 'cell')}, {_listed(said)}."
 
 
-def findings(rows: Sequence[Mapping[str, Any]]) -> list[list[dict[str, str]]]:
+def findings(
+    rows: Sequence[Mapping[str, Any]], columns: Mapping[str, Mapping[str, str]]
+) -> list[list[dict[str, str]]]:
     """What was found, a sentence each, by sort: broken services first, then damaged data, locks
-    that were not available, what a guard kept from the data, and what was not seen."""
+    that were not available, what a guard kept from the data, and what was not seen.
+
+    `columns`: by fault, how a `sentence` about it begins, as matrix.json has it of its families.
+    """
+
+    def under(fault: str) -> str:
+        said = columns.get(fault, {}).get("sentence")
+        return said or _SENTENCES.get(fault, f"Under {fault}")
+
     sorts = (_services, _damages, _absences, _saved, _slow, _kept)
-    return [found for sort in sorts if (found := list(sort(rows)))]
+    return [found for sort in sorts if (found := list(sort(rows, under)))]
 
 
-def _services(rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
+def _services(rows: Sequence[Mapping[str, Any]], under: Under) -> Iterable[dict[str, str]]:
     """By fault: what the guard is does not matter to a lock's service."""
     wrong: dict[str, list[str]] = {}
     for fault, mine in _by(_marked(rows, "broken"), "fault").items():
@@ -61,7 +63,7 @@ def _services(rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
             tested = {row["lock"] for row in rows if row["fault"] == fault and row["sum"]["runs"]}
             yield _finding(
                 "broken",
-                f"{_under(fault)}, the service granted a lease twice with {len(twice)} of "
+                f"{under(fault)}, the service granted a lease twice with {len(twice)} of "
                 f"{_count(len(tested), 'lock')}: {_rated(twice)}.",
             )
         for row in mine:
@@ -69,12 +71,12 @@ def _services(rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
             named = {name for run in row["runs"] for name in run.get("service", ())}
             for name in sorted(named - {"lease_exclusion", "linearizable", "liveness"}):
                 if said.get(name, {}).get("false"):
-                    wrong.setdefault(f"{_under(fault)}, {name} says no", []).append(row["lock"])
+                    wrong.setdefault(f"{under(fault)}, {name} says no", []).append(row["lock"])
     for what, locks in wrong.items():
         yield _finding("broken", f"{what} of {_listed(list(dict.fromkeys(locks)))}.")
 
 
-def _damages(rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
+def _damages(rows: Sequence[Mapping[str, Any]], under: Under) -> Iterable[dict[str, str]]:
     """By fault and guard; the service may have kept its promise."""
     for (fault, guard), mine in _grouped(_marked(rows, "damaged")).items():
         tested = [
@@ -84,7 +86,7 @@ def _damages(rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
         rates = {row["lock"]: {**row["sum"]["violations"]["data"], "blind": False} for row in mine}
         yield _finding(
             "damaged",
-            f"{_under(fault)}, guard {guard}, data was damaged with {len(mine)} of "
+            f"{under(fault)}, guard {guard}, data was damaged with {len(mine)} of "
             f"{_count(len(tested), 'lock')}{_although(len(kept), len(mine))}: {_rated(rates)}.",
         )
 
@@ -101,7 +103,7 @@ def _although(kept: int, of: int) -> str:
     return f", of which {kept} kept {'its' if kept == 1 else 'their'} promise"
 
 
-def _absences(rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
+def _absences(rows: Sequence[Mapping[str, Any]], under: Under) -> Iterable[dict[str, str]]:
     for fault, mine in _by(_marked(rows, "unavailable"), "fault").items():
         late = [row for row in mine if row["sum"]["checkers"].get("liveness", {}).get("false")]
         never = [row for row in mine if not row["sum"]["holds_a_second"]]
@@ -110,27 +112,27 @@ def _absences(rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
             of = sum(row["sum"]["runs"] for row in late)
             yield _finding(
                 "unavailable",
-                f"{_under(fault)}, the lock was not granted again in time in {runs} of "
+                f"{under(fault)}, the lock was not granted again in time in {runs} of "
                 f"{_count(of, 'run')} of {_locks(late)}.",
             )
         if never:
-            words = f"{_under(fault)}, nobody was granted the lock: {_locks(never)}."
+            words = f"{under(fault)}, nobody was granted the lock: {_locks(never)}."
             yield _finding("unavailable", words)
 
 
-def _saved(rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
+def _saved(rows: Sequence[Mapping[str, Any]], under: Under) -> Iterable[dict[str, str]]:
     """Where two clients believed and the data survived."""
     for (fault, guard), mine in _grouped(_marked(rows, "believed")).items():
         believed = sum(row["sum"]["violations"]["clients"]["count"] for row in mine)
         holds = sum(row["sum"]["holds"] for row in mine)
         yield _finding(
             "believed",
-            f"{_under(fault)}, guard {guard}, a second client believed in "
+            f"{under(fault)}, guard {guard}, a second client believed in "
             f"{_count(believed, 'hold')} of {_locks(mine)}; no damage was {unseen(holds)}.",
         )
 
 
-def _slow(rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
+def _slow(rows: Sequence[Mapping[str, Any]], under: Under) -> Iterable[dict[str, str]]:
     """By fault: the locks that lost most of their grants."""
     shares = ((row, row["sum"]["availability"]) for row in rows if row["fault"] != "none")
     low = [row for row, share in shares if share is not None and share < _LOW]
@@ -139,20 +141,20 @@ def _slow(rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
         longest = max(row["sum"]["longest_s"] for row in mine)
         yield _finding(
             "slow",
-            f"{_under(fault)}, {_locks(mine)} gave less than half of the usual holds a "
+            f"{under(fault)}, {_locks(mine)} gave less than half of the usual holds a "
             f"second, {least['lock']} {100 * least['sum']['availability']:.0f} %; the longest time "
             f"without a grant was {longest:.1f} s.",
         )
 
 
-def _kept(rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
+def _kept(rows: Sequence[Mapping[str, Any]], under: Under) -> Iterable[dict[str, str]]:
     """By fault and guard: where nothing was seen, and in how many holds."""
     kept = [row for row in rows if row["sum"]["state"] == "kept"]
     for (fault, guard), mine in _grouped(kept).items():
         holds = sum(row["sum"]["holds"] for row in mine)
         yield _finding(
             "kept",
-            f"{_under(fault)}, guard {guard}, no violation was {unseen(holds)}: {_locks(mine)}.",
+            f"{under(fault)}, guard {guard}, no violation was {unseen(holds)}: {_locks(mine)}.",
         )
 
 
@@ -207,11 +209,6 @@ def _rate(lock: str, found: Mapping[str, Mapping[str, Any]]) -> str:
     rate = found[lock]
     blind = ", and tells no deadline" if rate["blind"] else ""
     return f"{lock} {figure(rate['per_1000'] or 0.0)} per 1,000 holds ({between(rate)}{blind})"
-
-
-def _under(fault: str) -> str:
-    """A column as the beginning of a sentence."""
-    return _SENTENCES.get(fault, f"Under {fault}")
 
 
 def _locks(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from fencepost.checker.history.op import Call, Op
     from fencepost.checker.lincheck.model import Model
     from fencepost.checker.verdict import Verdict
-    from fencepost.nemesis.family import Colour, Family
+    from fencepost.hunt.faults.action import Action
+    from fencepost.hunt.faults.simulated import Simulated
+    from fencepost.nemesis.axis import FaultAxis
+    from fencepost.nemesis.family import Colour, Column, Family
     from fencepost.nemesis.fault_spec import Asked
     from fencepost.nemesis.leftover import Leftover
     from fencepost.nemesis.nemesis import Fault, Nemesis, Receipt
@@ -50,7 +53,10 @@ _NAMES = {
     "fencepost.checker.history.op": "Call Op",
     "fencepost.checker.lincheck.model": "Model",
     "fencepost.checker.verdict": "Verdict",
-    "fencepost.nemesis.family": "Colour Family",
+    "fencepost.hunt.faults.action": "Action",
+    "fencepost.hunt.faults.simulated": "Simulated",
+    "fencepost.nemesis.axis": "FaultAxis",
+    "fencepost.nemesis.family": "Colour Column Family",
     "fencepost.nemesis.fault_spec": "Asked",
     "fencepost.nemesis.leftover": "Leftover",
     "fencepost.nemesis.nemesis": "Fault Nemesis Receipt",
@@ -71,11 +77,13 @@ _NAMES = {
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
+    "Action",
     "Asked",
     "Call",
     "Checker",
     "Clock",
     "Colour",
+    "Column",
     "Cost",
     "Deferred",
     "Drawn",
@@ -83,6 +91,7 @@ __all__ = [
     "Failed",
     "Family",
     "Fault",
+    "FaultAxis",
     "Grant",
     "Guard",
     "History",
@@ -105,6 +114,7 @@ __all__ = [
     "Run",
     "Scenario",
     "SharedLock",
+    "Simulated",
     "Site",
     "Start",
     "Store",

@@ -33,7 +33,7 @@ def cluster() -> Iterator[ComposeCluster]:
         # A release that is paused between its check and its delete (C14).
         ("broken-check-then-delete", "pause", "ownership", 2),
         # A library's own connection: the reply to its SET is lost, and it retries.
-        ("redis-py", "drop", "liveness", 1),
+        ("redis-py", "packet", "liveness", 1),
     ],
 )
 def test_real_servers_reproduce_the_simulation(cluster, results, lock, faults, until, seed):

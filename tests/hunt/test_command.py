@@ -43,7 +43,7 @@ def test_a_counterexample_exits_with_1_its_story_and_a_report(run, tmp_path):
     assert test["hunt"]["story"][0].startswith("1. ")
     report = (folder / "report.html").read_text()
     assert "The story" in report
-    assert "No server was real" in report
+    assert "No real server was involved" in report
     assert json.loads((folder / "results.json").read_text())["valid"] is False
 
 
@@ -56,13 +56,21 @@ def test_a_sound_lock_exits_with_0_and_the_number_of_schedules(run):
     assert "safe" not in said
 
 
+def test_a_name_of_the_last_version_is_taken_with_one_line_that_has_the_new_one(run):
+    code, said = run("redis", "--faults", "drop", "--budget", "1s", *ONE)
+    warnings = [line for line in said.splitlines() if "warning" in line]
+    assert (code, len(warnings)) == (0, 1)
+    assert "--faults drop is called packet/loss now" in warnings[0]
+    assert "Hunting redis, seed 1: packet/loss;" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("etcd9",), "there is no lock 'etcd9'"),
         (("zookeeper",), "there is no model of zookeeper"),
         (("etcd", "--faults", "memory"), "only servers of Redis have such a limit"),
-        (("redis", "--server", "redis=valkey"), "cannot be simulated on valkey: there is no model"),
+        (("redis", "--server", "redis=valkey"), "there is no model of valkey, only of redis, etcd"),
         (("etcd", "--server", "etcd=9"), "there is no etcd '9'; choose one of: 3.5, 3.4"),
         (("etcd", "--faults", "clock"), "run on monotonic clocks"),
         (("./mine.py:Lock", "--servers", "redis:1"), "there is no file ./mine.py"),

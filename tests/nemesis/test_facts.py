@@ -20,8 +20,9 @@ SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 4)]
 LAYOUT = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=1.0, kind=KINDS["redis"], leads=True)
 
-# Family: targets, arguments; nodes that cannot answer, links that are cut, whether servers forget.
-FACTS = {
+# Examples by family: targets, arguments; nodes that cannot answer, links that are cut, whether
+# servers forget.
+EXAMPLES = {
     "partition": (
         ["redis-1", "redis-2", "client-1"],
         {"links": [["redis-1", "redis-2"], ["redis-1", "client-1"]]},
@@ -50,9 +51,19 @@ FACTS = {
 every_family = pytest.mark.parametrize("family", FAMILIES)
 
 
-@every_family
+def fault(name):
+    """The example of a family, or a fault that it draws."""
+    if name in EXAMPLES:
+        targets, arguments = EXAMPLES[name][:2]
+    else:
+        (drawn,) = FAMILIES[name].draw(Random(0), LAYOUT, Asked(name))
+        targets, arguments = drawn.targets, drawn.arguments
+    return Fault("f", name, targets, arguments)
+
+
+@pytest.mark.parametrize("family", EXAMPLES)
 def test_a_family_names_its_impaired_nodes_cut_links_and_forgetting_servers(family):
-    targets, arguments, impairs, links, forgets = FACTS[family]
+    targets, arguments, impairs, links, forgets = EXAMPLES[family]
     assert facts(family, targets, arguments) == {
         "impairs": impairs,
         "links": links,
@@ -62,26 +73,26 @@ def test_a_family_names_its_impaired_nodes_cut_links_and_forgetting_servers(fami
 
 @every_family
 def test_the_facts_are_in_the_history_where_a_fault_starts(director, recorded, family):
-    targets, arguments, impairs, links, forgets = FACTS[family]
-    director.inject(Fault("f", family, targets, arguments))
+    one = fault(family)
+    director.inject(one)
     begun, done = recorded.ops[:2]
     for op in (begun, done):
         assert op.value["phase"] == "start"
         said = {fact: op.value[fact] for fact in ("impairs", "links", "forgets")}
-        assert said == {"impairs": impairs, "links": links, "forgets": forgets}
+        assert said == facts(family, one.targets, one.arguments)
 
 
 @every_family
 def test_a_checker_reads_them_back_whether_or_not_it_knows_the_family(director, recorded, family):
-    targets, arguments, impairs, links, forgets = FACTS[family]
-    director.inject(Fault("f", family, targets, arguments))
+    one = fault(family)
+    director.inject(one)
     ops = recorded.ops
     for op in ops:
         force_setattr(op, "f", "gremlin")
-    (fault,) = faults(History(ops))
-    assert None not in (fault.impairs, fault.links, fault.forgets)
-    assert (fault.impairs, fault.forgets) == (frozenset(impairs), forgets)
-    assert fault.links == tuple((near, far) for near, far in links)
+    (found,) = faults(History(ops))
+    said = facts(family, one.targets, one.arguments)
+    assert (found.impairs, found.forgets) == (frozenset(said["impairs"]), said["forgets"])
+    assert found.links == tuple((near, far) for near, far in said["links"])
 
 
 def test_the_facts_of_a_fault_of_the_primary_name_the_server_that_led(director, recorded, site):

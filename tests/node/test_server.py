@@ -114,9 +114,8 @@ def test_a_node_whose_server_cannot_be_started_ends_and_says_so(node, monkeypatc
 
 
 def test_servers_have_users_of_their_own():
-    # Only PostgreSQL changes its user itself: its own command does it.
-    users = {name: kind.user for name, kind in KINDS.items() if name != "postgres"}
-    assert users == {
-        "redis": "redis", "valkey": "redis", "sentinel": "redis",
-        "etcd": "etcd", "zookeeper": "zookeeper",
-    }  # fmt: skip
+    users = {kind.role: kind.user for kind in KINDS.values() if kind.user}
+    assert len(set(users.values())) == len(users)
+    assert all(kind.user == users[kind.role] for kind in KINDS.values() if kind.role in users)
+    # PostgreSQL's own command changes to its user.
+    assert {kind.name for kind in KINDS.values() if not kind.user} == {"postgres"}

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from fencepost.nemesis.families import columns
+
 QUESTIONS = ("service", "clients", "data")
+COLUMNS = {one.entry: {"title": one.title, "sentence": one.sentence} for one in columns()}
+"""What a matrix tells of its columns."""
 
 
 def run(holds: int = 1000, **more: Any) -> dict[str, Any]:
@@ -72,7 +76,7 @@ def stored(*cells: dict[str, Any]) -> dict[str, Any]:
         "schema": 1,
         "plan": {
             "locks": names("lock"), "faults": names("fault"), "guards": names("guard"),
-            "seed": 7, "time_s": 10.0, "ttl_ms": 2000,
+            "seed": 7, "time_s": 10.0, "ttl_ms": 2000, "columns": COLUMNS,
         },
         "versions": {"redis": {"redis-1": "7.0.15", "python": "3.11"}},
         "cells": list(cells),

@@ -148,7 +148,7 @@ DEFECTS = (
         "If the reply to SET is lost, the client sends it again, finds its own key, and acquire "
         "returns False: until the lease expires no client holds the lock or can acquire it.",
         (
-            ByHunt("redis-py", "drop", "liveness", seed=1),
+            ByHunt("redis-py", "packet", "liveness", seed=1),
             InSuite(_LIBRARIES, "redis-py-reply-lost"),
         ),
     ),

@@ -7,16 +7,13 @@ and MULTI with EXEC and DISCARD. What is not here is refused by its name.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, runtime_checkable
 
 from fencepost.hunt.models.redis.commands import NAMES
 from fencepost.hunt.models.redis.lists import BLOCKS
-from fencepost.hunt.models.redis.server import RedisServer
 from fencepost.hunt.sim.network import Refusal, Server
 from fencepost.hunt.sim.unknown import Unknown
-
-if TYPE_CHECKING:
-    from fencepost.hunt.intercept.stream import Talk
 
 Command = tuple[str, ...]
 _END = b"\r\n"
@@ -90,15 +87,29 @@ def encoded(reply: Any, status: bool, version: int) -> bytes:
     return b"*%d\r\n" % len(reply) + b"".join(encoded(one, status, version) for one in reply)
 
 
+@runtime_checkable
+class Transactional(Protocol):
+    """A server that can carry out several commands in one."""
+
+    def together(self) -> AbstractContextManager[None]: ...
+
+
 class Session:
-    """One connection, as the server has it. `waits`: for the answer to a command that takes its
-    time; what comes meanwhile is `unread`."""
+    """One connection, as the server has it."""
 
     def __init__(self) -> None:
         self.version = 2
-        self.waits = False
-        self.unread: list[Talk] = []
+        self._decoder = Decoder()
         self._queued: list[Command] | None = None
+
+    def commands(self, data: bytes) -> list[Command]:
+        return [(one[0].upper(), *one[1:]) for one in self._decoder.feed(data)]
+
+    def encoded(self, command: Command, reply: Any) -> bytes:
+        return bytes_of(command, reply, self.version)
+
+    def is_about_data(self, command: Command) -> bool:
+        return command[0] not in _OWN
 
     def carry_out(self, server: Server, command: Command) -> Any:
         """The reply to one command, or LATER. Raises Unknown for one that the model does not
@@ -153,7 +164,7 @@ class Session:
         if self._queued is None:
             return Refusal("ERR EXEC without MULTI")
         commands, self._queued = self._queued, None
-        assert isinstance(server, RedisServer)
+        assert isinstance(server, Transactional)
         with server.together():
             return [self.carry_out(server, command) for command in commands]
 
@@ -166,7 +177,6 @@ _OWN = {
     "DISCARD": Session.discard,
     "EXEC": Session.execute,
 }
-CONNECTION = frozenset(_OWN)
 """Commands that are about a connection, and tell nothing of a lock."""
 
 

@@ -27,10 +27,11 @@ from fencepost.hunt.models.redis.arguments import WRONG_TYPE, CommandError
 from fencepost.hunt.models.redis.commands import WRITES, carry_out, text
 from fencepost.hunt.models.redis.lists import BLOCKS
 from fencepost.hunt.models.redis.lua import evaluate
+from fencepost.hunt.models.redis.resp import Session
 from fencepost.hunt.models.redis.scripts import KNOWN
 from fencepost.hunt.models.redis.store import Store
-from fencepost.hunt.models.redis.waiting import CYCLE, Line
-from fencepost.hunt.sim.network import LATENCY, LATER, Network, Refusal, Request, Server, Wire
+from fencepost.hunt.models.redis.waiting import CYCLE, Host, Line
+from fencepost.hunt.sim.network import LATENCY, LATER, Network, Refusal, Request, Wire
 from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.sim.world import MS, Timer
 from fencepost.workloads.locks.redis import RELEASE
@@ -41,12 +42,14 @@ _NOTHING = Store()
 READ_ONLY = "READONLY You can't write against a read only replica."
 
 
-class RedisServer(Server):
+class RedisServer(Host):
     """`replica`: the server that follows this one, if any; `cut`: it hears nothing of this one."""
 
     __slots__ = ("_acked", "_last_sync", "_line", "_plain", "_scripts", "_synced", "_synced_at",
-                 "_together", "_waiters", "_waiting", "cut", "network", "offset", "persistence",
-                 "primary", "replica", "store", "world")  # fmt: skip
+                 "_together", "_waiters", "_waiting", "cut", "offset", "persistence", "primary",
+                 "replica")  # fmt: skip
+
+    port = 6379
 
     def __init__(self, name: str, index: int, network: Network, persistence: str) -> None:
         super().__init__(name, index)
@@ -83,6 +86,9 @@ class RedisServer(Server):
             self._take_over(primary.store.copy(), primary.offset)
 
     # Requests.
+
+    def session(self) -> Session:
+        return Session()
 
     def handle(self, command: tuple[Any, ...]) -> Any:
         store, clock = self.store, self.clock
@@ -196,8 +202,8 @@ class RedisServer(Server):
     def _role(self) -> Any:
         if self.primary is not None:
             state = "connected" if self.primary.up and not self.cut else "connect"
-            return ["slave", self.primary.name, 6379, state, self.offset]
-        followers = [[self.replica.name, "6379", str(self._acked)]] if self.replica else []
+            return ["slave", self.primary.name, self.port, state, self.offset]
+        followers = [[self.replica.name, str(self.port), str(self._acked)]] if self.replica else []
         return ["master", self.offset, followers]
 
     # Memory.
@@ -341,7 +347,6 @@ class RedisServer(Server):
         self._line.leave(link)
 
     def attend(self) -> None:
-        """See to those who wait for a list."""
         if self._line.attend():
             self._written()
 

@@ -8,16 +8,14 @@ which is after every command, and ten times a second.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fencepost.hunt.models.redis.commands import text
 from fencepost.hunt.models.redis.lists import pop_one, timeout_ms
-from fencepost.hunt.sim.network import Request, Wire
-from fencepost.hunt.sim.world import MS, NEVER, Timer
-
-if TYPE_CHECKING:
-    from fencepost.hunt.models.redis.server import RedisServer
+from fencepost.hunt.models.redis.store import Store
+from fencepost.hunt.sim.network import Network, Request, Server, Wire
+from fencepost.hunt.sim.world import MS, NEVER, Timer, World
 
 CYCLE = 100 * MS
 """Ten times a second a server does what nobody asks for."""
@@ -35,10 +33,24 @@ class Waiter:
     left_ns: int = NEVER
 
 
+class Host(Server):
+    """A server at which clients may wait for a list."""
+
+    __slots__ = ("network", "store", "world")
+
+    network: Network
+    store: Store
+    world: World
+
+    @abstractmethod
+    def attend(self) -> None:
+        """See to those who wait for a list."""
+
+
 class Line:
     """The waiters of a server, in the order in which they came."""
 
-    def __init__(self, server: RedisServer) -> None:
+    def __init__(self, server: Host) -> None:
         self.waiters: list[Waiter] = []
         self._server = server
         self._phase = 13 * server.index * MS

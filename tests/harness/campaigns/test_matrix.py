@@ -12,7 +12,7 @@ from fencepost.checker.verdict import Verdict
 from fencepost.harness.campaigns import matrix as matrices
 from fencepost.harness.campaigns import matrix_plan, rounds
 from fencepost.harness.campaigns.matrix import Matrix
-from fencepost.harness.campaigns.matrix_plan import COLUMNS, cells, plan, seeded
+from fencepost.harness.campaigns.matrix_plan import cells, plan, seeded, usual_faults
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.results import results
@@ -93,7 +93,7 @@ def test_by_default_every_sound_lock_runs_under_every_usual_fault():
     assert set(LOCKS) - set(asked.locks) == {
         "none", *(name for name in LOCKS if name.startswith("broken-")),
     }  # fmt: skip
-    assert (asked.faults, asked.guards) == (COLUMNS, ("none", "fenced"))
+    assert (asked.faults, asked.guards) == (usual_faults(), ("none", "fenced"))
     assert plan((), (), (), 7, quick=True).guards == ("none",)
 
 
@@ -172,7 +172,7 @@ def test_the_quick_matrix_is_planned_for_a_quarter_of_an_hour():
     asked = plan((), (), (), 7, budget_s=matrix_plan.QUICK_S, quick=True)
     found = [cell for cell in cells(asked) if cell.spec]
     assert {cell.lock for cell in found} == set(matrix_plan.usual_locks())
-    assert {cell.fault for cell in found} == set(COLUMNS)
+    assert {cell.fault for cell in found} == set(usual_faults())
     assert {cell.guard for cell in found} == {"none"}
     assert asked.time_s >= 2.5
 
@@ -186,7 +186,7 @@ def test_each_run_has_a_seed_of_its_own_that_follows_from_the_matrix():
 
 
 def test_a_run_s_seed_draws_a_fault_of_each_family_that_is_asked_for():
-    asked = plan(("redlock",), COLUMNS, ("none",), 7, time_s=6.0)
+    asked = plan(("redlock",), usual_faults(), ("none",), 7, time_s=6.0)
     for cell in cells(asked):
         spec = seeded(cell, 7, 1)
         drawn = {fault.family for fault in schedule_of(spec)}

@@ -12,7 +12,7 @@ from fencepost.harness.spec import from_arguments
 from fencepost.hunt.bridge.bridge import bridge
 from fencepost.hunt.bridge.events import unseen
 from fencepost.hunt.bridge.trace import Trace
-from fencepost.hunt.faults.actions import table
+from fencepost.hunt.faults.registry import table
 from fencepost.hunt.run import Run
 from fencepost.hunt.search.hunt import Find, hunt
 from fencepost.hunt.search.judge import violations
@@ -77,7 +77,7 @@ def test_a_clock_jumps_by_as_much_of_the_longer_lease(made):
 
 def test_a_client_is_waited_for_at_its_steps_in_their_order(made):
     """Requests that meet a cut are sent after those before them, which arrive later than that."""
-    _, steps = made("redlock-npm", "pause,partition,delay,drop", seed=2)
+    _, steps = made("redlock-npm", "pause,partition,delay,packet", seed=2)
     at = {}
     for step in steps:
         if isinstance(step, Begin):
@@ -105,7 +105,7 @@ def test_a_client_that_waits_for_others_during_an_op_stops_at_a_step_of_it(made)
 
 
 def test_a_server_crashes_and_restarts_after_every_client_that_met_it_down(made):
-    _, steps = made("redlock", "kill,partition,pause,delay,drop", seed=2)
+    _, steps = made("redlock", "kill,partition,pause,delay,packet", seed=2)
     down = [step.targets[0] for step in injected(steps, "kill")]
     assert len(down) == 3
     granted = place(steps, Do, client="client-1", f="acquire")
@@ -115,7 +115,7 @@ def test_a_server_crashes_and_restarts_after_every_client_that_met_it_down(made)
 
 
 def test_a_lost_reply_is_lost_on_its_own_connection_and_reported(made):
-    found, steps = made("redlock", "kill,partition,pause,delay,drop", seed=1)
+    found, steps = made("redlock", "kill,partition,pause,delay,packet", seed=1)
     (lost,) = injected(steps, "delay")
     assert lost.targets == ("client-1", "redis-2")
     way = {"source": "redis-2", "to": "client-1", "connection": True, "lost": True}
@@ -137,7 +137,7 @@ def test_messages_sent_into_a_cut_are_lost_as_in_the_simulation(made):
 
 def test_a_paused_client_is_paused_at_the_step_where_it_was(made):
     found, steps = made(
-        "redlock", "pause,partition,delay,drop", options={"clock_check": "false"}, seed=2
+        "redlock", "pause,partition,delay,packet", options={"clock_check": "false"}, seed=2
     )
     (pause,) = [p for p in injected(steps, "pause") if not p.name.startswith("hold")]
     assert pause.arguments["point"].startswith("step-")
@@ -150,7 +150,7 @@ def test_a_paused_client_is_paused_at_the_step_where_it_was(made):
 
 
 def test_a_delayed_write_is_delivered_at_its_simulated_time(made):
-    found, steps = made("redlock", "delay,drop,partition", guard="none", seed=1)
+    found, steps = made("redlock", "delay,packet,partition", guard="none", seed=1)
     (delay,) = injected(steps, "delay")
     assert delay.arguments["source"] == "client-1"
     assert delay.arguments["to"] == "storage"
@@ -187,7 +187,7 @@ def test_a_write_lost_in_a_failover_is_cut_off_from_the_replica_before(made):
 
 
 def test_a_fault_hits_a_library_between_two_of_its_own_messages(made):
-    found, steps = made("redis-py", "drop", "liveness", seed=1)
+    found, steps = made("redis-py", "packet", "liveness", seed=1)
     (first, second) = injected(steps, "delay")
     # One is about the library's own greeting, after it connected; the other about a request.
     for lost in (first, second):
@@ -211,7 +211,7 @@ def test_a_lock_whose_threads_send_has_no_certain_place_for_a_fault(setting, lib
 
 
 def test_a_request_that_was_lost_is_not_taken_for_the_same_one_sent_later(setting):
-    asked = setting("redlock-npm", "pause,partition,delay,drop")
+    asked = setting("redlock-npm", "pause,partition,delay,packet")
     _, find = hunt(asked, 3, 30, 1)
     trace = Trace()
     run = trace.play(asked, find.schedule, table(asked))
@@ -239,7 +239,7 @@ def test_a_client_that_asks_in_vain_next_to_a_dead_server_asks_on_real_servers_t
 
 
 def test_a_lock_that_outlasts_a_lease_has_more_retries_in_proportion_to_the_lease(made):
-    found, steps = made("redlock", "delay,drop,partition", guard="none", seed=5)
+    found, steps = made("redlock", "delay,packet,partition", guard="none", seed=5)
     usual = from_arguments.spec("redlock", {}, {}).options
     longer = found.scenario.ttl_ms / 2000
     assert found.scenario.options == {**usual, "retries": usual["retries"] * longer}
@@ -273,11 +273,11 @@ def test_a_waiting_client_is_faulted_during_its_wait_and_not_at_a_later_step(mad
 
 
 def test_a_duplicated_message_cannot_be_replayed_and_is_reported(setting):
-    asked = setting("redlock", "duplicate,clock")
+    asked = setting("redlock", "packet/duplicate,clock")
     actions = table(asked)
     _, met = hunt(asked, 3, 30, 1)
-    twice = next(number for number, one in enumerate(actions, 1) if one.kind == "duplicate")
-    schedule = Schedule(met.schedule.head, ((3, twice), *met.schedule.strikes))
+    twice = next(number for number, one in enumerate(actions, 1) if one.kind == "packet/duplicate")
+    schedule = Schedule(met.schedule.head, ((3, twice), *met.schedule.injections))
     found = bridge(asked, told_of(asked, schedule))
     assert len(found.cannot) == 1
     assert "arrives a second time" in found.cannot[0]
@@ -296,8 +296,8 @@ def told_of(asked, schedule):
     ("lock", "faults", "guard"),
     [
         ("redlock", None, None),
-        ("redlock", "delay,drop,partition", "none"),
-        ("redlock", "duplicate,clock,kill", None),
+        ("redlock", "delay,packet,partition", "none"),
+        ("redlock", "packet/duplicate,clock,kill", None),
         ("redis-replicated", None, None),
         ("broken-check-then-delete", None, None),
         ("etcd", "delay,pause", None),

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from fencepost.hunt.faults.actions import table
+from fencepost.hunt.faults.registry import table
 from fencepost.hunt.intercept import patches
 from fencepost.hunt.run import Run
 from fencepost.hunt.search.draw import Drawer
@@ -76,12 +76,13 @@ def test_a_run_of_a_library_is_replayed_from_its_list_of_integers(setting, libra
 HISTORIES = """
 import hashlib, sys
 sys.path.insert(0, sys.argv[1])
-from fencepost.harness.spec import written
+from fencepost.harness.spec import from_arguments
 from fencepost.harness.hunting.hunts import setting_of
 from fencepost.hunt.sim import record
 from tests.hunt.intercept.test_libraries import drawn
 
-one = setting_of(written.spec(sys.argv[2], {}, {"concurrency": 2, "seed": 1}), None, None, False)
+spec = from_arguments.spec(sys.argv[2], {}, {"concurrency": 2, "seed": 1})
+one = setting_of(spec, None, None, False)
 found = hashlib.sha256()
 # The library may have been loaded before the first run, or is in it.
 if sys.flags.hash_randomization:
@@ -135,12 +136,13 @@ def test_every_client_asks_its_servers_in_the_order_in_which_it_made_its_connect
 @needs("pottery")
 def test_its_threads_leave_nothing_behind_where_python_ends():
     code = """
-from fencepost.harness.spec import written
+from fencepost.harness.spec import from_arguments
 from fencepost.harness.hunting.hunts import setting_of
-from fencepost.hunt.faults.actions import table
+from fencepost.hunt.faults.registry import table
 from fencepost.hunt.run import Run
 from fencepost.hunt.sim.schedule import Schedule
-one = setting_of(written.spec("pottery", {}, {"concurrency": 2, "seed": 1}), None, None, False)
+spec = from_arguments.spec("pottery", {}, {"concurrency": 2, "seed": 1})
+one = setting_of(spec, None, None, False)
 Run(one, Schedule(), table(one)).carry_out()
 """
     done = subprocess.run(

@@ -17,7 +17,7 @@ from fencepost.harness.errors import BadArguments
 from fencepost.harness.hunting.hunts import setting_of
 from fencepost.harness.spec import from_arguments
 from fencepost.harness.userlock.resolve import Asked, given
-from fencepost.hunt.faults.actions import table
+from fencepost.hunt.faults.registry import table
 from fencepost.hunt.intercept import watch
 from fencepost.hunt.models.redis.resp import Decoder, encoded
 from fencepost.hunt.run import LockError, Run
@@ -217,7 +217,7 @@ def test_a_pool_of_threads_of_one_client_never_waits_for_that_of_another(monkeyp
     steps = undisturbed(one).world.step
     for step in range(1, steps // 2):
         # It would raise, for a lock that does not come to an end.
-        assert Run(one, Schedule((), ((step, pause),)), actions).carry_out().struck
+        assert Run(one, Schedule((), ((step, pause),)), actions).carry_out().injected
 
 
 def test_a_file_that_takes_the_time_from_elsewhere_is_refused():

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from fencepost.hunt.faults.actions import table
+from fencepost.hunt.faults.registry import table
 from fencepost.hunt.models.etcd.server import Cluster, EtcdServer
 from fencepost.hunt.models.etcd.state import Refused, State
 from fencepost.hunt.models.http import Pool
@@ -173,7 +173,8 @@ def test_a_server_that_is_down_refuses_and_the_next_is_asked():
 
 @pytest.mark.oracle
 @pytest.mark.parametrize(
-    ("lock", "faults"), [("etcd", "pause,partition,drop,kill"), ("chubby", "partition,drop,kill")]
+    ("lock", "faults"),
+    [("etcd", "pause,partition,packet,kill"), ("chubby", "partition,packet,kill")],
 )
 def test_locks_on_etcd_have_no_counterexample(setting, lock, faults):
     tried = search(setting(lock, faults), 1, 120, 1, most=200)
@@ -368,7 +369,7 @@ def test_the_lock_service_of_3_4_has_a_counterexample_and_that_of_3_5_has_not(se
 
 
 def test_chubby_leaves_nothing_behind_that_locks_everybody_out(setting):
-    for faults in ("pause", "partition,drop,kill"):
+    for faults in ("pause", "partition,packet,kill"):
         one = setting("chubby", faults, guard="check-sequencer")
         assert search(one, 1, 60, processes=1, most=400).found is None
 

@@ -21,7 +21,7 @@ from tests.dasked import dasked, needs_dask
 pytestmark = pytest.mark.slow
 
 SEEDS = range(1, 7)
-COMMAND = ("hunt", "redis", "--faults", "clock,drop", "--budget", "60s", "--seed", "1")
+COMMAND = ("hunt", "redis", "--faults", "clock,packet", "--budget", "60s", "--seed", "1")
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def run(monkeypatch, capsys):
 
 
 def items(setting, seeds=SEEDS):
-    one = setting("redis", "clock,drop")
+    one = setting("redis", "clock,packet")
     return [Item(one, seed, 60.0) for seed in seeds]
 
 
@@ -69,9 +69,9 @@ def test_counterexamples_are_grouped_by_their_minimal_schedule_in_any_order():
     common = {"broken": ["ownership"], "strikes": 1, "story": ["1"]}
     rows = [
         Outcome(1, 10, 1.0, [0, 5], **common, states=[1, 2], covered=[["a", "b"]]),
-        Outcome(2, 20, 1.0, None, states=[2, 3], covered=[["a", "b"]], struck={"drop": 4}),
+        Outcome(2, 20, 1.0, None, states=[2, 3], covered=[["a", "b"]], struck={"packet": 4}),
         Outcome(3, 30, 2.0, [0, 7], **common, states=[3], covered=[["a", "c"]]),
-        Outcome(4, 40, 1.0, [0, 5], **common, struck={"drop": 1}),
+        Outcome(4, 40, 1.0, [0, 5], **common, struck={"packet": 1}),
         Outcome(5, 0, 0.0, failure="it raised"),
     ]
     random.Random(1).shuffle(rows)
@@ -81,7 +81,7 @@ def test_counterexamples_are_grouped_by_their_minimal_schedule_in_any_order():
         ((0, 7), (3,)),
     ]
     assert (total.seeds, total.found, total.schedules, total.rate) == (5, 3, 100, 20.0)
-    assert (total.states, total.covered, total.new, total.struck) == (3, 2, 2, {"drop": 5})
+    assert (total.states, total.covered, total.new, total.struck) == (3, 2, 2, {"packet": 5})
     assert total.failures == ((5, "it raised"),)
 
 
@@ -130,7 +130,7 @@ def test_a_resumed_campaign_has_the_same_result_as_an_uninterrupted_one(run, fol
 
 
 def test_without_a_counterexample_it_says_so(run, folder):
-    arguments = ("hunt", "redis", "--faults", "drop", "--seed", "1", "--search", "exhaustive")
+    arguments = ("hunt", "redis", "--faults", "packet", "--seed", "1", "--search", "exhaustive")
     code, said = run(*arguments, "--depth", "1", "--seeds", "2", "--processes", "1")
     assert code == 0 and "0 of 2 seeds found something" in said
     assert "no counterexample from 2 seeds" in (only(folder) / "report.html").read_text()
@@ -144,7 +144,7 @@ def test_without_a_counterexample_it_says_so(run, folder):
         (("--scheduler", "tcp://127.0.0.1:1"), "--scheduler is for --engine dask"),
         (("--seeds", "2", "--confirm"), "--confirm is for a hunt from one seed"),
         (("--resume", "yesterday"), "there is no campaign 'yesterday'"),
-        (("--resume", "latest", "--faults", "drop"), "takes all from the campaign that it names"),
+        (("--resume", "latest", "--faults", "packet"), "takes all from the campaign that it names"),
     ],
 )
 def test_invalid_arguments_are_refused(run, arguments, said):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fencepost.checker.history.history import NEMESIS
-from fencepost.hunt.faults.actions import table
+from fencepost.hunt.faults.registry import table
 from fencepost.hunt.run import Run
 from fencepost.hunt.search.exhaustive import Every, Probe, batches
 from fencepost.hunt.search.search import search, search_all
@@ -28,12 +28,12 @@ def test_each_message_of_the_undisturbed_run_is_lost_once(setting):
 
     client-1 asks and is granted, client-2 asks three times, both release. One run loses none.
     """
-    tried = search_all(setting("redis", "drop"), 1, 60, processes=1)
+    tried = search_all(setting("redis", "packet"), 1, 60, processes=1)
     assert (tried.schedules, tried.depth, tried.found) == (13, 1, None)
 
 
 def test_tried_and_known_schedules_are_all_schedules_of_a_depth(setting):
-    one = setting("redis", "kill,drop", "ownership", persistence="always")
+    one = setting("redis", "kill,packet", "ownership", persistence="always")
     actions = table(one)
     steps = Run(one, Schedule(), actions).carry_out().worked_step
     tried = search_all(one, 1, 60, processes=1)
@@ -52,7 +52,7 @@ def losses(run):
 
 def test_with_two_injections_each_pair_of_messages_is_lost_exactly_one_time(setting):
     """Count by running every pair of steps and comparing the lost messages."""
-    one = setting("redis", "drop")
+    one = setting("redis", "packet")
     actions = table(one)
     pairs = set()
     steps = Run(one, Schedule(), actions).carry_out().worked_step
@@ -72,9 +72,9 @@ def test_with_two_injections_each_pair_of_messages_is_lost_exactly_one_time(sett
         ("redis", "clock", {}),
         ("redis", "kill", {}),
         ("redis", "partition", {"watchdog": "true"}),
-        ("redis", "delay,duplicate", {}),
+        ("redis", "delay,packet/duplicate", {}),
         ("redis-replicated", "failover,partition", {}),
-        ("etcd", "drop", {}),
+        ("etcd", "packet", {}),
         ("etcd-lock-api", "pause", {}),
     ],
 )
@@ -107,9 +107,9 @@ def test_it_hits_the_one_step_that_as_many_random_schedules_miss(setting):
     one = setting("broken-check-then-delete", "pause", "ownership")
     tried = search_all(one, 1, 60, processes=1)
     assert tried.found is not None
-    (strike,) = tried.found[0].strikes
+    (strike,) = tried.found[0].injections
     run = Run(one, tried.found[0], table(one)).carry_out()
-    assert run.struck == [strike]
+    assert run.injected == [strike]
     missed = sum(
         search(one, seed, 60, processes=1, most=tried.schedules).found is None for seed in range(5)
     )
@@ -117,13 +117,13 @@ def test_it_hits_the_one_step_that_as_many_random_schedules_miss(setting):
 
 
 def test_it_is_the_same_with_any_number_of_processes(setting):
-    one = setting("redis", "drop,kill", "ownership", persistence="always")
+    one = setting("redis", "packet,kill", "ownership", persistence="always")
     alone, two = (search_all(one, 1, 60, processes=count) for count in (1, 2))
     assert (alone.schedules, alone.known, alone.found) == (two.schedules, two.known, two.found)
 
 
 def test_a_search_that_times_out_reports_its_depth(setting):
-    tried = search_all(setting("redis", "drop,delay"), 3, 2.0, processes=1)
+    tried = search_all(setting("redis", "packet,delay"), 3, 2.0, processes=1)
     assert tried.depth in (1, 2)
 
 

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from fencepost.hunt.faults.actions import table
+from fencepost.hunt.faults.registry import table
 from fencepost.hunt.run import Run
 from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.search.judge import violations

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from fencepost.hunt.faults.actions import table
+from fencepost.hunt.faults.registry import table
 from fencepost.hunt.models.redis.server import RedisServer
 from fencepost.hunt.run import LockError, Run
 from fencepost.hunt.search.draw import Drawer
@@ -157,7 +157,7 @@ def test_runs_of_several_threads_do_not_interfere():
 def test_a_run_without_faults_keeps_every_promise(setting):
     one = setting("redlock")
     run = Run(one, Schedule(), table(one)).carry_out()
-    assert run.struck == []
+    assert run.injected == []
     assert run.came_back
     assert [row[3] for row in run.rows if row[2] == "ok" and row[3] == "write"] == ["write"] * 2
 
@@ -195,13 +195,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from random import Random
 from fencepost.harness.hunting.hunts import setting_of
-from fencepost.harness.spec import written
-from fencepost.hunt import record
-from fencepost.hunt.faults.actions import table
+from fencepost.harness.spec import from_arguments
+from fencepost.hunt.sim import record
+from fencepost.hunt.faults.registry import table
 from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.run import Run
 
-one = setting_of(written.spec("redlock", {}, {"concurrency": 2, "seed": 1}), None, None, False)
+spec = from_arguments.spec("redlock", {}, {"concurrency": 2, "seed": 1})
+one = setting_of(spec, None, None, False)
 actions, random, found = table(one), Random("bytes"), hashlib.sha256()
 drawer = Drawer(one, actions, 300, {})
 for _ in range(30):

@@ -13,7 +13,7 @@ from fencepost.report.pages.matrix import render, with_sums
 from fencepost.report.stored import ReportError
 from fencepost.report.words.cells import STATES
 from fencepost.report.words.findings import findings, headline
-from tests.report.matrices import cell, run, stored, violated
+from tests.report.matrices import COLUMNS, cell, run, stored, violated
 
 CELLS = (
     cell(run(1000)),
@@ -68,7 +68,7 @@ def page(tmp_path):
 
 
 def texts(*cells):
-    return [one["text"] for sort in findings(with_sums(cells)) for one in sort]
+    return [one["text"] for sort in findings(with_sums(cells), COLUMNS) for one in sort]
 
 
 def test_the_page_starts_with_the_results(page):

@@ -14,13 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fencepost.hunt.run import Run
 from fencepost.hunt.sim.network import Network, Refusal, Request, Server, Wire
 from fencepost.hunt.sim.world import Event, Node, Task, Timer, Wake, World
-
-if TYPE_CHECKING:
-    from fencepost.hunt.run import Run
 
 _PLAIN = (int, float, str, bytes, bool, type(None))
 # What is told of elsewhere, or never changes.

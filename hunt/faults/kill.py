@@ -1,23 +1,43 @@
-"""How servers and clients of a run die, and what comes after that."""
+"""Crashes of simulated servers and clients, and what comes after that."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from fencepost.hunt.models.redis.server import RedisServer
+from fencepost.hunt.faults.action import Action, Inject
+from fencepost.hunt.faults.simulated import Simulated
+from fencepost.hunt.sim.client_node import ClientNode
 from fencepost.hunt.sim.network import Server
+from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.record import Outbox
-from fencepost.hunt.sim.world import MS, NEVER, Reaper
+from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.sim.world import MS, NEVER, Event, Reaper
 from fencepost.workloads.contract.lock import Failed
-
-if TYPE_CHECKING:
-    from fencepost.hunt.run import ClientNode, Run
 
 BOOT = 5 * MS
 """How long a server takes to be back at once."""
 
 
-def crash(run: Run, server: Server, power: bool) -> None:
+def _kill(setting: Setting) -> Iterator[Action]:
+    for server in range(len(setting.servers)):
+        yield Action("kill", "one", crash(server, power=False))
+    for client in range(len(setting.clients)):
+        yield Action("kill", "client", _kill_client(client), client)
+
+
+def crash(index: int, power: bool) -> Inject:
+    """The crash of a server, with the loss of its `power` or without."""
+
+    def inject(run: Run, event: Event | None) -> bool:
+        server = run.servers[index]
+        if server.up:
+            _crash(run, server, power)
+        return True
+
+    return inject
+
+
+def _crash(run: Run, server: Server, power: bool) -> None:
     """A server dies, with its `power` perhaps, and is back when the setting says."""
     what = "loses power" if power else "crashes"
     lasts = run.setting.restart_ns
@@ -33,7 +53,17 @@ def crash(run: Run, server: Server, power: bool) -> None:
     )  # fmt: skip
 
 
-def kill_client(run: Run, node: ClientNode) -> None:
+def _kill_client(index: int) -> Inject:
+    def inject(run: Run, event: Event | None) -> bool:
+        # Somebody has to be left to ask for the lock.
+        if sum(client.up for client in run.clients) > 1 and run.clients[index].up:
+            _end_client(run, run.clients[index])
+        return True
+
+    return inject
+
+
+def _end_client(run: Run, node: ClientNode) -> None:
     """It dies at once; the harness then writes that what it was doing is unknown."""
     world = run.world
     node.up = False
@@ -74,24 +104,4 @@ def _begin_end(run: Run) -> None:
     run.world.start(alive, run.thread(look), run.world.now)
 
 
-def fail_over(run: Run) -> None:
-    """The primary dies; its replica is promoted as it is. The old one comes back following."""
-    old = primary(run)
-    if old is None or old.replica is None or not old.up:
-        return
-    new = old.replica
-    old.crash(power=False)
-    new.follow(None)
-    words = f"{old.name} dies and {new.name} is promoted"
-
-    def back() -> None:
-        old.start()
-        old.follow(new)
-
-    run.faults.begin("failover", [old.name, new.name], {}, words, back)
-
-
-def primary(run: Run) -> RedisServer | None:
-    """The server that has a replica."""
-    redis = (one for one in run.servers if isinstance(one, RedisServer))
-    return next((one for one in redis if one.replica is not None), None)
+SIMULATED = Simulated("kill", _kill, kills=True)

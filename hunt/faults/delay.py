@@ -1,0 +1,43 @@
+"""Single messages that are held back, and arrive later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fencepost.hunt.faults.action import Action, Inject, seconds
+from fencepost.hunt.faults.simulated import Simulated
+from fencepost.hunt.sim.network import Request
+from fencepost.hunt.sim.protocols import Run
+from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.sim.world import MS, Event
+
+
+def _delay(setting: Setting) -> Iterator[Action]:
+    timeout = int(setting.options.get("node_timeout_ms", 50)) * MS
+    for by in (setting.ttl_ns * 11 // 10, timeout * 3 // 2, timeout // 2, setting.ttl_ns // 2):
+        yield Action("delay", "message", _late(by))
+
+
+def _late(by: int) -> Inject:
+    def inject(run: Run, event: Event | None) -> bool:
+        if not isinstance(event, Request) or event.node.paused_until > run.world.now:
+            return False
+        source, to = run.ends(event)
+        # It is this very message, for as long as it takes: a copy is what arrives.
+        event.off = True
+        world = run.world
+        late = event.later()
+        if late.back:
+            late.arrives = world.now + by
+        event.link.moved(event, late)
+        world.at(world.now + by, late)
+        words = f"{run.told(event)} is held back for {seconds(by)}"
+        run.faults.begin(
+            "delay", [source, to], {"source": source, "to": to}, words, lambda: None, by
+        )
+        return True
+
+    return inject
+
+
+SIMULATED = Simulated("delay", _delay, messages=True)

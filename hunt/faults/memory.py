@@ -1,0 +1,58 @@
+"""A simulated Redis server that reaches its memory limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol, runtime_checkable
+
+from fencepost.hunt.faults.action import Action, Inject
+from fencepost.hunt.faults.simulated import Simulated
+from fencepost.hunt.models.registry import MODELS
+from fencepost.hunt.sim.protocols import Run
+from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.sim.world import Event
+from fencepost.nemesis.memory import POLICIES
+
+
+@runtime_checkable
+class Limited(Protocol):
+    """A server of a model that `evicts`."""
+
+    def run_out(self) -> None:
+        """Other data comes in, and all that was there is evicted."""
+
+    def limit(self, reached: bool) -> None:
+        """From now on refuse what needs memory, or take it again."""
+
+
+def _memory(setting: Setting) -> Iterator[Action]:
+    for policy in POLICIES:
+        for server in range(len(setting.servers)):
+            yield Action("memory", policy, _run_out(server, policy))
+
+
+def _run_out(index: int, policy: str) -> Inject:
+    def inject(run: Run, event: Event | None) -> bool:
+        server = run.servers[index]
+        assert isinstance(server, Limited)
+        if not server.up:
+            return True
+        words = f"{server.name} runs out of memory under {policy}"
+        if policy == "noeviction":
+            server.limit(True)
+        else:
+            server.run_out()
+            words += ", and evicts what it had"
+        arguments = {"policy": policy}
+        run.faults.begin("memory", [server.name], arguments, words, lambda: server.limit(False))
+        return True
+
+    return inject
+
+
+def _refuses(setting: Setting) -> str:
+    return "" if MODELS[setting.model].evicts else "only servers of Redis have such a limit"
+
+
+# It comes of a server that others use as well.
+SIMULATED = Simulated("memory", _memory, refuses=_refuses, unusual=("memory",))

@@ -1,0 +1,52 @@
+"""Single messages that are lost, or arrive twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fencepost.hunt.faults.action import Action, Inject, seconds
+from fencepost.hunt.faults.simulated import Simulated
+from fencepost.hunt.sim.network import Request
+from fencepost.hunt.sim.protocols import Run
+from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.sim.world import MS, Event
+
+LOSS, DUPLICATE = "packet/loss", "packet/duplicate"
+
+
+def _packet(setting: Setting) -> Iterator[Action]:
+    yield Action(LOSS, "message", _lost)
+    for by in (1 * MS, setting.ttl_ns // 2):
+        yield Action(DUPLICATE, "message", _twice(by))
+
+
+def _lost(run: Run, event: Event | None) -> bool:
+    # What the store answers arrives, or a client would wait for it for two minutes.
+    if not isinstance(event, Request) or event.server is run.storage:
+        return False
+    source, to = run.ends(event)
+    event.off = True
+    words = f"{run.told(event)} is lost"
+    arguments = {"kind": "loss", "source": source, "to": to}
+    run.faults.begin("packet", [source], arguments, words, lambda: None, 0)
+    return True
+
+
+def _twice(by: int) -> Inject:
+    def inject(run: Run, event: Event | None) -> bool:
+        if not isinstance(event, Request) or event.back:
+            return False
+        source, _ = run.ends(event)
+        world = run.world
+        world.at(world.now + by, event.later())
+        words = f"{run.told(event)} arrives a second time, {seconds(by)} later"
+        run.faults.begin("packet", [source], {"kind": "duplicate"}, words, lambda: None, by)
+        return True
+
+    return inject
+
+
+# No TCP connection delivers a message twice.
+SIMULATED = Simulated(
+    "packet", _packet, kinds=(LOSS, DUPLICATE), unusual=(DUPLICATE,), messages=True
+)

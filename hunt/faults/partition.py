@@ -1,0 +1,84 @@
+"""Cuts of simulated links, both ways or one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from fencepost.hunt.faults.action import Action, Inject
+from fencepost.hunt.faults.failover import primary
+from fencepost.hunt.faults.simulated import Simulated
+from fencepost.hunt.sim.protocols import Run
+from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.sim.world import Event
+
+
+def _partition(setting: Setting) -> Iterator[Action]:
+    servers, clients = len(setting.servers), len(setting.clients)
+    who: list[Sequence[int]] = [(client,) for client in range(clients)]
+    who.append(tuple(range(clients)))
+    sizes = [size for size in range(1, servers + 1) if size <= servers // 2 or size == servers]
+    groups = [group for size in sizes for group in combinations(range(servers), size)]
+    for way in ("both", "replies", "requests"):
+        for lasts in (None, setting.ttl_ns // 2):
+            for some in who:
+                for group in groups:
+                    yield Action("partition", way, _cut(some, group, way, lasts))
+    if setting.replicated:
+        yield Action("partition", "replication", _cut_replica())
+
+
+def _cut(clients: Sequence[int], servers: Sequence[int], way: str, lasts: int | None) -> Inject:
+    def inject(run: Run, event: Event | None) -> bool:
+        ends = [
+            (run.clients[client].index, run.servers[server].index)
+            for client in clients
+            for server in servers
+        ]
+        network = run.network
+        cuts = [
+            cut
+            for cut, side in ((network.requests_cut, "requests"), (network.replies_cut, "replies"))
+            if way in ("both", side)
+        ]
+        # What is cut already is another fault's.
+        mine = [[end for end in ends if end not in cut] for cut in cuts]
+        if not any(mine):
+            return True
+        for cut, new in zip(cuts, mine, strict=True):
+            cut.update(new)
+
+        def undo() -> None:
+            for cut, new in zip(cuts, mine, strict=True):
+                cut.difference_update(new)
+
+        near = [run.clients[client].name for client in clients]
+        far = [run.servers[server].name for server in servers]
+        arguments: dict[str, object] = {"links": [[a, b] for a in near for b in far]}
+        told = " and ".join(near), ", ".join(far)
+        words = f"{told[0]} {'is' if len(near) == 1 else 'are'} cut off from {told[1]}"
+        if way != "both":
+            arguments["lost"] = way
+            what = "the requests of" if way == "requests" else "the replies to"
+            words = f"{what} {told[0]} are lost: {told[1]}"
+        run.faults.begin("partition", [*near, *far], arguments, words, undo, lasts)
+        return True
+
+    return inject
+
+
+def _cut_replica() -> Inject:
+    def inject(run: Run, event: Event | None) -> bool:
+        old = primary(run)
+        if old is None or old.cut or old.replica is None:
+            return True
+        old.cut = True
+        names = [old.name, old.replica.name]
+        words = f"{names[1]} is cut off from {names[0]}"
+        run.faults.begin("partition", names, {"links": [names]}, words, old.reconnect)
+        return True
+
+    return inject
+
+
+SIMULATED = Simulated("partition", _partition)

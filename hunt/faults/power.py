@@ -1,0 +1,23 @@
+"""Simulated servers that lose power, and with it what they had not synced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fencepost.hunt.faults.action import Action
+from fencepost.hunt.faults.kill import crash
+from fencepost.hunt.faults.simulated import Simulated
+from fencepost.hunt.sim.setting import Setting
+
+
+def _power(setting: Setting) -> Iterator[Action]:
+    for server in range(len(setting.servers)):
+        yield Action("power", "one", crash(server, power=True))
+
+
+def _usual(setting: Setting) -> bool:
+    """Without persistence it takes no more than a crash does."""
+    return setting.persistence != "none"
+
+
+SIMULATED = Simulated("power", _power, usual=_usual, unsynced_lost=True)

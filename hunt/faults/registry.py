@@ -1,0 +1,135 @@
+"""The simulated families by name, and the faults that a hunt is asked for.
+
+A hunt names faults as `--nemesis` does (nemesis/fault_spec.py): a family, or one of its variants or
+targets, such as `packet/loss` or `pause:client`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fencepost.hunt.faults import (
+    clock,
+    delay,
+    failover,
+    kill,
+    memory,
+    packet,
+    partition,
+    pause,
+    power,
+)
+from fencepost.hunt.faults.action import Action
+from fencepost.hunt.faults.simulated import Simulated
+from fencepost.hunt.sim.setting import Setting
+from fencepost.nemesis.families import FAMILIES
+from fencepost.registry import Registry
+
+# Schedules number actions in this order.
+SIMULATED: Registry[Simulated] = Registry(
+    "fencepost.simulated_faults",
+    Simulated,
+    (
+        clock.SIMULATED,
+        pause.SIMULATED,
+        partition.SIMULATED,
+        delay.SIMULATED,
+        packet.SIMULATED,
+        kill.SIMULATED,
+        power.SIMULATED,
+        failover.SIMULATED,
+        memory.SIMULATED,
+    ),
+)
+BEFORE: Mapping[str, str] = {"drop": packet.LOSS, "duplicate": packet.DUPLICATE}
+"""What 0.1.0 called a fault, and its name now."""
+
+
+def table(setting: Setting) -> list[Action]:
+    """The actions of a setting; number n of a schedule is the one at n - 1."""
+    asked, families = set(setting.faults), _families(setting)
+    return [
+        action
+        for name, simulated in SIMULATED.items()
+        if name in families
+        for action in simulated.actions(setting)
+        if not asked.isdisjoint(_names(name, action))
+    ]
+
+
+def slow(setting: Setting) -> bool:
+    """Whether a client can work past its lease by one of the setting's faults."""
+    return any(SIMULATED[family].slows for family in _families(setting))
+
+
+def usual(setting: Setting) -> tuple[str, ...]:
+    """The faults of a hunt that names none: all that fit its servers."""
+    return tuple(
+        kind
+        for one in SIMULATED.values()
+        if one.usual(setting) and not one.refuses(setting)
+        for kind in one.all_kinds
+        if kind not in one.unusual
+    )
+
+
+def asked(entries: Sequence[str], setting: Setting) -> tuple[str, ...]:
+    """The faults that entries name, in the order of the table.
+
+    Raises:
+        ValueError: the hunt cannot simulate one of them in this setting.
+    """
+    wanted: set[str] = set()
+    for entry in entries:
+        wanted.update(_read(BEFORE.get(entry, entry), setting))
+    return tuple(
+        name
+        for one in SIMULATED.values()
+        for name in (*one.all_kinds, *narrower(one, setting))
+        if name in wanted
+    )
+
+
+def narrower(one: Simulated, setting: Setting) -> tuple[str, ...]:
+    """The names of parts of a family: its variants and targets that the hunt simulates."""
+    if one.refuses(setting):
+        return ()
+    found = (name for action in one.actions(setting) for name in _names(one.name, action)[1:])
+    return tuple(dict.fromkeys(found))
+
+
+def _families(setting: Setting) -> set[str]:
+    return {family_of(entry) for entry in setting.faults}
+
+
+def family_of(entry: str) -> str:
+    """The family of FAMILY, FAMILY/VARIANT or FAMILY:TARGET."""
+    return entry.partition("/")[0].partition(":")[0]
+
+
+def _read(entry: str, setting: Setting) -> Sequence[str]:
+    name = family_of(entry)
+    one = SIMULATED.get(name)
+    if one is None:
+        why = "the hunt cannot simulate it" if name in FAMILIES else f"there is no fault {name!r}"
+        raise ValueError(f"fault {entry}: {why}; choose one of: {', '.join(SIMULATED)}")
+    if why := one.refuses(setting):
+        raise ValueError(f"fault {entry}: {why}")
+    if entry == name:
+        return one.usual_kinds
+    parts = (*one.all_kinds, *narrower(one, setting))
+    if entry not in parts:
+        known = ", ".join(dict.fromkeys((name, *parts)))
+        raise ValueError(f"fault {entry}: the hunt simulates {known}")
+    return (entry,)
+
+
+def _names(family: str, action: Action) -> list[str]:
+    """What an action answers to: its kind, and what `--nemesis` calls its way."""
+    found = FAMILIES.get(family)
+    names = [action.kind]
+    if found is not None and action.way in found.variants:
+        names.append(f"{family}/{action.way}")
+    if found is not None and action.way in found.targets:
+        names.append(f"{family}:{action.way}")
+    return names

@@ -1,0 +1,35 @@
+"""The model of Redis: one server, several independent ones, or a primary with a replica."""
+
+from __future__ import annotations
+
+from fencepost.hunt.models.model import Model, Storage
+from fencepost.hunt.models.redis.server import RedisServer
+from fencepost.hunt.sim.network import Network, Server
+from fencepost.hunt.sim.setting import Setting
+
+
+def _servers(setting: Setting, network: Network) -> list[Server]:
+    found = [
+        RedisServer(name, index, network, setting.persistence)
+        for index, name in enumerate(setting.servers)
+    ]
+    if setting.replicated:
+        for follower in found[1:]:
+            follower.follow(found[0])
+    return [*found]
+
+
+def storage(site: Storage) -> Server:
+    """A Redis that keeps what it has answered."""
+    return RedisServer(site.name, site.index, site.network, "always")
+
+
+MODEL = Model(
+    "redis",
+    servers=_servers,
+    stores={"redis": storage},
+    steps=True,
+    sockets=True,
+    wall_leases=True,
+    evicts=True,
+)

@@ -1,0 +1,44 @@
+"""A client's machine in a simulated run, and the injections that wait for one of its ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from fencepost.hunt.sim.record import Outbox
+from fencepost.hunt.sim.schedule import Aim
+from fencepost.hunt.sim.world import Node
+
+
+class ClientNode(Node):
+    """`doing` is the op that it is in; `inject_after` lets an action be injected so many steps from
+    now."""
+
+    __slots__ = ("_aims", "doing", "inject_after", "out")
+
+    def __init__(
+        self,
+        name: str,
+        index: int,
+        out: Outbox,
+        aims: Iterable[Aim],
+        inject_after: Callable[[int, int], None],
+    ) -> None:
+        super().__init__(name, index)
+        self.inject_after = inject_after
+        self._aims = [aim for aim in aims if aim.client == index]
+        self.doing = ""
+        self.out = out
+
+    def begins(self, f: str) -> None:
+        """It begins an op, which an aim may have been waiting for."""
+        self.doing = f
+        if self._aims:
+            left = []
+            for aim in self._aims:
+                if aim.f != f:
+                    left.append(aim)
+                elif aim.nth:
+                    left.append(aim._replace(nth=aim.nth - 1))
+                else:
+                    self.inject_after(aim.after, aim.action)
+            self._aims = left
