@@ -98,7 +98,7 @@ def test_a_torn_last_line_is_dropped_and_reported(tmp_path):
     ("text", "line", "reason"),
     [
         (INVOKE + "nonsense\n" + OK, 2, "no JSON"),
-        (INVOKE + OK.replace("1}", "NaN}"), 2, "no JSON: NaN is no number in JSON"),
+        (INVOKE + OK.replace("1}", "NaN}"), 2, "no JSON: NaN is not a JSON number"),
         (INVOKE + OK.replace("1}", "1e999}"), 2, "no JSON: 1e999 is too large"),
         (INVOKE + OK[:20] + "\n", 2, "no JSON"),
         (INVOKE + "[1]\n", 2, "not a JSON object"),
