@@ -173,7 +173,7 @@ def test_a_late_write_between_another_s_read_and_write_costs_no_update_where_ver
 
 @pytest.mark.parametrize("grant", [None, token(None)])
 def test_a_fenced_register_refuses_a_write_without_a_token(world, register, grant):
-    with pytest.raises(Failed, match="guard fenced needs a fencing token, and the grant has none"):
+    with pytest.raises(Failed, match="guard fenced needs a fencing token, but the grant has none"):
         register("fenced").write("account", "x", 0, grant)
     assert world["store"].log == []
 
