@@ -53,7 +53,11 @@ def test_text_is_parsed_by_the_option_s_type():
         ("redlock", {"retries": "-1"}, "option retries=-1: must be an integer from 0 to"),
         ("redlock", {"retries": "many"}, "option retries=many: must be an integer from 0 to"),
         ("redlock", {"node_timeout_ms": "0"}, "node_timeout_ms=0: must be an integer from 1 to"),
-        ("redlock", {"node_timeout_ms": "1.5"}, "node_timeout_ms=1.5: must be an integer from 1 to"),
+        (
+            "redlock",
+            {"node_timeout_ms": "1.5"},
+            "node_timeout_ms=1.5: must be an integer from 1 to",
+        ),
     ],
 )
 def test_an_invalid_option_is_an_error_that_names_the_choices(lock, given, message):
