@@ -66,7 +66,7 @@ def test_an_entry_has_a_family_and_may_have_a_target_a_variant_an_interval_and_a
         (
             "partition:bridge",
             layout("redis", 1),
-            "bridge needs three servers or more, and there are 1",
+            "bridge needs three servers or more, but there are 1",
         ),
         ("partition:requests/reject", ETCD, "leave reject out"),
         ("partition/tarpit", ETCD, "there is no /tarpit; choose one of: drop, reject"),

@@ -73,10 +73,10 @@ def test_a_value_at_its_bounds_is_valid(changed):
             {"nemesis": ("pause", "flood")},
             "there is no fault 'flood'; choose one of: partition, delay, packet, pause, ",
         ),
-        ({"aim": True}, "aim: at what? Name faults with --nemesis"),
+        ({"aim": True}, "--aim needs --nemesis: name the faults to aim"),
         (
             {"aim": True, "nemesis": ("kill:rolling",)},
-            "nemesis kill:rolling: a rolling fault has no moment: leave --aim out, or ask for kill",
+            "nemesis kill:rolling: a rolling fault has no moment: leave --aim out, or name kill",
         ),
         (
             {"hold": "long"},
