@@ -1,4 +1,4 @@
-"""What a matrix has found, in sentences with their numbers."""
+"""The findings of a matrix, in sentences with their numbers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _SENTENCES = {
     "all": "Under all faults together",
 }
 _LOW = 0.5
-"""The share of its usual holds a second below which a lock's availability is a finding."""
+"""A lock's availability is a finding below this share of its usual holds per second."""
 
 
 def headline(rows: Sequence[Mapping[str, Any]]) -> str:
-    """What came of it in one sentence."""
+    """Sum up the matrix in one sentence."""
     tested = [row for row in rows if row["sum"]["runs"]]
     if not tested:
         return "Nothing was run yet."
@@ -41,14 +41,14 @@ def headline(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def findings(rows: Sequence[Mapping[str, Any]]) -> list[list[dict[str, str]]]:
-    """What was found, a sentence each, by sort: broken services first, then damaged data, locks
-    that were not available, what a guard kept from the data, and what was not seen."""
+    """Return the findings, a sentence each, by sort: broken services first, then damaged data,
+    unavailable locks, damage prevented by a guard, slow locks, and cells without a violation."""
     sorts = (_services, _damages, _absences, _saved, _slow, _kept)
     return [found for sort in sorts if (found := list(sort(rows)))]
 
 
 def _services(rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
-    """By fault: what the guard is does not matter to a lock's service."""
+    """Describe broken services by fault: the guard does not matter to a lock's service."""
     wrong: dict[str, list[str]] = {}
     for fault, mine in _by(_marked(rows, "broken"), "fault").items():
         twice = {
@@ -75,7 +75,7 @@ def _services(rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
 
 
 def _damages(rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
-    """By fault and guard; the service may have kept its promise."""
+    """Describe damage by fault and guard; the service may have kept its promise."""
     for (fault, guard), mine in _grouped(_marked(rows, "damaged")).items():
         tested = [
             row for row in rows if (row["fault"], row["guard"]) == (fault, guard) and row["runs"]
@@ -114,12 +114,12 @@ def _absences(rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
                 f"{_count(of, 'run')} of {_locks(late)}.",
             )
         if never:
-            words = f"{_under(fault)}, nobody was granted the lock: {_locks(never)}."
+            words = f"{_under(fault)}, the lock was never granted: {_locks(never)}."
             yield _finding("unavailable", words)
 
 
 def _saved(rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
-    """Where two clients believed and the data survived."""
+    """Describe where two clients believed and the data survived."""
     for (fault, guard), mine in _grouped(_marked(rows, "believed")).items():
         believed = sum(row["sum"]["violations"]["clients"]["count"] for row in mine)
         holds = sum(row["sum"]["holds"] for row in mine)
@@ -131,7 +131,7 @@ def _saved(rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
 
 
 def _slow(rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
-    """By fault: the locks that lost most of their grants."""
+    """Describe by fault the locks that lost most of their grants."""
     shares = ((row, row["sum"]["availability"]) for row in rows if row["fault"] != "none")
     low = [row for row, share in shares if share is not None and share < _LOW]
     for fault, mine in _by(low, "fault").items():
@@ -146,7 +146,7 @@ def _slow(rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
 
 
 def _kept(rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
-    """By fault and guard: where nothing was seen, and in how many holds."""
+    """Describe by fault and guard where no violation was seen, and in how many holds."""
     kept = [row for row in rows if row["sum"]["state"] == "kept"]
     for (fault, guard), mine in _grouped(kept).items():
         holds = sum(row["sum"]["holds"] for row in mine)
@@ -184,7 +184,7 @@ def _by(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, list[Mapping[
 def _pooled(
     rows: Iterable[Mapping[str, Any]], fault: str, lock: str, question: str
 ) -> dict[str, Any]:
-    """The rate of a lock under a fault with all guards together."""
+    """Return the rate of a lock under a fault with all guards together."""
     runs = [
         run
         for row in rows
@@ -196,7 +196,7 @@ def _pooled(
 
 
 def _rated(found: Mapping[str, Mapping[str, Any]]) -> str:
-    """Locks with their rates: the first and the last of many, and all of a few."""
+    """List locks with their rates: the first and the last of many, and all of a few."""
     names = sorted(found, key=lambda lock: found[lock]["per_1000"] or 0.0, reverse=True)
     if len(names) > 3:
         return f"from {_rate(names[-1], found)} to {_rate(names[0], found)}"
@@ -205,12 +205,12 @@ def _rated(found: Mapping[str, Mapping[str, Any]]) -> str:
 
 def _rate(lock: str, found: Mapping[str, Mapping[str, Any]]) -> str:
     rate = found[lock]
-    blind = ", and tells no deadline" if rate["blind"] else ""
+    blind = ", and reports no deadline" if rate["blind"] else ""
     return f"{lock} {figure(rate['per_1000'] or 0.0)} per 1,000 holds ({between(rate)}{blind})"
 
 
 def _under(fault: str) -> str:
-    """A column as the beginning of a sentence."""
+    """Return a column as the begin of a sentence."""
     return _SENTENCES.get(fault, f"Under {fault}")
 
 
