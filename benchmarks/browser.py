@@ -92,11 +92,11 @@ class Browser:
         if self._session:
             message["sessionId"] = self._session
         os.write(self._into, json.dumps(message).encode() + b"\0")
-        while (heard := self._hear()).get("id") != number:
-            self._events.append(str(heard.get("method")))
-        if "error" in heard:
-            raise RuntimeError(f"{method}: {heard['error']['message']}")
-        return dict(heard["result"])
+        while (message := self._hear()).get("id") != number:
+            self._events.append(str(message.get("method")))
+        if "error" in message:
+            raise RuntimeError(f"{method}: {message['error']['message']}")
+        return dict(message["result"])
 
     def _until(self, event: str) -> None:
         while event not in self._events:

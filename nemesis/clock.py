@@ -249,8 +249,8 @@ def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
 
 
 def _skewed(remote: Remote, server: Server | None) -> list[Leftover]:
-    said = remote.run(["fencepost-node", "vdso", "show"]).out
-    skewed = json.loads(said or "{}")
+    output = remote.run(["fencepost-node", "vdso", "show"]).out
+    skewed = json.loads(output or "{}")
     offsets = skewed.get("offset_ns", {})
     undo = partial(remote.run, ["fencepost-node", "vdso", "undo"])
     if not offsets and not skewed.get("kept"):

@@ -34,12 +34,12 @@ class Cpu:
         pid = self._site.server(node).pid()
         if pid is None:
             return Receipt(False, f"no server was running on {node}")
-        told = self._cpu(node, "limit", str(pid), repr(share))
+        limited = self._cpu(node, "limit", str(pid), repr(share))
         seen = self._cpu(node, "show", str(pid))
-        bites = seen["share"] is not None and told["throttled"] > 0
+        bites = seen["share"] is not None and limited["throttled"] > 0
         how = (
             f"pid {pid} on {node} is in {seen['cgroup']}, which has {_quota(seen['share'])}; a "
-            f"loop there was throttled {told['throttled']} times"
+            f"loop there was throttled {limited['throttled']} times"
         )
         return Receipt(bites, how, {"pid": pid} | seen)
 
@@ -85,8 +85,8 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
 
 
 def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
-    said = remote.run(["fencepost-node", "cpu", "left"]).out
-    if '"left": true' not in said:
+    output = remote.run(["fencepost-node", "cpu", "left"]).out
+    if '"left": true' not in output:
         return []
     free = partial(remote.run, ["fencepost-node", "cpu", "free"])
     return [Leftover("its server has a CPU quota", "removed its server's CPU quota", free)]

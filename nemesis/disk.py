@@ -80,8 +80,8 @@ class Disk:
 
     def _look(self, node: str, full: bool) -> Receipt:
         data = self._site.server(node).data
-        said = self._site.remote(node).run(["bash", "-c", _LOOK, "look", data]).out.split()
-        writable, left = said[0] == "yes", int(said[1]) * int(said[2])
+        output = self._site.remote(node).run(["bash", "-c", _LOOK, "look", data]).out.split()
+        writable, left = output[0] == "yes", int(output[1]) * int(output[2])
         words = f"{left} bytes are left on the disk of {node}, and a write of one "
         words += "succeeds" if writable else "fails"
         return Receipt(writable != full, words, {"left": left, "writable": writable})

@@ -95,7 +95,7 @@ class Membership:
         """Run a command on the first of the other servers that carries it out."""
         end = time.monotonic() + _UNHEALTHY_S
         while True:
-            said = "no other server answers"
+            message = "no other server answers"
             for other in self._site.servers:
                 if other == node:
                     continue
@@ -106,9 +106,9 @@ class Membership:
                 )
                 if done.code == 0:
                     return done.out
-                said = "".join((done.err or done.out).strip().splitlines()[-1:])
-            if "unhealthy" not in said or time.monotonic() > end:
-                raise RuntimeError(f"etcdctl {' '.join(words)}: {said}")
+                message = "".join((done.err or done.out).strip().splitlines()[-1:])
+            if "unhealthy" not in message or time.monotonic() > end:
+                raise RuntimeError(f"etcdctl {' '.join(words)}: {message}")
             time.sleep(_AGAIN_S)
 
 

@@ -50,15 +50,15 @@ class Memory:
         self._grow_old(node, before)
         self._redis(node, "config", "set", "maxmemory-policy", policy)
         self._redis(node, "config", "set", "maxmemory", str(limit))
-        said = ""
+        reply = ""
         for start in range(1, _KEYS + 1, _BATCH):
-            said = self._redis(
+            reply = self._redis(
                 node, "eval", _FILL, "0", str(start), str(_BATCH), _PREFIX, str(_VALUE)
             )
-            if "OOM" in said:
+            if "OOM" in reply:
                 break
         evicted = int(self._info(node)["evicted_keys"]) - int(before["evicted_keys"])
-        refused = "OOM" in said
+        refused = "OOM" in reply
         data = {"policy": policy, "limit": limit, "evicted": evicted, "refused": refused}
         took = refused if policy == "noeviction" else evicted > 0
         how = f"{node} is limited to {limit} bytes: it evicted {evicted} keys"

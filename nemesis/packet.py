@@ -70,8 +70,8 @@ class Packet:
     def _device(self, node: str) -> str:
         """Return the device by which a node reaches the others."""
         other = next(name for name in (*self._site.servers, *self._site.clients) if name != node)
-        told = self._site.remote(node).run(["ip", "-o", "route", "get", self._site.address(other)])
-        words = told.out.split()
+        route = self._site.remote(node).run(["ip", "-o", "route", "get", self._site.address(other)])
+        words = route.out.split()
         return words[words.index("dev") + 1]
 
 

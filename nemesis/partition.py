@@ -252,20 +252,20 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
         which = "the requests of" if lost == "requests" else "the replies to"
         return "; ".join(f"{which} {one} are lost: {', '.join(far[one])}" for one in far)
     if shape in _ALL_SEE:
-        said = _ALL_SEE[shape]
+        text = _ALL_SEE[shape]
     elif shape in SIDES:
-        said = f"{sentence(list(far), 'is', 'are')} cut off from all other nodes"
+        text = f"{sentence(list(far), 'is', 'are')} cut off from all other nodes"
     elif shape == "bridge":
-        said = f"{sentence(list(far), 'is', 'are')} cut off from all other nodes but one server"
+        text = f"{sentence(list(far), 'is', 'are')} cut off from all other nodes but one server"
     else:
         alike: dict[frozenset[str], list[str]] = {}
         for near in far:
             alike.setdefault(frozenset(far[near]), []).append(near)
-        said = "; ".join(
+        text = "; ".join(
             f"{sentence(nodes, 'is', 'are')} cut off from {listed(far[nodes[0]])}"
             for nodes in alike.values()
         )
-    return said + (", by rejection" if arguments.get("how") == "reject" else "")
+    return text + (", by rejection" if arguments.get("how") == "reject" else "")
 
 
 FAMILY = Family(

@@ -131,10 +131,10 @@ class Pause:
             # Its threads ended with it.
             return Receipt(verb == "go", f"pid {client.pid} on {node} is gone", {"pid": client.pid})
         words = ["fencepost-node", "threads", verb, str(client.pid)]
-        said = remote.run(words, check=False)
-        if said.code:
-            return Receipt(False, f"{node}: {said.err.strip()}", {"pid": client.pid})
-        seen: dict[str, Any] = json.loads(said.out)
+        result = remote.run(words, check=False)
+        if result.code:
+            return Receipt(False, f"{node}: {result.err.strip()}", {"pid": client.pid})
+        seen: dict[str, Any] = json.loads(result.out)
         held = [thread["state"] == "t" for thread in seen["threads"]]
         right = not any(held) if verb == "go" else bool(held) and all(held)
         rows = ", ".join(f"{row['tid']} ({row['name']}): {row['state']}" for row in seen["threads"])

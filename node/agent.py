@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from fencepost.node import processes
-from fencepost.node.command import Verb, said, verb
+from fencepost.node.command import Verb, to_text, verb
 from fencepost.node.image import Refused
 from fencepost.node.places import PROGRAM, PROGRAM_PATH
 
@@ -68,7 +68,7 @@ def _call(act: Verb, words: list[str]) -> Answer:
         return {"code": refused.code, "out": "", "err": complaint.getvalue()}
     except (OSError, Refused) as error:
         return {"code": 1, "out": "", "err": str(error)}
-    return {"code": 1 if answer is False else 0, "out": said(answer), "err": ""}
+    return {"code": 1 if answer is False else 0, "out": to_text(answer), "err": ""}
 
 
 def _fork(act: Verb, words: list[str], timeout_s: float) -> Answer:
@@ -78,19 +78,21 @@ def _fork(act: Verb, words: list[str], timeout_s: float) -> Answer:
     if child == 0:
         _apart(act, words, write)
     os.close(write)
-    end, said = time.monotonic() + timeout_s, b""
+    end, output = time.monotonic() + timeout_s, b""
     try:
         while select.select([read], [], [], max(0.0, end - time.monotonic()))[0]:
             if not (chunk := os.read(read, 1 << 16)):
                 break
-            said += chunk
+            output += chunk
         else:
             os.kill(child, signal.SIGKILL)
             return {"error": f"still running after {timeout_s} s"}
     finally:
         os.close(read)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    answer: Answer = json.loads(said) if said else {"code": code or 1, "out": "", "err": "killed"}
+    answer: Answer = (
+        json.loads(output) if output else {"code": code or 1, "out": "", "err": "killed"}
+    )
     return answer
 
 

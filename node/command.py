@@ -37,7 +37,7 @@ def verb(name: str) -> Verb:
     return found
 
 
-def said(answer: object) -> str:
+def to_text(answer: object) -> str:
     """Print a verb's result."""
     if answer is None or isinstance(answer, bool):
         return ""
@@ -54,6 +54,6 @@ def main() -> None:
         answer = verb(name)(words)
     except (Refused, OSError) as error:
         sys.exit(f"fencepost-node {name}: {error}")
-    if text := said(answer):
+    if text := to_text(answer):
         print(text)
     sys.exit(1 if answer is False else 0)

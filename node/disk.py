@@ -58,12 +58,12 @@ def _unmount(data: Path) -> None:
 def _serve(backing: Path, data: Path, log: Path) -> None:
     if not _FUSE.exists():
         os.mknod(_FUSE, stat.S_IFCHR | 0o600, os.makedev(10, 229))
-    with log.open("ab") as said:
+    with log.open("ab") as output:
         daemon = subprocess.Popen(
             [PROGRAM_PATH, "lazy", "serve", str(backing), str(data)],
             stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
             start_new_session=True,
         )
     end = time.monotonic() + _MOUNT_S

@@ -82,9 +82,9 @@ def _start(kind: Kind, settings: dict[str, str]) -> None:
     if os.path.exists(SKEW):
         # Under the skew that a clock fault left, if any.
         command = [PROGRAM_PATH, "launch", *command]
-    with log.open("ab") as said:
+    with log.open("ab") as output:
         server = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
         )
     Path(PID_FILE).write_text(f"{server.pid} {processes.started(server.pid)}\n")
 

@@ -183,9 +183,9 @@ def run(name: str) -> Rows:
     """Return the size of a sweep or a matrix, its date, and its machine."""
     stored = _kept(name)
     sums = [row["sum"] for row in stored["cells"]]
-    said = stored["versions"].values()
+    groups = stored["versions"].values()
     versions: dict[str, str] = {}
-    for one in said if all(isinstance(v, dict) for v in said) else [stored["versions"]]:
+    for one in groups if all(isinstance(v, dict) for v in groups) else [stored["versions"]]:
         versions |= {kind: v for kind, v in one.items() if kind in _KINDS}
     yield "date", "runs", "holds", "seed", "servers"
     yield (
@@ -208,7 +208,7 @@ def outcomes(name: str) -> Rows:
     for suite, entry in sorted(entries, key=lambda found: _place(found[1])):
         guard = "" if isinstance(entry, Cost) else entry.guard
         rows = [row for row in _kept(name) if _is_of(row, suite, entry)]
-        versions = dict.fromkeys(said for row in rows for said in named(row.get("versions") or {}))
+        versions = dict.fromkeys(one for row in rows for one in named(row.get("versions") or {}))
         again = f"fencepost suite {suite} --only {entry.name}"
         yield (
             entry.claim, f"{suite}: {_code(entry.name)}", guard, _expected(entry),
@@ -259,8 +259,8 @@ def _seen(rows: Sequence[Mapping[str, Any]]) -> str:
     good = sum(row["as_expected"] for row in rows)
     odd = [f"Seed {row['seeds'][0]}: {row['why']}" for row in rows if not row["as_expected"]]
     seeds = ", ".join(str(row["seeds"][0]) for row in rows)
-    said = f"as expected, {good} of {len(rows)} runs (seed{'s' * (len(rows) > 1)} {seeds})"
-    return ". ".join([said, *odd])
+    summary = f"as expected, {good} of {len(rows)} runs (seed{'s' * (len(rows) > 1)} {seeds})"
+    return ". ".join([summary, *odd])
 
 
 def _figures(row: Mapping[str, Any]) -> str:
@@ -268,8 +268,8 @@ def _figures(row: Mapping[str, Any]) -> str:
         over = f"Seeds {row['seeds'][0]} to {row['seeds'][-1]}:"
         return " ".join([over, *suite_page.shares(row["rate"]), row.get("why", "")]).strip()
     base, *others = row["cost"]["locks"]
-    said = [_cost(base), *(f"{_cost(o)}, {figure(o['ms'] / base['ms'])} times" for o in others)]
-    return f"{row['date']}: {'; '.join(said)}."
+    costs = [_cost(base), *(f"{_cost(o)}, {figure(o['ms'] / base['ms'])} times" for o in others)]
+    return f"{row['date']}: {'; '.join(costs)}."
 
 
 def _cost(lock: Mapping[str, Any]) -> str:

@@ -71,10 +71,10 @@ class Faults:
 
     def _receipt(self, value: dict[str, Any], state: str) -> dict[str, Any]:
         links = value["arguments"].get("links", ())
-        said = "silent" if state == "T" else "open"
+        answer = "silent" if state == "T" else "open"
         if links:
-            how = f"{said} across {len(links)} of {len(links)} probed ways"
-            probes = {f"{near} to {far}": said for near, far in links}
+            how = f"{answer} across {len(links)} of {len(links)} probed ways"
+            probes = {f"{near} to {far}": answer for near, far in links}
             return {"proved": True, "how": how, "probes": probes}
         how = "; ".join(f"pid 41 on {node} is in state {state}" for node in value["targets"])
         return {"proved": True, "how": how, "pid": 41, "state": state}

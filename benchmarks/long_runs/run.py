@@ -94,8 +94,8 @@ def _write(folder: Path, spec: Spec, events: int) -> int:
 def _describe(folder: Path, test: dict[str, Any]) -> None:
     # A run without results is one that was killed.
     (folder / "results.json").write_text('{"run_notes": []}')
-    told = {
+    changes = {
         "versions": {"fencepost": "0.1.0", "etcd": "etcd Version: 3.5.16"},
         "started": "2026-01-02T03:04:05Z",
     }
-    (folder / "test.json").write_text(json.dumps(test | told, indent=1))
+    (folder / "test.json").write_text(json.dumps(test | changes, indent=1))

@@ -397,8 +397,8 @@ class _Worker:
                 "node": self.setup["node"],
             }
             if error is not None:
-                told = str(error) if isinstance(error, (Failed, Indeterminate)) else repr(error)
-                event["error"] = [getattr(error, "kind", None) or "raised", told]
+                text = str(error) if isinstance(error, (Failed, Indeterminate)) else repr(error)
+                event["error"] = [getattr(error, "kind", None) or "raised", text]
             self.say(event)
 
     def say(self, message: Value) -> None:

@@ -56,8 +56,8 @@ def _pump(spool: Spool, program: subprocess.Popen[bytes]) -> None:
         _write(chunk, spool)
         last = chunk[-1:] or last
         if ended and not chunk:
-            said = over(program.returncode)
-            _write(said if last == b"\n" else b"\n" + said, spool)
+            last_line = over(program.returncode)
+            _write(last_line if last == b"\n" else b"\n" + last_line, spool)
             return
         if chunk:
             spool.done()

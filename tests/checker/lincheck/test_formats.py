@@ -3,7 +3,7 @@
 import pytest
 
 from fencepost.checker.lincheck import UNKNOWN, BadHistory
-from fencepost.checker.lincheck.formats.files import read, told
+from fencepost.checker.lincheck.formats.files import detect, read
 from fencepost.checker.lincheck.history import calls
 
 
@@ -38,7 +38,7 @@ OK = '{"process": 0, "type": "ok", "f": "read", "value": 1}\n'
     ],
 )
 def test_the_format_is_detected_from_the_content(text, form):
-    assert told(text) == form
+    assert detect(text) == form
 
 
 def test_edn_may_be_one_collection_or_one_map_after_another(tmp_path):
